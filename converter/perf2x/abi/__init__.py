@@ -1,0 +1,1 @@
+"""The kernel's and perf's numbers: facts without logic."""

@@ -1,0 +1,1 @@
+"""The tables that flow between the stages."""

@@ -1,0 +1,21 @@
+"""What can go wrong with a whole input; anything about a single record is a count in diagnostics instead."""
+
+
+class Perf2xError(Exception):
+    """Base of every error that perf2x raises on purpose; its text is one sentence for the user."""
+
+
+class FormatError(Perf2xError):
+    """The bytes are no recording that can be read: says where, what was expected and what was found."""
+
+
+class OptionError(Perf2xError):
+    """The options contradict each other or the recording (a usage error: exit code 2)."""
+
+
+class ObjectError(Perf2xError):
+    """One ELF file, map or symbol table cannot be read; the conversion goes on without it."""
+
+
+class OutputError(Perf2xError):
+    """The output cannot be written where it was asked for."""

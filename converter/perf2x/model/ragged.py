@@ -1,0 +1,84 @@
+"""Rows of different lengths as two arrays, and the only home of index arithmetic over them.
+
+::
+
+    rows      [a b c]  []  [d e]
+    values     a b c        d e          all rows one behind the other
+    offsets    0     3 3        5        row i is values[offsets[i] : offsets[i + 1]]
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from perf2x.model.arrays import AnyArray, I64
+
+
+@dataclass(frozen=True, slots=True)
+class Ragged:
+    """``n`` rows: ``offsets`` (n + 1,) int64, rising from 0; ``values`` (offsets[-1],) of any dtype."""
+
+    offsets: I64
+    values: AnyArray
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def lengths(self) -> I64:
+        """(n,) int64: entries in each row."""
+        return np.diff(self.offsets)
+
+    def row(self, index: int) -> AnyArray:
+        """The entries of one row, a view."""
+        return self.values[int(self.offsets[index]) : int(self.offsets[index + 1])]
+
+    def rows(self) -> Iterable[AnyArray]:
+        """Every row in turn; for tests and small tables, never for samples."""
+        return (self.row(i) for i in range(len(self)))
+
+    def take(self, indices: I64) -> "Ragged":
+        """The named rows in the order given, copied."""
+        lengths = self.lengths[indices]
+        return Ragged(offsets_of(lengths), self.values[ranges(self.offsets[indices], lengths)])
+
+
+def offsets_of(lengths: I64) -> I64:
+    """Lengths (n,) to offsets (n + 1,): 3 0 2 becomes 0 3 3 5."""
+    offsets = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets
+
+
+def ranges(starts: I64, lengths: I64) -> I64:
+    """start, start + 1, … for every row, one behind the other.
+
+    ::
+
+        starts   10   40        lengths   3   2
+        result   10 11 12 40 41
+    """
+    offsets = offsets_of(lengths)
+    return np.arange(offsets[-1], dtype=np.int64) + np.repeat(starts - offsets[:-1], lengths)
+
+
+def row_numbers(lengths: I64) -> I64:
+    """The row that each value belongs to: 3 0 2 becomes 0 0 0 2 2."""
+    return np.repeat(np.arange(len(lengths), dtype=np.int64), lengths)
+
+
+def ragged_of(rows: Sequence[Sequence[int]], dtype: Any = np.uint64) -> Ragged:
+    """Python rows to a table; for tests and small inputs."""
+    lengths = np.array([len(row) for row in rows], np.int64)
+    flat = [value for row in rows for value in row]
+    return Ragged(offsets_of(lengths), np.array(flat, dtype))
+
+
+def concatenate(parts: Sequence[Ragged], dtype: Any = np.uint64) -> Ragged:
+    """The rows of every part, in order."""
+    if not parts:
+        return Ragged(np.zeros(1, np.int64), np.zeros(0, dtype))
+    lengths = np.concatenate([part.lengths for part in parts])
+    return Ragged(offsets_of(lengths), np.concatenate([part.values for part in parts]))

@@ -1,0 +1,1 @@
+"""The ELF files that a recording names."""

@@ -1,0 +1,1 @@
+"""Addresses to functions, files, lines and inlined frames."""

@@ -1,0 +1,1 @@
+"""User registers and stack bytes to chains."""
