@@ -2,8 +2,8 @@
 
 Kernel words throughout. Frozen dataclasses of equal-length arrays, one row per record in file order; −1 is "none" in
 integer columns, an absent optional column is None. Times are nanoseconds of the recording's clock. ``position`` is the
-byte offset of the record in the (decompressed) record stream: unique, rising in file order, the tie-break of equal times
-and the only order there is in a recording without timestamps.
+byte offset of the record in the (decompressed) record stream: unique, rising in file order, the tie-break of equal
+times and the only order there is in a recording without timestamps.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import Flag, auto
 from typing import Any, Protocol
 
-from perf2x.model.arrays import I32, I64, U8, U32, U64, Bools
+from perf2x.model.arrays import I32, I64, U8, U64, Bools
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.ragged import Ragged
 
@@ -279,8 +279,8 @@ class Branches:
 class Samples:
     """One batch of PERF_RECORD_SAMPLE in file order; all columns have ``n`` rows.
 
-    ``event`` indexes Session.events. ``cpumode`` is misc & PERF_RECORD_MISC_CPUMODE. ``chain`` is the callchain exactly as
-    recorded, context markers and cookies included, bounded by the record; rows without one are empty.
+    ``event`` indexes Session.events. ``cpumode`` is misc & PERF_RECORD_MISC_CPUMODE. ``chain`` is the callchain
+    exactly as recorded, context markers and cookies included, bounded by the record; rows without one are empty.
     """
 
     event: I32

@@ -81,9 +81,9 @@ class Functions:
 class Locations:
     """Unique (mapping, address, lookup, mode).
 
-    ``address`` is the avma as recorded. ``lookup`` is the same for instruction pointers and one less for return addresses,
-    so that it lies inside the call. ``mapping`` is −1 where no mapping held the address. ``mode`` is a uapi.CpuMode. A
-    location made up by perf2x (``[user stack missing]``) has address 0, mapping −1, ``synthetic`` True and one line.
+    ``address`` is the avma as recorded. ``lookup`` is the same for instruction pointers and one less for return
+    addresses, so that it lies inside the call. ``mapping`` is −1 where no mapping held the address. ``mode`` is a
+    uapi.CpuMode. A location made up by perf2x (``[user stack missing]``) has address 0, mapping −1, ``synthetic`` True and one line.
     Lines of location i are ``line_function[line_offsets[i]:line_offsets[i + 1]]``, innermost inlined function first;
     no lines: unresolved.
     """
@@ -121,8 +121,8 @@ class Stacks:
 class ProfileSamples:
     """Rows of samples.
 
-    Aggregated profiles: unique (event, thread, stack) and whatever extra label columns were asked for, summed; ``time`` is
-    None. Timeline profiles: one row per sample in time order.
+    Aggregated profiles: unique (event, thread, stack) and whatever extra label columns were asked for, summed; ``time``
+    is None. Timeline profiles: one row per sample in time order.
     """
 
     event: I32
@@ -222,7 +222,8 @@ def _check_lengths(profile: Profile) -> None:
     for column in (locations.lookup, locations.mapping, locations.mode, locations.synthetic):
         _require(len(column) == len(locations), "a column of locations has another length")
     _require(len(locations.line_offsets) == len(locations) + 1, "line_offsets is not one longer than locations")
-    _require(locations.line_offsets[0] == 0 and locations.line_offsets[-1] == len(locations.line_function), "line_offsets ends wrong")
+    _require(locations.line_offsets[0] == 0, "line_offsets does not start at 0")
+    _require(locations.line_offsets[-1] == len(locations.line_function), "line_offsets ends wrong")
     _require(len(locations.line_number) == len(locations.line_function), "line_number has another length")
 
 
@@ -242,7 +243,8 @@ def _check_ranges(profile: Profile) -> None:
 
 def _check_tree(stacks: Stacks) -> None:
     rows = np.arange(len(stacks))
-    _require(bool(np.all(stacks.parent < rows)) and _within(stacks.parent, -1, len(stacks)), "a parent comes after its child")
+    _require(bool(np.all(stacks.parent < rows)), "a parent comes after its child")
+    _require(_within(stacks.parent, -1, len(stacks)), "a parent is out of range")
     pairs = stacks.parent.astype(np.int64) << 32 | stacks.location
     _require(len(np.unique(pairs)) == len(stacks), "a stack stands twice in the tree")
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from perf2x.model.arrays import AnyArray, I64
+from perf2x.model.arrays import I64, AnyArray
 
 
 @dataclass(frozen=True, slots=True)

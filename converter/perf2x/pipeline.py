@@ -1,0 +1,1 @@
+"""Wires the stages; the only module that knows them all."""
