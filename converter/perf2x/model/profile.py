@@ -83,7 +83,8 @@ class Locations:
 
     ``address`` is the avma as recorded. ``lookup`` is the same for instruction pointers and one less for return
     addresses, so that it lies inside the call. ``mapping`` is −1 where no mapping held the address. ``mode`` is a
-    uapi.CpuMode. A location made up by perf2x (``[user stack missing]``) has address 0, mapping −1, ``synthetic`` True and one line.
+    uapi.CpuMode. A location made up by perf2x (``[user stack missing]``) has address 0, mapping −1, ``synthetic`` True
+    and one line.
     Lines of location i are ``line_function[line_offsets[i]:line_offsets[i + 1]]``, innermost inlined function first;
     no lines: unresolved.
     """
