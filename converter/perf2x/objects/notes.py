@@ -1,0 +1,31 @@
+"""ELF notes, just far enough to find a build id: in files, in /sys/kernel/notes, in a vmcore's or kcore's segments.
+
+Source of truth: the System V ABI, "Note Section"; include/linux/buildid.h and lib/buildid.c for what the kernel reads.
+"""
+
+import struct
+
+NT_GNU_BUILD_ID = 3
+LONGEST_BUILD_ID = 64
+
+
+def gnu_build_id(notes: bytes, byte_order: str, alignment: int = 4) -> bytes:
+    """The first GNU build id in a run of notes, b"" without one; broken notes end the search.
+
+    ::
+
+        namesz descsz type | name, padded to 4 | descriptor, padded     (8 where the section is aligned to 8)
+    """
+    align = 8 if alignment == 8 else 4
+    at = 0
+    while at + 12 <= len(notes):
+        name_size, size, kind = struct.unpack_from(byte_order + "III", notes, at)
+        start = at + 12 + name_size
+        start = -(-start // align) * align
+        if start + size > len(notes):
+            return b""
+        is_gnu = notes[at + 12 : at + 12 + name_size] == b"GNU\0"
+        if is_gnu and kind == NT_GNU_BUILD_ID and 0 < size <= LONGEST_BUILD_ID:
+            return notes[start : start + size]
+        at = -(-(start + size) // align) * align
+    return b""
