@@ -273,6 +273,8 @@ class Branches:
     from_ip: U64
     to_ip: U64
     flags: U64
+    hw_index: U64 | None = None
+    """One per sample: register that holds the newest branch, all ones when unknown; None when not recorded."""
 
 
 @dataclass(frozen=True, slots=True)
