@@ -1,0 +1,106 @@
+"""Numbers of the perf.data container, copied deliberately from tools/perf (Linux 7.2).
+
+Sources of truth: tools/perf/util/header.h (features, file header), tools/lib/perf/include/perf/event.h (user records),
+tools/perf/Documentation/perf.data-file-format.txt. Facts only.
+"""
+
+from enum import IntEnum
+
+MAGIC = b"PERFILE2"
+MAGIC_SWAPPED = b"2ELIFREP"
+MAGIC_LEGACY = b"PERFFILE"
+MAGIC_LEGACY_SWAPPED = b"ELIFFREP"
+
+PIPE_HEADER_SIZE = 16
+"""struct perf_pipe_file_header: magic, size."""
+FILE_HEADER_SIZE = 104
+"""struct perf_file_header: magic, size, attr_size, three sections, 256 feature bits."""
+FILE_HEADER_SIZE_WITHOUT_FEATURES = 72
+FEATURE_BITS = 256
+SECTION_SIZE = 16
+"""struct perf_file_section: u64 offset, u64 size."""
+
+
+class UserRecordType(IntEnum):
+    """enum perf_user_event_type: the records that the perf tool writes, without a sample_id trailer."""
+
+    HEADER_ATTR = 64
+    HEADER_EVENT_TYPE = 65
+    HEADER_TRACING_DATA = 66
+    HEADER_BUILD_ID = 67
+    FINISHED_ROUND = 68
+    ID_INDEX = 69
+    AUXTRACE_INFO = 70
+    AUXTRACE = 71
+    AUXTRACE_ERROR = 72
+    THREAD_MAP = 73
+    CPU_MAP = 74
+    STAT_CONFIG = 75
+    STAT = 76
+    STAT_ROUND = 77
+    EVENT_UPDATE = 78
+    TIME_CONV = 79
+    HEADER_FEATURE = 80
+    COMPRESSED = 81
+    FINISHED_INIT = 82
+    COMPRESSED2 = 83
+    BPF_METADATA = 84
+    SCHEDSTAT_CPU = 85
+    SCHEDSTAT_DOMAIN = 86
+
+
+class Feature(IntEnum):
+    """HEADER_*: the bits of adds_features, and simpleperf's own from 128 on."""
+
+    TRACING_DATA = 1
+    BUILD_ID = 2
+    HOSTNAME = 3
+    OSRELEASE = 4
+    VERSION = 5
+    ARCH = 6
+    NRCPUS = 7
+    CPUDESC = 8
+    CPUID = 9
+    TOTAL_MEM = 10
+    CMDLINE = 11
+    EVENT_DESC = 12
+    CPU_TOPOLOGY = 13
+    NUMA_TOPOLOGY = 14
+    BRANCH_STACK = 15
+    PMU_MAPPINGS = 16
+    GROUP_DESC = 17
+    AUXTRACE = 18
+    STAT = 19
+    CACHE = 20
+    SAMPLE_TIME = 21
+    MEM_TOPOLOGY = 22
+    CLOCKID = 23
+    DIR_FORMAT = 24
+    BPF_PROG_INFO = 25
+    BPF_BTF = 26
+    COMPRESSED = 27
+    CPU_PMU_CAPS = 28
+    CLOCK_DATA = 29
+    HYBRID_TOPOLOGY = 30
+    PMU_CAPS = 31
+    CPU_DOMAIN_INFO = 32
+    E_MACHINE = 33
+    CLN_SIZE = 34
+    SIMPLEPERF_FILE = 128
+    SIMPLEPERF_META_INFO = 129
+    SIMPLEPERF_FILE2 = 132
+
+
+class EventUpdate(IntEnum):
+    """PERF_EVENT_UPDATE__*: what record 78 changes about an event."""
+
+    UNIT = 0
+    SCALE = 1
+    NAME = 2
+    CPUS = 3
+
+
+MISC_BUILD_ID_SIZE = 1 << 15
+"""PERF_RECORD_MISC_BUILD_ID_SIZE: the build id record says how long its id is."""
+BUILD_ID_SIZE = 20
+"""BUILD_ID_SIZE: room for a build id in records and in the BUILD_ID feature."""

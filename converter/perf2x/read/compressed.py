@@ -1,0 +1,86 @@
+"""COMPRESSED and COMPRESSED2 records → the records inside.
+
+One zstd stream runs through all compressed records of a file (tools/perf/util/zstd.c), and a record inside may start in
+one of them and end in the next::
+
+    COMPRESSED |zstd …|   COMPRESSED |zstd …|
+    unpacked   |rec|rec|re            c|rec|
+    handed out |rec|rec|             |rec|rec|
+"""
+
+import struct
+
+import numpy as np
+import numpy.typing as npt
+
+from perf2x.abi.layouts import HEADER_SIZE, ByteOrder
+from perf2x.abi.perffile import UserRecordType
+from perf2x.model.arrays import U8
+from perf2x.read.framing import frame
+from perf2x.read.zstandard import ZstdStream
+
+LIMIT_WITHOUT_HEADER = 256 << 20
+"""Most that a compressed record may unpack to when the file does not tell the size of its ring buffers."""
+RATIO = 2000
+FLOOR = 64 << 20
+
+
+class Unpacker:
+    """Unpacks the compressed records of one stretch in file order, bounded by ``limit`` each and RATIO over all.
+
+    The first bytes that are no zstd, or no records, end the stream: what comes later depends on them.
+    """
+
+    def __init__(self, limit: int, packed_total: int) -> None:
+        self._stream = ZstdStream()
+        self._tail = b""
+        self._limit = limit or LIMIT_WITHOUT_HEADER
+        self._room = FLOOR + RATIO * packed_total
+        self._broken = ""
+
+    @property
+    def leftover(self) -> int:
+        """Bytes of a record that never came to its end."""
+        return len(self._tail)
+
+    def first(self, record: U8, order: ByteOrder) -> tuple[U8, npt.NDArray[np.uint16]]:
+        """The whole records that this one completes, and their sizes; ValueError when the bytes are no such thing."""
+        if self._broken:
+            raise ValueError(self._broken)
+        try:
+            data = self._unpack(record, order)
+        except ValueError as error:
+            self._broken = str(error)
+            raise
+        framed = frame(data, order, specials=frozenset())
+        if framed.broken:
+            self._broken = "a record inside has an impossible size"
+        self._tail = data[framed.length :].tobytes()
+        return data[: framed.length], framed.sizes
+
+    def again(self, record: U8, order: ByteOrder, complete: int) -> U8:
+        """The same on a later walk, for a record that unpacked well: it gave ``complete`` bytes of whole records."""
+        data = self._unpack(record, order)
+        self._tail = data[complete:].tobytes()
+        return data[:complete]
+
+    def _unpack(self, record: U8, order: ByteOrder) -> U8:
+        unpacked = self._stream.feed(_payload(record, order), min(self._limit, self._room))
+        self._room -= len(unpacked)
+        return np.frombuffer(self._tail + unpacked, np.uint8)
+
+
+def _payload(record: U8, order: ByteOrder) -> bytes:
+    """The zstd bytes of a record.
+
+    COMPRESSED2 says how many they are, COMPRESSED fills its record. perf 6.16 wrote a wrong data_size for all but the
+    first record of a batch: a size that cannot be gives way to all that the record holds.
+    """
+    kind, _, size = struct.unpack_from(order + "IHH", record.data)
+    if kind == UserRecordType.COMPRESSED:
+        return record[HEADER_SIZE:].tobytes()
+    if size < HEADER_SIZE + 8:
+        raise ValueError("no room for data_size")
+    (data_size,) = struct.unpack_from(order + "Q", record.data, HEADER_SIZE)
+    start = HEADER_SIZE + 8
+    return record[start : start + data_size if 0 < data_size <= size - start else size].tobytes()

@@ -1,0 +1,140 @@
+"""Session in the making: what header sections, and in pipes records, say piece by piece."""
+
+import struct
+from dataclasses import dataclass, field
+from typing import Any
+
+from perf2x.abi.layouts import ATTR_SIZE_VER0, HEADER_SIZE, ByteOrder
+from perf2x.abi.perffile import BUILD_ID_SIZE, MISC_BUILD_ID_SIZE, EventUpdate, Feature, UserRecordType
+from perf2x.model.diagnostics import Diagnostics, Severity
+from perf2x.model.events import Session
+from perf2x.read.attributes import parse_attr
+from perf2x.read.container import Container
+from perf2x.read.event_table import EventTable
+from perf2x.read.features import DECODERS
+from perf2x.read.sections import SectionError, SectionReader, text
+
+_NAMES = {int(feature): feature.name.lower() for feature in Feature}
+
+
+@dataclass(slots=True)
+class Draft:
+    """Everything that is not in the record tables."""
+
+    source: str
+    order: ByteOrder
+    is_pipe: bool
+    diagnostics: Diagnostics
+    events: EventTable = field(default_factory=EventTable)
+    features: dict[str, Any] = field(default_factory=dict)
+    build_ids: dict[str, bytes] = field(default_factory=dict)
+
+    def add_container(self, container: Container) -> None:
+        """Attributes and feature sections of a file."""
+        for raw, ids in container.attrs:
+            self.events.add(parse_attr(raw, self.order, len(self.events.events), ids))
+        for number, section in container.features.items():
+            self.add_feature(number, container.data[section.offset : section.end].tobytes())
+
+    def add_feature(self, number: int, data: bytes) -> None:
+        """One feature section, from the file's end or from record HEADER_FEATURE."""
+        name = _NAMES.get(number, f"feature_{number}")
+        try:
+            if number == Feature.BUILD_ID:
+                self._add_build_ids(data)
+            elif number in DECODERS:
+                self.features[name] = DECODERS[number](SectionReader(data, self.order))
+        except SectionError as error:
+            self.diagnostics.add(
+                "features_malformed", Severity.LOSS, "A header section could not be read.", where=f"{name}: {error}"
+            )
+        if number == Feature.EVENT_DESC:
+            self._name_events(self.features.get(name, []))
+
+    def _name_events(self, described: list[dict[str, Any]]) -> None:
+        for index, description in enumerate(described):
+            description.pop("attr")
+            if index < len(self.events.events) and description["name"]:
+                self.events.update(index, name=description["name"])
+
+    def add_record(self, kind: int, misc: int, payload: bytes) -> None:
+        """A record that perf writes into pipes (and some into files) in place of header sections."""
+        section = SectionReader(payload, self.order)
+        try:
+            if kind == UserRecordType.HEADER_ATTR:
+                self._add_attr(payload)
+            elif kind == UserRecordType.HEADER_FEATURE:
+                self.add_feature(section.u64(), section.take(section.left))
+            elif kind == UserRecordType.EVENT_UPDATE:
+                self._update_event(section)
+            elif kind == UserRecordType.HEADER_BUILD_ID:
+                self._add_build_id(misc, payload)
+            elif kind == UserRecordType.HEADER_EVENT_TYPE:
+                self.features.setdefault("event_types", {})[section.u64()] = text(section.take(section.left))
+        except SectionError as error:
+            where = f"{UserRecordType(kind).name}: {error}"
+            self.diagnostics.add("records_malformed", Severity.LOSS, "A record is cut short or damaged.", where=where)
+
+    def _add_attr(self, payload: bytes) -> None:
+        """struct { perf_event_attr attr; u64 ids[]; }: the attr says its own size."""
+        if len(payload) < ATTR_SIZE_VER0:
+            raise SectionError(f"an attribute of {len(payload)} bytes")
+        (size,) = struct.unpack_from(self.order + "I", payload, 4)
+        size = size or ATTR_SIZE_VER0
+        if size < ATTR_SIZE_VER0 or size > len(payload):
+            raise SectionError(f"an attribute that says it has {size} bytes, in {len(payload)}")
+        ids = struct.unpack_from(f"{self.order}{(len(payload) - size) // 8}Q", payload, size)
+        self.events.add(parse_attr(payload[:size], self.order, len(self.events.events), ids))
+
+    def _update_event(self, section: SectionReader) -> None:
+        """struct { u64 type; u64 id; data; }."""
+        what, identifier = section.numbers("QQ")
+        index = self.events.by_id(identifier)
+        if index < 0 or index >= len(self.events.events):
+            raise SectionError(f"id {identifier} belongs to no event")
+        if what == EventUpdate.NAME:
+            self.events.update(index, name=text(section.take(section.left)))
+        elif what == EventUpdate.UNIT:
+            self.events.update(index, unit=text(section.take(section.left)))
+        elif what == EventUpdate.SCALE:
+            (scale,) = struct.unpack(self.order + "d", section.take(8))
+            self.events.update(index, scale=scale)
+
+    def _add_build_ids(self, data: bytes) -> None:
+        """Section BUILD_ID: records like HEADER_BUILD_ID, one behind the other."""
+        at = 0
+        while at + HEADER_SIZE <= len(data):
+            _, misc, size = struct.unpack_from(self.order + "IHH", data, at)
+            if size < HEADER_SIZE or at + size > len(data):
+                raise SectionError(f"a build id of {size} bytes at {at:#x}")
+            self._add_build_id(misc, data[at + HEADER_SIZE : at + size])
+            at += size
+
+    def _add_build_id(self, misc: int, payload: bytes) -> None:
+        """struct { s32 pid; u8 build_id[20]; u8 size; u8, u16 reserved; char filename[]; }."""
+        raw, size, name = payload[4:24], payload[24:25], text(payload[28:])
+        if not size or not name:
+            raise SectionError(f"a build id of {len(payload)} bytes")
+        length = min(size[0], BUILD_ID_SIZE) if misc & MISC_BUILD_ID_SIZE and size[0] else BUILD_ID_SIZE
+        self.build_ids[name] = raw[:length]
+
+    def session(self) -> Session:
+        """What has been gathered."""
+        known, clock = self.features, self.features.get("clock_data")
+        return Session(
+            source=self.source,
+            byte_order=self.order,
+            events=tuple(self.events.events),
+            is_pipe=self.is_pipe,
+            arch=known.get("arch", ""),
+            hostname=known.get("hostname", ""),
+            os_release=known.get("osrelease", ""),
+            perf_version=known.get("version", ""),
+            command_line=tuple(known.get("cmdline", ())),
+            cpus_online=known.get("nrcpus", {}).get("online", 0),
+            cpu_description=known.get("cpudesc", ""),
+            clock_id=clock["clockid"] if clock else next((e.clockid for e in self.events.events), -1),
+            wall_clock_offset_ns=clock["wall_clock_ns"] - clock["clockid_time_ns"] if clock else None,
+            build_ids=self.build_ids,
+            features=self.features,
+        )

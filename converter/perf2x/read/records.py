@@ -1,0 +1,158 @@
+"""Every record that is no sample: one decoder each, one table of decoders.
+
+A decoder reads the fields of many records of one type as columns, in the order of the struct in
+include/uapi/linux/perf_event.h, and gives them by the names of the table they belong to. What it leaves out (time, pid,
+tid, cpu) comes from the sample_id trailer.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from perf2x.abi import uapi
+from perf2x.abi.uapi import RecordType
+from perf2x.model.arrays import Bools
+from perf2x.read.columns import Cursor, as_i32
+
+Misc = npt.NDArray[np.uint16]
+Columns = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Decoder:
+    """``table`` is the attribute of Sideband that the rows go to."""
+
+    table: str
+    decode: Callable[[Cursor, Misc], Columns]
+
+
+def _mmap(at: Cursor, misc: Misc) -> Columns:
+    """struct { header; u32 pid, tid; u64 addr, len, pgoff; char filename[]; sample_id; }."""
+    pid, tid = at.i32_pair()
+    unknown = np.full(len(at), -1, np.int32)
+    return {
+        "pid": pid, "tid": tid, "start": at.u64(), "length": at.u64(), "pgoff": at.u64(),
+        "prot": unknown, "flags": unknown, **_mapped_file(at, misc, [b""] * len(at)),
+    }  # fmt: skip
+
+
+def _mmap2(at: Cursor, misc: Misc) -> Columns:
+    """struct { header; u32 pid, tid; u64 addr, len, pgoff; union of 24 bytes; u32 prot, flags; char filename[]; }.
+
+    The union is { u32 maj, min; u64 ino, ino_generation; } or, with MISC_MMAP_BUILD_ID,
+    { u8 build_id_size; u8, u16 reserved; u8 build_id[20]; }.
+    """
+    pid, tid = at.i32_pair()
+    start, length, pgoff = at.u64(), at.u64(), at.u64()
+    build_ids = _build_ids(at, has_flag(misc, uapi.MISC_MMAP_BUILD_ID))
+    at.skip(3)
+    prot, flags = at.i32_pair()
+    return {
+        "pid": pid, "tid": tid, "start": start, "length": length, "pgoff": pgoff,
+        "prot": prot, "flags": flags, **_mapped_file(at, misc, build_ids),
+    }  # fmt: skip
+
+
+def _build_ids(at: Cursor, carried: Bools) -> list[bytes]:
+    """size, three bytes of padding, twenty of build id, where ``carried``."""
+    rows: list[bytes] = []
+    for place, has in zip((at.at * 8).tolist(), carried.tolist(), strict=True):
+        union = at.block.data[place : place + 24].tobytes() if has else b""
+        rows.append(union[4 : 4 + min(union[0], 20)] if len(union) == 24 else b"")
+    return rows
+
+
+def _mapped_file(at: Cursor, misc: Misc, build_ids: list[bytes]) -> Columns:
+    return {
+        "cpumode": (misc & uapi.MISC_CPUMODE_MASK).astype(np.uint8),
+        "filename": at.texts(),
+        "build_id": build_ids,
+        "is_data": has_flag(misc, uapi.MISC_MMAP_DATA),
+    }
+
+
+def _comm(at: Cursor, misc: Misc) -> Columns:
+    """struct { header; u32 pid, tid; char comm[]; sample_id; }."""
+    pid, tid = at.i32_pair()
+    return {"pid": pid, "tid": tid, "comm": at.texts(), "is_exec": has_flag(misc, uapi.MISC_COMM_EXEC)}
+
+
+def _task(at: Cursor, misc: Misc) -> Columns:
+    """struct { header; u32 pid, ppid; u32 tid, ptid; u64 time; sample_id; }."""
+    pid, ppid = at.i32_pair()
+    tid, ptid = at.i32_pair()
+    is_exec = has_flag(misc, uapi.MISC_FORK_EXEC)
+    return {"pid": pid, "ppid": ppid, "tid": tid, "ptid": ptid, "is_exec": is_exec, "own_time": at.u64()}
+
+
+def _lost(at: Cursor, misc: Misc) -> Columns:
+    """struct { header; u64 id; u64 lost; sample_id; }."""
+    return {"id": at.u64(), "lost": at.u64(), "samples_only": np.zeros(len(at), np.bool_)}
+
+
+def _lost_samples(at: Cursor, misc: Misc) -> Columns:
+    """struct { header; u64 lost; sample_id; }."""
+    return {"lost": at.u64(), "samples_only": np.ones(len(at), np.bool_)}
+
+
+def _ksymbol(at: Cursor, misc: Misc) -> Columns:
+    """struct { header; u64 addr; u32 len; u16 ksym_type; u16 flags; char name[]; sample_id; }."""
+    start = at.u64()
+    length, rest = at.u32_pair()
+    kind, flags = at.split_u16(rest)
+    unregister = (flags & np.uint64(uapi.KSYMBOL_FLAGS_UNREGISTER)) != 0
+    return {"start": start, "length": length, "type": as_i32(kind), "unregister": unregister, "name": at.texts()}
+
+
+def _switch(at: Cursor, misc: Misc) -> Columns:
+    """struct { header; sample_id; }, the thread in the trailer is the one that switches.
+
+    SWITCH_CPU_WIDE has u32 next_prev_pid, next_prev_tid in between: the other thread, which has its own record.
+    """
+    out = has_flag(misc, uapi.MISC_SWITCH_OUT)
+    return {"is_out": out, "preempted": out & has_flag(misc, uapi.MISC_SWITCH_OUT_PREEMPT)}
+
+
+def _cgroup(at: Cursor, misc: Misc) -> Columns:
+    """struct { header; u64 id; char path[]; sample_id; }."""
+    return {"id": at.u64(), "path": at.texts()}
+
+
+def _namespaces(at: Cursor, misc: Misc) -> Columns:
+    """struct { header; u32 pid, tid; u64 nr_namespaces; { u64 dev, inode; } [nr]; sample_id; }."""
+    pid, tid = at.i32_pair()
+    first, count = at.counted(at.u64(), words_each=2)
+    return {"pid": pid, "tid": tid, "links": at.ragged(first, count * 2)}
+
+
+def _callchain_deferred(at: Cursor, misc: Misc) -> Columns:
+    """struct { header; u64 cookie; u64 nr; u64 ips[nr]; sample_id; }."""
+    cookie = at.u64()
+    first, count = at.counted(at.u64())
+    return {"cookie": cookie, "chain": at.ragged(first, count)}
+
+
+DECODERS: dict[int, Decoder] = {
+    RecordType.MMAP: Decoder("mmaps", _mmap),
+    RecordType.LOST: Decoder("losts", _lost),
+    RecordType.COMM: Decoder("comms", _comm),
+    RecordType.EXIT: Decoder("exits", _task),
+    RecordType.FORK: Decoder("forks", _task),
+    RecordType.MMAP2: Decoder("mmaps", _mmap2),
+    RecordType.LOST_SAMPLES: Decoder("losts", _lost_samples),
+    RecordType.SWITCH: Decoder("switches", _switch),
+    RecordType.SWITCH_CPU_WIDE: Decoder("switches", _switch),
+    RecordType.NAMESPACES: Decoder("namespaces", _namespaces),
+    RecordType.KSYMBOL: Decoder("ksymbols", _ksymbol),
+    RecordType.CGROUP: Decoder("cgroups", _cgroup),
+    RecordType.CALLCHAIN_DEFERRED: Decoder("deferred", _callchain_deferred),
+}
+
+
+def has_flag(misc: Misc, bit: int) -> Bools:
+    """Whether a bit of header.misc is set."""
+    flag: Bools = (misc & np.uint16(bit)) != 0
+    return flag

@@ -1,0 +1,89 @@
+"""Collects decoded columns block by block and joins them to the tables of Sideband."""
+
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeVar
+
+import numpy as np
+
+from perf2x.model.arrays import I64, Bools
+from perf2x.model.events import (
+    Cgroups,
+    Comms,
+    DeferredChains,
+    Ksymbols,
+    Losts,
+    Mmaps,
+    Namespaces,
+    Sideband,
+    Switches,
+    Tasks,
+)  # fmt: skip
+from perf2x.model.ragged import Ragged, concatenate
+
+Table = TypeVar("Table")
+
+_RAGGED = frozenset({"chain", "links"})
+_TEXT = frozenset({"filename", "comm", "name", "path", "build_id"})
+_DTYPES: dict[str, Any] = {
+    "time": np.uint64, "position": np.int64, "start": np.uint64, "length": np.uint64, "pgoff": np.uint64,
+    "cookie": np.uint64, "lost": np.uint64, "id": np.uint64, "cpumode": np.uint8,
+}  # fmt: skip
+_BOOLS = frozenset({"is_exec", "is_data", "samples_only", "unregister", "is_out", "preempted"})
+TABLES: dict[str, type] = {
+    "mmaps": Mmaps, "comms": Comms, "forks": Tasks, "exits": Tasks, "deferred": DeferredChains, "losts": Losts,
+    "ksymbols": Ksymbols, "switches": Switches, "cgroups": Cgroups, "namespaces": Namespaces,
+}  # fmt: skip
+
+
+@dataclass(slots=True)
+class TableBuilder:
+    """One table in the making: for each column its parts, in the order in which they were decoded."""
+
+    row_type: type
+    parts: dict[str, list[Any]] = field(default_factory=dict)
+
+    def append(self, columns: dict[str, Any], keep: Bools) -> None:
+        """Add the rows of ``columns`` that ``keep`` names; columns that the table does not have are dropped."""
+        whole = bool(keep.all())
+        for column in fields(self.row_type):
+            value = columns[column.name]
+            self.parts.setdefault(column.name, []).append(value if whole else _kept(value, keep))
+
+    def finish(self) -> Any:
+        """The table, in file order."""
+        positions = _joined("position", self.parts.get("position", []))
+        order = np.argsort(positions, kind="stable")
+        columns = {
+            column.name: _joined(column.name, self.parts.get(column.name, [])) for column in fields(self.row_type)
+        }
+        if np.all(order[1:] > order[:-1]):
+            return self.row_type(**columns)
+        return self.row_type(**{name: _taken(value, order) for name, value in columns.items()})
+
+
+def _kept(value: Any, keep: Bools) -> Any:
+    rows = np.flatnonzero(keep)
+    return _taken(value, rows)
+
+
+def _taken(value: Any, rows: I64) -> Any:
+    if isinstance(value, Ragged):
+        return value.take(rows)
+    if isinstance(value, list):
+        return [value[row] for row in rows.tolist()]
+    return value[rows]
+
+
+def _joined(name: str, parts: list[Any]) -> Any:
+    if name in _RAGGED:
+        return concatenate(parts)
+    if name in _TEXT:
+        return [text for part in parts for text in part]
+    dtype = np.bool_ if name in _BOOLS else _DTYPES.get(name, np.int32)
+    return np.concatenate([np.zeros(0, dtype), *(part.astype(dtype, copy=False) for part in parts)])
+
+
+def build_sideband(builders: dict[str, TableBuilder], counts: dict[str, int], end: int) -> Sideband:
+    """All tables, the empty ones too."""
+    tables = {name: builders.get(name, TableBuilder(kind)).finish() for name, kind in TABLES.items()}
+    return Sideband(**tables, record_counts=counts, stream_end=end)

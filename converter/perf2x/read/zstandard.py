@@ -1,0 +1,47 @@
+"""The one place that knows which zstd module there is: the standard library's from Python 3.14 on, or its backport."""
+
+import sys
+from typing import IO, Any
+
+
+def _module() -> Any:
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+    else:
+        from backports import zstd
+    return zstd
+
+
+def open_zstd(packed: IO[bytes]) -> IO[bytes]:
+    """A reader of the unpacked bytes of a .zst file."""
+    unpacked: IO[bytes] = _module().ZstdFile(packed)
+    return unpacked
+
+
+class ZstdStream:
+    """One zstd stream that arrives in pieces, as perf writes it: flushed after every piece, never ended.
+
+    ``feed`` raises ValueError for bytes that are no zstd, or that unpack to more than asked for.
+    """
+
+    def __init__(self) -> None:
+        self._module = _module()
+        self._decompressor = self._module.ZstdDecompressor()
+
+    def feed(self, piece: bytes, limit: int) -> bytes:
+        """Everything that ``piece`` completes, at most ``limit`` bytes."""
+        parts: list[bytes] = []
+        room = limit
+        while piece or not self._decompressor.needs_input:
+            if self._decompressor.eof:
+                self._decompressor = self._module.ZstdDecompressor()
+            try:
+                part = self._decompressor.decompress(piece, max_length=room + 1)
+            except self._module.ZstdError as error:
+                raise ValueError(str(error)) from error
+            room -= len(part)
+            if room < 0:
+                raise ValueError(f"unpacks to more than {limit} bytes")
+            parts.append(part)
+            piece = self._decompressor.unused_data if self._decompressor.eof else b""
+        return b"".join(parts)
