@@ -14,19 +14,20 @@ RENAMED = {"ATTR": "HEADER_ATTR", "BUILD_ID": "HEADER_BUILD_ID"}
 
 
 def _cases() -> list[tuple[Path, dict[str, int]]]:
-    cases = []
+    cases: list[tuple[Path, dict[str, int]]] = []
     for listing in sorted(SHARED.glob("recordings/deferred/*/counts.json")):
         counted = json.loads(listing.read_text())
-        for entry in counted if isinstance(counted, list) else [counted]:
-            cases.append((listing.parent / Path(entry["file"]).name, entry["records"]))
+        entries = counted if isinstance(counted, list) else [counted]
+        cases.extend((listing.parent / Path(entry["file"]).name, entry["records"]) for entry in entries)
     return cases
 
 
+def _name(value: object) -> str:
+    return f"{value.parent.name}-{value.name}" if isinstance(value, Path) else ""
+
+
 @pytest.mark.shared
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared recordings are not here")
-@pytest.mark.parametrize(
-    ("path", "records"), _cases(), ids=lambda value: getattr(value, "parent", None) and value.parent.name
-)
+@pytest.mark.parametrize(("path", "records"), _cases(), ids=_name)
 def test_record_counts(path: Path, records: dict[str, int]) -> None:
     recording = open_recording(str(path))
     expected = {RENAMED.get(name, name): count for name, count in records.items()}
