@@ -1,0 +1,172 @@
+"""Collapsed ("folded") stacks: ``comm;root;…;leaf 42``, one line per stack, for flamegraph.pl, inferno, grep and diff.
+
+Rules follow stackcollapse-perf.pl: ``;`` in names becomes ``:``, spaces in the process name become ``_``, lines are
+sorted bytewise. Unlike it we never guess: kernel frames are known by CPU mode, and a count is never mixed from events.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import BinaryIO, ClassVar
+
+import numpy as np
+
+from perf2x.abi.uapi import CpuMode
+from perf2x.emit.events import event_index
+from perf2x.emit.frames import NO_STACK, Frames, frames_of
+from perf2x.emit.text import one_line
+from perf2x.emit.tree import FrameTree, expand, merge, paths, reading_order
+from perf2x.model.arrays import I64
+from perf2x.model.errors import OptionError
+from perf2x.model.options import check_choices, option
+from perf2x.model.profile import Profile
+
+_LINES_PER_WRITE = 4096
+_JIT_OBJECT = re.compile(r"//anon|\[anon:|/memfd:|.*/?(perf-\d+\.map|jitted-\d+-\d+\.so)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Collapsed:
+    """Collapsed stacks, one line each: for flamegraph.pl, inferno, Speedscope, grep and diff."""
+
+    suffix: ClassVar[str] = ".folded"
+    timeline: ClassVar[bool] = False
+
+    event: str | None = option(None, "event to count, or 'all' (with value=samples); default: the recording's first")
+    value: str = option("period", "what the number is: the event's period summed, or samples", ("period", "samples"))
+    kernel_suffix: bool = option(False, "mark kernel functions with _[k]")
+    jit_suffix: bool = option(False, "mark just-in-time compiled functions with _[j]")
+    inline_suffix: bool = option(False, "mark inlined functions with _[i]")
+    annotate_all: bool = option(False, "mark kernel and just-in-time compiled functions, as inferno's --all")
+    with_pid: bool = option(False, "root frames are comm-PID")
+    with_tid: bool = option(False, "root frames are comm-PID/TID")
+
+    def __post_init__(self) -> None:
+        check_choices(self)
+        if self.event == "all" and self.value != "samples":
+            raise OptionError("periods of different events do not add up: event=all needs value=samples")
+
+    def emit(self, profile: Profile, out: BinaryIO) -> None:
+        """Write sorted lines, each ended by a newline."""
+        for chunk in self.lines(profile):
+            out.write(chunk)
+
+    def notes(self, profile: Profile) -> tuple[str, ...]:
+        """Unit of the numbers, and the events that are left out."""
+        if self.event == "all":
+            return ("numbers are samples of all events",)
+        chosen = event_index(profile, self.event)
+        event = profile.events[chosen]
+        unit = "samples" if self.value == "samples" else event.unit if event.unit != "count" else "events"
+        others = [profile.events[row].name for row in np.unique(profile.samples.event).tolist() if row != chosen]
+        left_out = f"; left out: {', '.join(others)} (event=NAME chooses)" if others else ""
+        return (f"numbers are {unit} of {event.name}{left_out}",)
+
+    def lines(self, profile: Profile) -> Iterator[bytes]:
+        """The output in pieces of some thousand lines."""
+        if not profile.events:
+            return
+        rows, weight = self._chosen(profile)
+        frames = frames_of(profile)
+        texts, key_of_frame = _interned([self._frame_text(profile, frames, row) for row in range(len(frames))])
+        roots, root_of_thread = _interned([self._root_text(profile, row) for row in range(len(profile.threads))])
+        group, used = _dense(root_of_thread[profile.samples.thread[rows]])
+        tree, node = merge(
+            expand(profile.stacks, frames.of_location),
+            key_of_frame,
+            group,
+            profile.samples.stack[rows].astype(np.int64),
+        )
+        tree, node = _with_no_stack(tree, node, len(texts))
+        texts.append(NO_STACK.encode())
+        value = np.zeros(len(tree), np.int64)
+        np.add.at(value, node, weight)
+        seen = np.zeros(len(tree), np.int64)
+        seen[node] = 1
+        yield from _lines(tree, seen, value, [roots[root] for root in used.tolist()], texts)
+
+    def _chosen(self, profile: Profile) -> tuple[I64, I64]:
+        """Rows of the wanted event and what each of them weighs."""
+        samples = profile.samples
+        if self.event == "all":
+            rows = np.arange(len(samples))
+        else:
+            rows = np.flatnonzero(samples.event == event_index(profile, self.event))
+        return rows, (samples.count if self.value == "samples" else samples.value)[rows]
+
+    def _root_text(self, profile: Profile, thread: int) -> bytes:
+        comm = one_line(profile.strings[profile.threads.comm[thread]]).replace(" ", "_").replace(";", ":")
+        pid, tid = (
+            "?" if number < 0 else str(number)
+            for number in (int(profile.threads.pid[thread]), int(profile.threads.tid[thread]))
+        )
+        suffix = f"-{pid}/{tid}" if self.with_tid else f"-{pid}" if self.with_pid else ""
+        return ((comm or "?") + suffix).encode()
+
+    def _frame_text(self, profile: Profile, frames: Frames, row: int) -> bytes:
+        text = one_line(frames.name[row]).replace(";", ":") or "[unknown]"
+        return (text + self._mark(profile, frames, row)).encode()
+
+    def _mark(self, profile: Profile, frames: Frames, row: int) -> str:
+        resolved, mode = frames.function[row] >= 0, frames.mode[row]
+        if self.inline_suffix and frames.inlined[row]:
+            return "_[i]"
+        if (self.kernel_suffix or self.annotate_all) and mode in (CpuMode.KERNEL, CpuMode.GUEST_KERNEL):
+            return "_[k]"
+        if (self.jit_suffix or self.annotate_all) and resolved and frames.mapping[row] >= 0:
+            filename = profile.strings[profile.mappings.filename[frames.mapping[row]]]
+            return "_[j]" if _JIT_OBJECT.match(filename) else ""
+        return ""
+
+
+def _interned(texts: list[bytes]) -> tuple[list[bytes], I64]:
+    """Unique texts in bytewise order, and the row of each given one."""
+    unique = sorted(set(texts))
+    row = {text: number for number, text in enumerate(unique)}
+    return unique, np.array([row[text] for text in texts], np.int64)
+
+
+def _dense(rows: I64) -> tuple[I64, I64]:
+    """The same numbers counted without holes, and which ones they were."""
+    used, dense = np.unique(rows, return_inverse=True)
+    return dense.reshape(-1).astype(np.int64), used
+
+
+def _with_no_stack(tree: FrameTree, node: I64, key: int) -> tuple[FrameTree, I64]:
+    """Samples that ended on a group's own row end on a frame below it: some readers refuse lines of one frame."""
+    bare = np.unique(node[tree.key[node] < 0])
+    added = np.arange(len(bare)) + len(tree)
+    longer = FrameTree(
+        np.append(tree.parent, bare),
+        np.append(tree.key, np.full(len(bare), key)),
+        np.append(tree.depth, np.ones(len(bare), np.int64)),
+    )
+    moved = np.arange(len(tree))
+    moved[bare] = added
+    return longer, moved[node]
+
+
+def _lines(tree: FrameTree, seen: I64, value: I64, roots: list[bytes], texts: list[bytes]) -> Iterator[bytes]:
+    """``seen`` marks rows that end a line, ``value`` is what the line says."""
+    name = np.where(tree.key < 0, np.arange(len(tree)) + len(texts), tree.key)  # (rows,) frame texts, then root texts
+    all_texts = texts + roots
+    inner_rank, leaf_rank = _ranks(all_texts)
+    order = reading_order(tree, inner_rank[name], leaf_rank[name], seen)
+    for start in range(0, len(order), _LINES_PER_WRITE):
+        rows = order[start : start + _LINES_PER_WRITE]
+        path = paths(tree.parent, tree.depth, rows)
+        names, ends = name[path.values].tolist(), path.offsets.tolist()
+        pieces: list[bytes] = []
+        for line, number in enumerate(value[rows].tolist()):
+            words = [all_texts[word] for word in reversed(names[ends[line] : ends[line + 1]])]
+            pieces.append(b"%b %d\n" % (b";".join(words), number))
+        yield b"".join(pieces)
+
+
+def _ranks(texts: list[bytes]) -> tuple[I64, I64]:
+    """Where each text stands among all, followed by ``;`` (an inner frame) or by nothing (the last one)."""
+    variants = [text + b";" for text in texts] + texts
+    order = sorted(range(len(variants)), key=variants.__getitem__)
+    rank = np.empty(len(variants), np.int64)
+    rank[order] = np.arange(len(variants))
+    return rank[: len(texts)], rank[len(texts) :]

@@ -1,0 +1,57 @@
+"""Moments to slices: neighbouring samples that share the outer part of their stacks share the boxes drawn for it.
+
+::
+
+    moments     a;b;c   a;b   a;d   (gap)   a;b
+    depth 1    [a              ]           [a ]
+    depth 2    [b          ][d ]           [b ]
+    depth 3    [c   ]
+
+A slice is a run of rows, so it can never overlap another one of its track without holding it.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from perf2x.emit.tracks import Moments
+from perf2x.emit.tree import FrameTree
+from perf2x.model.arrays import I64
+
+
+@dataclass(frozen=True, slots=True)
+class Slices:
+    """Boxes of a timeline; by track, start, depth, so parents stand before their children."""
+
+    track: I64
+    start: I64
+    duration: I64
+    node: I64
+    """Row of the frame tree."""
+
+    def __len__(self) -> int:
+        return len(self.track)
+
+
+def slices_of(moments: Moments, node: I64, tree: FrameTree, shortest: int = 0) -> Slices:
+    """Slices of all rows; ``node`` is the tree row of each moment. Those under ``shortest`` µs are left out."""
+    cursor = node.copy()
+    first_rows, last_rows, nodes = [], [], []
+    for level in range(int(tree.depth[node].max()) if len(node) else 0, 0, -1):
+        rows = np.flatnonzero(tree.depth[cursor] == level)
+        here = cursor[rows]
+        begins = np.ones(len(rows), np.bool_)
+        begins[1:] = (here[1:] != here[:-1]) | (np.diff(rows) != 1) | ~moments.joined[rows[1:] - 1]
+        at = np.flatnonzero(begins)
+        first_rows.append(rows[at])
+        last_rows.append(rows[np.append(at[1:], len(rows)) - 1])
+        nodes.append(here[at])
+        cursor[rows] = tree.parent[here]
+    if not nodes:
+        none = np.zeros(0, np.int64)
+        return Slices(none, none, none, none)
+    first, last, which = np.concatenate(first_rows), np.concatenate(last_rows), np.concatenate(nodes)
+    duration = moments.end[last] - moments.start[first]
+    kept = np.flatnonzero(duration >= shortest)
+    order = kept[np.lexsort((tree.depth[which[kept]], first[kept]))]
+    return Slices(moments.track[first[order]], moments.start[first[order]], duration[order], which[order])

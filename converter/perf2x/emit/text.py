@@ -1,0 +1,35 @@
+"""Recorded names to texts that output formats can hold.
+
+Names come from files and kernels and may hold any byte: undecodable ones arrive as surrogate escapes (PEP 383), which
+no format can carry, and which Perfetto refuses a whole file for. They leave as ``\\xNN``.
+"""
+
+import re
+
+_SURROGATES = re.compile("[\ud800-\udfff]")
+_CONTROLS = re.compile("[\x00-\x1f\x7f]")
+
+
+def printable(text: str) -> str:
+    """The text with every undecodable byte as ``\\xNN``; always encodable as UTF-8."""
+    if text.isascii():
+        return text
+    return _SURROGATES.sub(lambda found: f"\\x{ord(found.group()) & 0xFF:02x}", text)
+
+
+def one_line(text: str) -> str:
+    """Printable, with newlines, tabs and other control characters as spaces and no space at either end."""
+    return _CONTROLS.sub(" ", printable(text)).strip(" ")
+
+
+def base_name(filename: str) -> str:
+    """What people call an object: ``libc.so.6``, not its path; ``[kernel.kallsyms]_text`` loses its tail."""
+    if filename.startswith("[") and "]" in filename:
+        return filename[: filename.index("]") + 1]
+    return filename.rstrip("/").rsplit("/", 1)[-1]
+
+
+def bracketed(filename: str) -> str:
+    """The name of a frame known only by its object: ``[libc.so.6]``; ``[unknown]`` without one."""
+    name = base_name(filename)
+    return name if name.startswith("[") else f"[{name or 'unknown'}]"

@@ -1,0 +1,170 @@
+"""Prefix trees of frames: stacks expanded by inlining, grouped (by thread, by process name), merged by what is shown.
+
+Profile.stacks tells locations apart; what people look at tells *texts* apart: two call sites of one function are one
+box. Everything here is one numpy pass per level of depth, never a loop over stacks.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from perf2x.model.arrays import I64
+from perf2x.model.profile import Stacks
+from perf2x.model.ragged import Ragged, offsets_of
+
+
+@dataclass(frozen=True, slots=True)
+class FrameRows:
+    """Stacks with one row per frame instead of one per location."""
+
+    parent: I64
+    frame: I64
+    row_of_stack: I64
+    """The innermost frame's row of each row in Profile.stacks."""
+
+    def innermost(self, stack: I64) -> I64:
+        """The frame row of each stack; −1 stays −1."""
+        return np.append(self.row_of_stack, -1)[stack]
+
+
+@dataclass(frozen=True, slots=True)
+class FrameTree:
+    """Merged frames. Rows 0 … groups − 1 are the groups themselves (key −1, parent −1, depth 0)."""
+
+    parent: I64
+    key: I64
+    depth: I64
+
+    def __len__(self) -> int:
+        return len(self.parent)
+
+
+def depths(parent: I64) -> I64:
+    """Distance of every row from its root, which has 0; by pointer doubling, log(depth) passes.
+
+    ::
+
+        parent    -1 0 1 2 3
+        pass 1     0 1 1 1 1     one step known, ancestor = parent
+        pass 2     0 1 2 2 2     the ancestor's steps added, ancestor = its ancestor
+        pass 3     0 1 2 3 4
+    """
+    ancestor = parent.astype(np.int64)
+    steps = (ancestor >= 0).astype(np.int64)
+    while (rows := np.flatnonzero(ancestor >= 0)).size:
+        up = ancestor[rows]
+        steps[rows] += steps[up]
+        ancestor[rows] = ancestor[up]
+    return steps
+
+
+def paths(parent: I64, depth: I64, rows: I64) -> Ragged:
+    """The rows from each given row to its root, innermost first; −1: an empty path. ``depth`` is depths(parent)."""
+    offsets = offsets_of(np.where(rows >= 0, depth[rows] + 1, 0) if len(depth) else np.zeros(len(rows), np.int64))
+    values = np.empty(offsets[-1], np.int64)
+    at, cursor = offsets[:-1].copy(), rows.astype(np.int64)
+    while (active := np.flatnonzero(cursor >= 0)).size:
+        at, cursor = at[active], cursor[active]
+        values[at] = cursor
+        at, cursor = at + 1, parent[cursor]
+    return Ragged(offsets, values)
+
+
+def expand(stacks: Stacks, frames_of_location: Ragged) -> FrameRows:
+    """One row per frame; a location's outermost frame hangs on its caller's innermost one."""
+    rows = frames_of_location.take(stacks.location.astype(np.int64))
+    start, end = rows.offsets[:-1], rows.offsets[1:]
+    parent = np.arange(-1, len(rows.values) - 1, dtype=np.int64)
+    caller = stacks.parent.astype(np.int64)
+    parent[start] = np.where(caller >= 0, end[caller] - 1, -1) if len(stacks) else -1
+    return FrameRows(parent, rows.values, end - 1)
+
+
+def merge(rows: FrameRows, key_of_frame: I64, group: I64, stack: I64) -> tuple[FrameTree, I64]:
+    """The tree of all (group, stack) pairs, frames of one key under one parent made one.
+
+    ``group`` counts from 0 without holes; ``stack`` is a row of Profile.stacks or −1. Also returns the tree row of
+    each pair (the group's own row for −1). Order of rows: level by level, by parent, by key.
+    """
+    groups = int(group.max()) + 1 if len(group) else 0
+    levels = _closure(rows.parent, group, rows.innermost(stack))
+    parents, keys, level_sizes = [np.full(groups, -1, np.int64)], [np.full(groups, -1, np.int64)], [groups]
+    stride, width = max(len(rows.parent), 1), int(key_of_frame.max()) + 1 if len(key_of_frame) else 1
+    pairs_above = nodes_above = np.zeros(0, np.int64)
+    node_of: list[tuple[I64, I64]] = []
+    for pairs in levels:
+        row = pairs % stride
+        above = rows.parent[row]
+        parent = np.where(above >= 0, 0, pairs // stride)
+        inner = np.flatnonzero(above >= 0)
+        parent[inner] = nodes_above[np.searchsorted(pairs_above, pairs[inner] - row[inner] + above[inner])]
+        merged, node = np.unique(parent * width + key_of_frame[rows.frame[row]], return_inverse=True)
+        nodes_above, pairs_above = node.reshape(-1) + sum(level_sizes), pairs
+        node_of.append((pairs, nodes_above))
+        parents.append(merged // width)
+        keys.append(merged % width)
+        level_sizes.append(len(merged))
+    depth = np.repeat(np.arange(len(level_sizes)), level_sizes)
+    tree = FrameTree(np.concatenate(parents), np.concatenate(keys), depth)
+    return tree, _look_up(node_of, group, stack, rows, stride)
+
+
+def _closure(parent: I64, group: I64, row: I64) -> list[I64]:
+    """All pairs that lie above the given ones, by depth: sorted unique group · rows + row, outermost level first."""
+    stride = max(len(parent), 1)
+    held = row >= 0
+    pairs = np.unique(group[held] * stride + row[held])
+    depth_of_row = depths(parent)
+    depth = depth_of_row[pairs % stride] if len(pairs) else pairs
+    levels: list[I64] = []
+    below = np.zeros(0, np.int64)
+    for level in range(int(depth.max()) if len(depth) else -1, -1, -1):
+        up = below - below % stride + parent[below % stride] if len(below) else below
+        below = np.union1d(pairs[depth == level], up)
+        levels.append(below)
+    return levels[::-1]
+
+
+def _look_up(node_of: list[tuple[I64, I64]], group: I64, stack: I64, rows: FrameRows, stride: int) -> I64:
+    """Tree row of each (group, stack) pair."""
+    node = group.astype(np.int64)
+    if not node_of:
+        return node
+    pairs = np.concatenate([level[0] for level in node_of])
+    nodes = np.concatenate([level[1] for level in node_of])
+    order = np.argsort(pairs, kind="stable")
+    held = np.flatnonzero(stack >= 0)
+    wanted = group[held] * stride + rows.row_of_stack[stack[held]]
+    node[held] = nodes[order[np.searchsorted(pairs, wanted, sorter=order)]]
+    return node
+
+
+def reading_order(tree: FrameTree, rank_of_inner: I64, rank_of_leaf: I64, is_line: I64) -> I64:
+    """The rows where ``is_line`` holds, in the order in which their whole texts sort.
+
+    A row stands twice among its siblings: as the last frame of its own line (``rank_of_leaf``) and as the frame before
+    the lines below it (``rank_of_inner``), since ``a``, ``a b;x`` and ``a;x`` sort in this order, not as a tree does.
+    """
+    below = is_line.astype(np.int64)  # lines in the subtree, the row's own included
+    levels = [np.flatnonzero(tree.depth == level) for level in range(int(tree.depth.max()) + 1 if len(tree) else 0)]
+    for level in levels[:0:-1]:
+        np.add.at(below, tree.parent[level], below[level])
+    start = np.zeros(len(tree), np.int64)  # first position among the lines below the row
+    position = np.zeros(len(tree), np.int64)  # of the row's own line
+    for level in levels:
+        leaf, inner = level[is_line[level] > 0], level[below[level] - is_line[level] > 0]
+        rows = np.concatenate([leaf, inner])
+        size = np.concatenate([np.ones(len(leaf), np.int64), below[inner] - is_line[inner]])
+        rank = np.concatenate([rank_of_leaf[leaf], rank_of_inner[inner]])
+        parent = tree.parent[rows]
+        order = np.lexsort((rank, parent))
+        before = np.cumsum(size[order]) - size[order]
+        first_of_parent = np.searchsorted(parent[order], parent[order], side="left")
+        at = before - before[first_of_parent] + np.where(parent[order] >= 0, start[parent[order]], 0)
+        is_leaf = order < len(leaf)
+        position[rows[order[is_leaf]]] = at[is_leaf]
+        start[rows[order[~is_leaf]]] = at[~is_leaf]
+    lines = np.flatnonzero(is_line)
+    result = np.empty(len(lines), np.int64)
+    result[position[lines]] = lines
+    return result

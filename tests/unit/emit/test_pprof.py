@@ -1,0 +1,221 @@
+import gzip
+import io
+
+import numpy as np
+import pytest
+
+from perf2x.abi.uapi import CpuMode
+from perf2x.emit import profile_pb2
+from perf2x.emit.pprof import Pprof
+from perf2x.model.errors import OptionError
+from perf2x.model.profile import Meta, Profile
+from perf2x.testing import EmitterContract, ProfileBuilder
+
+
+def message(profile: Profile, **options: object) -> profile_pb2.Profile:
+    out = io.BytesIO()
+    Pprof(**options).emit(profile, out)
+    parsed = profile_pb2.Profile.FromString(gzip.decompress(out.getvalue()))
+    check_valid(parsed)
+    return parsed
+
+
+def check_valid(parsed: profile_pb2.Profile) -> None:
+    """What pprof's CheckValid demands, and Parca's stricter rules."""
+    assert parsed.string_table[0] == ""
+    for table in (parsed.mapping, parsed.location, parsed.function):
+        assert [row.id for row in table] == list(range(1, len(table) + 1))
+    for sample in parsed.sample:
+        assert len(sample.value) == len(parsed.sample_type)
+        assert all(1 <= row <= len(parsed.location) for row in sample.location_id)
+        keys = [label.key for label in sample.label]
+        assert len(set(keys)) == len(keys)
+        assert all(keys)
+        assert all(bool(label.num_unit) != bool(label.str) for label in sample.label)
+    for location in parsed.location:
+        assert location.mapping_id <= len(parsed.mapping)
+        assert all(1 <= line.function_id <= len(parsed.function) for line in location.line)
+    assert not parsed.doc_url
+
+
+def stacks(parsed: profile_pb2.Profile) -> dict[tuple[str, ...], list[int]]:
+    """Function names, root first, to values; inlined functions included."""
+    text, found = parsed.string_table, {}
+    for sample in parsed.sample:
+        places = [parsed.location[row - 1] for row in sample.location_id]
+        names = [text[parsed.function[line.function_id - 1].name] for place in places for line in place.line]
+        found[tuple(reversed(names))] = list(sample.value)
+    return found
+
+
+def types(parsed: profile_pb2.Profile) -> list[tuple[str, str]]:
+    return [(parsed.string_table[kind.type], parsed.string_table[kind.unit]) for kind in parsed.sample_type]
+
+
+def labels(parsed: profile_pb2.Profile) -> list[dict[str, object]]:
+    text = parsed.string_table
+    return [
+        {text[label.key]: label.num if label.num_unit else text[label.str] for label in sample.label}
+        for sample in parsed.sample
+    ]
+
+
+class TestPprofContract(EmitterContract):
+    def emitter(self):
+        return Pprof()
+
+    def total(self, output):
+        parsed = profile_pb2.Profile.FromString(gzip.decompress(output))
+        check_valid(parsed)
+        return sum(sum(sample.value[1:]) for sample in parsed.sample)
+
+
+class TestPprofFramesContract(TestPprofContract):
+    def emitter(self):
+        return Pprof(inline="frames", label=("pid", "tid", "comm", "process", "thread", "cpu", "mode", "event", "time"))
+
+
+@pytest.fixture
+def builder() -> ProfileBuilder:
+    made = ProfileBuilder()
+    made.event("cpu-clock", "nanoseconds", frequency=1000)
+    made.event("page-faults", "count", period=1)
+    made.thread("my prog", 7, 8)
+    return made
+
+
+def test_stacks_and_values(builder):
+    main, work = builder.function("main"), builder.function("work")
+    builder.sample([main, work], value=30, count=3)
+    builder.sample([main], value=12, count=1)
+    parsed = message(builder.build())
+    assert types(parsed) == [("samples", "count"), ("cpu-clock", "nanoseconds")]
+    assert stacks(parsed) == {("main", "work"): [3, 30], ("main",): [1, 12]}
+    assert parsed.string_table[parsed.default_sample_type] == "cpu-clock"
+    assert (parsed.string_table[parsed.period_type.type], parsed.period) == ("cpu-clock", 1_000_000)
+
+
+def test_events_stand_side_by_side_the_default_last(builder):
+    main = builder.function("main")
+    builder.sample([main], value=100, count=2)
+    builder.sample([main], event=1, value=5, count=5)
+    parsed = message(builder.build())
+    assert types(parsed) == [("samples", "count"), ("page-faults", "count"), ("cpu-clock", "nanoseconds")]
+    assert stacks(parsed) == {("main",): [7, 5, 100]}
+
+
+def test_labels_and_zeros_have_units(builder):
+    idle = builder.thread("swapper/0", 0, 0)
+    builder.sample([builder.function("idle")], idle)
+    parsed = message(builder.build())
+    assert labels(parsed) == [{"pid": 0, "tid": 0, "comm": "swapper/0"}]
+
+
+def test_without_labels_threads_are_one(builder):
+    builder.thread("other", 9, 9)
+    for thread in (0, 1):
+        builder.sample([builder.function("main")], thread, value=4)
+    assert len(message(builder.build()).sample) == 2
+    parsed = message(builder.build(), label=())
+    assert [list(sample.value) for sample in parsed.sample] == [[2, 8]]
+
+
+def test_every_label(builder):
+    wanted = ("thread", "cpu", "mode", "event", "time", "process", "cgroup")
+    builder.sample([builder.function("main"), builder.function("sys_read", CpuMode.KERNEL)], time=77, cpu=0)
+    parsed = message(builder.build(timeline=True), label=wanted)
+    expected = {
+        "thread": "my prog/8",
+        "cpu": 0,
+        "mode": "kernel",
+        "event": "cpu-clock",
+        "time": 77,
+        "process": "my prog",
+    }
+    assert labels(parsed) == [expected]
+    assert Pprof(label=wanted).timeline
+    assert Pprof(label=wanted).columns == {"cpu", "cgroup"}
+    with pytest.raises(OptionError, match="label=colour: choose from"):
+        Pprof(label=("colour",))
+
+
+def test_labels_of_the_whole_profile(builder):
+    builder.sample([builder.function("main")])
+    profile = builder.build()
+    tagged = Profile(**{name: getattr(profile, name) for name in Profile.__slots__} | {"labels": {"build": "1.2"}})
+    assert labels(message(tagged, label=())) == [{"build": "1.2"}]
+
+
+def test_locations_keep_mapping_build_id_and_call_address(builder):
+    library = builder.mapping("/usr/lib/libc.so.6", 0x7F0000000000, build_id="cafe")
+    program = builder.mapping("/usr/bin/my prog", 0x400000, build_id="beef")
+    places = [
+        builder.location(0x400105, program, [("main", "main.c", 12)], caller=1),
+        builder.location(0x7F0000000042, library),
+    ]
+    builder.sample(places)
+    parsed = message(builder.build())
+    text = parsed.string_table
+    files = [(text[row.filename], text[row.build_id], row.memory_start, row.has_functions) for row in parsed.mapping]
+    assert files == [
+        ("/usr/bin/my prog", "beef", 0x400000, True),
+        ("/usr/lib/libc.so.6", "cafe", 0x7F0000000000, False),
+    ]
+    caller, leaf = parsed.location
+    assert (caller.address, caller.mapping_id, caller.line[0].line) == (0x400104, 1, 12)
+    assert (leaf.address, leaf.mapping_id) == (0x7F0000000042, 2)
+    assert list(stacks(parsed)) == [("main", "[libc.so.6]")]
+
+
+def test_unresolved_frames_may_be_left_to_pprof(builder):
+    builder.sample([builder.location(0x1234)])
+    parsed = message(builder.build(), placeholders=False)
+    assert (parsed.location[0].address, len(parsed.location[0].line), len(parsed.function)) == (0x1234, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("inline", "lines"),
+    [("lines", [["inner", "outer"]]), ("frames", [["inner"], ["outer"]]), ("off", [["outer"]])],
+)
+def test_inlining(builder, inline, lines):
+    builder.sample([builder.location(0x400100, lines=["inner", "outer"])])
+    parsed = message(builder.build(), inline=inline)
+    text = parsed.string_table
+    names = [[text[parsed.function[line.function_id - 1].name] for line in place.line] for place in parsed.location]
+    assert names == lines
+    assert list(parsed.sample[0].location_id) == list(range(1, len(lines) + 1))
+
+
+def test_meta(builder):
+    builder.sample([builder.function("main")])
+    meta = Meta(
+        wall_start_ns=10**18, duration_ns=5, perf_version="7.2", command_line=("perf", "record"), comments=("x",)
+    )
+    parsed = message(builder.build(meta=meta))
+    assert (parsed.time_nanos, parsed.duration_nanos) == (10**18, 5)
+    comments = [parsed.string_table[row] for row in parsed.comment]
+    assert comments == ["perf-version:7.2", "perf-command:perf record", "x"]
+
+
+def test_undecodable_names_are_valid_text(builder):
+    builder.sample([builder.function("caf\udce9")])
+    assert list(stacks(message(builder.build()))) == [("caf\\xe9",)]
+
+
+def test_bytes_do_not_depend_on_the_clock(builder, monkeypatch):
+    builder.sample([builder.function("main")])
+    out = io.BytesIO()
+    Pprof().emit(builder.build(), out)
+    assert out.getvalue()[4:8] == bytes(4)
+
+
+def test_many_samples_span_writes(builder):
+    places = [builder.function(f"f{row}") for row in range(300)]
+    for outer in range(150):
+        for inner in range(150, 300):
+            builder.sample([places[outer], places[inner]], value=outer * 1000 + inner)
+    profile = builder.build()
+    parsed = message(profile)
+    assert len(parsed.sample) == 150 * 150
+    assert sum(sample.value[1] for sample in parsed.sample) == int(np.sum(profile.samples.value))
+    assert stacks(parsed)["f7", "f201"] == [1, 7201]

@@ -1,0 +1,52 @@
+import pytest
+
+from perf2x.emit.collapsed import Collapsed
+from perf2x.emit.pprof import Pprof
+from perf2x.model.errors import OptionError
+from perf2x.plugins import EMITTERS, available, build_emitter, emitter_options, load_emitter
+
+
+def test_built_in_formats_come_through_entry_points():
+    assert {"pprof", "chrome", "collapsed"} <= set(available(EMITTERS))
+    assert load_emitter("pprof") is Pprof
+
+
+def test_every_emitter_says_what_it_is_and_explains_its_options():
+    for name in available(EMITTERS):
+        emitter = load_emitter(name)
+        assert emitter.__doc__, name
+        assert len((emitter.__doc__).splitlines()[0]) < 110, name
+        for entry in emitter_options(emitter):
+            assert entry.help, f"{name}: {entry.name}"
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, Collapsed()),
+        ({"with-tid": "yes", "value": "samples"}, Collapsed(with_tid=True, value="samples")),
+        ({"event": "cycles", "kernel_suffix": True}, Collapsed(event="cycles", kernel_suffix=True)),
+    ],
+)
+def test_options_as_typed(options, expected):
+    assert build_emitter("collapsed", options) == expected
+
+
+def test_lists_are_separated_by_commas():
+    assert build_emitter("pprof", {"label": "pid, cpu"}) == Pprof(label=("pid", "cpu"))
+    assert build_emitter("pprof", {"label": ""}) == Pprof(label=())
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "words"),
+    [
+        ("pprof", {"colour": "red"}, r"pprof has no option 'colour'; it has compress, inline, label"),
+        ("chrome", {"max_events": "many"}, "max_events=many: expected int"),
+        ("collapsed", {"with_tid": "perhaps"}, "with_tid=perhaps: expected bool"),
+        ("pprof", {"inline": "some"}, "inline=some: choose from lines, frames, off"),
+        ("paper", {}, "no output format .paper.; installed: .*chrome, .*pprof"),
+    ],
+)
+def test_what_does_not_fit_is_refused_by_name(name, options, words):
+    with pytest.raises(OptionError, match=words):
+        build_emitter(name, options)
