@@ -60,6 +60,12 @@ class Cursor:
             return np.zeros(len(self), np.uint64)
         return view.take(self._at, mode="clip")
 
+    def peek(self) -> U64:
+        """The next word of every record, without moving on."""
+        column = self.u64()
+        self._step -= 1
+        return column
+
     def skip(self, count: int) -> None:
         """Step over words."""
         if self._step + count > self._room:

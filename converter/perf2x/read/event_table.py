@@ -40,6 +40,10 @@ class EventTable:
         """Index of the event with this id, −1 for none."""
         return int(self._lookup(np.array([identifier], np.uint64))[0])
 
+    def owners_of(self, identifiers: U64) -> I32:
+        """(n,) event that each id belongs to; −1 for nobody's, the first event for id 0."""
+        return self._lookup(identifiers)
+
     def of_samples(self, block: Block, rows: I64) -> I32:
         """(n,) event of each sample; −1 where the id is nobody's."""
         position = self._id_position()

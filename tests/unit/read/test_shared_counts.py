@@ -10,6 +10,8 @@ from perf2x.model.events import Want
 from perf2x.read import open_recording
 
 SHARED = Path(os.environ.get("PERF2X_SHARED", Path(__file__).resolve().parents[4] / "shared"))
+SPLIT = {"37_group_read_defer": 966}
+"""Group reads: what perf script prints, one block for each member that grew."""
 RENAMED = {"ATTR": "HEADER_ATTR", "BUILD_ID": "HEADER_BUILD_ID"}
 
 
@@ -33,4 +35,5 @@ def test_record_counts(path: Path, records: dict[str, int]) -> None:
     expected = {RENAMED.get(name, name): count for name, count in records.items()}
     assert dict(recording.sideband.record_counts) == expected
     batches = list(recording.samples(Want.CHAIN))
-    assert sum(map(len, batches)) == recording.sample_count == records["SAMPLE"]
+    assert sum(map(len, batches)) == recording.sample_count
+    assert recording.sample_count == SPLIT.get(path.parent.name, records["SAMPLE"])
