@@ -28,6 +28,7 @@ class Draft:
     events: EventTable = field(default_factory=EventTable)
     features: dict[str, Any] = field(default_factory=dict)
     build_ids: dict[str, bytes] = field(default_factory=dict)
+    kcore_dir: str = ""
 
     def add_container(self, container: Container) -> None:
         """Attributes and feature sections of a file."""
@@ -137,4 +138,5 @@ class Draft:
             wall_clock_offset_ns=clock["wall_clock_ns"] - clock["clockid_time_ns"] if clock else None,
             build_ids=self.build_ids,
             features=self.features,
+            kcore_dir=self.kcore_dir,
         )

@@ -57,4 +57,7 @@ def _modifiers(flags: frozenset[str], precise_ip: int) -> str:
         letters += "u" * ("exclude_user" not in flags)
         letters += "h" * ("exclude_hv" not in flags)
     letters += "p" * precise_ip
+    if flags & {"exclude_host", "exclude_guest"}:
+        letters += "H" * ("exclude_host" not in flags)
+        letters += "G" * ("exclude_guest" not in flags)
     return f":{letters}" if letters else ""

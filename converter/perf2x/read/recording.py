@@ -11,14 +11,13 @@ from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.events import Event, Samples, Session, Sideband, Want
 from perf2x.read.batches import join_batches, kept_rows, take_rows
 from perf2x.read.block import Block
-from perf2x.read.container import open_container
 from perf2x.read.draft import Draft
 from perf2x.read.index import NAMES, Index, is_split
 from perf2x.read.off_cpu import is_off_cpu, override_off_cpu
+from perf2x.read.opening import open_path
 from perf2x.read.readings import Delivered
 from perf2x.read.samples import decode_samples, layout_of
-from perf2x.read.source import load
-from perf2x.read.stream import Stream, Stretch
+from perf2x.read.stream import Stream
 
 Progress = Callable[[int, int], None]
 
@@ -31,15 +30,8 @@ def open_recording(
     ``progress`` is called with bytes done and bytes in all. FormatError when it cannot be read.
     """
     diagnostics = Diagnostics() if diagnostics is None else diagnostics
-    name = "standard input" if path == "-" else path
-    container = open_container(name, load(path), diagnostics)
-    draft = Draft(name, container.order, container.is_pipe, diagnostics)
-    draft.add_container(container)
-    section = container.records
-    limit = draft.features.get("compressed", {}).get("mmap_len", 0)
-    stretch = Stretch(container.data[section.offset : section.end], section.offset, name, limit)
-    stream = Stream([stretch], container.order, diagnostics)
-    return PerfRecording(draft, stream, diagnostics, progress)
+    opened = open_path(path, diagnostics)
+    return PerfRecording(opened.draft, opened.stream, diagnostics, progress)
 
 
 class PerfRecording:
