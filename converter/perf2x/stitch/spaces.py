@@ -1,0 +1,207 @@
+"""Which mapping holds address X of process P at moment M.
+
+An address *space* is one life of a process image: it begins when a process is first seen, is forked (then the parent's
+space as of the fork shows through wherever the child mapped nothing itself) or executes a new program (then it is
+empty). Mappings laid over others hide them. An *epoch* names a process between two changes of its picture, so that
+stacks of one epoch can be looked up once. Follows machine__process_fork_event, thread__set_comm and
+maps__fixup_overlap_and_insert of tools/perf, except that nothing is copied.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from perf2x.abi.uapi import CpuMode
+from perf2x.model.arrays import I64, U64, Bools
+from perf2x.model.events import Comms, Ksymbols, Mmaps, Tasks
+from perf2x.stitch.intervals import IntervalIndex
+from perf2x.stitch.timeline import Timeline
+
+KERNEL = -2
+"""Key of the kernel's own space; −1 already means "no process"."""
+_TOMBSTONE = -2
+
+
+@dataclass(slots=True)
+class _Lives:
+    """Spaces being laid out; one row per life of a process image."""
+
+    pid: list[int]
+    born: list[int]
+    parent: list[int]
+    parent_moment: list[int]
+    before: list[int]
+    """The life that an exec ended, −1 where the space did not begin with an exec."""
+    current: dict[int, int]
+
+    def begin(self, pid: int, moment: int, parent: int = -1, parent_moment: int = 0, before: int = -1) -> int:
+        self.pid.append(pid)
+        self.born.append(moment)
+        self.parent.append(parent)
+        self.parent_moment.append(parent_moment)
+        self.before.append(before)
+        self.current[pid] = len(self.pid) - 1
+        return self.current[pid]
+
+    def of(self, pid: int) -> int:
+        """The living space of a process; one that is mentioned for the first time has been there from the start."""
+        return self.current[pid] if pid in self.current else self.begin(pid, 0)
+
+
+class AddressSpaces:
+    """The picture of every process over time. Values of ``find`` are rows of ``mmaps``."""
+
+    def __init__(
+        self,
+        mmaps: Mmaps,
+        mmap_moment: I64,
+        forks: Tasks,
+        fork_moment: I64,
+        comms: Comms,
+        comm_moment: I64,
+        ksymbols: Ksymbols,
+        ksymbol_moment: I64,
+    ) -> None:
+        owner = np.where(_is_kernel(mmaps), KERNEL, mmaps.pid.astype(np.int64))
+        lives = _lives(owner, forks, fork_moment, comms, comm_moment)
+        self._parent = np.array(lives.parent, np.int64)
+        self._parent_moment = np.array(lives.parent_moment, np.int64)
+        self._before = np.array(lives.before, np.int64)
+        pid, born = np.array(lives.pid, np.int64), np.array(lives.born, np.int64)
+        spaces = Timeline(pid, born, np.arange(len(pid)))
+        self._index = _index(spaces, mmaps, owner, mmap_moment, ksymbols, ksymbol_moment)
+        kernel = np.full(len(ksymbol_moment), KERNEL, np.int64)
+        keys = np.concatenate([pid, owner, kernel])
+        moments = np.concatenate([born, mmap_moment, ksymbol_moment])
+        self._epochs = Timeline(keys, moments, np.arange(len(keys)))
+        self._epoch_space = spaces.at(keys, moments)
+        self._epoch_moment = moments
+
+    def epoch(self, pid: I64, moment: I64) -> I64:
+        """(n,) int64: the epoch of each process (or KERNEL) at each moment, −1 for processes nobody mentioned."""
+        return self._epochs.at(pid, moment)
+
+    def find(self, epoch: I64, address: U64, through_exec: Bools) -> I64:
+        """(n,) int64: row of the mapping that holds each address, −1 where none does.
+
+        Where ``through_exec`` is set, an address without a mapping is also looked for in the program that the process
+        ran before: a sample inside execve, taken after the kernel announced the new program, still has the caller's
+        addresses in its user chain.
+        """
+        if not len(self._epoch_space):
+            return np.full(len(address), -1, np.int64)
+        space = np.where(epoch >= 0, self._epoch_space[epoch], -1)
+        moment = self._epoch_moment[epoch]
+        found = self.find_at(space, moment, address)
+        again = np.flatnonzero(through_exec & (found < 0) & (space >= 0))
+        found[again] = self.find_at(self._before[space[again]], moment[again], address[again])
+        return found
+
+    def find_at(self, space: I64, moment: I64, address: U64) -> I64:
+        """The same for a space at a moment; walks up to the parents of forked processes."""
+        found = np.full(len(address), -1, np.int64)
+        todo = np.flatnonzero(space >= 0)
+        space, moment = space[todo], moment[todo]
+        while len(todo):
+            found[todo] = self._index.find(space, moment, address[todo])
+            up = (found[todo] == -1) & (self._parent[space] >= 0)
+            todo, space, moment = todo[up], space[up], moment[up]
+            moment = np.minimum(moment, self._parent_moment[space])
+            space = self._parent[space]
+        found[found == _TOMBSTONE] = -1
+        return found
+
+
+def _is_kernel(mmaps: Mmaps) -> Bools:
+    kernel: Bools = (mmaps.pid == -1) | (mmaps.cpumode == CpuMode.KERNEL)
+    return kernel
+
+
+def _lives(owner: I64, forks: Tasks, fork_moment: I64, comms: Comms, comm_moment: I64) -> _Lives:
+    """Walk forks and execs in order; a Python step per fork or exec, not per sample."""
+    lives = _Lives([], [], [], [], [], {})
+    changes = [(int(fork_moment[row]), 0, int(row)) for row in np.flatnonzero(forks.pid != forks.ppid)]
+    changes += [(int(comm_moment[row]), 1, int(row)) for row in np.flatnonzero(comms.is_exec)]
+    for moment, is_exec, row in sorted(changes):
+        if is_exec:
+            old = lives.of(int(comms.pid[row]))
+            lives.begin(int(comms.pid[row]), moment, before=old)
+        elif forks.is_exec[row]:
+            lives.begin(int(forks.pid[row]), moment)
+        else:
+            lives.begin(int(forks.pid[row]), moment, lives.of(int(forks.ppid[row])), moment)
+    born = set(lives.pid)
+    for pid in np.unique(owner).tolist():
+        if pid not in born:
+            lives.begin(pid, 0)
+    return lives
+
+
+def _index(
+    spaces: Timeline, mmaps: Mmaps, owner: I64, mmap_moment: I64, ksymbols: Ksymbols, ksymbol_moment: I64
+) -> IntervalIndex:
+    """All mappings; kernel symbols that went are tombstones, those that came are mappings appended to ``mmaps``."""
+    gone = np.flatnonzero(ksymbols.unregister)
+    start = np.concatenate([mmaps.start, ksymbols.start[gone]])
+    length = np.concatenate([mmaps.length, ksymbols.length[gone]])
+    moment = np.concatenate([mmap_moment, ksymbol_moment[gone]])
+    value = np.concatenate([np.arange(len(mmaps)), np.full(len(gone), _TOMBSTONE, np.int64)])
+    key = np.concatenate([owner, np.full(len(gone), KERNEL, np.int64)])
+    space = spaces.at(key, moment)
+    # A process seen first in a later fork may have mappings from before it; they stay out of every picture.
+    known = space >= 0
+    return IntervalIndex(space[known], start[known], limits(start, length)[known], moment[known], value[known])
+
+
+def with_kernel_grown(mmaps: Mmaps) -> Mmaps:
+    """``mmaps`` with the kernel's text reaching up to the next kernel mapping, at most 1 GiB.
+
+    Its record covers _text … _etext, but .init.text and others lie behind; perf stretches the map in the same way
+    (maps__fixup_end in tools/perf/util/maps.c). 1 GiB is KERNEL_IMAGE_SIZE of x86.
+    """
+    rows = [row for row, name in enumerate(mmaps.filename) if name.startswith("[kernel.kallsyms]")]
+    if not rows:
+        return mmaps
+    starts = np.sort(mmaps.start[_is_kernel(mmaps)])
+    length = mmaps.length.copy()
+    for row in rows:
+        start = mmaps.start[row]
+        above = starts[starts > start]
+        room = above[0] - start if len(above) else np.uint64(1 << 30)
+        length[row] = max(length[row], min(room, np.uint64(1 << 30)))
+    return dataclasses.replace(mmaps, length=length)
+
+
+def limits(start: U64, length: U64) -> U64:
+    """start + length, held at 2⁶⁴ − 1 where a lying record would wrap round."""
+    end = start + length
+    return np.where(end < start, np.uint64(2**64 - 1), end)
+
+
+def with_ksymbols(mmaps: Mmaps, ksymbols: Ksymbols) -> Mmaps:
+    """``mmaps`` with a kernel mapping appended for every registered kernel symbol, named after it."""
+    rows = np.flatnonzero(~ksymbols.unregister)
+    if not len(rows):
+        return mmaps
+    none = np.full(len(rows), -1, np.int32)
+    return Mmaps(
+        time=np.concatenate([mmaps.time, ksymbols.time[rows]]),
+        position=np.concatenate([mmaps.position, ksymbols.position[rows]]),
+        pid=np.concatenate([mmaps.pid, none]),
+        tid=np.concatenate([mmaps.tid, none]),
+        start=np.concatenate([mmaps.start, ksymbols.start[rows]]),
+        length=np.concatenate([mmaps.length, ksymbols.length[rows]]),
+        pgoff=np.concatenate([mmaps.pgoff, ksymbols.start[rows]]),
+        prot=np.concatenate([mmaps.prot, none]),
+        flags=np.concatenate([mmaps.flags, none]),
+        cpumode=np.concatenate([mmaps.cpumode, np.full(len(rows), CpuMode.KERNEL, np.uint8)]),
+        filename=_named(mmaps.filename, ksymbols.name, rows),
+        build_id=mmaps.build_id + [b""] * len(rows),
+        is_data=np.concatenate([mmaps.is_data, np.zeros(len(rows), np.bool_)]),
+    )
+
+
+def _named(filenames: Sequence[str], names: Sequence[str], rows: I64) -> list[str]:
+    return [*filenames, *(names[row] for row in rows.tolist())]

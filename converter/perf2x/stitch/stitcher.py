@@ -1,0 +1,215 @@
+"""Batches of samples in, a profile of full stacks out.
+
+Holds the picture of all processes (built once from the side-band tables) and the table of distinct rows, to which every
+batch adds its sums. ``finish`` resolves each distinct stack once.
+"""
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+import numpy as np
+
+from perf2x.abi.uapi import SampleType
+from perf2x.model.arrays import I64, U8, U64, Bools
+from perf2x.model.diagnostics import Diagnostics, Severity
+from perf2x.model.events import Samples, Session, Sideband
+from perf2x.model.intern import ChainTable, Strings, hash_rows
+from perf2x.model.ragged import Ragged
+from perf2x.stitch.callchain import split_cookies
+from perf2x.stitch.comms import ThreadNames
+from perf2x.stitch.deferred import DeferredJoin, Join
+from perf2x.stitch.moments import order_of
+from perf2x.stitch.rows import Keys, RowTable
+from perf2x.stitch.spaces import KERNEL, AddressSpaces, with_kernel_grown, with_ksymbols
+
+MAX_PERIOD = 1 << 48
+"""Larger periods are damage (78 hours in nanoseconds); they are cut so that sums stay within int64."""
+
+
+class Root(IntEnum):
+    """A frame that stands for what is missing below a stack; its text is ROOT_NAMES[root]."""
+
+    NONE = 0
+    USER_MISSING = 1
+    STACK_TRUNCATED = 2
+    NO_UNWIND_INFO = 3
+    STACK_CORRUPT = 4
+
+
+ROOT_NAMES = {
+    Root.USER_MISSING: "[user stack missing]",
+    Root.STACK_TRUNCATED: "[truncated stack]",
+    Root.NO_UNWIND_INFO: "[no unwind info]",
+    Root.STACK_CORRUPT: "[corrupt stack]",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StitchOptions:
+    """How to put samples together."""
+
+    timeline: bool = False
+    """Keep one row per sample, in time order."""
+    by_cpu: bool = False
+    by_cgroup: bool = False
+    deferred_missing: str = "mark"
+    """``mark``: a root frame says so; ``kernel-only``: nothing does; ``drop``: leave such samples out."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What ``add`` has seen so far."""
+
+    samples: int = 0
+    first_ns: int | None = None
+    last_ns: int | None = None
+    fates: I64 = field(default_factory=lambda: np.zeros(len(Join), np.int64))
+    dropped: int = 0
+
+
+@dataclass(slots=True)
+class Timed:
+    """One row per sample of a batch, for timelines."""
+
+    time: U64
+    row: I64
+    value: I64
+    cpu: I64
+
+
+class Stitcher:
+    """Feed every batch to ``add``, in any order of time; then hand the stitcher to ``assemble.finish`` once."""
+
+    def __init__(self, session: Session, sideband: Sideband, options: StitchOptions, diagnostics: Diagnostics) -> None:
+        self.session = session
+        self.sideband = sideband
+        self.options = options
+        self.diagnostics = diagnostics
+        self.names_strings = Strings()
+        self.mmaps = with_ksymbols(with_kernel_grown(sideband.mmaps), sideband.ksymbols)
+        self._build_pictures()
+        self.rows = RowTable()
+        self.tally = Tally()
+        self.timed: list[Timed] = []
+        self._build_deferred()
+
+    def add(self, samples: Samples, root: U8 | None = None) -> None:
+        """Take in a batch; ``root`` (n,) names a Root for samples whose user part was cut short by the unwinder."""
+        if not len(samples):
+            return
+        words, starts = samples.chain.values, samples.chain.offsets[:-1]
+        lengths, cookies, has_cookie = split_cookies(words, starts, samples.chain.lengths)
+        moment = self.moments.of(samples.time, samples.position)
+        record, fate = self._join(samples, cookies, has_cookie)
+        roots = self._roots(fate, root)
+        keys = self._keys(samples, moment, record, lengths, roots)
+        value = np.minimum(samples.period, np.uint64(MAX_PERIOD)).astype(np.int64)
+        self._count(samples, fate)
+        keep = self._kept(fate)
+        if keep is None:
+            rows = self.rows.add(keys, words, starts, lengths, value, moment)
+        else:
+            keys = Keys(*(column[keep] for column in keys.columns()))
+            rows = self.rows.add(keys, words, starts[keep], lengths[keep], value[keep], moment[keep])
+        if self.options.timeline:
+            self._remember(samples, rows, value, keep)
+
+    def _build_pictures(self) -> None:
+        side, mmaps = self.sideband, self.mmaps
+        tables = (mmaps, side.comms, side.forks, side.ksymbols)
+        self.moments, in_force = order_of(
+            np.concatenate([table.time for table in tables]), np.concatenate([table.position for table in tables])
+        )
+        cuts = np.cumsum([len(table) for table in tables])[:-1]
+        mmap_moment, comm_moment, fork_moment, ksymbol_moment = np.split(in_force, cuts)
+        self.spaces = AddressSpaces(
+            mmaps, mmap_moment, side.forks, fork_moment, side.comms, comm_moment, side.ksymbols, ksymbol_moment
+        )
+        self.names = ThreadNames(side.comms, comm_moment, side.forks, fork_moment, self.names_strings)
+
+    def _build_deferred(self) -> None:
+        """Intern the chain of every deferred record, and fix the picture of the process as of the record's time."""
+        deferred = self.sideband.deferred
+        timed = any(event.sample_type & SampleType.TIME for event in self.session.events)
+        self.join = DeferredJoin(deferred, self.sideband.comms, timed)
+        self.deferred_chains = ChainTable()
+        self._record_chain = _intern(self.deferred_chains, deferred.chain)
+        moment = self.moments.of(deferred.time, deferred.position)
+        self._record_epoch = self.spaces.epoch(deferred.pid.astype(np.int64), moment)
+
+    def _join(self, samples: Samples, cookies: U64, has_cookie: Bools) -> tuple[I64, I64]:
+        record = np.full(len(samples), -1, np.int64)
+        fate = np.zeros(len(samples), np.int64)
+        rows = np.flatnonzero(has_cookie)
+        if len(rows):
+            time = None if samples.time is None else samples.time[rows]
+            record[rows], fate[rows] = self.join.join(
+                cookies[rows], samples.pid[rows], samples.tid[rows], time, samples.position[rows]
+            )
+        return record, fate
+
+    def _roots(self, fate: I64, root: U8 | None) -> I64:
+        roots = np.zeros(len(fate), np.int64) if root is None else root.astype(np.int64)
+        if self.options.deferred_missing == "mark":
+            roots[fate >= Join.MISSING] = Root.USER_MISSING
+        return roots
+
+    def _keys(self, samples: Samples, moment: I64, record: I64, lengths: I64, roots: I64) -> Keys:
+        pid, tid = samples.pid.astype(np.int64), samples.tid.astype(np.int64)
+        joined = record >= 0
+        none = np.full(len(pid), -1, np.int64)
+        alone = (lengths == 0) & ~joined
+        options = self.options
+        return Keys(
+            event=samples.event.astype(np.int64),
+            pid=pid,
+            tid=tid,
+            comm=self.names.at(tid, moment),
+            mode=samples.cpumode.astype(np.int64),
+            user_epoch=self.spaces.epoch(pid, moment),
+            kernel_epoch=self.spaces.epoch(np.full(len(pid), KERNEL, np.int64), moment),
+            deferred_chain=_pick(self._record_chain, record, joined),
+            deferred_epoch=_pick(self._record_epoch, record, joined),
+            root=roots,
+            leaf=np.where(alone, samples.ip.view(np.int64), 0),
+            cpu=samples.cpu.astype(np.int64) if options.by_cpu and samples.cpu is not None else none,
+            cgroup=samples.cgroup.view(np.int64) if options.by_cgroup and samples.cgroup is not None else none,
+        )
+
+    def _count(self, samples: Samples, fate: I64) -> None:
+        tally = self.tally
+        tally.samples += len(samples)
+        tally.fates += np.bincount(fate, minlength=len(Join))
+        huge = int(np.sum(samples.period > np.uint64(MAX_PERIOD)))
+        self.diagnostics.add("implausible_period", Severity.GUESS, "the recording is damaged; the period was cut", huge)
+        if samples.time is not None:
+            first, last = int(samples.time.min()), int(samples.time.max())
+            tally.first_ns = first if tally.first_ns is None else min(tally.first_ns, first)
+            tally.last_ns = last if tally.last_ns is None else max(tally.last_ns, last)
+
+    def _kept(self, fate: I64) -> I64 | None:
+        """Rows that stay when samples without their user part are to be dropped; None for all."""
+        if self.options.deferred_missing != "drop":
+            return None
+        keep = np.flatnonzero(fate < Join.MISSING)
+        self.tally.dropped += len(fate) - len(keep)
+        return keep
+
+    def _remember(self, samples: Samples, rows: I64, value: I64, keep: I64 | None) -> None:
+        time = samples.position.astype(np.uint64) if samples.time is None else samples.time.copy()
+        cpu = np.full(len(samples), -1, np.int64) if samples.cpu is None else samples.cpu.astype(np.int64)
+        if keep is not None:
+            time, value, cpu = time[keep], value[keep], cpu[keep]
+        self.timed.append(Timed(time, rows, value, cpu))
+
+
+def _intern(table: ChainTable, chains: Ragged) -> I64:
+    starts, lengths = chains.offsets[:-1], chains.lengths
+    return table.number(chains.values, starts, lengths, hash_rows(chains.values, starts, lengths))
+
+
+def _pick(values: I64, index: I64, valid: Bools) -> I64:
+    """values[index] where valid, −1 elsewhere; ``values`` may be empty when nothing is valid."""
+    picked = np.full(len(index), -1, np.int64)
+    picked[valid] = values[index[valid]]
+    return picked

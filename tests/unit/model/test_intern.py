@@ -1,0 +1,79 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perf2x.model import intern
+from perf2x.model.intern import ChainTable, HashIndex, distinct_columns, hash_rows, prefix_tree
+from perf2x.model.ragged import ragged_of, ranges, reverse_rows, side_by_side
+
+WORDS = st.one_of(st.integers(0, 3), st.integers(2**64 - 3, 2**64 - 1))
+ROWS = st.lists(st.lists(WORDS, max_size=5), max_size=30)
+
+
+@given(st.lists(ROWS, max_size=4))
+def test_equal_chains_get_equal_numbers(batches: list[list[list[int]]]) -> None:
+    table, numbers, seen = ChainTable(), [], []
+    for rows in batches:
+        ragged = ragged_of(rows)
+        starts, lengths = ragged.offsets[:-1], ragged.lengths
+        numbers += table.number(ragged.values, starts, lengths, hash_rows(ragged.values, starts, lengths)).tolist()
+        seen += [tuple(row) for row in rows]
+    assert len(set(zip(numbers, seen, strict=True))) == len(set(numbers)) == len(set(seen)) == len(table)
+    stored = [tuple(row.tolist()) for row in table.table().rows()]
+    assert [stored[number] for number in numbers] == seen
+
+
+@given(st.lists(st.lists(st.integers(0, 2), min_size=2, max_size=2), max_size=40))
+def test_colliding_hashes_are_told_apart(rows: list[list[int]]) -> None:
+    """Every row has the same hash; only the comparison can tell them."""
+    stored: list[int] = []
+
+    def equal(mine: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+        return np.array(
+            [rows[row] == rows[stored[number]] for row, number in zip(mine, numbers, strict=True)], np.bool_
+        )
+
+    def add(fresh: np.ndarray) -> np.ndarray:
+        stored.extend(fresh.tolist())
+        return np.arange(len(stored) - len(fresh), len(stored))
+
+    numbers = HashIndex().number(np.full(len(rows), 7, np.uint64), equal, add).tolist()
+    assert [rows[stored[number]] for number in numbers] == rows
+    assert len(set(numbers)) == len({tuple(row) for row in rows})
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), WORDS), max_size=30))
+def test_distinct_columns(rows: list[tuple[int, int]]) -> None:
+    columns = [np.array([row[0] for row in rows], np.int64), np.array([row[1] for row in rows], np.uint64)]
+    first, inverse = distinct_columns(columns)
+    assert [rows[first[place]] for place in inverse] == rows
+    assert len(first) == len(set(rows))
+
+
+@given(st.lists(st.lists(st.integers(0, 3), max_size=6), max_size=20))
+def test_prefix_tree(rows: list[list[int]]) -> None:
+    parent, item, leaf = prefix_tree(ragged_of(rows, np.int64))
+
+    def path(node: int) -> list[int]:
+        return [] if node < 0 else [*path(parent[node]), int(item[node])]
+
+    assert [path(node) for node in leaf.tolist()] == rows
+    assert all(parent[node] < node for node in range(len(parent)))
+    assert len(parent) == len({tuple(row[: end + 1]) for row in rows for end in range(len(row))})
+
+
+@given(ROWS)
+def test_ragged_rows(rows: list[list[int]]) -> None:
+    ragged = ragged_of(rows)
+    assert [row.tolist() for row in reverse_rows(ragged).rows()] == [row[::-1] for row in rows]
+    assert [row.tolist() for row in side_by_side([ragged, reverse_rows(ragged)]).rows()] == [
+        row + row[::-1] for row in rows
+    ]
+    assert ranges(ragged.offsets[:-1], ragged.lengths).tolist() == list(range(sum(map(len, rows))))
+
+
+@pytest.mark.parametrize("count", [0, 1, 600])
+def test_weights_are_odd_and_differ(count: int) -> None:
+    found = intern.weights(count)
+    assert len(set(found.tolist())) == count and all(weight & 1 for weight in found.tolist())
