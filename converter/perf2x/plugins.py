@@ -7,11 +7,14 @@ import dataclasses
 from collections.abc import Mapping
 from importlib.metadata import EntryPoint, entry_points
 from types import NoneType, UnionType
-from typing import Any, BinaryIO, ClassVar, Protocol, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Protocol, get_args, get_origin, get_type_hints
 
 from perf2x.model.errors import OptionError
 from perf2x.model.options import option
 from perf2x.model.profile import Profile
+
+if TYPE_CHECKING:
+    from perf2x.symbolize.source import SymbolSource
 
 __all__ = [
     "EMITTERS",
@@ -22,6 +25,7 @@ __all__ = [
     "build_emitter",
     "emitter_options",
     "load_emitter",
+    "load_symbol_sources",
     "notes",
     "option",
     "wanted_columns",
@@ -143,3 +147,8 @@ def _parsed(name: str, value: object, hint: Any) -> object:
         return _TRUTH[value.lower()] if kind is bool else kind(value)
     except (KeyError, ValueError) as error:
         raise OptionError(f"{name}={value}: expected {kind.__name__}") from error
+
+
+def load_symbol_sources() -> "list[type[SymbolSource]]":
+    """Every installed symbol source, built-in ones included, to be handed to ``perf2x.symbolize.resolve.symbolize``."""
+    return [point.load() for point in available(SYMBOL_SOURCES).values()]

@@ -1,0 +1,249 @@
+"""Which file on this machine is the object that a recording names: perf's places, in perf's order, by build id first.
+
+Source of truth: tools/perf/util/symbol.c binary_type_symtab and dso__load, util/dso.c dso__read_binary_type_filename.
+A file with another build id than the recorded one is refused and remembered as the reason; nothing is executed.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from zlib import crc32
+
+from perf2x.model.errors import ObjectError
+from perf2x.objects.elf import ElfObject, open_elf
+from perf2x.objects.inflate import inflate, limit_for
+from perf2x.objects.paths import below, is_file, is_real_path, without_deleted
+
+
+@dataclass(frozen=True, slots=True)
+class SearchPlaces:
+    """Where objects may lie; everything that a user can say about it."""
+
+    symfs: Path | None = None
+    """Root of the recorded machine's file system (perf's --symfs); None: this machine's."""
+    symfs_flat: bool = False
+    """Files lie in ``symfs`` by their last name alone (perf's ``--symfs DIR,flat``)."""
+    debug_dirs: tuple[Path, ...] = ()
+    """More directories like /usr/lib/debug, looked into before it."""
+    buildid_dir: Path | None = None
+    """perf's build-id cache (``~/.debug``); None: there is none."""
+    allow_mismatch: bool = False
+    """Take files whose build id differs, and say so."""
+    system_debug_dir: Path | None = Path("/usr/lib/debug")
+    proc: Path | None = Path("/proc")
+    """For files of running containers: PROC/PID/root."""
+
+
+@dataclass(slots=True)
+class Found:
+    """All files of one object, in the order of search, opened headers only; and why others were refused."""
+
+    files: list[ElfObject] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+    """Sentences: which file was there and why it was not taken."""
+    mismatched: bool = False
+    """A file was taken although its build id differs."""
+
+    @property
+    def code(self) -> ElfObject | None:
+        """The file that was mapped: it has the instructions' bytes and program headers that tell the truth."""
+        return next((file for file in self.files if has_code(file)), None)
+
+    @property
+    def symbols(self) -> ElfObject | None:
+        """The first file with a ``.symtab``, else the first with a ``.dynsym``."""
+        return next((f for f in self.files if f.section(".symtab")), None) or next(
+            (f for f in self.files if f.section(".dynsym")), None
+        )
+
+    @property
+    def dwarf(self) -> ElfObject | None:
+        """The first file with ``.debug_info``."""
+        return next((f for f in self.files if f.section(".debug_info") or f.section(".zdebug_info")), None)
+
+    @property
+    def reason(self) -> str:
+        """Why there is no file at all, "" when there is one."""
+        if self.files:
+            return ""
+        return self.refused[0] if self.refused else "file not found"
+
+
+Fetcher = Callable[[str, bytes], Iterator[Path]]
+"""More places by (recorded name, build id): a debuginfod client, an archive. Asked last, only while something lacks."""
+
+
+def has_code(file: ElfObject) -> bool:
+    """Whether the file holds instructions; a file with debug info alone has its ``.text`` as SHT_NOBITS."""
+    if not file.sections:
+        return any(segment.type == "PT_LOAD" and segment.file_size for segment in file.segments)
+    return any(s.type == "SHT_PROGBITS" and s.flags & 0x6 == 0x6 and s.size for s in file.sections)
+
+
+class Finder:
+    """Finds the files of objects and remembers the answers; shared by unwinder and symbolizer."""
+
+    def __init__(self, places: SearchPlaces, fetchers: tuple[Fetcher, ...] = ()) -> None:
+        self.places = places
+        self._fetchers = fetchers
+        self._known: dict[tuple[str, bytes], Found] = {}
+
+    def find(self, name: str, build_id: bytes, pid: int = -1) -> Found:
+        """Every file of the object recorded as ``name`` with ``build_id`` (b"": not recorded) in process ``pid``."""
+        key = (name, build_id)
+        if key not in self._known:
+            self._known[key] = self._search(without_deleted(name), build_id, pid)
+        return self._known[key]
+
+    def _search(self, name: str, build_id: bytes, pid: int) -> Found:
+        found = Found()
+        self._by_path(found, name, build_id, pid)
+        build_id = build_id or (found.files[0].build_id if found.files else b"")
+        taken = {file.name for file in found.files}
+        for path in self._debug_paths(found, name, build_id):
+            if str(path) not in taken and is_file(path):
+                self._take(found, path, build_id)
+                taken.add(str(path))
+        self._add_mini_debug_info(found)
+        self._fetch(found, name, build_id)
+        return found
+
+    def _by_path(self, found: Found, name: str, build_id: bytes, pid: int) -> None:
+        """The file itself: the recorded path (under symfs, in the process's root), the build-id cache."""
+        for path in self._runtime_paths(name, build_id, pid):
+            if is_file(path) and self._take(found, path, build_id):
+                return
+
+    def _runtime_paths(self, name: str, build_id: bytes, pid: int) -> Iterator[Path]:
+        if build_id and self.places.buildid_dir:
+            yield from cached_paths(self.places.buildid_dir, build_id, ("elf", "vdso"))
+        if is_real_path(name):
+            if build_id and self.places.symfs is None and self.places.proc is not None and pid > 0:
+                yield from filter(None, [below(self.places.proc / str(pid) / "root", name)])
+            yield from self.on_disk(name)
+
+    def on_disk(self, recorded: str) -> Iterator[Path]:
+        """Where a recorded path lies on this machine: under symfs (hierarchy or flat), or as it is."""
+        symfs = self.places.symfs
+        if symfs is None:
+            yield Path(recorded)
+        elif self.places.symfs_flat:
+            yield from filter(None, [below(symfs, recorded.rpartition("/")[2])])
+        else:
+            yield from filter(None, [below(symfs, recorded)])
+
+    def _debug_paths(self, found: Found, name: str, build_id: bytes) -> Iterator[Path]:
+        links = (debug_link(file) for file in list(found.files))
+        for link_name, crc in filter(None, links):
+            for path in self._linked(name, link_name):
+                if build_id or _has_crc(path, crc):
+                    yield path
+        if build_id and self.places.buildid_dir:
+            yield from cached_paths(self.places.buildid_dir, build_id, ("debug",))
+        for directory in self._debug_dirs():
+            yield from _in_debug_dir(directory, name, build_id)
+        if is_real_path(name):  # OpenEmbedded: .debug beside the file
+            folder, _, last = name.rpartition("/")
+            yield from self.on_disk(f"{folder}/.debug/{last}")
+
+    def _linked(self, name: str, link: str) -> Iterator[Path]:
+        """dso__read_binary_type_filename, DSO_BINARY_TYPE__DEBUGLINK: beside the file, in .debug, in /usr/lib/debug."""
+        link = link.rpartition("/")[2]
+        folder = name.rpartition("/")[0] if is_real_path(name) else ""
+        yield from self.on_disk(f"{folder}/{link}")
+        yield from self.on_disk(f"{folder}/.debug/{link}")
+        for directory in self._debug_dirs():
+            yield from filter(None, [below(directory, f"{folder}/{link}")])
+
+    def _debug_dirs(self) -> Iterator[Path]:
+        yield from self.places.debug_dirs
+        system = self.places.system_debug_dir
+        if system is not None:
+            yield from self.on_disk(str(system)) if self.places.symfs else [system]
+            if self.places.symfs:
+                yield system
+
+    def _take(self, found: Found, path: Path, build_id: bytes) -> bool:
+        """Open a file and keep it when its build id is the recorded one."""
+        try:
+            file = open_elf(path)
+        except ObjectError as error:
+            found.refused.append(str(error))
+            return False
+        if build_id and file.build_id != build_id:
+            other = f"build id {file.build_id.hex()}" if file.build_id else "no build id"
+            if not self.places.allow_mismatch:
+                found.refused.append(f"{path} is another build: it has {other}")
+                return False
+            found.mismatched = True
+        found.files.append(file)
+        return True
+
+    def _add_mini_debug_info(self, found: Found) -> None:
+        """.gnu_debugdata: an xz-compressed ELF file with the symbol table that strip left out (Fedora and others)."""
+        for file in list(found.files):
+            section = file.section(".gnu_debugdata")
+            if section is not None and not any(f.section(".symtab") for f in found.files):
+                try:
+                    packed = file.data(section)
+                    inner = open_elf(inflate("xz", packed, limit_for(len(packed))), f"{file.name}, .gnu_debugdata")
+                except ObjectError as error:
+                    found.refused.append(str(error))
+                else:
+                    found.files.append(inner)
+
+    def _fetch(self, found: Found, name: str, build_id: bytes) -> None:
+        for fetch in self._fetchers:
+            if build_id and (found.code is None or found.dwarf is None):
+                take = partial(self._take, found, build_id=build_id)
+                for path in fetch(name, build_id):
+                    take(path)
+
+
+def cached_paths(directory: Path, build_id: bytes, kinds: tuple[str, ...]) -> Iterator[Path]:
+    """DIR/.build-id/xx/rest/{elf,debug,kallsyms,vdso}; before Linux 4.3 the link was the file."""
+    text = build_id.hex()
+    place = directory / ".build-id" / text[:2] / text[2:]
+    for kind in kinds:
+        yield place / kind
+    if "elf" in kinds:
+        yield place
+
+
+def _in_debug_dir(directory: Path, name: str, build_id: bytes) -> Iterator[Path]:
+    if build_id:
+        text = build_id.hex()
+        yield directory / ".build-id" / text[:2] / f"{text[2:]}.debug"
+    if is_real_path(name):
+        for tail in (f"{name}.debug", name):
+            yield from filter(None, [below(directory, tail)])
+        if name.startswith("/usr/lib/"):  # MIXEDUP_UBUNTU_DEBUGINFO: packaged before /lib moved
+            yield from filter(None, [below(directory, name.removeprefix("/usr"))])
+
+
+def debug_link(file: ElfObject) -> tuple[str, int] | None:
+    """.gnu_debuglink: a file name, and the CRC-32 of that file; None without one."""
+    section = file.section(".gnu_debuglink")
+    if section is None:
+        return None
+    try:
+        data = file.data(section)
+    except ObjectError:
+        return None
+    name, _, _ = data.partition(b"\0")
+    order = "little" if file.byte_order == "<" else "big"
+    crc = int.from_bytes(data[-4:], order) if len(data) >= 5 else -1  # type: ignore[arg-type]
+    return (name.decode(errors="surrogateescape"), crc) if name and crc >= 0 else None
+
+
+def _has_crc(path: Path, crc: int) -> bool:
+    """Whether the file's CRC-32 is the one in the debug link; only asked where no build id can be compared."""
+    total = 0
+    try:
+        with path.open("rb") as stream:
+            while block := stream.read(1 << 20):
+                total = crc32(block, total)
+    except (OSError, ValueError):
+        return False
+    return total == crc

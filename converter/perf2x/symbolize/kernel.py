@@ -1,0 +1,140 @@
+"""The kernel's own symbols: which table belongs to the recorded kernel, and by how much KASLR moved it.
+
+Source of truth: tools/perf/util/symbol.c dso__load_kernel_sym, dso__find_kallsyms and kallsyms__delta.
+"""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from perf2x.model.arrays import U64
+from perf2x.model.diagnostics import Severity
+from perf2x.model.errors import ObjectError
+from perf2x.objects.find import cached_paths
+from perf2x.objects.notes import gnu_build_id
+from perf2x.objects.paths import is_file
+from perf2x.symbolize.kallsyms import Kallsyms, read_kallsyms
+from perf2x.symbolize.lookup import SymbolIndex
+from perf2x.symbolize.source import Context, Dso, DsoKind, Symbols, nothing, one_line_each
+
+KERNEL_NAMES = ("[kernel.kallsyms]", "[guest.kernel.kallsyms]")
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    kallsyms: Kallsyms
+    index: SymbolIndex
+    slide: int
+    """Added to a recorded address before it is looked up, modulo 2**64."""
+
+
+class KernelSource:
+    """Names from kallsyms for the kernel, and for modules that it lists."""
+
+    order: ClassVar[int] = 10
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._asked = False
+        self._known: _Table | None = None
+        self._reason = ""
+
+    def covers(self, dso: Dso) -> bool:
+        """The kernel and its modules."""
+        return dso.kind in (DsoKind.KERNEL, DsoKind.MODULE)
+
+    def lookup(self, dso: Dso, address: U64) -> Symbols:
+        """Kernel functions by recorded address."""
+        table = self._table(dso)
+        if table is None:
+            return nothing(len(address), self._reason)
+        if dso.kind is DsoKind.MODULE and not self._same_place(dso, table):
+            return nothing(len(address), "the module was loaded elsewhere when kallsyms was copied")
+        row = table.index.find(address + np.uint64(table.slide))
+        rows = np.unique(row[row >= 0])
+        names = [table.kallsyms.name(int(r)) for r in rows]
+        return one_line_each(names, np.where(row >= 0, np.searchsorted(rows, row), -1), "not in kallsyms")
+
+    def _same_place(self, dso: Dso, table: _Table) -> bool:
+        """A module's symbols count only where the module lies as recorded; of another boot they mislead."""
+        name = module_name(dso.name)
+        listed = [row for row, module in enumerate(table.kallsyms.modules) if module.replace("-", "_") == name]
+        if not listed:
+            return False
+        mine = table.kallsyms.start[table.kallsyms.module == listed[0]]
+        inside = (mine >= np.uint64(dso.start)) & (mine < np.uint64(max(dso.limit, dso.start)))
+        return table.slide == 0 and bool(inside.any())
+
+    def _table(self, dso: Dso) -> _Table | None:
+        if not self._asked:
+            self._asked, self._known = True, self._first_usable(dso)
+        return self._known
+
+    def _first_usable(self, dso: Dso) -> _Table | None:
+        reference, recorded_at = self._context.kernel_reference
+        for path, trusted in self._candidates(dso):
+            try:
+                kallsyms = read_kallsyms(path)
+            except ObjectError as error:
+                self._reason = str(error)
+                if "kptr_restrict" in str(error):
+                    self._advise_kptr_restrict()
+                continue
+            here = kallsyms.address_of(reference) if reference else None
+            if not trusted and (here is None or here != recorded_at):
+                self._reason = "no kernel build id was recorded, and this machine's kernel lies elsewhere"
+                continue
+            slide = here - recorded_at if here is not None and recorded_at else 0
+            return _Table(kallsyms, kallsyms.index(), slide % 2**64)
+        return None
+
+    def _advise_kptr_restrict(self) -> None:
+        advice = "kernel addresses are hidden on this machine: sysctl kernel.kptr_restrict=0, or run as root."
+        self._context.diagnostics.add("kernel_addresses_hidden", Severity.LOSS, advice)
+
+    def _candidates(self, dso: Dso) -> Iterator[tuple[Path, bool]]:
+        """(file, whether it surely belongs to the recorded kernel), best first."""
+        options, session = self._context.options, self._context.session
+        if options.kallsyms is not None:
+            yield options.kallsyms, True
+            return
+        if session.kcore_dir:
+            yield Path(session.kcore_dir) / "kallsyms", True
+        build_id = self._context.kernel_build_id
+        places = self._context.finder.places
+        if build_id and places.buildid_dir:
+            yield from (
+                (path, True) for path in cached_paths(places.buildid_dir, build_id, ("kallsyms",)) if is_file(path)
+            )
+        self._reason = "no kallsyms or vmlinux of the recorded kernel found (--kallsyms, --vmlinux)"
+        if options.symfs is None and sys.platform == "linux":
+            running = running_kernel_build_id()
+            if build_id and running == build_id:
+                yield Path("/proc/kallsyms"), True
+            elif not build_id and session.os_release == _release():
+                yield Path("/proc/kallsyms"), False
+
+
+def module_name(recorded: str) -> str:
+    """``/lib/modules/…/snd-hda.ko.xz`` and ``[snd_hda]`` to ``snd_hda``, as kallsyms spells it."""
+    last = recorded.rpartition("/")[2].strip("[]")
+    return last.partition(".ko")[0].replace("-", "_")
+
+
+def running_kernel_build_id() -> bytes:
+    """Build id of the kernel that runs this process, from /sys/kernel/notes; b"" when it does not tell."""
+    try:
+        notes = Path("/sys/kernel/notes").read_bytes()
+    except OSError:
+        return b""
+    return gnu_build_id(notes, "<" if sys.byteorder == "little" else ">")
+
+
+def _release() -> str:
+    import platform
+
+    return platform.release()

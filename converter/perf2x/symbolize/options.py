@@ -1,0 +1,56 @@
+"""What a user can say about symbols."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from perf2x.objects.find import SearchPlaces
+from perf2x.symbolize.demangle import Demangle
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolOptions:
+    """Where symbols may come from and how names are written; the fields are the command line's options."""
+
+    symfs: Path | None = None
+    """``--symfs DIR``: root of the recorded machine's file system."""
+    symfs_flat: bool = False
+    """``--symfs DIR,flat``: every file lies directly in DIR."""
+    debug_dirs: tuple[Path, ...] = ()
+    """``--debug-dir``, repeatable: like /usr/lib/debug, looked into before it."""
+    buildid_dir: Path | None = None
+    """``--buildid-dir``: perf's build-id cache; None: ``~/.debug``."""
+    kallsyms: Path | None = None
+    """``--kallsyms FILE``: kernel symbols, taken as they are; may be compressed."""
+    vmlinux: Path | None = None
+    """``--vmlinux FILE``: the kernel's ELF file."""
+    perf_map_dir: Path | None = None
+    """``--perf-map-dir``: where perf-PID.map and jit-PID.dump lie; None: /tmp (under symfs when given)."""
+    archives: tuple[Path, ...] = ()
+    """``--archive FILE``, repeatable: tarballs of ``perf archive``."""
+    debuginfod_urls: tuple[str, ...] = ()
+    """``--debuginfod URL`` or DEBUGINFOD_URLS; none: no network."""
+    cache_dir: Path | None = None
+    """Where symcaches are kept; None: the user's cache directory."""
+    demangle: Demangle = Demangle.SIMPLE
+    inline: bool = True
+    """``--inline``: lines and inlined frames from debug info, where the ``dwarf`` extra is installed."""
+    allow_mismatch: bool = False
+    """``--allow-build-id-mismatch``: take files of another build."""
+
+    def places(self) -> SearchPlaces:
+        """The same for the object finder."""
+        return SearchPlaces(
+            symfs=self.symfs,
+            symfs_flat=self.symfs_flat,
+            debug_dirs=self.debug_dirs,
+            buildid_dir=self.buildid_dir or default_buildid_dir(),
+            allow_mismatch=self.allow_mismatch,
+        )
+
+
+def default_buildid_dir() -> Path | None:
+    """perf's ``~/.debug``; None where there is no home."""
+    try:
+        return Path.home() / ".debug"
+    except RuntimeError:
+        return None

@@ -1,0 +1,83 @@
+"""Names as perf and c++filt print them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perf2x.symbolize.demangle import Demangle, demangle, without_parameters
+
+NAMES = [  # mangled, as c++filt -i prints it, as c++filt -i -p prints it (clones kept)
+    ("_Z11thread_mainI7ComputeEPvS1_", "void* thread_main<Compute>(void*)", "thread_main<Compute>"),
+    ("_ZNSt6vectorIiSaIiEE9push_backEOi", "std::vector<int, std::allocator<int> >::push_back(int&&)",
+     "std::vector<int, std::allocator<int> >::push_back"),
+    ("_ZZ4mainENKUlvE_clEv", "main::{lambda()#1}::operator()() const", "main::{lambda()#1}::operator()"),
+    ("_ZZ4mainENKUliE0_clEi", "main::{lambda(int)#2}::operator()(int) const", "main::{lambda(int)#2}::operator()"),
+    ("_ZZ4mainENUt_1fEv", "main::{unnamed type#1}::f()", "main::{unnamed type#1}::f"),
+    ("_ZN12_GLOBAL__N_13fooEi.part.0", "(anonymous namespace)::foo(int) [clone .part.0]",
+     "(anonymous namespace)::foo [clone .part.0]"),
+    ("_ZN3foo3barEv.constprop.0.cold", "foo::bar() [clone .constprop.0] [clone .cold]",
+     "foo::bar [clone .constprop.0] [clone .cold]"),
+    ("_ZThn16_N1A1fEv", "non-virtual thunk to A::f()", "non-virtual thunk to A::f()"),
+    ("_ZTV1A", "vtable for A", "vtable for A"),
+    ("_ZGVZ3foovE1x", "guard variable for foo()::x", "guard variable for foo()::x"),
+    ("_ZNK3FooIcEcvT_IiEEv", "Foo<char>::operator int<int>() const", "Foo<char>::operator int<int>"),
+    ("_ZN1AclEv", "A::operator()()", "A::operator()"),
+    ("_ZN1AdlEPv", "A::operator delete(void*)", "A::operator delete"),
+    ("_ZNSt8functionIFviEEC1Ev", "std::function<void (int)>::function()", "std::function<void (int)>::function"),
+    ("_ZNKR1A1fEv", "A::f() const &", "A::f"),
+    ("_Z3barIiEPFvT_ES0_", "void (*bar<int>(int))(int)", "bar<int>"),
+    ("_ZN1ArsERi", "A::operator>>(int&)", "A::operator>>"),
+    ("_ZStlsISt11char_traitsIcEERSt13basic_ostreamIcT_ES5_PKc",
+     "std::basic_ostream<char, std::char_traits<char> >& std::operator<< <std::char_traits<char> >"
+     "(std::basic_ostream<char, std::char_traits<char> >&, char const*)", "std::operator<< <std::char_traits<char> >"),
+    ("_ZN1A1fB5cxx11Ev", "A::f[abi:cxx11]()", "A::f[abi:cxx11]"),
+    ("_ZGTtNSt12out_of_rangeD1Ev", "transaction clone for std::out_of_range::~out_of_range()",
+     "transaction clone for std::out_of_range::~out_of_range()"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("mangled", "full", "simple"), NAMES)
+def test_cxx(mangled, full, simple):
+    assert demangle(mangled, Demangle.FULL) == full
+    assert demangle(mangled, Demangle.SIMPLE) == simple
+    assert demangle(mangled, Demangle.NONE) == mangled
+
+
+@pytest.mark.parametrize(
+    ("mangled", "readable"),
+    [
+        ("_ZN4core3fmt9Formatter3pad17h1234567890abcdefE", "core::fmt::Formatter::pad"),
+        (
+            "_ZN3std2rt10lang_start28_$u7b$$u7b$closure$u7d$$u7d$17h0123456789abcdefE",
+            "std::rt::lang_start::{{closure}}",
+        ),
+        ("_ZN4core3fmt9Formatter3pad17h1234567890abcdefE.llvm.123456", "core::fmt::Formatter::pad"),
+        ("_RNvCs1234_7mycrate3foo", "mycrate::foo"),
+        ("_RINvNtC3std3mem8align_ofdE", "std::mem::align_of::<f64>"),
+    ],
+)
+def test_rust_without_its_hash(mangled, readable):
+    assert demangle(mangled, Demangle.SIMPLE) == demangle(mangled, Demangle.FULL) == readable
+
+
+def test_swift():
+    assert demangle("$s4main3fooyyF", Demangle.FULL) == "main.foo() -> ()"
+
+
+@pytest.mark.parametrize(
+    "name", ["main", "_start", "_Zebra", "_RegisterClasses", "foo.part.0", "$x", "__Z", "_ZN", "?x"]
+)
+def test_names_that_are_not_mangled_stay(name):
+    assert demangle(name) == name
+
+
+def test_versions_and_linkage_tables_keep_their_suffix():
+    assert demangle("_ZnwmPv@plt") == "operator new@plt"
+    assert demangle("_ZNSt8ios_base4InitC1Ev@@GLIBCXX_3.4") == "std::ios_base::Init::Init@@GLIBCXX_3.4"
+
+
+@given(st.text(alphabet="_ZN1234aIEbcSt<>()[] operator,*&:'@.-", max_size=60))
+def test_anything(text):
+    for name in ("_Z" + text, "_R" + text, text):
+        assert isinstance(demangle(name, Demangle.SIMPLE), str)
+    without_parameters(text)

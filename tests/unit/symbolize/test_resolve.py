@@ -1,0 +1,145 @@
+"""A whole profile through the symbolizer: objects found, functions made, flags truthful, the rest left alone."""
+
+import numpy as np
+import pytest
+
+from perf2x.model.diagnostics import Diagnostics
+from perf2x.plugins import load_symbol_sources
+from perf2x.symbolize.options import SymbolOptions
+from perf2x.symbolize.resolve import symbolize
+from tests.unit.objects.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
+
+from .profiles import lines_of, make_profile, make_session, name_of
+
+BUILD_ID = bytes(range(20))
+NOTE = b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0" + BUILD_ID
+KALLSYMS = b"""\
+ffffffff90000000 T _text
+ffffffff90001000 T do_syscall_64
+ffffffff90002000 T schedule
+"""
+
+
+def library(symbols, build_id=NOTE, table=".symtab"):
+    text = TinySection(".text", b"\x90" * 0x100, 0x1000, flags=6)
+    sections = [text, TinySection(".note.gnu.build-id", build_id, 0x300, "NOTE", 2)]
+    return tiny_elf(sections + symbol_sections(symbols, 3, table=table))
+
+
+@pytest.fixture
+def symfs(tmp_path):
+    (tmp_path / "usr/lib").mkdir(parents=True)
+    symbols = [TinySymbol("first", 0x1000, 0x10), TinySymbol("_ZN2ns6secondEi", 0x1010, 0x20)]
+    (tmp_path / "usr/lib/libx.so").write_bytes(library(symbols))
+    (tmp_path / "lib").symlink_to("/usr/lib")
+    return tmp_path
+
+
+def run(profile, session=None, **options):
+    diagnostics = Diagnostics()
+    result, report = symbolize(
+        profile, session or make_session(), SymbolOptions(**options), diagnostics, load_symbol_sources()
+    )
+    result.check()
+    return result, report, diagnostics
+
+
+def text_offset(symfs):
+    from perf2x.objects.elf import open_elf
+
+    return open_elf(symfs / "usr/lib/libx.so").section(".text").offset
+
+
+def test_functions_and_flags(symfs):
+    offset = text_offset(symfs)
+    base = 0x7F0000000000
+    mappings = [(base, base + 0x1000, 0, "/lib/libx.so", BUILD_ID.hex(), 7), (0x1000, 0x2000, 0, "/gone", "", 7)]
+    frames = [
+        (0, base + offset + 4),
+        (0, base + offset + 0x14),
+        (0, base + offset + 0x80),
+        (1, 0x1234),
+        (0, base + offset + 5),
+    ]
+    profile = make_profile(mappings, frames, synthetic=["[user stack missing]"])
+    result, report, _ = run(profile, symfs=symfs)
+    assert [name_of(result, row) for row in range(6)] == [
+        "first", "ns::second", None, None, "first", "[user stack missing]",
+    ]  # fmt: skip
+    assert result.mappings.has_functions.tolist() == [True, False]
+    assert not result.mappings.has_line_numbers.any() and not result.mappings.has_filenames.any()
+    systems = [result.strings[int(i)] for i in result.functions.system_name]
+    assert systems == ["[user stack missing]", "first", "_ZN2ns6secondEi"]
+    assert [(row.name, row.named, row.unnamed) for row in report.objects] == [("/lib/libx.so", 3, 1), ("/gone", 0, 1)]
+    assert {row.name: row.reason for row in report.objects}["/gone"] == "file not found"
+    assert report.total == 5 and report.named == 3
+
+
+def test_two_processes_share_one_lookup(symfs):
+    offset = text_offset(symfs)
+    mappings = [
+        (0x10000, 0x20000, 0, "/usr/lib/libx.so", BUILD_ID.hex(), 1),
+        (0x50000 + offset, 0x60000, offset, "/usr/lib/libx.so", BUILD_ID.hex(), 2),
+    ]
+    result, report, _ = run(make_profile(mappings, [(0, 0x10000 + offset), (1, 0x50000 + offset)]), symfs=symfs)
+    assert lines_of(result, 0) == lines_of(result, 1) == [("first", "", 0)]
+    assert len(result.functions) == 1 and len(report.objects) == 1
+
+
+def test_another_build_is_refused_unless_asked_for(symfs):
+    offset = text_offset(symfs)
+    mappings = [(0x10000, 0x20000, 0, "/usr/lib/libx.so", "ff" * 20, 1)]
+    profile = make_profile(mappings, [(0, 0x10000 + offset)])
+    result, report, _ = run(profile, symfs=symfs)
+    assert name_of(result, 0) is None
+    assert "another build" in report.objects[0].reason and BUILD_ID.hex() in report.objects[0].reason
+    result, report, diagnostics = run(profile, symfs=symfs, allow_mismatch=True)
+    assert name_of(result, 0) == "first" and diagnostics["build_id_mismatch"] == 1
+
+
+def test_build_id_from_the_recordings_header(symfs):
+    offset = text_offset(symfs)
+    profile = make_profile([(0x10000, 0x20000, 0, "/usr/lib/libx.so", "", 1)], [(0, 0x10000 + offset)])
+    result, report, _ = run(profile, make_session(build_ids={"/usr/lib/libx.so": b"\xee" * 20}), symfs=symfs)
+    assert name_of(result, 0) is None and report.objects[0].build_id == "ee" * 20
+
+
+@pytest.mark.parametrize("reference, slide", [(0xFFFFFFFF90000000, 0), (0xFFFFFFFFA0000000, 0x10000000), (0, 0)])
+def test_kernel_with_and_without_kaslr(tmp_path, reference, slide):
+    (tmp_path / "kallsyms").write_bytes(KALLSYMS)
+    start = 0xFFFFFFFF90000000 + slide
+    mappings = [(start, start + 0x2000000, reference, "[kernel.kallsyms]_text", "", -1)]
+    frames = [(0, start + 0x1010), (0, start + 0x2001), (-1, start + 0x1010)]
+    result, report, _ = run(make_profile(mappings, frames), kallsyms=tmp_path / "kallsyms")
+    assert [name_of(result, row) for row in range(3)] == ["do_syscall_64", "schedule", "do_syscall_64"]
+    assert result.mappings.has_functions.tolist() == [True] and report.share == 1
+
+
+def test_kernel_symbols_of_this_machine_are_not_used_for_another_kernel(tmp_path):
+    mappings = [(0xFFFFFFFF90000000, 0xFFFFFFFF92000000, 0, "[kernel.kallsyms]_text", "ab" * 20, -1)]
+    result, report, _ = run(make_profile(mappings, [(0, 0xFFFFFFFF90001000)]), buildid_dir=tmp_path)
+    assert name_of(result, 0) is None
+    assert "no kallsyms" in report.objects[0].reason
+
+
+def test_hostile_object_is_counted_and_the_rest_goes_on(symfs):
+    good = (symfs / "usr/lib/libx.so").read_bytes()
+    (symfs / "usr/lib/broken.so").write_bytes(good[: len(good) // 2])
+    offset = text_offset(symfs)
+    mappings = [
+        (0x10000, 0x20000, 0, "/usr/lib/broken.so", "", 1),
+        (0x50000, 0x60000, 0, "/usr/lib/libx.so", "", 1),
+    ]
+    result, report, _ = run(make_profile(mappings, [(0, 0x10000 + offset), (1, 0x50000 + offset)]), symfs=symfs)
+    assert [name_of(result, row) for row in range(2)] == [None, "first"]
+    assert "lie outside" in report.objects[0].reason or "not a readable" in report.objects[0].reason
+
+
+def test_same_input_same_tables(symfs):
+    offset = text_offset(symfs)
+    mappings = [(0x10000, 0x20000, 0, "/usr/lib/libx.so", "", 1)]
+    frames = [(0, 0x10000 + offset + step) for step in (0, 16, 4)]
+    first, _, _ = run(make_profile(mappings, frames), symfs=symfs)
+    second, _, _ = run(make_profile(mappings, frames), symfs=symfs)
+    assert list(first.strings) == list(second.strings)
+    assert np.array_equal(first.locations.line_function, second.locations.line_function)
