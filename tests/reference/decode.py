@@ -34,6 +34,8 @@ class Event:
     branch_sample_type: int = 0
     regs_user: int = 0
     regs_intr: int = 0
+    named: bool = True
+    """Whether the file says the name."""
 
 
 @dataclass
@@ -60,10 +62,10 @@ def read(source: Path | bytes) -> Recording:
 
 def _events(contents: Contents) -> list[Event]:
     names = event_names(contents)
-    return [_event(index, names[index], attr, ids, contents.order) for index, (attr, ids) in enumerate(contents.attrs)]
+    return [_event(index, *names[index], attr, ids, contents.order) for index, (attr, ids) in enumerate(contents.attrs)]
 
 
-def _event(index: int, name: str, raw: bytes, ids: tuple[int, ...], order: str) -> Event:
+def _event(index: int, name: str, named: bool, raw: bytes, ids: tuple[int, ...], order: str) -> Event:
     raw = raw.ljust(144, b"\0")
     kind, size, config, period, sample_type, read_format, bits = struct.unpack_from(order + "IIQQQQQ", raw)
     size = size or 64
@@ -71,7 +73,9 @@ def _event(index: int, name: str, raw: bytes, ids: tuple[int, ...], order: str) 
     branch, regs_user, _, _, regs_intr = struct.unpack_from(order + "QQIiQ", raw, 72)
     place = (lambda bit: bit) if order == "<" else (lambda bit: 63 - bit)
     flags = frozenset(flag for flag, bit in k.FLAG_BITS.items() if bits >> place(bit) & 1)
-    return Event(index, name, kind, config, period, sample_type, read_format, flags, ids, branch, regs_user, regs_intr)
+    return Event(
+        index, name, kind, config, period, sample_type, read_format, flags, ids, branch, regs_user, regs_intr, named
+    )
 
 
 def decode(raw: bytes, at: int, events: list[Event], order: str) -> SimpleNamespace:

@@ -1,0 +1,24 @@
+"""The reader's columns are what the scalar decoder reads, for every recording there is."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.reader_oracle import assert_reads_alike
+from tests.support.recordings import SHARED, corpus_cases, deferred_cases
+
+PUBLIC = sorted(path for path in (SHARED / "recordings" / "public").glob("*data*") if not path.name.endswith(".xz"))
+CASES = [pytest.param(case.data, id=case.name) for case in corpus_cases()] + [
+    pytest.param(case.data, id=case.name, marks=pytest.mark.shared) for case in deferred_cases()
+]
+
+
+@pytest.mark.parametrize("path", CASES)
+def test_reads_like_the_reference(path: Path) -> None:
+    assert_reads_alike(path)
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("path", PUBLIC, ids=lambda path: path.name)
+def test_reads_public_recordings_like_the_reference(path: Path) -> None:
+    assert_reads_alike(path)
