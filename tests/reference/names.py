@@ -15,14 +15,19 @@ HARDWARE = (
 
 
 def event_names(contents: Contents) -> list[tuple[str, bool]]:
-    """(name, whether the file says it) for each attribute, in order."""
+    """(name, whether the file decides it) for each attribute, in order; perf names a pipe's events by itself."""
     described = _described(contents)
     out = []
     for attr, ids in contents.attrs:
         kind, _, config = struct.unpack_from(contents.order + "IIQ", attr)
         name = next((described[ident] for ident in ids if ident in described), None)
         known = {0: HARDWARE, 1: SOFTWARE}.get(kind, ())
-        out.append((name or (known[config] if config < len(known) else f"event_{kind}_{config:x}"), name is not None))
+        out.append(
+            (
+                name or (known[config] if config < len(known) else f"event_{kind}_{config:x}"),
+                name is not None and not contents.pipe,
+            )
+        )
     return out
 
 

@@ -76,10 +76,11 @@ def reference_row(sample: SimpleNamespace, event: int, period: int, ours: Row) -
         filler if value is None and mine is not None else value
         for value, mine, filler in zip(optional, ours[7:], (0, -1, 0, 0, 0, 0), strict=False)
     )
-    branches = None if sample.branches is None else tuple(sample.branches)
+    raw = b"" if sample.raw is None and ours[13] is not None else sample.raw
+    branches = () if sample.branches is None and ours[14] is not None else sample.branches
     return (
         event, -1 if sample.pid is None else sample.pid, -1 if sample.tid is None else sample.tid, sample.ip or 0,
-        period, sample.mode, tuple(sample.chain), *given, sample.raw, branches,
+        period, sample.mode, tuple(sample.chain), *given, raw, None if branches is None else tuple(branches),
     )  # fmt: skip
 
 
