@@ -1,1 +1,135 @@
-"""Wires the stages; the only module that knows them all."""
+"""Wires the stages; the only module that knows them all.
+
+``load`` turns recordings into a finished profile, ``write`` hands it to an emitter. The heavy modules are imported when
+a stage is reached, so that ``perf2x --help`` needs none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from perf2x.model.diagnostics import Diagnostics, Severity
+
+if TYPE_CHECKING:
+    from perf2x.model.events import Recording, Samples, Want
+    from perf2x.model.profile import Profile
+    from perf2x.stitch.report import DeferredReport
+    from perf2x.stitch.stitcher import Stitcher, StitchOptions
+
+Progress = Callable[[str, int, int], None]
+"""Called with (stage, done, total) now and then."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadOptions:
+    """Everything that decides what the profile is, none of what decides how it is written."""
+
+    timeline: bool = False
+    by_cpu: bool = False
+    by_cgroup: bool = False
+    deferred_missing: str = "mark"
+
+
+@dataclass(frozen=True, slots=True)
+class EventCount:
+    """One event and what was counted of it."""
+
+    name: str
+    samples: int
+    value: int
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A profile and what there is to say about how it came to be."""
+
+    profile: Profile
+    recording: Recording
+    samples: int
+    events: tuple[EventCount, ...]
+    deferred: DeferredReport
+    diagnostics: Diagnostics
+    notes: tuple[str, ...] = field(default_factory=tuple)
+
+
+def load(path: str, options: LoadOptions, progress: Progress | None = None) -> Loaded:
+    """Read, stitch and symbolize one recording (``-`` is standard input); raises Perf2xError when it cannot be read."""
+    from perf2x.read import open_recording
+
+    diagnostics = Diagnostics()
+    recording = open_recording(path, diagnostics=diagnostics, progress=_stage(progress, "indexing"))
+    stitcher = _stitched(recording, options, diagnostics, progress)
+    from perf2x.stitch.assemble import finish
+    from perf2x.stitch.report import deferred_report
+
+    profile = finish(stitcher)
+    _note_losses(recording, diagnostics)
+    return Loaded(
+        profile=profile,
+        recording=recording,
+        samples=recording.sample_count,
+        events=event_counts(profile),
+        deferred=deferred_report(stitcher),
+        diagnostics=diagnostics,
+    )
+
+
+def event_counts(profile: Profile) -> tuple[EventCount, ...]:
+    """Samples and summed periods of every event."""
+    import numpy as np
+
+    samples = profile.samples
+    counts = []
+    for index, event in enumerate(profile.events):
+        rows = np.flatnonzero(samples.event == index)
+        counts.append(
+            EventCount(event.name, int(samples.count[rows].sum()), int(samples.value[rows].sum()), event.unit)
+        )
+    return tuple(counts)
+
+
+def _stitched(
+    recording: Recording, options: LoadOptions, diagnostics: Diagnostics, progress: Progress | None
+) -> Stitcher:
+    from perf2x.stitch.stitcher import Stitcher, StitchOptions
+
+    stitch_options: StitchOptions = StitchOptions(
+        timeline=options.timeline,
+        by_cpu=options.by_cpu,
+        by_cgroup=options.by_cgroup,
+        deferred_missing=options.deferred_missing,
+    )
+    stitcher = Stitcher(recording.session, recording.sideband, stitch_options, diagnostics)
+    done = 0
+    for batch in recording.samples(_wanted(options)):
+        _add(stitcher, batch)
+        done += len(batch)
+        if progress is not None:
+            progress("stitching", done, recording.sample_count)
+    return stitcher
+
+
+def _add(stitcher: Stitcher, batch: Samples) -> None:
+    stitcher.add(batch)
+
+
+def _wanted(options: LoadOptions) -> Want:
+    from perf2x.model.events import Want
+
+    want = Want.CHAIN
+    return want | Want.CGROUP if options.by_cgroup else want
+
+
+def _note_losses(recording: Recording, diagnostics: Diagnostics) -> None:
+    """Records and samples that the kernel could not write."""
+    losts = recording.sideband.losts
+    advice = "record with a larger buffer (-m) or a lower rate (-F)"
+    diagnostics.add("lost_samples", Severity.LOSS, advice, int(losts.lost[losts.samples_only].sum()))
+    diagnostics.add("lost_records", Severity.LOSS, advice, int(losts.lost[~losts.samples_only].sum()))
+
+
+def _stage(progress: Progress | None, stage: str) -> Callable[[int, int], None] | None:
+    return None if progress is None else lambda done, total: progress(stage, done, total)

@@ -2,5 +2,7 @@
 
 
 def main() -> None:
-    """Entry point of the ``perf2x`` command."""
-    raise SystemExit("perf2x: nothing is wired yet")
+    """The ``perf2x`` command; exit codes are in ``perf2x.cli.exits``."""
+    from perf2x.cli.app import app
+
+    app(prog_name="perf2x")

@@ -1,0 +1,18 @@
+"""``perf2x formats``: every output format that is installed."""
+
+import typer
+
+from perf2x.plugins import EMITTERS, available, load_emitter
+
+
+def formats() -> None:
+    """List the output formats, plugins included, with file suffix and one line of help."""
+    rows = []
+    for name, point in available(EMITTERS).items():
+        emitter = load_emitter(name)
+        summary = (emitter.__doc__ or "").strip().partition("\n")[0]
+        origin = "" if point.value.startswith("perf2x.") else f"  ({point.value.partition(':')[0]})"
+        rows.append((name, emitter.suffix, summary + origin))
+    wide = [max(len(row[column]) for row in rows) for column in (0, 1)] if rows else [0, 0]
+    for name, suffix, summary in rows:
+        typer.echo(f"{name:<{wide[0]}}  {suffix:<{wide[1]}}  {summary}")

@@ -1,0 +1,100 @@
+"""``perf2x info``: what is in a recording, for people and, with ``--json``, for machines.
+
+The JSON's top level is stable: ``samples``, ``events``, ``threads``, ``duration_ns``, ``records``, ``deferred``,
+``symbols``; later versions only add. The schema is in the README.
+"""
+
+import dataclasses
+import json
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import typer
+
+from perf2x.cli import console
+from perf2x.cli.convert import Input, Quiet
+from perf2x.cli.summary import deferred_line
+from perf2x.pipeline import Loaded
+
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
+
+
+def info(
+    source: Input = "perf.data",
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Show what is in a recording: events, samples, threads, time span, records, stitching and symbol quality."""
+    from perf2x import pipeline
+
+    with console.progress(quiet) as progress:
+        loaded = pipeline.load(source, pipeline.LoadOptions(), progress)
+    if as_json:
+        typer.echo(json.dumps(facts(loaded), indent=2, ensure_ascii=True))
+        return
+    for line in _lines(loaded):
+        typer.echo("".join(char if char.isprintable() else "?" for char in line))
+
+
+def facts(loaded: Loaded) -> dict[str, Any]:
+    """Everything ``info`` knows, as plain JSON values."""
+    session, meta = loaded.recording.session, loaded.profile.meta
+    return {
+        "samples": loaded.samples,
+        "events": [_event(loaded, row) for row in range(len(session.events))],
+        "threads": len(loaded.profile.threads),
+        "duration_ns": meta.duration_ns,
+        "records": dict(sorted(loaded.recording.sideband.record_counts.items())),
+        "deferred": dataclasses.asdict(loaded.deferred),
+        "symbols": None,
+        "start_ns": meta.start_ns,
+        "wall_start_ns": meta.wall_start_ns,
+        "diagnostics": [dataclasses.asdict(count) for count in loaded.diagnostics.counts.values()],
+        "session": {
+            "source": session.source,
+            "pipe": session.is_pipe,
+            "byte_order": "little" if session.byte_order == "<" else "big",
+            "arch": session.arch,
+            "hostname": session.hostname,
+            "os_release": session.os_release,
+            "perf_version": session.perf_version,
+            "command_line": list(session.command_line),
+        },
+    }
+
+
+def _event(loaded: Loaded, row: int) -> dict[str, Any]:
+    event, count = loaded.recording.session.events[row], loaded.events[row]
+    return {
+        "name": event.name,
+        "samples": count.samples,
+        "value": count.value,
+        "unit": count.unit,
+        "type": event.type,
+        "config": event.config,
+        "frequency" if "freq" in event.flags else "period": event.sample_period,
+        "flags": sorted(event.flags),
+    }
+
+
+def _lines(loaded: Loaded) -> Iterator[str]:
+    known = facts(loaded)
+    session = known["session"]
+    for label in ("source", "hostname", "arch", "os_release", "perf_version"):
+        if session[label]:
+            yield f"{label.replace('_', ' ')}: {session[label]}"
+    if session["command_line"]:
+        yield f"command: {' '.join(session['command_line'])}"
+    yield f"samples: {known['samples']:,}"
+    for event in known["events"]:
+        yield f"  {event['name']}: {event['samples']:,} samples, {event['value']:,} {event['unit']}"
+    yield f"threads: {known['threads']:,}"
+    yield f"duration: {known['duration_ns'] / 1e9:.6f} s"
+    yield "records:"
+    for name, number in known["records"].items():
+        yield f"  {name}: {number:,}"
+    deferred = deferred_line(loaded.deferred)
+    if deferred:
+        yield f"deferred: {deferred}"
+    for count in loaded.diagnostics.counts.values():
+        yield f"{count.severity}: {count.name.replace('_', ' ')} {count.count:,}; {count.advice}"

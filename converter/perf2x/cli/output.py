@@ -1,0 +1,83 @@
+"""Writes outputs so that nobody ever sees half of one: into a temporary file beside the target, renamed when whole."""
+
+import contextlib
+import gzip
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from perf2x.model.errors import OptionError, OutputError
+
+STANDARD = "-"
+
+
+@contextlib.contextmanager
+def writing(path: str, *, inputs: tuple[str, ...], compress: bool = False) -> Iterator[BinaryIO]:
+    """A binary file to write the output to; ``-`` is standard output.
+
+    On an error the temporary file goes and an older output stays as it was. ``compress`` adds gzip without name and
+    time, so that equal contents are equal bytes. OptionError when ``path`` is one of ``inputs``; OutputError when it
+    cannot be written.
+    """
+    if path == STANDARD:
+        with _compressed(sys.stdout.buffer, compress) as standard:
+            yield standard
+        sys.stdout.buffer.flush()
+        return
+    _refuse_inputs(path, inputs)
+    target = Path(path)
+    if target.exists() and not target.is_file():
+        # A device or a named pipe is written as it is: renaming would replace it.
+        with target.open("wb") as device, _compressed(device, compress) as out:
+            yield out
+        return
+    with _renamed_when_whole(target) as plain, _compressed(plain, compress) as out:
+        yield out
+
+
+@contextlib.contextmanager
+def _renamed_when_whole(target: Path) -> Iterator[BinaryIO]:
+    target = target.resolve() if target.is_symlink() else target
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+    except OSError as error:
+        raise OutputError(f"cannot write {target}: {error.strerror}") from None
+    try:
+        with os.fdopen(handle, "wb") as out:
+            yield out
+        os.chmod(name, _mode_for(target))  # noqa: PTH101 - mkstemp names are strings
+        Path(name).replace(target)
+    except OSError as error:
+        Path(name).unlink(missing_ok=True)
+        raise OutputError(f"cannot write {target}: {error.strerror}") from None
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _mode_for(target: Path) -> int:
+    """The permissions of the file that is replaced, or what a new file gets."""
+    with contextlib.suppress(OSError):
+        return target.stat().st_mode & 0o7777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+@contextlib.contextmanager
+def _compressed(out: BinaryIO, compress: bool) -> Iterator[BinaryIO]:
+    if not compress:
+        yield out
+        return
+    with gzip.GzipFile(filename="", mode="wb", fileobj=out, mtime=0, compresslevel=6) as packed:
+        yield cast(BinaryIO, packed)
+
+
+def _refuse_inputs(path: str, inputs: tuple[str, ...]) -> None:
+    for name in inputs:
+        with contextlib.suppress(OSError):
+            if name != STANDARD and Path(name).samefile(path):
+                raise OptionError(f"the output {path} is the input; name another with -o")

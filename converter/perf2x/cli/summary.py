@@ -1,0 +1,85 @@
+"""What a conversion tells on standard error: at most five lines, honest ones."""
+
+from collections.abc import Iterator
+
+from perf2x.model.diagnostics import Severity
+from perf2x.pipeline import Loaded
+from perf2x.stitch.report import DeferredReport
+
+_VIEWERS = {
+    "pprof": "open it: go tool pprof -http=: {0}, or drop it on speedscope.app",
+    "chrome": "open it: ui.perfetto.dev or speedscope.app",
+    "collapsed": "open it: flamegraph.pl {0} > flame.svg, or drop it on speedscope.app",
+    "html": "open it in any browser",
+    "svg": "open it in any browser",
+    "speedscope": "open it: speedscope.app",
+    "firefox": "open it: profiler.firefox.com",
+}
+
+
+def summary(loaded: Loaded, name: str, where: str, notes: tuple[str, ...], *, verbose: bool) -> Iterator[str]:
+    """Lines for standard error: contents, losses, deferred stacks, names, and what was written."""
+    yield _contents(loaded)
+    deferred = deferred_line(loaded.deferred)
+    if deferred:
+        yield deferred
+    troubles = _troubles(loaded)
+    if troubles:
+        yield troubles
+    hint = _VIEWERS.get(name, "").format(where) if where != "standard output" else ""
+    written = f"wrote {name} to {where}" + "".join(f"; {text}" for text in notes)
+    yield written + (f" ({hint})" if hint else "")
+    if verbose:
+        yield from _details(loaded)
+
+
+def _contents(loaded: Loaded) -> str:
+    counted = [event for event in loaded.events if event.samples]
+    events = ", ".join(f"{event.name} {event.samples:,}" for event in counted[:4])
+    more = f" and {len(counted) - 4} more" if len(counted) > 4 else ""
+    span = loaded.profile.meta.duration_ns
+    time = f", {span / 1e9:.3f} s" if span else ""
+    kinds = plural(len(counted), "event")
+    return (
+        f"{loaded.samples:,} samples of {kinds} ({events}{more}), {plural(len(loaded.profile.threads), 'thread')}{time}"
+    )
+
+
+def deferred_line(report: DeferredReport) -> str:
+    """How many samples got their user stack back; empty when nothing was deferred."""
+    if not report.samples and not report.records:
+        return ""
+    beyond = report.joined_early_record + report.joined_across_exec
+    parts = [f"{report.joined:,} of {report.samples:,} deferred user stacks joined"]
+    if beyond:
+        parts.append(f"{beyond:,} of them perf 7.2 gives up")
+    unjoined = report.missing + report.refused
+    if unjoined:
+        reasons = ", ".join(f"{reason} {count:,}" for reason, count in report.missing_reasons.items())
+        parts.append(f"{unjoined:,} missing" + (f" ({reasons})" if reasons else ""))
+    return "; ".join(parts)
+
+
+def _troubles(loaded: Loaded) -> str:
+    """Everything that was lost, in one line with the advice of the worst."""
+    losses = [count for count in loaded.diagnostics.counts.values() if count.severity is Severity.LOSS]
+    if not losses:
+        return ""
+    listed = ", ".join(f"{count.count:,} {count.name.replace('_', ' ')}" for count in losses)
+    advice = max(losses, key=lambda count: count.count).advice
+    return f"lost: {listed}" + (f"; {advice}" if advice else "")
+
+
+def _details(loaded: Loaded) -> Iterator[str]:
+    session = loaded.recording.session
+    if session.command_line:
+        yield f"recorded with: {' '.join(session.command_line)}"
+    for count in loaded.diagnostics.counts.values():
+        advice = f"; {count.advice}" if count.advice else ""
+        first = f" (first at {count.first})" if count.first else ""
+        yield f"{count.severity}: {count.name.replace('_', ' ')} {count.count:,}{first}{advice}"
+
+
+def plural(number: int, word: str) -> str:
+    """``1 thread``, ``2 threads``."""
+    return f"{number:,} {word}" + ("" if number == 1 else "s")
