@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from perf2x.model.profile import Profile
     from perf2x.stitch.report import DeferredReport
     from perf2x.stitch.stitcher import Stitcher, StitchOptions
+    from perf2x.symbolize.options import SymbolOptions
+    from perf2x.symbolize.report import SymbolReport
 
 Progress = Callable[[str, int, int], None]
 """Called with (stage, done, total) now and then."""
@@ -30,6 +32,10 @@ class LoadOptions:
     by_cpu: bool = False
     by_cgroup: bool = False
     deferred_missing: str = "mark"
+    events: tuple[str, ...] = ()
+    """Names or globs of the events to keep; empty: all."""
+    symbols: SymbolOptions | None = None
+    """None: leave every location without names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +57,7 @@ class Loaded:
     samples: int
     events: tuple[EventCount, ...]
     deferred: DeferredReport
+    symbols: SymbolReport | None
     diagnostics: Diagnostics
     notes: tuple[str, ...] = field(default_factory=tuple)
 
@@ -66,13 +73,22 @@ def load(path: str, options: LoadOptions, progress: Progress | None = None) -> L
     from perf2x.stitch.report import deferred_report
 
     profile = finish(stitcher)
+    counts = event_counts(profile)
+    if options.events:
+        from perf2x.model.select import keep_events
+
+        profile = keep_events(profile, options.events)
+    symbols = None
+    if options.symbols is not None:
+        profile, symbols = _symbolized(profile, recording, options.symbols, diagnostics)
     _note_losses(recording, diagnostics)
     return Loaded(
         profile=profile,
         recording=recording,
         samples=recording.sample_count,
-        events=event_counts(profile),
+        events=counts,
         deferred=deferred_report(stitcher),
+        symbols=symbols,
         diagnostics=diagnostics,
     )
 
@@ -121,6 +137,15 @@ def _wanted(options: LoadOptions) -> Want:
 
     want = Want.CHAIN
     return want | Want.CGROUP if options.by_cgroup else want
+
+
+def _symbolized(
+    profile: Profile, recording: Recording, options: SymbolOptions, diagnostics: Diagnostics
+) -> tuple[Profile, SymbolReport]:
+    from perf2x.plugins import load_symbol_sources
+    from perf2x.symbolize.resolve import symbolize
+
+    return symbolize(profile, recording.session, options, diagnostics, load_symbol_sources())
 
 
 def _note_losses(recording: Recording, diagnostics: Diagnostics) -> None:

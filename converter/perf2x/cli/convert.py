@@ -7,6 +7,19 @@ from typing import Annotated
 import typer
 
 from perf2x.cli import console
+from perf2x.cli.symbol_flags import (
+    BuildidDir,
+    DebugDirs,
+    Debuginfod,
+    DemangleStyle,
+    Inline,
+    Kallsyms,
+    NoSymbols,
+    PerfMapDir,
+    Symfs,
+    Vmlinux,
+    symbol_options,
+)
 from perf2x.model.errors import OptionError
 
 _INPUT_SUFFIXES = (".gz", ".zst", ".xz", ".data")
@@ -47,6 +60,16 @@ def convert(
     kernel_suffix: KernelSuffix = False,
     settings: Settings = None,
     deferred_missing: DeferredMissing = "mark",
+    symfs: Symfs = None,
+    kallsyms: Kallsyms = None,
+    vmlinux: Vmlinux = None,
+    debug_dirs: DebugDirs = None,
+    buildid_dir: BuildidDir = None,
+    perf_map_dir: PerfMapDir = None,
+    debuginfod: Debuginfod = None,
+    demangle: DemangleStyle = "simple",
+    inline: Inline = True,
+    no_symbols: NoSymbols = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
@@ -60,13 +83,26 @@ def convert(
 
     name = to or format_of(output)
     emitter = plugins.build_emitter(
-        name, _settings(settings, event=event, value=value, kernel_suffix=kernel_suffix or None, emitter=name)
+        name, _settings(settings, event=_all(event), value=value, kernel_suffix=kernel_suffix or None)
     )
     target = output or default_output(source, emitter.suffix)
     _refuse_terminal(target, name)
     options = pipeline.LoadOptions(
         timeline=emitter.timeline,
         deferred_missing=deferred_missing,
+        events=() if event in (None, "all") else (str(event),),
+        symbols=symbol_options(
+            symfs=symfs,
+            kallsyms=kallsyms,
+            vmlinux=vmlinux,
+            debug_dirs=debug_dirs,
+            buildid_dir=buildid_dir,
+            perf_map_dir=perf_map_dir,
+            debuginfod=debuginfod,
+            demangle=demangle,
+            inline=inline,
+            no_symbols=no_symbols,
+        ),
     )
     with console.progress(quiet) as progress:
         loaded = pipeline.load(source, options, progress)
@@ -117,7 +153,12 @@ def _refuse_terminal(target: str, name: str) -> None:
         raise OptionError("pprof is binary and standard output is a terminal; name a file with -o")
 
 
-def _settings(settings: list[str] | None, *, emitter: str, **named: object) -> dict[str, object]:
+def _all(event: str | None) -> str | None:
+    """``all`` goes to the output format, which may be able to count all events; names choose samples before that."""
+    return event if event == "all" else None
+
+
+def _settings(settings: list[str] | None, **named: object) -> dict[str, object]:
     """What was said of the output format, as ``--set`` or as options of their own."""
     chosen: dict[str, object] = {}
     for setting in settings or []:

@@ -13,7 +13,20 @@ import typer
 
 from perf2x.cli import console
 from perf2x.cli.convert import Input, Quiet
-from perf2x.cli.summary import deferred_line
+from perf2x.cli.summary import deferred_line, symbol_lines
+from perf2x.cli.symbol_flags import (
+    BuildidDir,
+    DebugDirs,
+    Debuginfod,
+    DemangleStyle,
+    Inline,
+    Kallsyms,
+    NoSymbols,
+    PerfMapDir,
+    Symfs,
+    Vmlinux,
+    symbol_options,
+)
 from perf2x.pipeline import Loaded
 
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
@@ -22,13 +35,36 @@ AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on standar
 def info(
     source: Input = "perf.data",
     as_json: AsJson = False,
+    symfs: Symfs = None,
+    kallsyms: Kallsyms = None,
+    vmlinux: Vmlinux = None,
+    debug_dirs: DebugDirs = None,
+    buildid_dir: BuildidDir = None,
+    perf_map_dir: PerfMapDir = None,
+    debuginfod: Debuginfod = None,
+    demangle: DemangleStyle = "simple",
+    inline: Inline = True,
+    no_symbols: NoSymbols = False,
     quiet: Quiet = False,
 ) -> None:
     """Show what is in a recording: events, samples, threads, time span, records, stitching and symbol quality."""
     from perf2x import pipeline
 
+    symbols = symbol_options(
+        symfs=symfs,
+        kallsyms=kallsyms,
+        vmlinux=vmlinux,
+        debug_dirs=debug_dirs,
+        buildid_dir=buildid_dir,
+        perf_map_dir=perf_map_dir,
+        debuginfod=debuginfod,
+        demangle=demangle,
+        inline=inline,
+        no_symbols=no_symbols,
+    )
+
     with console.progress(quiet) as progress:
-        loaded = pipeline.load(source, pipeline.LoadOptions(), progress)
+        loaded = pipeline.load(source, pipeline.LoadOptions(symbols=symbols), progress)
     if as_json:
         typer.echo(json.dumps(facts(loaded), indent=2, ensure_ascii=True))
         return
@@ -46,7 +82,7 @@ def facts(loaded: Loaded) -> dict[str, Any]:
         "duration_ns": meta.duration_ns,
         "records": dict(sorted(loaded.recording.sideband.record_counts.items())),
         "deferred": dataclasses.asdict(loaded.deferred),
-        "symbols": None,
+        "symbols": _symbols(loaded),
         "start_ns": meta.start_ns,
         "wall_start_ns": meta.wall_start_ns,
         "diagnostics": [dataclasses.asdict(count) for count in loaded.diagnostics.counts.values()],
@@ -60,6 +96,18 @@ def facts(loaded: Loaded) -> dict[str, Any]:
             "perf_version": session.perf_version,
             "command_line": list(session.command_line),
         },
+    }
+
+
+def _symbols(loaded: Loaded) -> dict[str, Any] | None:
+    report = loaded.symbols
+    if report is None:
+        return None
+    return {
+        "frames": report.total,
+        "named": report.named,
+        "share": round(report.share, 6),
+        "objects": [dataclasses.asdict(row) for row in report.objects],
     }
 
 
@@ -96,5 +144,6 @@ def _lines(loaded: Loaded) -> Iterator[str]:
     deferred = deferred_line(loaded.deferred)
     if deferred:
         yield f"deferred: {deferred}"
+    yield from symbol_lines(loaded, 1000)
     for count in loaded.diagnostics.counts.values():
         yield f"{count.severity}: {count.name.replace('_', ' ')} {count.count:,}; {count.advice}"

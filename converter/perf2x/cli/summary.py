@@ -1,5 +1,6 @@
 """What a conversion tells on standard error: at most five lines, honest ones."""
 
+import math
 from collections.abc import Iterator
 
 from perf2x.model.diagnostics import Severity
@@ -16,6 +17,8 @@ _VIEWERS = {
     "firefox": "open it: profiler.firefox.com",
 }
 
+_NAMED_OBJECTS = 3
+
 
 def summary(loaded: Loaded, name: str, where: str, notes: tuple[str, ...], *, verbose: bool) -> Iterator[str]:
     """Lines for standard error: contents, losses, deferred stacks, names, and what was written."""
@@ -26,6 +29,7 @@ def summary(loaded: Loaded, name: str, where: str, notes: tuple[str, ...], *, ve
     troubles = _troubles(loaded)
     if troubles:
         yield troubles
+    yield from symbol_lines(loaded, _NAMED_OBJECTS)
     hint = _VIEWERS.get(name, "").format(where) if where != "standard output" else ""
     written = f"wrote {name} to {where}" + "".join(f"; {text}" for text in notes)
     yield written + (f" ({hint})" if hint else "")
@@ -68,6 +72,23 @@ def _troubles(loaded: Loaded) -> str:
     listed = ", ".join(f"{count.count:,} {count.name.replace('_', ' ')}" for count in losses)
     advice = max(losses, key=lambda count: count.count).advice
     return f"lost: {listed}" + (f"; {advice}" if advice else "")
+
+
+def symbol_lines(loaded: Loaded, most: int) -> Iterator[str]:
+    """Share of frames with names, and the objects that lack them, at most ``most``; nothing with --no-symbols."""
+    report = loaded.symbols
+    if report is None or not report.total:
+        return
+    lacking = report.lacking()
+    named = [f"{row.name} {row.unnamed:,}{_why(row.build_id, row.reason)}" for row in lacking[:most]]
+    more = f", and {len(lacking) - most} more" if len(lacking) > most else ""
+    share = f"{math.floor(report.share * 1000) / 10:g} % of {report.total:,} frames have names"
+    yield share + (f"; without: {', '.join(named)}{more}" if named else "")
+
+
+def _why(build_id: str, reason: str) -> str:
+    parts = [part for part in (f"build id {build_id[:12]}" if build_id else "", reason) if part]
+    return f" ({': '.join(parts)})" if parts else ""
 
 
 def _details(loaded: Loaded) -> Iterator[str]:
