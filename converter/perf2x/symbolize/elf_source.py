@@ -1,16 +1,26 @@
-"""Names for addresses in ELF files: symbol tables first, then lines and inlined frames where debug info has them."""
+"""Names for addresses in ELF files: symbol tables first, then lines and inlined frames where debug info has them.
 
+The outermost function keeps the name that the symbol table gives it, as in perf; debug info adds where it is written,
+which line it is, and the functions inlined into it.
+"""
+
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 
-from perf2x.model.arrays import U64
-from perf2x.symbolize.elf_names import ElfNames
-from perf2x.symbolize.source import Context, Dso, DsoKind, Symbols, nothing, one_line_each
+from perf2x.model.arrays import I64, U64
+from perf2x.model.errors import ObjectError
+from perf2x.model.ragged import offsets_of
+from perf2x.symbolize.dwarf import Place, SourceLines, open_lines
+from perf2x.symbolize.elf_names import ElfNames, count_broken
+from perf2x.symbolize.source import Context, Dso, DsoKind, Function, Symbols, nothing, one_line_each
+
+STRIPPED = "stripped: no symbol table in it, and no debug file found"
 
 
 class ElfSource:
-    """Function names from ``.symtab`` and ``.dynsym``."""
+    """Function names from ``.symtab``, ``.dynsym`` and linkage tables; lines and inlined frames from DWARF."""
 
     order: ClassVar[int] = 20
 
@@ -22,12 +32,49 @@ class ElfSource:
         return dso.kind in (DsoKind.FILE, DsoKind.VDSO) and bool(dso.found.files)
 
     def lookup(self, dso: Dso, address: U64) -> Symbols:
-        """Function names by svma."""
+        """Functions by svma, lines where there is debug info."""
         names = ElfNames(dso.found, self._context.options.demangle, self._context.diagnostics)
         row = names.find(address)
+        missing = "" if names.has_symtab else STRIPPED
+        lines = self._lines(dso)
+        if lines is not None:
+            return _with_lines(names, row, lines.find(address), self._context.options.inline, missing)
         rows = np.unique(row[row >= 0])
-        missing = "" if names.has_symtab else "stripped: no symbol table, no debug file found"
         if not len(rows):
             return nothing(len(address), missing)
         found = [names.name(int(r)) for r in rows]
         return one_line_each(found, np.where(row >= 0, np.searchsorted(rows, row), -1), missing)
+
+    def _lines(self, dso: Dso) -> SourceLines | None:
+        try:
+            return open_lines(dso.found.dwarf, self._context.options, self._context.diagnostics)
+        except ObjectError as error:
+            count_broken(self._context.diagnostics, error)
+            return None
+
+
+def _with_lines(names: ElfNames, row: I64, places: Sequence[Sequence[Place]], inline: bool, missing: str) -> Symbols:
+    """Symbol table and debug info as one answer; without ``inline`` only outermost functions are kept."""
+    functions: dict[Function, int] = {}
+    function: list[int] = []
+    line: list[int] = []
+    count = np.zeros(len(row), np.int64)
+    for i, found in enumerate(places):
+        outermost = names.name(int(row[i])) if row[i] >= 0 else ""
+        chain = merged(outermost, found, inline)
+        count[i] = len(chain)
+        function += [functions.setdefault(one, len(functions)) for one, _ in chain]
+        line += [number for _, number in chain]
+    columns = np.array(function, np.int32), np.array(line, np.int32)
+    return Symbols(offsets_of(count), *columns, tuple(functions), has_inlines=inline, missing=missing)
+
+
+def merged(outermost: str, places: Sequence[Place], inline: bool = True) -> list[tuple[Function, int]]:
+    """One address: (function, line) innermost first; the symbol table's name wins for the outermost one."""
+    if not places:
+        return [(Function(outermost), 0)] if outermost else []
+    inlined = places[:-1] if inline else ()
+    chain = [(Function(p.symbol or "??", "", p.path), p.line) for p in inlined]
+    last = places[-1]
+    name = outermost or last.symbol
+    return [*chain, (Function(name, "", last.path, last.entry_line), last.line)] if name else chain
