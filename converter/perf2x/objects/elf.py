@@ -90,6 +90,11 @@ class ElfObject:
             raise ObjectError(f"{name}: {error.strerror or error}") from None
         self.build_id = self._find_build_id()
 
+    @property
+    def path(self) -> Path | None:
+        """Where the file lies; None when it was given as bytes."""
+        return None if isinstance(self._source, bytes) else self._source
+
     def section(self, name: str) -> Section | None:
         """The first section of that name; one without bytes in this file (SHT_NOBITS) counts as absent."""
         for section in self.sections:

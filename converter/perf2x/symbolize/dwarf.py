@@ -47,7 +47,9 @@ class SourceLines:
         found = self._cache.lookup(address - self._base)
         outer = len(found) - 1
         return [
-            Place(where.symbol, where.full_path, where.line, self._entry_line(where.sym_addr) if i == outer else 0)
+            Place(
+                where.symbol, where.full_path or "", where.line, self._entry_line(where.sym_addr) if i == outer else 0
+            )
             for i, where in enumerate(found)
         ]
 
@@ -99,11 +101,15 @@ def _stored(symbolic: Any, path: Path | None) -> Any:
 
 
 def _made(symbolic: Any, file: ElfObject) -> Any:
+    data = b"" if file.path else file.read(0, file.size)
     try:
-        archive = symbolic.Archive.from_bytes(file.read(0, file.size))
-        return next(iter(archive.iter_objects())).make_symcache()
+        # from_bytes does not hold on to its bytes: ``data`` must live until the symcache is made
+        archive = symbolic.Archive.open(str(file.path)) if file.path else symbolic.Archive.from_bytes(data)
+        cache = next(archive.iter_objects()).make_symcache()
     except (symbolic.SymbolicError, StopIteration, ValueError) as error:
         raise ObjectError(f"{file.name}: debug info cannot be read: {error}") from None
+    del data
+    return cache
 
 
 def _dump(cache: Any, path: Path) -> None:

@@ -1,0 +1,154 @@
+"""Lines and inlined frames agree with addr2line -i -f on C++ (templates, lambdas, LTO, split debug) and Rust."""
+
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from perf2x.model.diagnostics import Diagnostics
+from perf2x.model.errors import ObjectError
+from perf2x.objects.elf import open_elf
+from perf2x.objects.find import Finder, SearchPlaces
+from perf2x.plugins import load_symbol_sources
+from perf2x.symbolize.demangle import Demangle
+from perf2x.symbolize.dwarf import Place, open_lines
+from perf2x.symbolize.elf_names import ElfNames
+from perf2x.symbolize.elf_source import merged
+from perf2x.symbolize.options import SymbolOptions
+from perf2x.symbolize.resolve import symbolize
+from tests.unit.objects.tiny_elf import TinySection, tiny_elf
+
+from .profiles import lines_of, make_profile, make_session
+
+symbolic = pytest.importorskip("symbolic", reason="the dwarf extra is not installed")
+DATA = Path(__file__).parent / "data"
+LIBRARIES = ["inlines", "lto", "rust"]
+
+
+def addr2line(name):
+    """{address: [(function, file, line)]} innermost first, as binutils printed it."""
+    found, function = {}, ""
+    for line in (DATA / f"{name}.addr2line.txt").read_text().splitlines():
+        if re.fullmatch(r"0x[0-9a-f]{16}", line):
+            found[int(line, 16)] = rows = []
+        elif match := re.fullmatch(r"(.*):(\d+|\?)(?: \(discriminator \d+\))?", line):
+            file, number = match.groups()
+            rows.append((function, "" if file == "??" else file, int(number) if number.isdigit() else 0))
+        else:
+            function = line
+    return found
+
+
+def places(path, addresses, tmp_path):
+    lines = open_lines(open_elf(path), SymbolOptions(cache_dir=tmp_path), Diagnostics())
+    return lines.find(np.array(addresses, np.uint64))
+
+
+def inside_functions(path, addresses):
+    """The addresses that a symbol covers; binutils names the padding between functions too."""
+    found = Finder(SearchPlaces()).find(str(path), b"")
+    rows = ElfNames(found, Demangle.FULL, Diagnostics()).find(np.array(addresses, np.uint64))
+    return [address for address, row in zip(addresses, rows, strict=True) if row >= 0]
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_agrees_with_addr2line(name, tmp_path):
+    wanted, path = addr2line(name), DATA / f"{name}.so"
+    addresses = inside_functions(path, sorted(wanted))
+    assert len(addresses) > 40
+    for address, found in zip(addresses, places(path, addresses, tmp_path), strict=True):
+        ours, theirs = [(p.symbol, p.path, p.line) for p in found], wanted[address]
+        if name == "lto":  # binutils takes the unit's name for the file's
+            ours, theirs = ([(row[0], row[2]) for row in rows] for rows in (ours, theirs))
+        if theirs[0][0] == theirs[-1][0]:  # binutils names an innermost function without linkage name by the symbol
+            ours[0] = (theirs[0][0], *ours[0][1:])
+        assert ours == theirs, hex(address)
+
+
+def converted(symfs, tmp_path, library="/split.so", **options):
+    """A profile with every address of work::run in one library."""
+    mappings = [(0x7F0000000000, 0x7F0000010000, 0, library, "", 7)]
+    profile = make_profile(mappings, [(0, 0x7F0000000000 + address) for address in range(0x1080, 0x10B1)])
+    diagnostics = Diagnostics()
+    options = SymbolOptions(symfs=symfs, cache_dir=tmp_path / "cache", **options)
+    result, _ = symbolize(profile, make_session(), options, diagnostics, load_symbol_sources())
+    result.check()
+    return result, diagnostics
+
+
+def test_split_debug_file_gives_inlined_frames_and_flags(tmp_path):
+    result, _ = converted(DATA, tmp_path)
+    lines = lines_of(result, 0x1093 - 0x1080)
+    assert [name for name, _, _ in lines][-1] == "work::run"
+    assert {line for _, _, line in lines} >= {22} and all(file == "/src/inlines.cpp" for _, file, _ in lines)
+    assert max(len(lines_of(result, row)) for row in range(len(result.locations))) >= 3
+    mappings = result.mappings
+    for flag in (mappings.has_functions, mappings.has_filenames, mappings.has_line_numbers, mappings.has_inline_frames):
+        assert flag.tolist() == [True]
+    starts = {
+        result.strings[int(n)]: int(s)
+        for n, s in zip(*(result.functions.name, result.functions.start_line), strict=True)
+    }
+    assert starts["work::run"] == 21
+
+
+def test_without_inlining_one_line_each(tmp_path):
+    result, _ = converted(DATA, tmp_path, inline=False)
+    assert np.diff(result.locations.line_offsets).max() == 1
+    assert not result.mappings.has_inline_frames.any() and result.mappings.has_line_numbers.all()
+
+
+def test_second_time_from_the_cache(tmp_path, monkeypatch):
+    first, _ = converted(DATA, tmp_path)
+    assert list((tmp_path / "cache").rglob("*"))
+    monkeypatch.setattr("perf2x.symbolize.dwarf._made", lambda *_: pytest.fail("made again"))
+    second, _ = converted(DATA, tmp_path)
+    assert np.array_equal(first.locations.line_number, second.locations.line_number)
+
+
+def test_broken_cache_is_made_again(tmp_path):
+    first, _ = converted(DATA, tmp_path)
+    for path in (tmp_path / "cache").rglob("*"):
+        if path.is_file():
+            path.write_bytes(path.read_bytes()[:100])
+    second, _ = converted(DATA, tmp_path)
+    assert np.array_equal(first.locations.line_number, second.locations.line_number)
+
+
+def test_without_symbolic_names_still_come(tmp_path, monkeypatch):
+    def absent(name):
+        raise ImportError(name)
+
+    monkeypatch.setattr("perf2x.symbolize.dwarf.import_module", absent)
+    result, diagnostics = converted(DATA, tmp_path)
+    assert lines_of(result, 0) == [("work::run", "", 0)]
+    assert (
+        diagnostics["lines_need_symbolic"] == 1 and "perf2x[dwarf]" in diagnostics.counts["lines_need_symbolic"].advice
+    )
+
+
+def test_broken_debug_info_leaves_names(tmp_path):
+    data = bytearray((DATA / "split.so.debug").read_bytes())
+    info = open_elf(DATA / "split.so.debug").section(".debug_info")
+    data[info.offset : info.offset + info.size] = b"\xff" * info.size
+    (tmp_path / "split.so.debug").write_bytes(data)
+    shutil.copy(DATA / "split.so", tmp_path / "split.so")
+    result, _ = converted(tmp_path, tmp_path)
+    assert [name for name, _, _ in lines_of(result, 0)] == ["work::run"]
+
+
+def test_debug_info_that_is_none(tmp_path):
+    path = tmp_path / "x.so"
+    path.write_bytes(tiny_elf([TinySection(".debug_info", b"\x01" * 40)], machine=0xBEEF))
+    try:
+        open_lines(open_elf(path), SymbolOptions(cache_dir=tmp_path), Diagnostics())
+    except ObjectError as error:
+        assert "debug info" in str(error)
+
+
+def test_the_symbol_tables_name_wins_for_the_outermost_function():
+    chain = merged("f.part.0", [Place("inner", "/a.c", 3, 0), Place("f", "/a.c", 9, 7)])
+    assert [(f.system_name, line, f.start_line) for f, line in chain] == [("inner", 3, 0), ("f.part.0", 9, 7)]
+    assert merged("g", []) == merged("g", [], inline=False) and merged("", []) == []
