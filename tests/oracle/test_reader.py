@@ -9,7 +9,7 @@ from tests.support.recordings import SHARED, corpus_cases, deferred_cases
 
 PUBLIC = sorted(path for path in (SHARED / "recordings" / "public").glob("*data*") if not path.name.endswith(".xz"))
 CASES = [pytest.param(case.data, id=case.name) for case in corpus_cases()] + [
-    pytest.param(case.data, id=case.name, marks=pytest.mark.shared) for case in deferred_cases()
+    pytest.param(case.data, id=case.name, marks=[pytest.mark.shared, pytest.mark.slow]) for case in deferred_cases()
 ]
 
 
@@ -19,6 +19,7 @@ def test_reads_like_the_reference(path: Path) -> None:
 
 
 @pytest.mark.shared
+@pytest.mark.slow
 @pytest.mark.parametrize("path", PUBLIC, ids=lambda path: path.name)
 def test_reads_public_recordings_like_the_reference(path: Path) -> None:
     assert_reads_alike(path)

@@ -51,6 +51,7 @@ class Processes:
     def _fork(self, record: SimpleNamespace) -> None:
         if record.pid != record.ppid and not record.is_exec:
             self.maps[record.pid] = list(self.maps.get(record.ppid, []))
+        self.comms.pop(record.tid, None)
         if record.ptid in self.comms:
             self.comms[record.tid] = self.comms[record.ptid]
 

@@ -81,7 +81,7 @@ Question = tuple[tuple[int, int], Callable[[Processes], None]]
 def _questions(stack: Stack) -> Iterator[Question]:
     """What to look up, and at which moment: the kernel part with the sample, a deferred user part with its record."""
     sample, record = stack.sample, stack.record
-    inner = list(_marked(sample))
+    inner = list(_marked(sample, record is not None))
     outer = [(ip, k.USER) for ip in record.ips if ip < k.CONTEXT_MAX] if record else []
     own: list[Frame] = []
     deferred: list[Frame] = [MISSING] if stack.missing else []
@@ -101,15 +101,17 @@ def _questions(stack: Stack) -> Iterator[Question]:
         yield moment(record), at_record
 
 
-def _marked(sample: SimpleNamespace) -> Iterator[tuple[int, int]]:
-    """(address, mode) of a recorded chain, innermost first, without markers and cookie."""
-    cookie = cookie_of(sample)
-    chain = sample.chain[:-1] if cookie is not None else sample.chain
-    if not chain and sample.ip is not None:
+def _marked(sample: SimpleNamespace, joined: bool) -> Iterator[tuple[int, int]]:
+    """(address, mode) of a recorded chain, innermost first, without markers and cookie.
+
+    Where there is no chain at all, the sample's own address is what is known.
+    """
+    chain = sample.chain[:-2] if cookie_of(sample) is not None else sample.chain
+    if not chain and not joined and sample.ip is not None:
         yield sample.ip, sample.mode
     modes = {
         k.CONTEXT_HV: k.HYPERVISOR, k.CONTEXT_KERNEL: k.KERNEL, k.CONTEXT_USER: k.USER,
-        k.CONTEXT_USER_DEFERRED: k.USER, k.CONTEXT_GUEST: k.GUEST_KERNEL, k.CONTEXT_GUEST_KERNEL: k.GUEST_KERNEL,
+        k.CONTEXT_GUEST: k.GUEST_KERNEL, k.CONTEXT_GUEST_KERNEL: k.GUEST_KERNEL,
         k.CONTEXT_GUEST_USER: k.GUEST_USER,
     }  # fmt: skip
     mode = sample.mode

@@ -14,6 +14,7 @@ COUNTS = sorted(DEFERRED.glob("*/counts*.json"))
 
 
 @pytest.mark.shared
+@pytest.mark.slow
 @pytest.mark.skipif(not deferred_cases(), reason="the larger set of recordings is not here")
 @pytest.mark.parametrize("path", COUNTS, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_counts(path: Path) -> None:

@@ -9,7 +9,7 @@ from tests.support.recordings import Case, corpus_cases, deferred_cases
 from tests.support.verdicts import explained
 
 CASES = [case for case in corpus_cases() if case.script] + [
-    pytest.param(case, marks=pytest.mark.shared) for case in deferred_cases() if case.script
+    pytest.param(case, marks=[pytest.mark.shared, pytest.mark.slow]) for case in deferred_cases() if case.script
 ]
 
 
