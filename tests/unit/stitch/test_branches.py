@@ -1,0 +1,116 @@
+"""LBR call stacks: forged samples, and ``--stitch-lbr`` against a sample-by-sample transcription of perf's rule."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from perf2x.abi.uapi import CallchainContext
+from perf2x.model.events import Branches
+from perf2x.model.ragged import offsets_of, ragged_of
+from perf2x.stitch.branches import call_stack_chains, no_state, stitch
+
+KERNEL, USER = int(CallchainContext.KERNEL), int(CallchainContext.USER)
+DEPTH = 4
+
+
+def branches_of(samples, indices=None):
+    """Samples as lists of (from, to, flags)."""
+    flat = [branch for sample in samples for branch in sample]
+    columns = [np.array([branch[part] for branch in flat], np.uint64) for part in range(3)]
+    lengths = np.array([len(sample) for sample in samples], np.int64)
+    hw_index = None if indices is None else np.array(indices, np.uint64)
+    return Branches(offsets_of(lengths), columns[0], columns[1], columns[2], hw_index)
+
+
+def chains(recorded, ips, branches):
+    result = call_stack_chains(ragged_of(recorded), np.array(ips, np.uint64), branches_of(branches))
+    return [row.tolist() for row in result.rows()]
+
+
+CALLS = [(0x105, 0x200, 0), (0x55, 0x100, 0)]
+
+
+def test_user_mode_sample():
+    assert chains([[USER, 0x210, 0x106]], [0x210], [CALLS]) == [[USER, 0x210, USER, 0x105, USER, 0x55]]
+
+
+def test_the_kernel_part_stays_in_front():
+    recorded = [[KERNEL, 0xF1, 0xF2, USER, 0x210, 0x106]]
+    assert chains(recorded, [0xF1], [CALLS]) == [[KERNEL, 0xF1, 0xF2, USER, 0x210, USER, 0x105, USER, 0x55]]
+
+
+def test_a_bare_marker_takes_the_sample_or_the_newest_target():
+    assert chains([[USER]], [0x222], [CALLS]) == [[USER, 0x222, USER, 0x105, USER, 0x55]]
+    assert chains([[KERNEL, 0xF1, USER]], [0xF1], [CALLS]) == [[KERNEL, 0xF1, USER, 0x200, USER, 0x105, USER, 0x55]]
+
+
+def test_samples_without_user_part_or_branches_stay():
+    recorded = [[KERNEL, 0xF1], [USER, 0x210, 0x106], []]
+    assert chains(recorded, [0xF1, 0x210, 1], [CALLS, [], CALLS]) == recorded
+
+
+@dataclass
+class Thread:
+    """struct lbr_stitch, sample by sample."""
+
+    branches: list = field(default_factory=list)
+    index: int = -1
+    older: list = field(default_factory=list)
+
+    def next(self, branches, index):
+        """has_stitched_lbr: ``prev`` is the thread's last sample, the list of older calls grows or is given up."""
+        before, self.branches = self.branches, branches
+        base = DEPTH - len(branches) + index + 1
+        distance = self.index - base if self.index > base else DEPTH + self.index - base
+        self.index, known = index, self.index >= 0
+        if not known or not branches or not 0 <= distance < len(before) or before[distance] != branches[-1]:
+            self.older = []
+        else:
+            self.older = [branch[0] for branch in before[distance + 1 :]] + self.older
+        return self.older
+
+
+@st.composite
+def recordings(draw):
+    """Threads that call and return at random; the registers hold the newest DEPTH open calls."""
+    samples = []
+    stacks = {thread: [] for thread in range(draw(st.integers(1, 3)))}
+    for _ in range(draw(st.integers(0, 30))):
+        thread = draw(st.sampled_from(sorted(stacks)))
+        stack = stacks[thread]
+        for _ in range(draw(st.integers(0, 3))):
+            stack.append((draw(st.integers(1, 9)), draw(st.integers(1, 3)), 0))
+        del stack[max(0, len(stack) - draw(st.integers(0, 3))) :]
+        newest = stack[: -DEPTH - 1 : -1]
+        samples.append((thread, list(newest), (len(stack) - 1) % DEPTH))
+    return samples
+
+
+@settings(deadline=None, max_examples=200)
+@given(recordings(), st.integers(0, 30), st.randoms())
+def test_stitching_is_perfs_sample_by_sample(samples, cut, random):
+    threads = {thread: Thread() for thread, _, _ in samples}
+    expected = [list(threads[thread].next(branches, index)) for thread, branches, index in samples]
+    state, found = no_state(), {}
+    for batch in (list(enumerate(samples))[:cut], list(enumerate(samples))[cut:]):
+        random.shuffle(batch)  # batches are in file order, which is not the order of time
+        rows = [sample for _, sample in batch]
+        branches = branches_of([sample[1] for sample in rows], [sample[2] for sample in rows])
+        thread = np.array([sample[0] for sample in rows], np.int64)
+        order = np.array([number for number, _ in batch], np.int64)
+        older, state = stitch(branches, thread, order, DEPTH, state)
+        found.update(zip(order.tolist(), [row.tolist() for row in older.rows()], strict=True))
+    assert [found[number] for number in range(len(samples))] == expected
+
+
+def test_stitched_calls_come_behind_the_samples_own():
+    result = call_stack_chains(ragged_of([[USER, 1]]), np.array([1], np.uint64), branches_of([CALLS]), ragged_of([[7]]))
+    assert result.row(0).tolist() == [USER, 1, USER, 0x105, USER, 0x55, USER, 7]
+
+
+def test_unknown_registers_are_not_stitched():
+    branches = branches_of([CALLS, CALLS], [2**64 - 1, 2**64 - 1])
+    older, _ = stitch(branches, np.zeros(2, np.int64), np.arange(2), DEPTH, no_state())
+    assert older.lengths.tolist() == [0, 0]
