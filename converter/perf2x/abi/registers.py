@@ -1,0 +1,25 @@
+"""perf's register bits and DWARF's register numbers, per architecture.
+
+``PERF_SAMPLE_REGS_USER`` numbers registers by arch/*/include/uapi/asm/perf_regs.h, call frame information by the psABI
+of the processor; unwinding needs the one as the other. Facts only.
+"""
+
+X86_64_DWARF = {
+    0: 0,  # AX
+    1: 3,  # BX
+    2: 2,  # CX
+    3: 1,  # DX
+    4: 4,  # SI
+    5: 5,  # DI
+    6: 6,  # BP
+    7: 7,  # SP
+    8: 16,  # IP: the return address column
+    16: 8, 17: 9, 18: 10, 19: 11, 20: 12, 21: 13, 22: 14, 23: 15,  # R8 to R15
+}  # fmt: skip
+"""enum perf_event_x86_regs to "System V ABI, AMD64", figure 3.36."""
+
+I386_DWARF = {0: 0, 1: 3, 2: 1, 3: 2, 4: 6, 5: 7, 6: 5, 7: 4, 8: 8}
+"""The same perf bits of a 32-bit process to "System V ABI, Intel386", figure 2.14."""
+
+AARCH64_DWARF = {number: number for number in range(33)}
+"""enum perf_event_arm_regs: x0 to x29, LR 30, SP 31, PC 32, as "DWARF for the Arm 64-bit Architecture" numbers them."""

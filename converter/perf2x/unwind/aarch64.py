@@ -1,0 +1,37 @@
+"""AArch64: registers, signal frames, signed return addresses.
+
+Sources: "DWARF for the Arm 64-bit Architecture"; the kernel's arch/arm64/kernel/signal.c and uapi/asm/sigcontext.h.
+"""
+
+from perf2x.abi.registers import AARCH64_DWARF
+from perf2x.unwind.architecture import Architecture
+from perf2x.unwind.rules import Kind, RegisterRule, Rule
+
+FRAME_POINTER, STACK_POINTER, PROGRAM_COUNTER = 29, 31, 32
+
+UCONTEXT = 128
+"""struct rt_sigframe: the siginfo_t comes first."""
+MCONTEXT = UCONTEXT + 176
+"""uc_mcontext is aligned to 16 bytes behind flags, link, the alternate stack and 128 bytes of signal mask."""
+REGISTERS = MCONTEXT + 8
+"""fault_address, then x0 to x30, sp and pc."""
+
+SIGNAL_RETURN = Rule(
+    STACK_POINTER, 0, PROGRAM_COUNTER, True,
+    tuple((register, RegisterRule(Kind.OFFSET, REGISTERS + 8 * register)) for register in range(33)),
+)  # fmt: skip
+"""sp points at the struct rt_sigframe; all registers come back, the link register of an interrupted leaf too."""
+
+AARCH64 = Architecture(
+    name="aarch64",
+    machine="EM_AARCH64",
+    word=8,
+    register_count=33,
+    from_perf=AARCH64_DWARF,
+    stack_pointer=STACK_POINTER,
+    frame_pointer=FRAME_POINTER,
+    program_counter=PROGRAM_COUNTER,
+    address_mask=2**48 - 1,  # what signs an address stands above the 48 bits that user addresses have
+    # mov x8, #139; svc #0
+    trampolines=((bytes.fromhex("681180d2010000d4"), SIGNAL_RETURN),),
+)

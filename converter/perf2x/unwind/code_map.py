@@ -1,0 +1,123 @@
+"""Addresses of processes → rule numbers, through mappings and objects; each distinct place of code is asked once.
+
+A place is (object, file offset) packed into one word, the same for every process that maps the file, wherever it
+landed. Known places are kept sorted, so a step over many samples is one binary search.
+
+::
+
+    63        48 47                              0
+    | object    |  file offset                   |
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from perf2x.model.arrays import I32, U64, Bools
+from perf2x.objects.elf import ElfObject
+from perf2x.unwind.architecture import Architecture
+from perf2x.unwind.chains import UserMappings
+from perf2x.unwind.object_rules import ObjectRules
+from perf2x.unwind.rules import NO_RULE, RuleTable
+
+OBJECT_SHIFT = np.uint64(48)
+OFFSET_LIMIT = np.uint64(1 << 48)
+OBJECT_LIMIT = 1 << 16
+
+DATA_NAMES = frozenset({"[stack]", "[heap]", "[vvar]", "[vvar_vclock]"})
+"""Names that the kernel gives to mappings for data, which are recorded at exec before their protection is known."""
+
+FindObject = Callable[[str, bytes], tuple[ElfObject | None, ElfObject | None]]
+"""(recorded file name, build id) to the object with the code, and its separate debug file; each may be None."""
+
+
+@dataclass(slots=True)
+class CodeMap:
+    """Looks rules up for one architecture; objects are opened when an address first falls into them."""
+
+    mappings: UserMappings
+    find_object: FindObject
+    architecture: Architecture
+    table: RuleTable
+    objects: list[ObjectRules] = field(default_factory=list)
+    _object_of: I32 = field(init=False)
+    """(mappings,) object number, −1 unusable, −2 not opened yet"""
+    _numbers: dict[tuple[str, bytes], int] = field(default_factory=dict)
+    _may_hold_code: Bools = field(init=False)
+    _shift: U64 = field(init=False)
+    """(mappings,) add to an address to get its file offset"""
+    _places: U64 = field(default_factory=lambda: np.zeros(0, np.uint64))
+    _rules: I32 = field(default_factory=lambda: np.zeros(0, np.int32))
+
+    def __post_init__(self) -> None:
+        self._object_of = np.full(len(self.mappings), -2, np.int32)
+        self._may_hold_code = np.array([name not in DATA_NAMES for name in self.mappings.filename], np.bool_)
+        self._shift = self.mappings.pgoff - self.mappings.start
+
+    def is_code(self, mapping: I32) -> Bools:
+        """Whether mappings (n,) may hold code; −1 and the kernel's names for data do not."""
+        found: Bools = np.append(self._may_hold_code, False)[mapping]
+        return found
+
+    def rules(self, mapping: I32, address: U64) -> I32:
+        """Rule numbers (n,) of addresses in their mappings (−1: none); NO_RULE where nothing is known."""
+        result = np.full(len(address), NO_RULE, np.int32)
+        mapped = np.flatnonzero(mapping >= 0)
+        if not len(mapped):
+            return result
+        number = self._objects(mapping[mapped])
+        offset = address[mapped] + self._shift[mapping[mapped]]
+        usable = (number >= 0) & (offset < OFFSET_LIMIT)
+        place = number[usable].astype(np.uint64) << OBJECT_SHIFT | offset[usable]
+        result[mapped[usable]] = self._rules_of(place)
+        return result
+
+    def _objects(self, mapping: I32) -> I32:
+        number = self._object_of[mapping]
+        if (number == -2).any():
+            for new in np.unique(mapping[number == -2]).tolist():
+                self._object_of[new] = self._open(self.mappings.filename[new], self.mappings.build_id[new])
+            number = self._object_of[mapping]
+        return number
+
+    def _open(self, filename: str, build_id: bytes) -> int:
+        key = (filename, build_id)
+        if key not in self._numbers:
+            elf, debug = self.find_object(filename, build_id)
+            wrong = elf is None or elf.machine != self.architecture.machine or len(self.objects) >= OBJECT_LIMIT
+            self._numbers[key] = -1 if wrong else len(self.objects)
+            if elf is not None and not wrong:
+                self.objects.append(ObjectRules(elf, debug, self.table, self.architecture))
+        return self._numbers[key]
+
+    def _rules_of(self, place: U64) -> I32:
+        at = np.searchsorted(self._places, place)
+        known = at < len(self._places)
+        known[known] = self._places[at[known]] == place[known]
+        if not known.all():
+            self._learn(np.unique(place[~known]))
+            at = np.searchsorted(self._places, place)
+        return self._rules[at]
+
+    def _learn(self, place: U64) -> None:
+        """Ask the objects for new places (sorted, unique) and keep the answers in order."""
+        rules = np.empty(len(place), np.int32)
+        owner = (place >> OBJECT_SHIFT).astype(np.int64)
+        for number in np.unique(owner).tolist():
+            rows = np.flatnonzero(owner == number)
+            rules[rows] = self._ask(number, place[rows] & (OFFSET_LIMIT - np.uint64(1)))
+        places = np.concatenate([self._places, place])
+        order = np.argsort(places, kind="stable")
+        self._places, self._rules = places[order], np.concatenate([self._rules, rules])[order]
+
+    def _ask(self, number: int, offset: U64) -> I32:
+        rules = self.objects[number]
+        result = np.full(len(offset), NO_RULE, np.int32)
+        svma, found = rules.elf.svma(offset)
+        result[found] = rules.find(svma[found])
+        return result
+
+    def problems(self) -> list[str]:
+        """What was damaged in the objects, in the order in which they were opened."""
+        return [problem for rules in self.objects for problem in rules.problems]

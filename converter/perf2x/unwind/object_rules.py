@@ -1,0 +1,150 @@
+"""The unwind rules of one ELF file, looked up by address; functions are decoded when they are first hit.
+
+Order of the sources for an address: .eh_frame, .debug_frame, code that is known without call frame information (signal
+trampolines, the procedure linkage table). Source of truth for the order of the first two: elfutils, libdwfl.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from perf2x.model.arrays import I32, I64, U64
+from perf2x.model.errors import ObjectError
+from perf2x.objects.elf import ElfObject
+from perf2x.unwind.architecture import Architecture
+from perf2x.unwind.index import FrameIndex
+from perf2x.unwind.program import rows_of
+from perf2x.unwind.rules import NO_RULE, Rule, RuleTable
+from perf2x.unwind.sections import code_at, debug_frame_index, eh_frame_index
+
+LAZY_ENTRY = 16
+"""Bytes of an entry in .plt: a jump through the table of 6, a push of 5, a jump to the first entry of 5."""
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """One decoded FDE: ``rule`` (n,) holds from ``start`` (n,) up to the next, the last up to ``end``."""
+
+    start: U64
+    rule: I32
+    end: int
+
+
+NOTHING = Function(np.zeros(0, np.uint64), np.zeros(0, np.int32), 0)
+
+
+@dataclass(slots=True)
+class ObjectRules:
+    """Answers for one object and its separate debug file; ``problems`` says what was damaged, once each."""
+
+    elf: ElfObject
+    debug: ElfObject | None
+    table: RuleTable
+    architecture: Architecture
+    problems: list[str] = field(default_factory=list)
+    _sources: list["FrameSource"] = field(default_factory=list)
+    _not_loaded: list[Callable[[], FrameIndex | None]] | None = None
+
+    def find(self, svma: U64) -> I32:
+        """Rule numbers (n,) for addresses; NO_RULE where the object says nothing."""
+        result = np.full(len(svma), NO_RULE, np.int32)
+        missing = np.arange(len(svma))
+        number = 0
+        while len(missing) and (source := self._source(number)) is not None:
+            result[missing] = source.find(svma[missing], self.table, self.problems)
+            missing = missing[result[missing] == NO_RULE]
+            number += 1
+        for row in missing.tolist():
+            result[row] = self._known_code(int(svma[row]))
+        return result
+
+    def _source(self, number: int) -> "FrameSource | None":
+        """The sources in order, each read only when an address got that far (.debug_frame may be large)."""
+        if self._not_loaded is None:
+            files = [self.elf] if self.debug is None else [self.elf, self.debug]
+            self._not_loaded = [lambda: eh_frame_index(self.elf)]
+            self._not_loaded += [lambda file=file: debug_frame_index(file) for file in files]  # type: ignore[misc]
+        while number >= len(self._sources) and self._not_loaded:
+            index = self._load(self._not_loaded.pop(0))
+            if index is not None:
+                self._sources.append(FrameSource(index))
+        return self._sources[number] if number < len(self._sources) else None
+
+    def _load(self, load: Callable[[], FrameIndex | None]) -> FrameIndex | None:
+        try:
+            return load()
+        except ObjectError as error:
+            self.problems.append(str(error))
+            return None
+
+    def _known_code(self, svma: int) -> int:
+        rule = self._trampoline(svma) or self._linkage(svma)
+        return NO_RULE if rule is None else self.table.number(rule)
+
+    def _trampoline(self, svma: int) -> Rule | None:
+        """The rule at, or one byte before (where a return address is looked up), a signal trampoline's first byte."""
+        for code, rule in self.architecture.trampolines:
+            found = b"" if self.elf.machine != self.architecture.machine else self._code(svma, len(code) + 1)
+            if found.startswith(code) or found[1:] == code:
+                return rule
+        return None
+
+    def _code(self, svma: int, size: int) -> bytes:
+        try:
+            return code_at(self.elf, svma, size)
+        except ObjectError:
+            return b""
+
+    def _linkage(self, svma: int) -> Rule | None:
+        for name in (".plt", ".plt.sec", ".plt.got"):
+            section = self.elf.section(name)
+            if section is None or not section.address <= svma < section.address + section.size:
+                continue
+            if name != ".plt" or not self.architecture.lazy_linkage:
+                return self.architecture.linkage_rule
+            entry, place = divmod(svma - section.address, LAZY_ENTRY)
+            return self.architecture.lazy_linkage[place >= 11 if entry else 1 + (place >= 6)]
+        return None
+
+
+@dataclass(slots=True)
+class FrameSource:
+    """One section's index and the functions decoded so far, by their place in it."""
+
+    index: FrameIndex
+    functions: dict[int, Function] = field(default_factory=dict)
+
+    def find(self, svma: U64, table: RuleTable, problems: list[str]) -> I32:
+        """Rule numbers (n,) for addresses; loops over the distinct functions among them."""
+        result = np.full(len(svma), NO_RULE, np.int32)
+        place = self.index.find(svma)
+        for number in np.unique(place[place >= 0]).tolist():
+            rows = np.flatnonzero(place == number)
+            result[rows] = self._in_function(self._function(number, table, problems), svma[rows])
+        return result
+
+    def _in_function(self, function: Function, svma: U64) -> I32:
+        row: I64 = np.searchsorted(function.start, svma, "right").astype(np.int64) - 1
+        inside = (row >= 0) & (svma < np.uint64(function.end))
+        found = np.full(len(svma), NO_RULE, np.int32)
+        found[inside] = function.rule[row[inside]]
+        return found
+
+    def _function(self, number: int, table: RuleTable, problems: list[str]) -> Function:
+        found = self.functions.get(number)
+        if found is None:
+            try:
+                found = self._decode(number, table)
+            except ObjectError as error:
+                problems.append(str(error))
+                found = NOTHING
+            self.functions[number] = found
+        return found
+
+    def _decode(self, number: int, table: RuleTable) -> Function:
+        section = self.index.section
+        fde = section.fde(int(self.index.offset[number]))
+        rows = rows_of(section, fde, table)
+        starts = np.array([row.start for row in rows], np.uint64)
+        return Function(starts, np.array([row.rule for row in rows], np.int32), fde.end)

@@ -1,0 +1,144 @@
+"""One step out of a function, for all samples that are not done yet.
+
+::
+
+    frame          known before                      known after
+    callee         pc, registers                     rule = rules(pc)
+    caller         CFA = register + offset           return address, saved registers from CFA + offsets
+                   (or an expression)                stack pointer = CFA
+
+Registers of all samples are one array (register, sample); samples that are done stay in it and are no longer looked at.
+"""
+
+import numpy as np
+
+from perf2x.model.arrays import I32, I64, U8, U64, Bools
+from perf2x.unwind.chains import End
+from perf2x.unwind.expressions import evaluate
+from perf2x.unwind.frames import GOING, Restored, View
+from perf2x.unwind.rules import CFA_BY_EXPRESSION, Kind, RuleColumns, RuleTable
+
+
+def step_by_rules(view: View, table: RuleTable, rule: I32) -> U8:
+    """Unwind the samples of ``view`` by their rules (n,); returns for each GOING or an ``End``."""
+    columns, frames, rows = table.columns(), view.frames, view.rows
+    cfa, known = _canonical_frame_address(view, table, columns, rule)
+    restored = _restore(view, table, columns, rule, cfa)
+    exact, signal = frames.is_exact[rows], columns.is_signal_frame[rule]
+    before = frames.registers[view.architecture.stack_pointer, rows]
+    rises = (cfa > before) | (exact & (cfa == before)) | signal
+    view.set_register(view.architecture.stack_pointer, cfa)
+    for register in restored:
+        view.set(register)
+    frames.is_exact[rows] = signal
+    frames.crossed_signal[rows] |= signal
+    return _leave(view, columns, rule, cfa, known & rises, exact)
+
+
+def _canonical_frame_address(view: View, table: RuleTable, columns: RuleColumns, rule: I32) -> tuple[U64, Bools]:
+    register, value = columns.cfa_register[rule], columns.cfa_value[rule]
+    by_expression = register == CFA_BY_EXPRESSION
+    if not by_expression.any():
+        found, known = view.registers_of(register)
+        return (found + value) & view.mask, known
+    found, known = view.registers_of(np.where(by_expression, 0, register))
+    cfa = found + value
+    for number in np.unique(value[by_expression]).tolist():
+        which = np.flatnonzero(by_expression & (value == np.uint64(number)))
+        part = view.part(which)
+        cfa[which], known[which] = evaluate(table.expressions[number], part, [], len(which))
+    return cfa & view.mask, known
+
+
+def _restore(view: View, table: RuleTable, columns: RuleColumns, rule: I32, cfa: U64) -> list[Restored]:
+    """What every register that any of the rules names was in the caller; loops over registers and kinds."""
+    present = np.zeros(len(columns.cfa_register), np.bool_)
+    present[rule] = True
+    restored = []
+    for register in np.flatnonzero(columns.kind[:, present].any(axis=1)).tolist():
+        kinds = columns.kind[register][rule]
+        for kind in np.unique(columns.kind[register, present]).tolist():
+            if kind == Kind.SAME:
+                continue
+            which = np.flatnonzero(kinds == kind)
+            part, value = view.part(which), columns.value[register, rule[which]]
+            restored.append(Restored(register, part.rows, *_saved(part, table, Kind(kind), value, cfa[which])))
+    return restored
+
+
+def _saved(view: View, table: RuleTable, kind: Kind, value: U64, cfa: U64) -> tuple[U64, Bools]:
+    """The caller's register (n,) by one kind of rule, and where it is known."""
+    if kind is Kind.OFFSET:
+        return view.load(cfa + value & view.mask, 0)
+    if kind is Kind.VAL_OFFSET:
+        return cfa + value & view.mask, np.ones(len(cfa), np.bool_)
+    if kind is Kind.REGISTER:
+        return view.registers_of(value.view(np.int64))
+    if kind is Kind.UNDEFINED:
+        return np.zeros(len(cfa), np.uint64), np.zeros(len(cfa), np.bool_)
+    return _by_expression(view, table, kind, value, cfa)
+
+
+def _by_expression(view: View, table: RuleTable, kind: Kind, value: U64, cfa: U64) -> tuple[U64, Bools]:
+    result, good = np.zeros(len(cfa), np.uint64), np.zeros(len(cfa), np.bool_)
+    for number in np.unique(value).tolist():
+        which = np.flatnonzero(value == np.uint64(number))
+        part = view.part(which)
+        found, known = evaluate(table.expressions[number], part, [cfa[which]], len(which))
+        if kind is Kind.EXPRESSION:
+            found, read = part.load(found & view.mask, 0)
+            known = known & read
+        result[which], good[which] = found, known
+    return result, good
+
+
+def _leave(view: View, columns: RuleColumns, rule: I32, cfa: U64, sound: Bools, exact: Bools) -> U8:
+    """Put the return addresses into the program counters; tell who cannot go on, and why."""
+    register = columns.return_register[rule]
+    kind = columns.kind[register, rule]
+    address, known = view.registers_of(register)
+    address = address & np.uint64(view.architecture.address_mask)
+    view.set_register(view.architecture.program_counter, address)
+    # a return address still in a register can only be that of a leaf; on x86 calls never leave one there
+    in_register = kind == Kind.SAME
+    sound = sound & ~(in_register & (~exact | (register == view.architecture.program_counter)))
+    end = np.full(len(rule), GOING, np.uint8)
+    end[address == 0] = End.COMPLETE
+    bad = np.flatnonzero(~(sound & known))
+    end[bad] = _why(view, columns, rule, cfa, sound, bad)
+    end[kind == Kind.UNDEFINED] = End.COMPLETE
+    return end
+
+
+def _why(view: View, columns: RuleColumns, rule: I32, cfa: U64, sound: Bools, bad: I64) -> U8:
+    """Why the return address of the samples ``bad`` is not to be had."""
+    rows, word = view.rows[bad], np.uint64(view.architecture.word)
+    end = np.where(view.frames.crossed_signal[rows], End.OTHER_STACK, End.BROKEN).astype(np.uint8)
+    end[view.memory.is_beyond(rows, cfa[bad] - word)] = End.TRUNCATED
+    register = columns.cfa_register[rule[bad]]
+    needed = np.where(register == CFA_BY_EXPRESSION, view.architecture.stack_pointer, register)
+    end[view.frames.recorded >> needed.astype(np.uint64) & np.uint64(1) == 0] = End.REGISTERS_MISSING
+    return end
+
+
+def step_by_frame_pointer(view: View) -> tuple[U8, U64]:
+    """Unwind by the saved frame pointer and return address that compilers keep at the frame pointer.
+
+    Source of truth: elfutils, backends/x86_64_unwind.c and aarch64_unwind.c. Nothing is changed for samples that cannot
+    go on. Returns the ends and the return addresses, which the caller has to find in a mapping to believe them.
+    """
+    frames, rows, word = view.frames, view.rows, np.uint64(view.architecture.word)
+    pointer, known = view.register(view.architecture.frame_pointer)
+    stack, _ = view.register(view.architecture.stack_pointer)
+    caller, _ = view.load(pointer, 0)
+    address, read = view.load(pointer + word, 0)
+    address = address & np.uint64(view.architecture.address_mask)
+    plausible = known & (pointer >= stack) & (pointer & (word - np.uint64(1)) == 0)
+    end = np.full(len(rows), GOING, np.uint8)
+    end[plausible & ~read & view.memory.is_beyond(rows, pointer + word)] = End.TRUNCATED
+    end[(end == GOING) & ~(plausible & read)] = End.NO_UNWIND_INFO
+    end[known & (pointer == 0) & ~frames.is_exact[rows]] = End.COMPLETE
+    end[(end == GOING) & (address == 0)] = End.COMPLETE
+    going = np.flatnonzero(end == GOING)
+    view.part(going).cross(caller[going], pointer[going] + word + word, address[going])
+    return end, address

@@ -1,0 +1,162 @@
+"""Unwinds batches of samples: user registers and stack bytes in, user chains out.
+
+Separate from the steps because it keeps what outlives a batch: opened objects, decoded functions, known places of code.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from perf2x.model.arrays import I32, I64, U8, U64, Bools
+from perf2x.model.events import UserStacks
+from perf2x.model.ragged import Ragged, offsets_of
+from perf2x.unwind.aarch64 import AARCH64
+from perf2x.unwind.architecture import Architecture
+from perf2x.unwind.chains import End, Lookup, UserChains, UserMappings
+from perf2x.unwind.code_map import CodeMap, FindObject
+from perf2x.unwind.frames import GOING, View, first_frames
+from perf2x.unwind.memory import stack_memory
+from perf2x.unwind.rules import NO_RULE, RuleTable
+from perf2x.unwind.steps import step_by_frame_pointer, step_by_rules
+from perf2x.unwind.x86_64 import I386, X86_64
+
+MAX_DEPTH = 1024
+"""Frames per sample unless told otherwise; perf shows 127 (kernel.perf_event_max_stack)."""
+BY_ABI: dict[str, dict[int, Architecture]] = {
+    "x86_64": {1: I386, 2: X86_64},
+    "i386": {1: I386},
+    "i686": {1: I386},
+    "aarch64": {2: AARCH64},
+}
+"""uname -m of the recording machine, PERF_SAMPLE_REGS_ABI_* of a sample to what unwinds it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """The frames that one step reached, one per sample that was still going."""
+
+    rows: I64
+    address: U64
+    is_exact: Bools
+
+
+@dataclass(slots=True)
+class Unwinder:
+    """Unwinds the batches of one recording; ``mappings`` is the table that the address lookup points into."""
+
+    mappings: UserMappings
+    find_object: FindObject
+    machine: str
+    """uname -m of the recording machine."""
+    max_depth: int = MAX_DEPTH
+    _code: dict[str, CodeMap] = field(default_factory=dict)
+
+    def unwind(self, stacks: UserStacks, lookup: Lookup) -> UserChains:
+        """The user chain of every sample of a batch; ``lookup`` answers for sample rows and addresses."""
+        count = len(stacks.abi)
+        end = np.full(count, End.NO_REGISTERS, np.uint8)
+        guessed = np.zeros(count, np.int64)
+        visits: list[Visit] = []
+        for abi, architecture in BY_ABI.get(self.machine, {}).items():
+            rows = np.flatnonzero(stacks.abi == abi)
+            if len(rows) and architecture.from_perf.keys() & _bits(stacks.mask):
+                run = _Run(self._code_map(architecture), stacks, lookup, end, guessed, self.max_depth)
+                visits += run.visits(rows)
+        return _assemble(visits, count, end, guessed)
+
+    def problems(self) -> list[str]:
+        """What was damaged in the objects' unwind information, one sentence each."""
+        return [problem for code in self._code.values() for problem in code.problems()]
+
+    def _code_map(self, architecture: Architecture) -> CodeMap:
+        if architecture.name not in self._code:
+            table = RuleTable(architecture.register_count)
+            self._code[architecture.name] = CodeMap(self.mappings, self.find_object, architecture, table)
+        return self._code[architecture.name]
+
+
+@dataclass(slots=True)
+class _Run:
+    """One batch and architecture; ``end`` and ``guessed`` are filled in."""
+
+    code: CodeMap
+    stacks: UserStacks
+    lookup: Lookup
+    end: U8
+    guessed: I64
+    max_depth: int
+
+    def visits(self, rows: I64) -> Iterator[Visit]:
+        """Unwind ``rows`` to their ends; yields the frames depth by depth, innermost first."""
+        architecture = self.code.architecture
+        frames = first_frames(self.stacks, architecture)
+        memory = stack_memory(self.stacks, frames.registers[architecture.stack_pointer].copy())
+        for _ in range(self.max_depth):
+            address, exact = frames.registers[architecture.program_counter, rows], frames.is_exact[rows]
+            look = address - (~exact).astype(np.uint64)
+            mapping = self._code_mapping(rows, look)
+            # a return address in no mapping is none; where the sample was taken may be code unheard of
+            lost = (mapping < 0) & ~exact
+            self.end[rows[lost]] = End.NOT_MAPPED
+            here = np.flatnonzero(~lost)
+            rule = self.code.rules(mapping[here], look[here])
+            yield Visit(rows[here], address[here], exact[here] | self._is_trampoline(rule))
+            rows = self._step(View(frames, memory, architecture, rows[here]), rule)
+            if not len(rows):
+                return
+        self.end[rows] = End.TOO_DEEP
+
+    def _code_mapping(self, rows: I64, address: U64) -> I32:
+        mapping = self.lookup(rows, address)
+        return np.where(self.code.is_code(mapping), mapping, np.int32(-1))
+
+    def _is_trampoline(self, rule: I32) -> Bools:
+        """Signal trampolines are returned to at their first instruction, without having called anybody."""
+        signal = np.append(self.code.table.columns().is_signal_frame, False)  # NO_RULE is the last
+        found: Bools = signal[rule]
+        return found
+
+    def _step(self, view: View, rule: I32) -> I64:
+        """One step for all; returns the rows that go on."""
+        end = np.full(len(rule), GOING, np.uint8)
+        ruled, guess = np.flatnonzero(rule != NO_RULE), np.flatnonzero(rule == NO_RULE)
+        if len(ruled):
+            end[ruled] = step_by_rules(view.part(ruled), self.code.table, rule[ruled])
+        if len(guess):
+            end[guess] = self._guess(view.part(guess))
+        self.end[view.rows] = end
+        return view.rows[np.flatnonzero(end == GOING)]
+
+    def _guess(self, view: View) -> U8:
+        end, address = step_by_frame_pointer(view)
+        going = np.flatnonzero(end == GOING)
+        mapped = self._code_mapping(view.rows[going], address[going] - np.uint64(1)) >= 0
+        end[going[~mapped]] = End.NO_UNWIND_INFO
+        self.guessed[view.rows[going[mapped]]] += 1
+        return end
+
+
+def _bits(mask: int) -> set[int]:
+    return {bit for bit in range(64) if mask >> bit & 1}
+
+
+def _assemble(visits: list[Visit], count: int, end: U8, guessed: I64) -> UserChains:
+    """Depth by depth to sample by sample.
+
+    ::
+
+        depth 0    a0 b0 c0        rows 0 1 2
+        depth 1    a1    c1        rows 0   2
+        chains     a0 a1 b0 c0 c1
+    """
+    rows = np.concatenate([np.zeros(0, np.int64), *(visit.rows for visit in visits)])
+    offsets = offsets_of(np.bincount(rows, minlength=count).astype(np.int64))
+    address = np.zeros(len(rows), np.uint64)
+    exact = np.zeros(len(rows), np.bool_)
+    filled = offsets[:-1].copy()
+    for visit in visits:
+        address[filled[visit.rows]] = visit.address
+        exact[filled[visit.rows]] = visit.is_exact
+        filled[visit.rows] += 1
+    return UserChains(Ragged(offsets, address), exact, end, guessed)

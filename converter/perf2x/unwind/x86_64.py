@@ -1,0 +1,55 @@
+"""AMD64: registers, signal frames, the procedure linkage table; and i386 processes on the same kernel.
+
+Sources: System V ABI, AMD64 supplement; the kernel's arch/x86/include/uapi/asm/sigcontext.h and kernel/signal_64.c.
+"""
+
+from perf2x.abi.registers import I386_DWARF, X86_64_DWARF
+from perf2x.unwind.architecture import Architecture
+from perf2x.unwind.rules import Kind, RegisterRule, Rule
+
+RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP, R8, RA = 0, 1, 2, 3, 4, 5, 6, 7, 8, 16
+
+MCONTEXT = 40
+"""Offset of uc_mcontext in struct ucontext: flags, link, and the 24 bytes of the alternate stack come first."""
+SIGCONTEXT = (8, 9, 10, 11, 12, 13, 14, 15, RDI, RSI, RBP, RBX, RDX, RAX, RCX, RSP, RA)
+"""struct sigcontext_64: the registers in the order in which they are saved."""
+
+SIGNAL_RETURN = Rule(
+    RSP, 0, RA, True,
+    tuple((register, RegisterRule(Kind.OFFSET, MCONTEXT + 8 * slot)) for slot, register in enumerate(SIGCONTEXT)),
+)  # fmt: skip
+"""The handler's ``ret`` took the trampoline's address off the stack, so rsp points at the struct ucontext."""
+
+
+def _called(pushed: int) -> Rule:
+    """The rule ``pushed`` words after a call."""
+    return Rule(RSP, 8 + 8 * pushed, RA, False, ((RA, RegisterRule(Kind.OFFSET, -8)),))
+
+
+X86_64 = Architecture(
+    name="x86_64",
+    machine="EM_X86_64",
+    word=8,
+    register_count=17,
+    from_perf=X86_64_DWARF,
+    stack_pointer=RSP,
+    frame_pointer=RBP,
+    program_counter=RA,
+    address_mask=2**64 - 1,
+    # mov $15, %rax; syscall
+    trampolines=((bytes.fromhex("48c7c00f0000000f05"), SIGNAL_RETURN),),
+    linkage_rule=_called(0),
+    lazy_linkage=(_called(0), _called(1), _called(2)),
+)
+
+I386 = Architecture(
+    name="i386",
+    machine="EM_386",
+    word=4,
+    register_count=9,
+    from_perf=I386_DWARF,
+    stack_pointer=4,
+    frame_pointer=5,
+    program_counter=8,
+    address_mask=2**32 - 1,
+)

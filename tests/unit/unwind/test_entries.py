@@ -1,0 +1,209 @@
+"""Entries and their programs: by hand, damaged, and against pyelftools on the binaries of this machine."""
+
+import sys
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+from elftools.dwarf.callframe import FDE
+from elftools.elf.elffile import ELFFile
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from perf2x.model.errors import ObjectError
+from perf2x.objects.elf import open_elf
+from perf2x.unwind.cursor import Cursor
+from perf2x.unwind.index import fde_offsets, index_by_walking, index_from_header
+from perf2x.unwind.program import rows_of
+from perf2x.unwind.rules import CFA_BY_EXPRESSION, Kind, RuleTable
+from perf2x.unwind.sections import debug_frame_index, eh_frame_index
+from tests.unit.unwind.frame_writer import (
+    EH_FRAME_HDR,
+    TEXT,
+    Frame,
+    FrameFile,
+    advance,
+    def_cfa,
+    def_cfa_expression,
+    offset,
+    same_value,
+    sleb,
+    uleb,
+    undefined,
+)
+
+INITIAL = def_cfa(7, 8) + offset(16, -8)
+
+
+def rules_by_address(file, frame=0):
+    index = eh_frame_index(open_elf(file.bytes()))
+    table = RuleTable(17)
+    rows = rows_of(index.section, index.section.fde(int(index.offset[frame])), table)
+    return {row.start: table.rules[row.rule] for row in rows}, table
+
+
+@given(st.integers(0, 2**64 - 1))
+def test_unsigned_leb128(value):
+    data = uleb(value)
+    assert Cursor(data, 0, len(data)).uleb() == value
+
+
+@given(st.integers(-(2**63), 2**63 - 1))
+def test_signed_leb128(value):
+    data = sleb(value)
+    assert Cursor(data, 0, len(data)).sleb() == value
+
+
+def test_a_function_with_prologue_and_epilogue():
+    program = advance(1) + def_cfa(7, 16) + offset(3, -16) + b"\x0a" + advance(9) + b"\x0e\x08" + advance(1) + b"\x0b"
+    rules, _ = rules_by_address(FrameFile([Frame(TEXT, 32, program)], initial=INITIAL))
+    assert {start: (rule.cfa_register, rule.cfa_value) for start, rule in rules.items()} == {
+        TEXT: (7, 8), TEXT + 1: (7, 16), TEXT + 10: (7, 8), TEXT + 11: (7, 16),
+    }  # fmt: skip
+    assert dict(rules[TEXT + 11].registers) == {3: (Kind.OFFSET, -16), 16: (Kind.OFFSET, -8)}
+
+
+def test_restore_goes_back_to_the_common_entry():
+    program = advance(1) + undefined(16) + advance(1) + bytes([0xC0 | 16]) + advance(1) + same_value(16)
+    rules, _ = rules_by_address(FrameFile([Frame(TEXT, 8, program)], initial=INITIAL))
+    assert [dict(rule.registers).get(16) for rule in rules.values()] == [
+        (Kind.OFFSET, -8), (Kind.UNDEFINED, 0), (Kind.OFFSET, -8), None,
+    ]  # fmt: skip
+
+
+def test_an_expression_is_kept_by_number():
+    rules, table = rules_by_address(FrameFile([Frame(TEXT, 8, def_cfa_expression(b"\x77\x08\x06"))], initial=INITIAL))
+    assert rules[TEXT].cfa_register == CFA_BY_EXPRESSION
+    assert len(table.expressions[rules[TEXT].cfa_value]) == 2
+
+
+def test_equal_rules_are_one():
+    file = FrameFile([Frame(TEXT, 8), Frame(TEXT + 16, 8), Frame(TEXT + 32, 8)], initial=INITIAL)
+    index = eh_frame_index(open_elf(file.bytes()))
+    table = RuleTable(17)
+    for at in index.offset.tolist():
+        rows_of(index.section, index.section.fde(at), table)
+    assert len(table.rules) == 1
+
+
+@pytest.mark.parametrize("with_header", [True, False])
+def test_the_header_and_a_walk_find_the_same_functions(with_header):
+    frames = [Frame(TEXT + 64 * place, 32) for place in (3, 0, 2, 1)]
+    index = eh_frame_index(open_elf(FrameFile(frames, initial=INITIAL, with_header=with_header).bytes()))
+    assert index.start.tolist() == [TEXT + 64 * place for place in range(4)]
+    assert [index.section.fde(at).start for at in index.offset.tolist()] == index.start.tolist()
+    assert index.find(np.array([0, TEXT, TEXT + 70], np.uint64)).tolist() == [-1, 0, 1]
+
+
+def test_debug_frame_has_absolute_addresses():
+    file = FrameFile([], initial=INITIAL, debug=[Frame(TEXT, 16, advance(4) + def_cfa(7, 32))])
+    index = debug_frame_index(open_elf(file.bytes()))
+    table = RuleTable(17)
+    rows = rows_of(index.section, index.section.fde(int(index.offset[0])), table)
+    assert [(row.start, table.rules[row.rule].cfa_value) for row in rows] == [(TEXT, 8), (TEXT + 4, 32)]
+
+
+@pytest.mark.parametrize(
+    ("program", "sentence"),
+    [
+        (b"\x0b", "never remembered"),
+        (b"\x3f", "unknown instruction 0x3f"),
+        (b"\x0f\x7f", "past the end"),
+        (b"\x0c\x07", "past the end"),
+        (b"\x0c\x63\x08", "CFA in register 99"),
+        (def_cfa_expression(b"\x28\0\0"), "no operator 0x28"),
+        (def_cfa_expression(b"\x30" * 300), "more than 256 steps"),
+    ],
+)
+def test_damaged_programs_raise(program, sentence):
+    frame = Frame(TEXT, 8, b"\0" * (-len(program) % 8 + 3) + program)  # nothing may pad what comes last
+    with pytest.raises(ObjectError, match=sentence):
+        rules_by_address(FrameFile([frame], initial=INITIAL))
+
+
+def test_a_header_that_claims_too_much_is_refused():
+    file = FrameFile([Frame(TEXT, 8)], initial=INITIAL)
+    _, offsets = file.eh_frame()
+    section = eh_frame_index(open_elf(file.bytes())).section
+    header = bytearray(file.header(offsets))
+    header[8:12] = b"\xff\xff\xff\x7f"
+    with pytest.raises(ObjectError, match="do not fit"):
+        index_from_header(section, bytes(header), EH_FRAME_HDR)
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_damage_raises_object_errors_only(data):
+    file = FrameFile([Frame(TEXT + 64 * place, 32, advance(3) + def_cfa(6, 16)) for place in range(4)], initial=INITIAL)
+    section = eh_frame_index(open_elf(file.bytes())).section
+    damaged = bytearray(section.data)
+    for _ in range(data.draw(st.integers(1, 6))):
+        damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
+    section.data = bytes(damaged[: data.draw(st.integers(8, len(damaged)))])
+    section.cies.clear()
+    for at in [*fde_offsets(section), *index_by_walking(section).offset.tolist()]:
+        try:
+            rows_of(section, section.fde(at), RuleTable(17))
+        except ObjectError:
+            continue
+
+
+def native_objects():
+    """ELF files that this interpreter runs from."""
+    try:
+        lines = Path("/proc/self/maps").read_text().splitlines()
+    except OSError:
+        return []
+    paths = {
+        Path(line.split(maxsplit=5)[5]) for line in lines if " r-xp " in line and line.endswith((".so", ".6", ".2"))
+    }
+    paths = {path for path in {*paths, Path(sys.executable).resolve()} if path.is_file()}
+    return sorted((path for path in paths if path.stat().st_size < 2_500_000), key=lambda path: -path.stat().st_size)[
+        :2
+    ]
+
+
+@pytest.mark.parametrize("path", native_objects(), ids=lambda path: path.name)
+def test_rows_are_those_of_pyelftools(path):
+    elf = open_elf(path)
+    index = eh_frame_index(elf)
+    with path.open("rb") as stream:
+        entries = ELFFile(stream).get_dwarf_info(relocate_dwarf_sections=False).EH_CFI_entries()
+        expected = {entry["initial_location"]: entry for entry in entries if isinstance(entry, FDE)}
+        checked = 0
+        for start, at in islice(zip(index.start.tolist(), index.offset.tolist(), strict=True), 0, 4000, 10):
+            rows = decoded(expected.get(start))
+            if rows is not None:
+                compare(index.section, at, expected[start], rows)
+                checked += 1
+    assert checked > 10
+
+
+def decoded(entry):
+    """pyelftools' rows by address; None where it does not know an instruction (it has not heard of them all)."""
+    if entry is None:
+        return None
+    try:
+        return {row["pc"]: row for row in entry.get_decoded().table}
+    except ValueError:
+        return None
+
+
+def compare(section, at, entry, theirs):
+    table = RuleTable(17)
+    fde = section.fde(at)
+    assert fde.end - fde.start == entry["address_range"]
+    mine = {row.start: table.rules[row.rule] for row in rows_of(section, fde, table)}
+    assert mine.keys() == theirs.keys()
+    for pc, rule in mine.items():
+        cfa = theirs[pc]["cfa"]
+        if cfa.expr is None:
+            assert (rule.cfa_register, rule.cfa_value) == (cfa.reg, cfa.offset)
+        else:
+            assert rule.cfa_register == CFA_BY_EXPRESSION
+        registers = {number: saved for number, saved in theirs[pc].items() if isinstance(number, int) and number < 17}
+        named = {number: how for number, how in registers.items() if how.type != "SAME_VALUE"}
+        assert {number: how.kind.name for number, how in rule.registers} == {n: how.type for n, how in named.items()}
+        offsets = {number: how.arg for number, how in named.items() if how.type == "OFFSET"}
+        assert {n: how.value for n, how in rule.registers if how.kind is Kind.OFFSET} == offsets

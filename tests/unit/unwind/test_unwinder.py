@@ -1,0 +1,290 @@
+"""Simulated programs come out as they were called; what is missing or broken ends a chain and says why."""
+
+from dataclasses import replace
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from perf2x.objects.elf import open_elf
+from perf2x.unwind.chains import End, UserMappings
+from perf2x.unwind.unwinder import Unwinder
+from tests.unit.objects.tiny_elf import TinySection
+from tests.unit.unwind.frame_writer import TEXT, Frame, FrameFile, def_cfa, def_cfa_expression, offset
+from tests.unit.unwind.simulated import (
+    CALLEE_SAVED,
+    LOAD_BIAS,
+    SIGNATURE,
+    SITE,
+    SIZE,
+    STACK_TOP,
+    Function,
+    Machine,
+    Program,
+    stacks_of,
+)
+
+TEXT_END = 0x8000
+
+
+def unwinder_of(elf, arch, max_depth=1024):
+    """An unwinder of one mapped object, and its lookup."""
+    load = next(segment for segment in elf.segments if segment.type == "PT_LOAD" and segment.address == TEXT)
+    start = np.array([LOAD_BIAS + TEXT], np.uint64)
+    mappings = UserMappings(start, np.array([load.offset], np.uint64), ["/bin/program"], [b""])
+
+    def lookup(rows, address):
+        inside = (address >= start[0]) & (address < np.uint64(LOAD_BIAS + TEXT_END))
+        return np.where(inside, np.int32(0), np.int32(-1))
+
+    return Unwinder(mappings, lambda name, build_id: (elf, None), arch, max_depth), lookup
+
+
+def unwound(program, machines, asked=1 << 16, max_depth=1024, **more):
+    elf = open_elf(program.file(**more).bytes())
+    unwinder, lookup = unwinder_of(elf, program.arch, max_depth)
+    return unwinder.unwind(stacks_of(machines, asked), lookup)
+
+
+FUNCTIONS = {
+    arch: st.builds(
+        Function,
+        by_frame_pointer=st.booleans(),
+        saved=st.lists(st.sampled_from(CALLEE_SAVED[arch]), unique=True, max_size=5),
+        local_words=st.integers(0, 40),
+    )
+    for arch in CALLEE_SAVED
+}
+
+
+@pytest.mark.parametrize("arch", ["x86_64", "aarch64"])
+@pytest.mark.parametrize("where", ["eh_frame", "eh_frame without a table", "debug_frame"])
+@settings(deadline=None, max_examples=20)
+@given(data=st.data())
+def test_simulated_programs_come_out_as_they_were_called(arch, where, data):
+    program = Program(arch, data.draw(st.lists(FUNCTIONS[arch], min_size=1, max_size=5)))
+    calls = st.lists(st.integers(0, len(program.functions) - 1), max_size=12)
+    random = Random(data.draw(st.integers(0, 99)))
+    signature = SIGNATURE if arch == "aarch64" else 0
+    runs = [program.run(data.draw(calls), random, signature) for _ in range(data.draw(st.integers(1, 4)))]
+    file = program.file(with_header=where == "eh_frame")
+    if where == "debug_frame":
+        file.frames, file.debug = [], file.frames
+    unwinder, lookup = unwinder_of(open_elf(file.bytes()), arch)
+    result = unwinder.unwind(stacks_of([machine for machine, _ in runs], 1 << 16), lookup)
+    assert [row.tolist() for row in result.chain.rows()] == [chain for _, chain in runs]
+    assert result.end.tolist() == [End.COMPLETE] * len(runs)
+    assert result.guessed.tolist() == [0] * len(runs)
+    first = np.zeros(len(result.is_exact), np.bool_)
+    first[result.chain.offsets[:-1]] = True
+    assert result.is_exact.tolist() == first.tolist()
+    assert unwinder.problems() == []
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(0, 60), st.integers(0, 99))
+def test_a_short_copy_gives_the_inner_frames_and_says_so(words, seed):
+    program = Program("x86_64", [Function(False, [3], 5), Function(True, [12], 2)])
+    machine, chain = program.run([0, 1] * 4, Random(seed))
+    result = unwound(program, [machine], asked=8 * words)
+    found = result.chain.row(0).tolist()
+    assert found == chain[: len(found)]
+    assert result.end.tolist() == [End.TRUNCATED] or found == chain
+
+
+def test_functions_without_an_entry_are_crossed_by_frame_pointer():
+    program = Program("x86_64", [Function(True, [3], 5, has_entry=False), Function(True, [12], 2)])
+    machine, chain = program.run([1, 0, 1, 0], Random(1))
+    result = unwound(program, [machine])
+    assert result.chain.row(0).tolist() == chain
+    assert result.guessed.tolist() == [2]
+
+
+def test_a_frame_pointer_that_leads_nowhere_ends_the_chain():
+    program = Program("x86_64", [Function(False, [], 5, has_entry=False), Function(False, [6], 2)])
+    machine, chain = program.run([1, 0], Random(1))
+    machine.registers[6] = STACK_TOP - 32  # within the copy, but no return address lies there
+    result = unwound(program, [machine])
+    assert result.chain.row(0).tolist() == chain[:1]
+    assert result.end.tolist() == [End.NO_UNWIND_INFO]
+
+
+@pytest.mark.parametrize(
+    ("address", "end"),
+    [
+        (0, End.COMPLETE),
+        (0x1234, End.NOT_MAPPED),
+    ],
+)
+def test_a_return_address_that_is_no_code_is_left_out(address, end):
+    program = Program("x86_64", [Function(False, [], 1)])
+    machine, chain = program.run([0, 0], Random(1))
+    machine.memory[STACK_TOP - 8] = address
+    result = unwound(program, [machine])
+    assert result.chain.row(0).tolist() == chain[:2]
+    assert result.end.tolist() == [end]
+
+
+def test_a_stack_that_does_not_rise_is_broken():
+    """A hostile entry whose CFA is rsp − 8 + 8: the same frame again and again."""
+    file = FrameFile([Frame(TEXT, SIZE, def_cfa(7, 0) + offset(16, 0))])
+    unwinder, lookup = unwinder_of(open_elf(file.bytes()), "x86_64")
+    machine = Machine("x86_64", Random(1))
+    machine.push(LOAD_BIAS + TEXT + SITE)
+    machine.registers[16] = LOAD_BIAS + TEXT + SITE
+    result = unwinder.unwind(stacks_of([machine], 4096), lookup)
+    assert len(result.chain.row(0)) == 2
+    assert result.end.tolist() == [End.BROKEN]
+
+
+def test_depth_is_limited():
+    program = Program("x86_64", [Function(False, [], 0)])
+    machine, chain = program.run([0] * 50, Random(1))
+    result = unwound(program, [machine], max_depth=7)
+    assert result.chain.row(0).tolist() == chain[:7]
+    assert result.end.tolist() == [End.TOO_DEEP]
+
+
+def test_a_register_that_was_not_recorded():
+    program = Program("x86_64", [Function(True, [], 3)])
+    machine, chain = program.run([0], Random(1))
+    stacks = stacks_of([machine], 4096)
+    without_rbp = [column for column in range(stacks.regs.shape[1]) if column != 6]
+    stacks = replace(stacks, mask=stacks.mask & ~(1 << 6), regs=stacks.regs[:, without_rbp])
+    unwinder, lookup = unwinder_of(open_elf(program.file().bytes()), "x86_64")
+    result = unwinder.unwind(stacks, lookup)
+    assert result.chain.row(0).tolist() == chain[:1]
+    assert result.end.tolist() == [End.REGISTERS_MISSING]
+
+
+def test_samples_without_registers_have_no_chain():
+    program = Program("x86_64", [Function(True, [], 3)])
+    runs = [program.run([0], Random(seed)) for seed in range(3)]
+    stacks = stacks_of([machine for machine, _ in runs], 4096)
+    stacks = replace(stacks, abi=np.array([2, 0, 2], np.uint8))
+    unwinder, lookup = unwinder_of(open_elf(program.file().bytes()), "x86_64")
+    result = unwinder.unwind(stacks, lookup)
+    assert [row.tolist() for row in result.chain.rows()] == [runs[0][1], [], runs[2][1]]
+    assert result.end.tolist() == [End.COMPLETE, End.NO_REGISTERS, End.COMPLETE]
+
+
+def test_objects_that_are_not_there_leave_the_frame_pointer():
+    program = Program("x86_64", [Function(True, [3], 5)])
+    machine, chain = program.run([0, 0, 0], Random(1))
+    unwinder, lookup = unwinder_of(open_elf(program.file().bytes()), "x86_64")
+    unwinder.find_object = lambda name, build_id: (None, None)
+    result = unwinder.unwind(stacks_of([machine], 4096), lookup)
+    assert result.chain.row(0).tolist() == chain
+    assert result.guessed.tolist() == [3]
+
+
+def test_an_unknown_processor_is_not_unwound():
+    program = Program("x86_64", [Function(True, [3], 5)])
+    machine, _ = program.run([0], Random(1))
+    unwinder, lookup = unwinder_of(open_elf(program.file().bytes()), "x86_64")
+    unwinder.machine = "riscv64"
+    assert unwinder.unwind(stacks_of([machine], 4096), lookup).end.tolist() == [End.NO_REGISTERS]
+
+
+def signalled(arch, text, frames, registers_at, alternate=False):
+    """A handler entered by a signal: its stack holds the saved registers of a thread in the midst of function 0."""
+    program = Program(arch, [Function(False, [], 3), Function(False, [], 1)])
+    machine, chain = program.run([0, 0], Random(1))
+    interrupted = dict(machine.registers)
+    if alternate:
+        machine.registers[machine.pointer] = 0x6000_0000
+        machine.memory = {}
+    machine.registers[machine.pointer] -= 1024
+    context = machine.registers[machine.pointer]
+    for register, place in registers_at.items():
+        machine.memory[context + place] = interrupted[register]
+    trampoline = LOAD_BIAS + TEXT + 0x1000
+    machine.enter(program.functions[1], trampoline)
+    machine.registers[16 if arch == "x86_64" else 32] = program.site(1)
+    file = program.file(text=text)
+    file.frames += frames
+    unwinder, lookup = unwinder_of(open_elf(file.bytes()), arch)
+    stacks = stacks_of([machine], 1 << 15)
+    return unwinder.unwind(stacks, lookup), [program.site(1), trampoline, *chain]
+
+
+X86_CONTEXT = {
+    register: 40 + 8 * slot for slot, register in enumerate([8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7, 16])
+}
+ARM_CONTEXT = {register: 128 + 176 + 8 + 8 * register for register in range(33)}
+X86_TRAMPOLINE = bytes.fromhex("48c7c00f0000000f05")
+ARM_TRAMPOLINE = bytes.fromhex("681180d2010000d4")
+
+
+def saved_by_expression():
+    """As glibc describes its __restore_rt: every register where the context has it, CFA the saved rsp."""
+    program = def_cfa_expression(b"\x77" + bytes([X86_CONTEXT[7] & 0x7F | 0x80, 0x01]) + b"\x06")
+    for register, place in X86_CONTEXT.items():
+        block = b"\x77" + bytes([place & 0x7F | 0x80, place >> 7])
+        program += b"\x10" + bytes([register, len(block)]) + block
+    return program
+
+
+@pytest.mark.parametrize("how", ["x86_64 by code", "x86_64 by entry", "aarch64 by code"])
+@pytest.mark.parametrize("alternate", [False, True])
+def test_signal_frames_are_crossed(how, alternate):
+    arch = how.split()[0]
+    code, context = (X86_TRAMPOLINE, X86_CONTEXT) if arch == "x86_64" else (ARM_TRAMPOLINE, ARM_CONTEXT)
+    frames = []
+    if how.endswith("entry"):
+        code, frames = b"\x90" * 9, [Frame(TEXT + 0xFFF, 16, saved_by_expression(), signal=True)]
+    text = b"\x90" * 0x1000 + code + b"\x90" * 64
+    result, chain = signalled(arch, text, frames, context, alternate)
+    if alternate:  # the interrupted function is known, but its stack was not copied
+        assert result.chain.row(0).tolist() == chain[:3]
+        assert result.end.tolist() == [End.OTHER_STACK]
+    else:
+        assert result.chain.row(0).tolist() == chain
+        assert result.end.tolist() == [End.COMPLETE]
+    # the sampled instruction, the trampoline's first, and the interrupted one; the rest are return addresses
+    assert result.is_exact.tolist()[:3] == [True, True, True]
+    assert not result.is_exact[3:].any()
+
+
+def test_linkage_tables_without_an_entry():
+    """lld describes no .plt: the return address is on top, or below what lazy binding has pushed."""
+    program = Program("x86_64", [Function(True, [], 3)])
+    for place, pushed in ((16, 0), (27, 1), (0, 1), (6, 2)):
+        machine, chain = program.run([0], Random(1))
+        machine.push(program.site(0))
+        for _ in range(pushed):
+            machine.push(7)
+        address = LOAD_BIAS + 0x6000 + place
+        machine.registers[16] = address
+        table = TinySection(".plt", b"\xcc" * 64, 0x6000, flags=6)
+        file = program.file(text=b"\x90" * 0x1000, more=[table])
+        elf = open_elf(file.bytes())
+        load = {segment.address: segment.offset for segment in elf.segments}
+        mappings = UserMappings(
+            np.array([LOAD_BIAS + TEXT, LOAD_BIAS + 0x6000], np.uint64),
+            np.array([load[TEXT], load[0x6000]], np.uint64), ["/bin/program"] * 2, [b""] * 2,
+        )  # fmt: skip
+        unwinder = Unwinder(mappings, lambda name, build_id, elf=elf: (elf, None), "x86_64")
+        result = unwinder.unwind(
+            stacks_of([machine], 4096),
+            lambda rows, at: np.where(at >= np.uint64(LOAD_BIAS + 0x6000), np.int32(1), np.int32(0)),
+        )
+        assert result.chain.row(0).tolist() == [address, program.site(0), *chain[1:]]
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_hostile_entries_neither_raise_nor_run_away(data):
+    program = Program("x86_64", [Function(True, [3], 2), Function(False, [12], 1)])
+    machine, chain = program.run([0, 1] * 3, Random(1))
+    image = bytearray(program.file(with_header=data.draw(st.booleans())).bytes())
+    begin = image.index(b"zR\0") - 9
+    for _ in range(data.draw(st.integers(1, 8))):
+        at = data.draw(st.integers(begin, min(len(image) - 1, begin + 160)))
+        image[at] = data.draw(st.integers(0, 255))
+    unwinder, lookup = unwinder_of(open_elf(bytes(image)), "x86_64", max_depth=64)
+    result = unwinder.unwind(stacks_of([machine], 4096), lookup)
+    assert 1 <= len(result.chain.row(0)) <= 64
+    assert result.chain.row(0)[0] == chain[0]
