@@ -5,7 +5,6 @@ Source of truth: the "Trace Event Format" document, and what the three viewers' 
 first event (Speedscope would look for V8 profiles), no escapes beyond JSON's own (Perfetto refuses surrogate pairs).
 """
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO, ClassVar
@@ -14,6 +13,7 @@ import numpy as np
 
 from perf2x.emit.events import event_index
 from perf2x.emit.frames import frames_of
+from perf2x.emit.jsontext import json_bytes
 from perf2x.emit.slices import Slices, slices_of
 from perf2x.emit.text import printable
 from perf2x.emit.tracks import Moments, Tracks, moments_of, tracks_of
@@ -48,7 +48,7 @@ class Chrome:
         drawing = _Drawing(self, profile)
         if self.max_events and (count := drawing.count()) > self.max_events:
             raise OptionError(f"{count} events are more than max_events={self.max_events}: raise it or min_duration")
-        out.write(b'{"displayTimeUnit":"ns","metadata":%b,"traceEvents":[\n' % _json(_metadata(profile)))
+        out.write(b'{"displayTimeUnit":"ns","metadata":%b,"traceEvents":[\n' % json_bytes(_metadata(profile)))
         events = drawing.events()
         out.write(next(events, b""))
         for piece in events:
@@ -129,7 +129,7 @@ def _name_tree(profile: Profile, stack: I64) -> tuple[FrameTree, I64, list[bytes
     key = np.array([index.setdefault(name, len(index)) for name in frames.name], np.int64)
     rows = expand(profile.stacks, frames.of_location)
     tree, node = merge(rows, key, np.zeros(len(stack), np.int64), stack)
-    return tree, node, [_json(printable(name)) for name in index]
+    return tree, node, [json_bytes(printable(name)) for name in index]
 
 
 def _track_names(profile: Profile, tracks: Tracks) -> Iterator[bytes]:
@@ -140,9 +140,9 @@ def _track_names(profile: Profile, tracks: Tracks) -> Iterator[bytes]:
         if pid not in named:
             named.add(pid)
             process = printable(text[threads.process[thread]]) if pid else "idle"
-            yield _json({"ph": "M", "name": "process_name", "pid": pid, "tid": tid, "args": {"name": process}})
+            yield json_bytes({"ph": "M", "name": "process_name", "pid": pid, "tid": tid, "args": {"name": process}})
         name = f"swapper/{cpu}" if cpu >= 0 else printable(text[threads.comm[thread]])
-        yield _json({"ph": "M", "name": "thread_name", "pid": pid, "tid": tid, "args": {"name": name}})
+        yield json_bytes({"ph": "M", "name": "thread_name", "pid": pid, "tid": tid, "args": {"name": name}})
 
 
 def _metadata(profile: Profile) -> dict[str, object]:
@@ -158,8 +158,3 @@ def _metadata(profile: Profile) -> dict[str, object]:
         "perf-version": printable(meta.perf_version),
     }
     return {"tool": "perf2x"} | {key: value for key, value in facts.items() if value}
-
-
-def _json(value: object) -> bytes:
-    """Compact JSON in raw UTF-8."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()

@@ -4,7 +4,6 @@ Rules follow stackcollapse-perf.pl: ``;`` in names becomes ``:``, spaces in the 
 sorted bytewise. Unlike it we never guess: kernel frames are known by CPU mode, and a count is never mixed from events.
 """
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO, ClassVar
@@ -13,7 +12,7 @@ import numpy as np
 
 from perf2x.abi.uapi import CpuMode
 from perf2x.emit.events import event_index
-from perf2x.emit.frames import NO_STACK, Frames, frames_of
+from perf2x.emit.frames import NO_STACK, Frames, frames_of, is_jit
 from perf2x.emit.text import one_line
 from perf2x.emit.tree import FrameTree, expand, merge, paths, reading_order
 from perf2x.model.arrays import I64
@@ -22,7 +21,6 @@ from perf2x.model.options import check_choices, option
 from perf2x.model.profile import Profile
 
 _LINES_PER_WRITE = 4096
-_JIT_OBJECT = re.compile(r"//anon|\[anon:|/memfd:|.*/?(perf-\d+\.map|jitted-\d+-\d+\.so)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,15 +106,11 @@ class Collapsed:
         return (text + self._mark(profile, frames, row)).encode()
 
     def _mark(self, profile: Profile, frames: Frames, row: int) -> str:
-        resolved, mode = frames.function[row] >= 0, frames.mode[row]
         if self.inline_suffix and frames.inlined[row]:
             return "_[i]"
-        if (self.kernel_suffix or self.annotate_all) and mode in (CpuMode.KERNEL, CpuMode.GUEST_KERNEL):
+        if (self.kernel_suffix or self.annotate_all) and frames.mode[row] in (CpuMode.KERNEL, CpuMode.GUEST_KERNEL):
             return "_[k]"
-        if (self.jit_suffix or self.annotate_all) and resolved and frames.mapping[row] >= 0:
-            filename = profile.strings[profile.mappings.filename[frames.mapping[row]]]
-            return "_[j]" if _JIT_OBJECT.match(filename) else ""
-        return ""
+        return "_[j]" if (self.jit_suffix or self.annotate_all) and is_jit(profile, frames, row) else ""
 
 
 def _interned(texts: list[bytes]) -> tuple[list[bytes], I64]:

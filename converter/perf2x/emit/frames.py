@@ -3,6 +3,7 @@
 Every format but pprof draws frames, not locations, so the expansion and the fallback names live here once.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,8 @@ from perf2x.model.ragged import Ragged, offsets_of, ranges, row_numbers
 
 NO_STACK = "[no stack]"
 """The frame of samples that carry no stack, where a format must show one."""
+
+_JIT_OBJECT = re.compile(r"//anon|\[anon:|/memfd:|.*/?(perf-\d+\.map|jitted-\d+-\d+\.so)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,13 @@ def frames_of(profile: Profile) -> Frames:
         inlined[first],
         Ragged(offsets, frame.reshape(-1).astype(np.int64)),
     )
+
+
+def is_jit(profile: Profile, frames: Frames, row: int) -> bool:
+    """True for a named function in memory that no compiler wrote to disk beforehand."""
+    if frames.function[row] < 0 or frames.mapping[row] < 0:
+        return False
+    return bool(_JIT_OBJECT.match(profile.strings[profile.mappings.filename[frames.mapping[row]]]))
 
 
 def _outermost_first(locations: Locations) -> tuple[I64, Bools, I64]:

@@ -23,9 +23,9 @@ from perf2x.emit.pprof_tables import (
     one_location_per_line,
     without_inlining,
 )
+from perf2x.emit.rows import unique_rows
 from perf2x.emit.tree import depths, paths
 from perf2x.emit.wire import packed_field, text_fields, top_level
-from perf2x.model.arrays import I64
 from perf2x.model.options import check_choices, option
 from perf2x.model.profile import Profile
 from perf2x.model.ragged import Ragged, side_by_side
@@ -98,7 +98,7 @@ class Pprof:
         """Profile.sample (2): unique (thread, stack, labels), in this order, values of all events side by side."""
         samples = profile.samples
         columns = label_columns(profile, self.label, strings.add)
-        first, merged = _merged([samples.stack.astype(np.int64), *(column.values for column in columns)])
+        first, merged = unique_rows([samples.stack.astype(np.int64), *(column.values for column in columns)])
         kinds = _shown_events(profile)
         values = np.zeros((len(first), 1 + len(kinds)), np.int64)
         np.add.at(values[:, 0], merged, samples.count)
@@ -118,21 +118,6 @@ class Pprof:
                 encoded_labels(columns, rows, profile, strings.add),
             ]
             yield top_level(2, side_by_side(fields))
-
-
-def _merged(columns: list[I64]) -> tuple[I64, I64]:
-    """Rows equal in every column made one: the first row of each kind, and the kind of each row.
-
-    Ordered by the columns' values, the first column leading.
-    """
-    order = np.lexsort(columns[::-1])
-    new = np.zeros(len(order), np.bool_)
-    new[:1] = True
-    for column in columns:
-        new[1:] |= np.diff(column[order]) != 0
-    kind = np.empty(len(order), np.int64)
-    kind[order] = np.cumsum(new) - 1
-    return order[new], kind
 
 
 def _shown_events(profile: Profile) -> list[int]:

@@ -1,0 +1,199 @@
+"""A flame graph that is one HTML file: no network, nothing to install, good as a CI artifact.
+
+The page's own parts stand in emit/page/ (plain HTML, CSS and JavaScript, no build step); this module fills in the data:
+the merged tree of frames, the summed samples, and the moments of the timeline.
+"""
+
+import base64
+import gzip
+import html
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import BinaryIO, ClassVar
+
+import numpy as np
+
+from perf2x.emit.frames import Frames, frames_of, is_jit
+from perf2x.emit.jsontext import json_bytes, json_table
+from perf2x.emit.rows import unique_rows
+from perf2x.emit.text import one_line, printable
+from perf2x.emit.tracks import Tracks, moments_of, tracks_of
+from perf2x.emit.tree import FrameTree, expand, merge
+from perf2x.model.arrays import I64, AnyArray
+from perf2x.model.options import check_choices, option
+from perf2x.model.profile import Profile
+
+_SCRIPTS = ("data.js", "layout.js", "draw.js", "page.js", "panels.js", "input.js")
+
+
+@dataclass(frozen=True, slots=True)
+class Html:
+    """Interactive flame graph in one HTML file: no network, opens anywhere, keeps as a CI artifact."""
+
+    suffix: ClassVar[str] = ".html"
+    timeline: ClassVar[bool] = True
+    columns: ClassVar[frozenset[str]] = frozenset({"cpu"})
+
+    title: str = option("", "heading of the page; default: the recorded command")
+    direction: str = option(
+        "icicle", "where roots are at first: on top (icicle) or at the bottom (flame)", ("icicle", "flame")
+    )
+    max_moments: int = option(500_000, "leave the view over time out of recordings with more samples than this")
+    compress: bool = option(True, "keep the data gzip-compressed in the page; no: plain JSON, three times as large")
+
+    def __post_init__(self) -> None:
+        check_choices(self)
+
+    def emit(self, profile: Profile, out: BinaryIO) -> None:
+        """Write the page; the data is encoded as it is made."""
+        head, tail = _page(self._title(profile))
+        out.write(head)
+        pieces = self._data(profile)
+        for piece in _packed(pieces) if self.compress else (_inside_script(piece) for piece in pieces):
+            out.write(piece)
+        out.write(tail)
+
+    def notes(self, profile: Profile) -> tuple[str, ...]:
+        """Says when the view over time is missing."""
+        return (_no_moments(profile, self.max_moments),) if len(profile.samples) > self.max_moments else ()
+
+    def _title(self, profile: Profile) -> str:
+        return self.title or one_line(" ".join(profile.meta.command_line) or profile.meta.source) or "perf2x"
+
+    def _data(self, profile: Profile) -> Iterator[bytes]:
+        """The profile as one JSON object, as emit/page/data.js reads it."""
+        frames = frames_of(profile)
+        rows = expand(profile.stacks, frames.of_location)
+        samples = profile.samples
+        stack = samples.stack.astype(np.int64)
+        tree, node = merge(rows, np.arange(len(frames)), np.zeros(len(stack), np.int64), stack)
+        node = node - 1  # row 0 is the root of all; the page knows it as -1
+        tracks, track = tracks_of(profile)
+        strings: dict[str, int] = {}
+        yield b"{" + _field("title", self._title(profile)) + _field("facts", _facts(profile))
+        yield _field("direction", self.direction) + _field("defaultEvent", profile.default_event)
+        yield _field("events", _events(profile)) + _field("threads", _threads(profile, tracks))
+        yield b'"frames":' + b"".join(_frames(profile, frames, strings)) + b","
+        yield b'"nodes":' + b"".join(_nodes(tree)) + b","
+        yield b'"rows":' + b"".join(_rows(profile, track, node)) + b","
+        if samples.time is None or len(samples) > self.max_moments:
+            yield _field("noMoments", _no_moments(profile, self.max_moments)) + b'"moments":null,'
+        else:
+            yield b'"moments":' + b"".join(_moments(profile, track, node)) + b","
+        yield b'"strings":' + json_bytes(list(strings)) + b"}"
+
+
+def _field(name: str, value: object) -> bytes:
+    return json_bytes(name) + b":" + json_bytes(value) + b","
+
+
+def _facts(profile: Profile) -> list[str]:
+    meta, samples = profile.meta, profile.samples
+    facts = [f"{int(samples.count.sum()):,} samples", f"{len(profile.threads):,} threads"]
+    facts += [f"{meta.duration_ns / 1e9:.2f} s"] if meta.duration_ns else []
+    return facts + [one_line(text) for text in (meta.hostname, meta.os_release, meta.arch) if text]
+
+
+def _events(profile: Profile) -> list[dict[str, object]]:
+    counts = np.zeros(len(profile.events), np.int64)
+    np.add.at(counts, profile.samples.event, profile.samples.count)
+    return [
+        {"name": one_line(event.name), "unit": event.unit, "samples": count}
+        for event, count in zip(profile.events, counts.tolist(), strict=True)
+    ]
+
+
+def _threads(profile: Profile, tracks: Tracks) -> list[dict[str, object]]:
+    threads, text = profile.threads, profile.strings
+    return [
+        {
+            "name": f"swapper/{cpu}" if cpu >= 0 else one_line(text[threads.comm[thread]]),
+            "process": "idle" if pid == 0 else one_line(text[threads.process[thread]]),
+            "pid": pid,
+            "tid": tid,
+        }
+        for pid, tid, thread, cpu in zip(*(getattr(tracks, name).tolist() for name in Tracks.__slots__), strict=True)
+    ]
+
+
+def _frames(profile: Profile, frames: Frames, strings: dict[str, int]) -> Iterator[bytes]:
+    def texts(values: list[str]) -> I64:
+        return np.array([strings.setdefault(one_line(value), len(strings)) for value in values], np.int64)
+
+    named = frames.function >= 0
+    file_of = [profile.strings[row] for row in profile.functions.filename]
+    yield from json_table(
+        [
+            ("name", texts(list(frames.name))),
+            ("object", texts(list(frames.object))),
+            ("file", texts([file_of[row] if row >= 0 else "" for row in frames.function.tolist()])),
+            ("mode", frames.mode),
+            ("inlined", frames.inlined.astype(np.uint8)),
+            ("resolved", named.astype(np.uint8)),
+            ("jit", np.array([is_jit(profile, frames, row) for row in range(len(frames))], np.uint8)),
+        ]
+    )
+
+
+def _nodes(tree: FrameTree) -> Iterator[bytes]:
+    yield from json_table([("parent", tree.parent[1:] - 1), ("frame", tree.key[1:])])
+
+
+def _rows(profile: Profile, track: I64, node: I64) -> Iterator[bytes]:
+    samples = profile.samples
+    first, kind = unique_rows([track, samples.event.astype(np.int64), node])
+    value, count = np.zeros(len(first), np.int64), np.zeros(len(first), np.int64)
+    np.add.at(value, kind, samples.value)
+    np.add.at(count, kind, samples.count)
+    columns: list[tuple[str, AnyArray]] = [("thread", track[first]), ("event", samples.event[first])]
+    yield from json_table([*columns, ("node", node[first]), ("value", value), ("count", count)])
+
+
+def _moments(profile: Profile, track: I64, node: I64) -> Iterator[bytes]:
+    """Runs of one stack on one track; ``start`` holds differences, which compress well."""
+    moments = moments_of(profile, track, np.arange(len(profile.samples)))
+    stack = node[moments.sample]
+    begins = np.ones(len(moments), np.bool_)
+    begins[1:] = (stack[1:] != stack[:-1]) | ~moments.joined[:-1]
+    first = np.flatnonzero(begins)
+    last = np.append(first[1:], len(moments)) - 1 if len(first) else first
+    start = moments.start[first]
+    columns = [("track", moments.track[first]), ("start", np.diff(start, prepend=0))]
+    yield from json_table([*columns, ("duration", moments.end[last] - start), ("node", stack[first])])
+
+
+def _no_moments(profile: Profile, limit: int) -> str:
+    if profile.samples.time is None:
+        return "The recording has no times."
+    return f"The view over time is left out: {len(profile.samples):,} samples are more than max_moments={limit:,}"
+
+
+def _page(title: str) -> tuple[bytes, bytes]:
+    """The page's text before and behind the data."""
+    folder = files("perf2x.emit") / "page"
+    parts = {
+        "TITLE": html.escape(printable(title)),
+        "STYLE": (folder / "page.css").read_text("utf-8"),
+        "SCRIPT": "\n".join((folder / name).read_text("utf-8") for name in _SCRIPTS),
+    }
+    page = (folder / "page.html").read_text("utf-8")
+    head, tail = page.split("{{DATA}}")
+    fill = re.compile(r"\{\{(\w+)\}\}")
+    return (
+        fill.sub(lambda found: parts[found.group(1)], head).encode(),
+        fill.sub(lambda found: parts[found.group(1)], tail).encode(),
+    )
+
+
+def _packed(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Pieces as base64 of gzip, in lines."""
+    packed = gzip.compress(b"".join(pieces), 9, mtime=0)
+    for start in range(0, len(packed), 57 * 1024):
+        yield base64.b64encode(packed[start : start + 57 * 1024]) + b"\n"
+
+
+def _inside_script(piece: bytes) -> bytes:
+    """JSON that cannot end the script element around it."""
+    return piece.replace(b"<", b"\\u003c")

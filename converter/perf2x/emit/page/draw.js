@@ -1,0 +1,201 @@
+"use strict";
+// Boxes to pixels. Draws only the levels and the range on screen; boxes under a third of a pixel melt together.
+
+const LEVEL = 19;
+const FONT = '12px ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace';
+const HUES = [24, 205, 145, 268, 340, 48, 180, 100, 300, 230, 8, 78];
+const MODES = ["unknown", "kernel", "user", "hypervisor", "guest kernel", "guest user"];
+const MODE_HUES = [0, 212, 32, 290, 250, 160];
+
+function hash(text) {
+  let value = 2166136261;
+  for (let at = 0; at < text.length; at += 1) value = Math.imul(value ^ text.charCodeAt(at), 16777619);
+  return (value >>> 0) / 4294967296;
+}
+
+/** Colours of frames: by object, by CPU mode or by name; a little lightness by name tells neighbours apart. */
+class Colours {
+  constructor(profile) {
+    this.profile = profile;
+    this.ranks = new Map(); // object → place in the legend
+    this.cache = new Map();
+  }
+
+  use(kind, dark) {
+    this.kind = kind;
+    this.dark = dark;
+    this.cache.clear();
+  }
+
+  /** What a frame is coloured by: the legend's entry. */
+  group(frame) {
+    const { profile } = this;
+    if (this.kind === "object") return profile.objects[frame] || "[unknown]";
+    if (this.kind === "mode") return frameKind(profile, frame);
+    return "";
+  }
+
+  hue(group, frame) {
+    if (this.kind === "mode") return group === "just-in-time" ? 135 : MODE_HUES[Math.max(0, MODES.indexOf(group.replace(" inlined", "")))];
+    if (this.kind === "name") return 360 * hash(this.profile.names[frame]);
+    const rank = this.ranks.get(group);
+    return rank !== undefined && rank < HUES.length ? HUES[rank] : 360 * hash(group);
+  }
+
+  of(frame, faded) {
+    const key = faded ? -2 - frame : frame;
+    let colour = this.cache.get(key);
+    if (!colour) this.cache.set(key, (colour = this.make(frame, faded)));
+    return colour;
+  }
+
+  make(frame, faded) {
+    const { profile, dark } = this;
+    const group = this.group(frame);
+    const grey = group === "[unknown]" || group === "unresolved" || (this.kind !== "name" && !profile.frames.resolved[frame]);
+    const spread = hash(profile.names[frame]);
+    const hue = this.hue(group, frame) + (this.kind === "name" ? 0 : (spread - 0.5) * 14);
+    const saturation = faded ? 6 : grey ? 5 : dark ? 42 : 74;
+    let light = dark ? 30 + 9 * spread : 71 + 9 * spread;
+    if (profile.frames.inlined[frame]) light += dark ? 6 : 6;
+    if (faded) light = dark ? 20 : 91;
+    return `hsl(${hue.toFixed(0)} ${saturation}% ${light.toFixed(0)}%)`;
+  }
+
+  swatch(group, frame) {
+    return this.make(frame, false);
+  }
+}
+
+function frameKind(profile, frame) {
+  if (!profile.frames.resolved[frame]) return "unresolved";
+  if (profile.frames.jit[frame]) return "just-in-time";
+  return MODES[profile.frames.mode[frame]] + (profile.frames.inlined[frame] ? " inlined" : "");
+}
+
+class Painter {
+  constructor(canvas, ruler) {
+    this.canvas = canvas;
+    this.ruler = ruler;
+    this.from = 0;
+    this.to = 1;
+  }
+
+  /** Match the canvases to their places on screen. */
+  fit(width, height) {
+    this.ratio = window.devicePixelRatio || 1;
+    this.width = width;
+    this.height = height;
+    for (const [canvas, tall] of [[this.canvas, height], [this.ruler, 22]]) {
+      canvas.width = Math.round(width * this.ratio);
+      canvas.height = Math.round(tall * this.ratio);
+      canvas.style.height = `${tall}px`;
+    }
+  }
+
+  x(value) {
+    return ((value - this.from) / (this.to - this.from)) * this.width;
+  }
+
+  value(x) {
+    return this.from + (x / this.width) * (this.to - this.from);
+  }
+
+  /** Top edge of a level in pixels of the whole drawing. */
+  y(lane, depth) {
+    const { layout, flame } = this.view;
+    const { top, levels } = layout.lanes[lane];
+    return (top + (flame ? levels.length - 1 - depth : depth)) * LEVEL;
+  }
+
+  paint(view) {
+    this.view = view;
+    const style = getComputedStyle(document.documentElement);
+    this.ink = style.getPropertyValue("--ink");
+    this.soft = style.getPropertyValue("--soft");
+    this.line = style.getPropertyValue("--line");
+    this.accent = style.getPropertyValue("--accent");
+    const pen = this.canvas.getContext("2d");
+    pen.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
+    pen.clearRect(0, 0, this.width, this.height);
+    pen.font = FONT;
+    pen.textBaseline = "middle";
+    this.letter = this.letter || pen.measureText("m".repeat(50)).width / 50;
+    this.paintTicks(pen);
+    view.layout.lanes.forEach((lane, index) => this.paintLane(pen, lane, index));
+    this.paintOutline(pen, view.selected, this.accent, 2);
+    this.paintOutline(pen, view.hovered, this.ink, 1);
+  }
+
+  paintLane(pen, lane, index) {
+    const { scroll } = this.view;
+    if (lane.label) {
+      const y = (lane.top - 1) * LEVEL - scroll;
+      if (y > -LEVEL && y < this.height) {
+        pen.fillStyle = this.soft;
+        pen.fillText(lane.label, 6, y + LEVEL / 2 + 2);
+      }
+    }
+    lane.levels.forEach((level, depth) => {
+      const y = this.y(index, depth) - scroll;
+      if (y > -LEVEL && y < this.height) this.paintLevel(pen, level, y);
+    });
+  }
+
+  paintLevel(pen, level, y) {
+    const { layout } = this.view;
+    let painted = -1; // right edge of what is on screen already
+    for (let at = layout.firstAfter(level, this.from); at < level.length; at += 1) {
+      const box = level[at];
+      if (layout.start[box] >= this.to) break;
+      const right = Math.min(this.x(layout.end[box]), this.width + 4);
+      if (right < painted + 0.33) continue;
+      const left = Math.max(this.x(layout.start[box]), -4);
+      this.paintBox(pen, box, left, Math.max(right - left, 0.5), y);
+      painted = right;
+    }
+  }
+
+  paintBox(pen, box, left, width, y) {
+    const gap = width > 4 ? 1 : 0;
+    pen.fillStyle = this.view.colour(box);
+    pen.fillRect(left, y, width - gap, LEVEL - 1);
+    const room = Math.floor((Math.min(width, this.width - Math.max(left, 0)) - 8) / this.letter);
+    if (room < 3) return;
+    const text = this.view.label(box);
+    pen.fillStyle = this.view.isFaded(box) ? this.soft : this.ink;
+    pen.fillText(text.length > room ? `${text.slice(0, room - 1)}…` : text, Math.max(left, 0) + 4, y + LEVEL / 2);
+  }
+
+  paintOutline(pen, box, colour, thick) {
+    if (box < 0) return;
+    const { layout, scroll } = this.view;
+    const left = this.x(layout.start[box]);
+    const width = Math.max(this.x(layout.end[box]) - left - 1, 1);
+    pen.strokeStyle = colour;
+    pen.lineWidth = thick;
+    pen.strokeRect(left + thick / 2, this.y(layout.lane[box], layout.depth[box]) - scroll + thick / 2, width - thick, LEVEL - 1 - thick);
+  }
+
+  paintTicks(pen) {
+    const top = this.ruler.getContext("2d");
+    top.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
+    top.clearRect(0, 0, this.width, 22);
+    top.font = "11px system-ui, sans-serif";
+    top.textBaseline = "middle";
+    const step = niceStep((this.to - this.from) / Math.max(2, this.width / 130));
+    for (let tick = Math.ceil(this.from / step) * step; tick <= this.to; tick += step) {
+      const x = Math.round(this.x(tick)) + 0.5;
+      pen.fillStyle = top.fillStyle = this.line;
+      pen.fillRect(x, 0, 1, this.height);
+      top.fillRect(x, 14, 1, 8);
+      top.fillStyle = this.soft;
+      top.fillText(this.view.tick(tick, step), x + 4, 11);
+    }
+  }
+}
+
+function niceStep(rough) {
+  const power = 10 ** Math.floor(Math.log10(rough || 1));
+  return power * ([1, 2, 5].find((factor) => factor * power >= rough) || 10);
+}

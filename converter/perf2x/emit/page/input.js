@@ -1,0 +1,220 @@
+"use strict";
+// Keys, pointer and buttons.
+
+function localTheme() {
+  return matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+}
+
+function applyTheme(theme) {
+  document.documentElement.dataset.theme = theme;
+  colours.use(state.colour, theme === "dark");
+}
+
+function switchTheme() {
+  applyTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
+  showLegend();
+  repaint();
+}
+
+function choose(kind, value) {
+  state[kind] = value;
+  if (kind === "colour") {
+    state.group = null;
+    applyTheme(document.documentElement.dataset.theme);
+    search();
+    showButtons();
+    showLegend();
+    showTable();
+    repaint();
+    writeHash();
+    return;
+  }
+  if (kind === "event") fillThreads();
+  rebuild();
+}
+
+function listen() {
+  for (const button of document.querySelectorAll("nav .group button")) {
+    const [[kind, value]] = Object.entries(button.dataset);
+    button.onclick = () => choose(kind, value);
+  }
+  for (const button of document.querySelectorAll("th button")) {
+    button.onclick = () => {
+      state.sort = button.dataset.sort;
+      showTable();
+    };
+  }
+  $("event").onchange = () => choose("event", Number($("event").value));
+  $("thread").onchange = () => choose("thread", $("thread").value);
+  $("search").oninput = () => {
+    state.search = $("search").value;
+    searched();
+  };
+  $("reset").onclick = zoomOut;
+  $("theme").onclick = switchTheme;
+  $("help").onclick = () => $("keys").showModal();
+  $("toggle").onclick = togglePanel;
+  $("side").hidden = innerWidth < 1000;
+  $("scroll").onscroll = repaint;
+  addEventListener("resize", resize);
+  listenToPointer($("canvas"));
+  addEventListener("keydown", onKey);
+}
+
+function togglePanel() {
+  $("side").hidden = !$("side").hidden;
+  showButtons();
+  resize();
+}
+
+/** The box under the pointer, −1 for none. */
+function boxAt(event) {
+  const place = $("canvas").getBoundingClientRect();
+  const level = (event.clientY - place.top + $("scroll").scrollTop) / LEVEL;
+  const value = painter.value(event.clientX - place.left);
+  for (let lane = 0; lane < layout.lanes.length; lane += 1) {
+    const { top, levels } = layout.lanes[lane];
+    const down = Math.floor(level - top);
+    if (down < 0 || down >= levels.length) continue;
+    return layout.find(lane, state.direction === "flame" ? levels.length - 1 - down : down, value);
+  }
+  return -1;
+}
+
+function listenToPointer(canvas) {
+  let drag = null;
+  canvas.onpointerdown = (event) => {
+    drag = { x: event.clientX, from: painter.from, to: painter.to, moved: false };
+    canvas.setPointerCapture(event.pointerId);
+  };
+  canvas.onpointermove = (event) => {
+    if (drag && Math.abs(event.clientX - drag.x) > 4) drag.moved = true;
+    if (drag && drag.moved) dragTo(drag, event.clientX);
+    else showTip(event);
+  };
+  canvas.onpointerup = (event) => {
+    const clicked = drag && !drag.moved;
+    drag = null;
+    if (!clicked) return;
+    const box = boxAt(event);
+    if (box >= 0) zoomTo(box);
+    else zoomOut();
+  };
+  canvas.onpointerleave = () => {
+    hovered = -1;
+    $("tip").hidden = true;
+    repaint();
+  };
+  canvas.addEventListener("wheel", onWheel, { passive: false });
+}
+
+function dragTo(drag, x) {
+  $("tip").hidden = true;
+  const width = drag.to - drag.from;
+  const from = Math.max(0, Math.min(drag.from - ((x - drag.x) / painter.width) * width, layout.width - width));
+  [painter.from, painter.to] = [from, from + width];
+  repaint();
+}
+
+function onWheel(event) {
+  const place = $("canvas").getBoundingClientRect();
+  if (event.ctrlKey || event.metaKey) {
+    event.preventDefault();
+    zoomBy(Math.exp(event.deltaY * 0.003), event.clientX - place.left);
+  } else if (event.deltaX) {
+    event.preventDefault();
+    panBy(event.deltaX / painter.width);
+  }
+}
+
+function showTip(event) {
+  const box = boxAt(event);
+  const tip = $("tip");
+  if (box !== hovered) {
+    hovered = box;
+    repaint();
+    if (box >= 0) {
+      showStatus(box);
+      const node = layout.node[box];
+      const parts = [make("b", {}, frameName(box))];
+      if (node >= 0) parts.push(make("span", {}, describe(profile.frame[node])));
+      tip.replaceChildren(...parts, make("span", {}, numbers(box)));
+    }
+  }
+  tip.hidden = box < 0;
+  if (box < 0) return;
+  tip.style.left = `${Math.max(4, Math.min(event.clientX + 14, innerWidth - tip.offsetWidth - 8))}px`;
+  tip.style.top = `${event.clientY + 18 + tip.offsetHeight > innerHeight ? event.clientY - tip.offsetHeight - 12 : event.clientY + 18}px`;
+}
+
+const KEYS = {
+  "/": () => $("search").select(),
+  "?": () => $("keys").showModal(),
+  Escape: zoomOut, Backspace: zoomOut,
+  Enter: () => selected >= 0 && zoomTo(selected),
+  o: () => profile.moments && choose("order", state.order === "heavy" ? "time" : "heavy"),
+  f: () => choose("direction", state.direction === "icicle" ? "flame" : "icicle"),
+  c: () => choose("colour", { object: "mode", mode: "name", name: "object" }[state.colour]),
+  v: () => choose("weight", state.weight === "value" ? "count" : "value"),
+  l: togglePanel,
+  t: switchTheme,
+  w: () => zoomBy(0.7, painter.width / 2), s: () => zoomBy(1.4, painter.width / 2),
+  a: () => panBy(-0.2), d: () => panBy(0.2),
+  "[": () => stepThread(-1), "]": () => stepThread(1),
+  ArrowDown: () => walk(state.direction === "icicle" ? inner : outer),
+  ArrowUp: () => walk(state.direction === "icicle" ? outer : inner),
+  ArrowLeft: () => walk((box) => beside(box, -1)),
+  ArrowRight: () => walk((box) => beside(box, 1)),
+};
+
+function onKey(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey || $("keys").open) return;
+  const typing = event.target.matches("input, select");
+  if (typing) {
+    if (event.key === "Escape" || (event.key === "Enter" && event.target === $("search"))) $("canvas").focus();
+    return;
+  }
+  if (event.key === "Enter" && event.target !== $("canvas")) return;
+  const action = KEYS[event.key];
+  if (!action) return;
+  event.preventDefault();
+  action();
+}
+
+function stepThread(step) {
+  const list = $("thread");
+  const next = Math.max(0, Math.min(list.selectedIndex + step, list.options.length - 1));
+  list.selectedIndex = next;
+  choose("thread", list.value);
+}
+
+/** Select the box that a step leads to, and bring it into view. */
+function walk(step) {
+  const next = selected < 0 ? (layout.start.length ? 0 : -1) : step(selected);
+  if (next < 0) return;
+  select(next);
+  if (layout.end[next] <= painter.from || layout.start[next] >= painter.to) goTo(layout.start[next], layout.end[next]);
+  const top = painter.y(layout.lane[next], layout.depth[next]);
+  const scroll = $("scroll");
+  if (top < scroll.scrollTop) scroll.scrollTop = top;
+  if (top + LEVEL > scroll.scrollTop + scroll.clientHeight) scroll.scrollTop = top + LEVEL - scroll.clientHeight;
+}
+
+const outer = (box) => layout.up[box];
+
+function inner(box) {
+  const level = layout.lanes[layout.lane[box]].levels[layout.depth[box] + 1] || [];
+  let best = -1;
+  for (let at = layout.firstAfter(level, layout.start[box]); at < level.length && layout.start[level[at]] < layout.end[box]; at += 1) {
+    if (best < 0 || sizeOf(level[at]) > sizeOf(best)) best = level[at];
+  }
+  return best;
+}
+
+function beside(box, step) {
+  const level = layout.lanes[layout.lane[box]].levels[layout.depth[box]];
+  const at = layout.firstAfter(level, layout.start[box]);
+  return level[at + step] === undefined ? -1 : level[at + step];
+}
+
+start();

@@ -1,0 +1,218 @@
+"use strict";
+// The page: what is chosen, what is on screen, and what keys and pointer do to it.
+
+const $ = (id) => document.getElementById(id);
+const state = { event: 0, thread: "merged", order: "heavy", direction: "icicle", colour: "object", weight: "value", search: "", sort: "self", group: null };
+let profile, colours, painter, layout, rows, functions = [];
+let selected = -1, hovered = -1, matcher = null, total = 0, zoomed = -1;
+
+async function start() {
+  profile = new Profile(await readData($("data").textContent.trim()));
+  prepare();
+  colours = new Colours(profile);
+  painter = new Painter($("canvas"), $("ruler"));
+  Object.assign(state, { event: profile.defaultEvent, direction: profile.direction });
+  readHash();
+  fillHeader();
+  listen();
+  applyTheme(localTheme());
+  rebuild();
+}
+
+/** Names of threads, and where each track's moments begin. */
+function prepare() {
+  for (const thread of profile.threads) {
+    const number = thread.tid === thread.pid ? thread.pid : `${thread.pid}/${thread.tid}`;
+    thread.label = `${thread.name || "?"} (${number})`;
+  }
+  const { moments } = profile;
+  profile.firstMoment = new Int32Array(profile.threads.length + 1);
+  profile.duration = 0;
+  if (!moments) return;
+  moments.start = moments.start.map((sum => (step) => (sum += step))(0));
+  for (let row = 0; row < moments.track.length; row += 1) {
+    profile.firstMoment[moments.track[row] + 1] += 1;
+    profile.duration = Math.max(profile.duration, moments.start[row] + moments.duration[row]);
+  }
+  for (let track = 0; track < profile.threads.length; track += 1) profile.firstMoment[track + 1] += profile.firstMoment[track];
+}
+
+function fillHeader() {
+  $("title").textContent = $("title").title = profile.title;
+  $("facts").textContent = $("facts").title = profile.facts.join("  ·  ");
+  profile.events.forEach((event, row) => $("event").add(new Option(`${event.name}  (${event.samples.toLocaleString("en")})`, row)));
+  $("event").disabled = profile.events.length < 2;
+  fillThreads();
+}
+
+function fillThreads() {
+  const list = $("thread");
+  list.replaceChildren(new Option("All, merged", "merged"), new Option("Side by side", "split"), new Option("By process", "process"));
+  const sums = new Float64Array(profile.threads.length);
+  const { thread, event, value } = profile.rows;
+  for (let row = 0; row < thread.length; row += 1) if (event[row] === state.event) sums[thread[row]] += value[row];
+  const all = sums.reduce((a, b) => a + b, 0);
+  const order = [...sums.keys()].filter((row) => sums[row] > 0).sort((a, b) => sums[b] - sums[a]).slice(0, 2000);
+  for (const row of order) list.add(new Option(`${profile.threads[row].label}  ${percent(sums[row], all)}`, row));
+  list.value = state.thread;
+  if (list.selectedIndex < 0) list.value = state.thread = "merged";
+}
+
+/** Build the layout for what is chosen, and everything that hangs on it. */
+function rebuild() {
+  const one = ["merged", "split", "process"].includes(state.thread) ? null : Number(state.thread);
+  const event = profile.events[state.event] || { unit: "count", name: "" };
+  const weight = profile.rows[state.weight];
+  rows = profile.rowsOf(state.event, one);
+  if (!profile.moments) state.order = "heavy";
+  if (state.order === "time") {
+    const tracks = one === null ? [...profile.threads.keys()].sort((a, b) => weightOf(b) - weightOf(a)) : [one];
+    layout = overTime(profile, tracks, one === null);
+  } else {
+    layout = leftHeavy(profile, groupsOf(one), weight, state.weight === "count" ? "samples" : unitOf(event));
+  }
+  total = rows.reduce((sum, row) => sum + weight[row], 0);
+  functions = profile.functions(rows, weight);
+  selected = hovered = zoomed = -1;
+  [painter.from, painter.to] = [0, layout.width || 1];
+  $("scroll").scrollTop = 0;
+  $("empty").hidden = layout.start.length > 1 || layout.isTime && layout.start.length > 0;
+  $("empty").textContent = profile.rows.node.length ? "Nothing was sampled here." : "This recording holds no samples.";
+  rankObjects();
+  search();
+  showButtons();
+  showLegend();
+  showTable();
+  showDetail();
+  resize();
+  if (state.direction === "flame") $("scroll").scrollTop = $("scroll").scrollHeight;
+  writeHash();
+}
+
+const weightOf = (track) => profile.firstMoment[track + 1] - profile.firstMoment[track];
+const unitOf = (event) => (event.unit === "count" ? event.name.split(":")[0] : event.unit);
+
+function groupsOf(one) {
+  if (state.thread !== "split" && state.thread !== "process") return [{ label: one === null ? "" : profile.threads[one].label, rows }];
+  const groups = new Map();
+  for (const row of rows) {
+    const thread = profile.threads[profile.rows.thread[row]];
+    const label = state.thread === "split" ? thread.label : `${thread.process || "?"} (${thread.pid})`;
+    if (!groups.has(label)) groups.set(label, { label, rows: [] });
+    groups.get(label).rows.push(row);
+  }
+  return [...groups.values()];
+}
+
+function rankObjects() {
+  const sums = new Map();
+  for (const entry of functions) sums.set(entry.object, (sums.get(entry.object) || 0) + entry.self);
+  if (colours.ranks.size) return; // colours stay with their objects while the view changes
+  [...sums].filter(([name]) => name).sort((a, b) => b[1] - a[1]).forEach(([name], rank) => colours.ranks.set(name, rank));
+}
+
+// ---- what a box says
+
+function frameName(box) {
+  const node = layout.node[box];
+  if (node >= 0) return profile.names[profile.frame[node]];
+  return (layout.labels && layout.labels.get(box)) || (profile.threads.length === 1 ? profile.threads[0].label : "all threads");
+}
+
+function isMatch(frame) {
+  if (state.group !== null && colours.group(frame) !== state.group) return false;
+  return !matcher || matcher(profile.names[frame]);
+}
+
+function isFaded(box) {
+  const node = layout.node[box];
+  return (matcher !== null || state.group !== null) && (node < 0 || !isMatch(profile.frame[node]));
+}
+
+function colourOf(box) {
+  const node = layout.node[box];
+  if (node < 0) return document.documentElement.dataset.theme === "dark" ? "#3b3833" : "#e6e2db";
+  return colours.of(profile.frame[node], isFaded(box));
+}
+
+function weighed(value) {
+  return layout.isTime ? spoken(value * 1000, "nanoseconds") : spoken(value, layout.unit);
+}
+
+const wholeOf = (box) => (layout.isTime ? layout.width : total);
+const sizeOf = (box) => layout.end[box] - layout.start[box];
+
+// ---- drawing
+
+function view() {
+  return {
+    layout, selected, hovered, isFaded, colour: colourOf, label: frameName, flame: state.direction === "flame",
+    scroll: $("scroll").scrollTop,
+    tick: (value) => (layout.isTime ? spoken(value * 1000, "nanoseconds") : spoken(value, layout.unit)),
+  };
+}
+
+let waiting = false;
+function repaint() {
+  if (waiting) return;
+  waiting = true;
+  requestAnimationFrame(() => {
+    waiting = false;
+    painter.paint(view());
+  });
+}
+
+function resize() {
+  const { clientWidth, clientHeight } = $("scroll");
+  painter.fit(clientWidth, clientHeight);
+  const tall = layout.height() * LEVEL + 8;
+  $("room").style.height = `${tall}px`;
+  repaint();
+}
+
+/** Glide to a range; at once when the person asked for less motion. */
+function goTo(from, to) {
+  const least = layout.isTime ? 0.01 : 1e-9 * (layout.width || 1);
+  const [oldFrom, oldTo] = [painter.from, painter.to];
+  const width = Math.max(to - from, least);
+  const target = Math.max(0, Math.min(from, layout.width - width));
+  const begin = performance.now();
+  const long = matchMedia("(prefers-reduced-motion: reduce)").matches ? 0 : 160;
+  const step = (now) => {
+    const part = long ? Math.min(1, (now - begin) / long) : 1;
+    const eased = 1 - (1 - part) ** 3;
+    painter.from = oldFrom + (target - oldFrom) * eased;
+    painter.to = oldTo + (target + width - oldTo) * eased;
+    painter.paint(view());
+    if (part < 1) requestAnimationFrame(step);
+  };
+  requestAnimationFrame(step);
+  $("reset").hidden = target <= 0 && target + width >= layout.width;
+}
+
+function zoomTo(box) {
+  zoomed = box;
+  select(box);
+  goTo(layout.start[box], layout.end[box]);
+}
+
+function zoomOut() {
+  zoomed = -1;
+  goTo(0, layout.width || 1);
+}
+
+function zoomBy(factor, x) {
+  const middle = painter.value(x);
+  const from = Math.max(0, middle - (middle - painter.from) * factor);
+  const to = Math.min(layout.width, middle + (painter.to - middle) * factor);
+  [painter.from, painter.to] = [from, Math.max(to, from + 1e-9 * layout.width)];
+  $("reset").hidden = from <= 0 && to >= layout.width;
+  repaint();
+}
+
+function panBy(share) {
+  const width = painter.to - painter.from;
+  const from = Math.max(0, Math.min(painter.from + share * width, layout.width - width));
+  [painter.from, painter.to] = [from, from + width];
+  repaint();
+}
