@@ -15,7 +15,7 @@ from perf2x.emit.events import event_index
 from perf2x.emit.frames import frames_of
 from perf2x.emit.jsontext import json_bytes
 from perf2x.emit.slices import Slices, slices_of
-from perf2x.emit.text import printable
+from perf2x.emit.text import base_name, printable
 from perf2x.emit.tracks import Moments, Tracks, moments_of, tracks_of
 from perf2x.emit.tree import FrameTree, expand, merge
 from perf2x.model.arrays import I64
@@ -149,7 +149,7 @@ def _metadata(profile: Profile) -> dict[str, object]:
     """Facts about the recording; ``ts`` 0 is ``start-ns`` on the recording's clock."""
     meta, start = profile.meta, profile.samples.time
     facts = {
-        "source": printable(meta.source),
+        "source": printable(base_name(meta.source)),
         "start-ns": int(start[0]) if start is not None and len(start) else 0,
         "wall-start-ns": meta.wall_start_ns,
         "hostname": printable(meta.hostname),

@@ -16,6 +16,7 @@ from typing import BinaryIO, ClassVar
 import numpy as np
 
 from perf2x.emit.frames import Frames, frames_of, is_jit
+from perf2x.emit.heading import facts, heading
 from perf2x.emit.jsontext import json_bytes, json_table
 from perf2x.emit.rows import unique_rows
 from perf2x.emit.text import one_line, printable
@@ -36,7 +37,7 @@ class Html:
     timeline: ClassVar[bool] = True
     columns: ClassVar[frozenset[str]] = frozenset({"cpu"})
 
-    title: str = option("", "heading of the page; default: the recorded command")
+    title: str = option("", "heading of the page; default: the recorded command, or the busiest process")
     direction: str = option(
         "icicle", "where roots are at first: on top (icicle) or at the bottom (flame)", ("icicle", "flame")
     )
@@ -60,7 +61,7 @@ class Html:
         return (_no_moments(profile, self.max_moments),) if len(profile.samples) > self.max_moments else ()
 
     def _title(self, profile: Profile) -> str:
-        return self.title or one_line(" ".join(profile.meta.command_line) or profile.meta.source) or "perf2x"
+        return self.title or heading(profile)
 
     def _data(self, profile: Profile) -> Iterator[bytes]:
         """The profile as one JSON object, as emit/page/data.js reads it."""
@@ -72,7 +73,7 @@ class Html:
         node = node - 1  # row 0 is the root of all; the page knows it as -1
         tracks, track = tracks_of(profile)
         strings: dict[str, int] = {}
-        yield b"{" + _field("title", self._title(profile)) + _field("facts", _facts(profile))
+        yield b"{" + _field("title", self._title(profile)) + _field("facts", facts(profile))
         yield _field("direction", self.direction) + _field("defaultEvent", profile.default_event)
         yield _field("events", _events(profile)) + _field("threads", _threads(profile, tracks))
         yield b'"frames":' + b"".join(_frames(profile, frames, strings)) + b","
@@ -87,13 +88,6 @@ class Html:
 
 def _field(name: str, value: object) -> bytes:
     return json_bytes(name) + b":" + json_bytes(value) + b","
-
-
-def _facts(profile: Profile) -> list[str]:
-    meta, samples = profile.meta, profile.samples
-    facts = [f"{int(samples.count.sum()):,} samples", f"{len(profile.threads):,} threads"]
-    facts += [f"{meta.duration_ns / 1e9:.2f} s"] if meta.duration_ns else []
-    return facts + [one_line(text) for text in (meta.hostname, meta.os_release, meta.arch) if text]
 
 
 def _events(profile: Profile) -> list[dict[str, object]]:

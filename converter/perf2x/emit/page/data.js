@@ -100,6 +100,15 @@ function trimmed(value) {
   return String(Number(value.toFixed(digits)));
 }
 
+/** A ruler's tick: as many digits as the step between ticks needs, in one unit for the whole ruler. */
+function tickText(value, step, most, unit) {
+  if (!value) return "0";
+  const steps = unit === "nanoseconds" ? TIME_STEPS : COUNT_STEPS;
+  const [size, name] = steps.find(([one]) => most >= one * 2) || (unit === "nanoseconds" ? TIME_STEPS[3] : [1, ""]);
+  const digits = Math.max(0, Math.ceil(-Math.log10(step / size) - 1e-9));
+  return `${(value / size).toFixed(Math.min(digits, 9))}${unit === "nanoseconds" ? " " : ""}${name}`;
+}
+
 function percent(part, whole) {
   if (!whole) return "0 %";
   const share = (100 * part) / whole;

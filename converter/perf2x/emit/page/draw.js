@@ -105,7 +105,7 @@ class Painter {
   y(lane, depth) {
     const { layout, flame } = this.view;
     const { top, levels } = layout.lanes[lane];
-    return (top + (flame ? levels.length - 1 - depth : depth)) * LEVEL;
+    return this.view.base + (top + (flame ? levels.length - 1 - depth : depth)) * LEVEL;
   }
 
   paint(view) {
@@ -130,10 +130,14 @@ class Painter {
   paintLane(pen, lane, index) {
     const { scroll } = this.view;
     if (lane.label) {
-      const y = (lane.top - 1) * LEVEL - scroll;
+      const y = this.view.base + (lane.top - 1) * LEVEL - scroll;
       if (y > -LEVEL && y < this.height) {
-        pen.fillStyle = this.soft;
+        pen.fillStyle = this.line;
+        pen.fillRect(0, y, this.width, 1);
+        pen.fillStyle = this.ink;
+        pen.font = `600 ${FONT}`;
         pen.fillText(lane.label, 6, y + LEVEL / 2 + 2);
+        pen.font = FONT;
       }
     }
     lane.levels.forEach((level, depth) => {

@@ -70,7 +70,7 @@ function togglePanel() {
 /** The box under the pointer, −1 for none. */
 function boxAt(event) {
   const place = $("canvas").getBoundingClientRect();
-  const level = (event.clientY - place.top + $("scroll").scrollTop) / LEVEL;
+  const level = (event.clientY - place.top + $("scroll").scrollTop - baseLine()) / LEVEL;
   const value = painter.value(event.clientX - place.left);
   for (let lane = 0; lane < layout.lanes.length; lane += 1) {
     const { top, levels } = layout.lanes[lane];

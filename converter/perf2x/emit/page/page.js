@@ -147,9 +147,15 @@ const sizeOf = (box) => layout.end[box] - layout.start[box];
 function view() {
   return {
     layout, selected, hovered, isFaded, colour: colourOf, label: frameName, flame: state.direction === "flame",
-    scroll: $("scroll").scrollTop,
-    tick: (value) => (layout.isTime ? spoken(value * 1000, "nanoseconds") : spoken(value, layout.unit)),
+    scroll: $("scroll").scrollTop, base: baseLine(),
+    tick: (value, step) => tickText(...(layout.isTime ? [value * 1000, step * 1000, painter.to * 1000, "nanoseconds"] : [value, step, painter.to, layout.unit])),
   };
+}
+
+/** A flame graph lower than its room stands on the floor. */
+function baseLine() {
+  if (state.direction !== "flame" || layout.isTime) return 0;
+  return Math.max(0, $("scroll").clientHeight - (layout.height() * LEVEL + 8));
 }
 
 let waiting = false;

@@ -91,7 +91,7 @@ function showTable() {
   const whole = total || 1;
   $("rows").replaceChildren(...shown.slice(0, 400).map((entry) => {
     const row = make("tr", { title: `${entry.name}\n${entry.object}\nself ${spoken(entry.self, layout.isTime ? "" : layout.unit)}, total ${spoken(entry.total, layout.isTime ? "" : layout.unit)}` },
-      make("td", {}, entry.name, " ", make("small", {}, entry.object)), make("td", {}, percent(entry.self, whole)), make("td", {}, percent(entry.total, whole)));
+      make("td", {}, entry.name, " ", make("small", {}, entry.name.startsWith("[") ? "" : entry.object)), make("td", {}, percent(entry.self, whole)), make("td", {}, percent(entry.total, whole)));
     row.style.setProperty("--share", `${(100 * entry[key === "name" ? "self" : key]) / whole}%`);
     row.onclick = () => find(entry.name);
     return row;

@@ -1,0 +1,113 @@
+import base64
+import gzip
+import io
+import json
+import re
+
+import pytest
+
+from perf2x.emit.html import Html
+from perf2x.model.profile import Meta, Profile
+from perf2x.testing import EmitterContract, ProfileBuilder
+
+MS = 1_000_000
+
+
+def page(profile: Profile, **options: object) -> str:
+    out = io.BytesIO()
+    Html(**options).emit(profile, out)
+    return out.getvalue().decode()
+
+
+def data(text: str) -> dict:
+    held = re.search(r'<script id="data" type="text/plain">(.*?)</script>', text, re.DOTALL).group(1).strip()
+    return json.loads(held if held.startswith("{") else gzip.decompress(base64.b64decode(held)))
+
+
+def stacks(held: dict) -> dict[tuple[str, ...], int]:
+    """Function names, root first, to values: the tree read back as the page does."""
+    found: dict[tuple[str, ...], int] = {}
+    parent, frame = held["nodes"]["parent"], held["nodes"]["frame"]
+    names = [held["strings"][row] for row in held["frames"]["name"]]
+    for node, value in zip(held["rows"]["node"], held["rows"]["value"], strict=True):
+        path = []
+        while node >= 0:
+            path.append(names[frame[node]])
+            node = parent[node]
+        key = tuple(reversed(path))
+        found[key] = found.get(key, 0) + value
+    return found
+
+
+class TestHtmlContract(EmitterContract):
+    def emitter(self):
+        return Html()
+
+    def total(self, output):
+        return sum(data(output.decode())["rows"]["value"])
+
+
+class TestPlainHtmlContract(TestHtmlContract):
+    def emitter(self):
+        return Html(compress=False)
+
+
+@pytest.fixture
+def builder() -> ProfileBuilder:
+    made = ProfileBuilder()
+    made.event("cpu-clock", "nanoseconds", frequency=1000)
+    made.thread("my prog", 7, 8, "leader")
+    return made
+
+
+def test_tree_and_moments(builder):
+    main, work = builder.function("main"), builder.function("work")
+    for time, stack in enumerate(([main, work], [main, work], [main])):
+        builder.sample(stack, time=time * MS, value=MS)
+    held = data(page(builder.build(timeline=True)))
+    assert stacks(held) == {("main", "work"): 2 * MS, ("main",): MS}
+    assert held["moments"]["duration"] == [2000, 1500]
+    assert held["moments"]["start"] == [0, 2000]  # differences: the second run starts 2 ms behind the first
+    assert held["threads"] == [{"name": "my prog", "process": "leader", "pid": 7, "tid": 8}]
+
+
+def test_summed_profiles_have_no_view_over_time(builder):
+    builder.sample([builder.function("main")])
+    held = data(page(builder.build()))
+    assert held["moments"] is None
+    assert held["noMoments"] == "The recording has no times."
+
+
+def test_large_recordings_leave_the_view_over_time_out_and_say_so(builder):
+    for time in range(4):
+        builder.sample([builder.function("main")], time=time * MS)
+    profile = builder.build(timeline=True)
+    assert data(page(profile, max_moments=3))["moments"] is None
+    assert "left out: 4 samples are more than max_moments=3" in Html(max_moments=3).notes(profile)[0]
+    assert Html().notes(profile) == ()
+
+
+def test_nothing_is_fetched_from_anywhere(builder):
+    builder.sample([builder.function("main")])
+    text = page(builder.build(timeline=True))
+    assert not re.search(r"""(src|href|url)\s*[=(]\s*["']?\s*(https?:)?//""", text)
+    assert "default-src 'none'" in text
+    assert "fetch(" not in text
+    assert "XMLHttpRequest" not in text
+
+
+def test_names_cannot_leave_their_place_in_the_page(builder):
+    odd = "</script><script>alert(1)</script><!--"
+    builder.sample([builder.function(odd)])
+    text = page(builder.build(meta=Meta(command_line=("perf", odd))), compress=False)
+    assert odd not in text
+    assert stacks(data(text)) == {(odd,): 1_000_000}
+
+
+def test_heading(builder):
+    builder.sample([builder.function("main")])
+    assert "<title>leader</title>" in page(builder.build())
+    assert "<title>perf record -g ./prog</title>" in page(
+        builder.build(meta=Meta(command_line=("/usr/bin/perf", "record", "-g", "./prog")))
+    )
+    assert "<title>nightly &lt;1&gt;</title>" in page(builder.build(), title="nightly <1>")
