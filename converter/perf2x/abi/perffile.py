@@ -104,3 +104,9 @@ MISC_BUILD_ID_SIZE = 1 << 15
 """PERF_RECORD_MISC_BUILD_ID_SIZE: the build id record says how long its id is."""
 BUILD_ID_SIZE = 20
 """BUILD_ID_SIZE: room for a build id in records and in the BUILD_ID feature."""
+
+MACHINES = {
+    3: "i686", 8: "mips", 20: "ppc", 21: "ppc64le", 22: "s390x", 40: "armv7l", 43: "sparc64", 62: "x86_64",
+    183: "aarch64", 243: "riscv64", 258: "loongarch64",
+}  # fmt: skip
+"""ELF e_machine (elf.h) to what uname -m calls it."""

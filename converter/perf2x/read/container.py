@@ -44,20 +44,31 @@ class Container:
 
 
 _MAGICS: dict[bytes, ByteOrder] = {perffile.MAGIC: "<", perffile.MAGIC_SWAPPED: ">"}
+_LEGACY_ATTR_SIZES = tuple(size + perffile.SECTION_SIZE for size in (64, 72, 80, 96, 104))
 
 
 def open_container(name: str, data: U8, diagnostics: Diagnostics) -> Container:
     """Read the header; FormatError when this is no recording."""
     magic = data[:8].tobytes()
-    order = _MAGICS.get(magic)
+    if len(data) < perffile.PIPE_HEADER_SIZE:
+        raise FormatError(f"{name}: not a perf.data file: {len(data)} bytes are no whole header")
+    order = _legacy_order(data) if magic == perffile.MAGIC_LEGACY else _MAGICS.get(magic)
     if order is None:
         raise FormatError(f"{name}: not a perf.data file: starts with {magic!r}, expected {perffile.MAGIC!r}")
-    if len(data) < perffile.PIPE_HEADER_SIZE:
-        raise FormatError(f"{name}: {len(data)} bytes are no whole header")
     (size,) = struct.unpack_from(order + "Q", data.data, 8)
     if size == perffile.PIPE_HEADER_SIZE:
         return Container(name, data, order, True, Section(size, len(data) - size))
     return _open_file(name, data, order, size, diagnostics)
+
+
+def _legacy_order(data: U8) -> ByteOrder | None:
+    """PERFFILE does not tell the byte order; the sizes behind it do (try_all_file_abis in tools/perf/util/header.c)."""
+    orders: tuple[ByteOrder, ...] = ("<", ">")
+    for order in orders:
+        size, attr_size = struct.unpack_from(order + "QQ", data[:24].tobytes().ljust(24, b"\0"), 8)
+        if size == perffile.PIPE_HEADER_SIZE or attr_size in _LEGACY_ATTR_SIZES:
+            return order
+    return None
 
 
 def _open_file(name: str, data: U8, order: ByteOrder, size: int, diagnostics: Diagnostics) -> Container:
@@ -114,10 +125,28 @@ def _read_attrs(container: Container, attrs: Section, entry_size: int) -> list[t
     return entries
 
 
+def _feature_numbers(bits: bytes, order: ByteOrder) -> list[int]:
+    """Bits that are set.
+
+    The bitmap is one of unsigned longs, so that of a big-endian machine looks different with 32-bit words. perf takes
+    the reading that has HOSTNAME (perf_file_header__read in tools/perf/util/header.c); without it, what is known counts.
+    """
+    wide, narrow = _set_bits(bits, order, "Q"), _set_bits(bits, order, "I")
+    if order == "<" or perffile.Feature.HOSTNAME in wide:
+        return wide
+    known = {int(feature) for feature in perffile.Feature}
+    return narrow if perffile.Feature.HOSTNAME in narrow or not known.issuperset(wide) else wide
+
+
+def _set_bits(bits: bytes, order: ByteOrder, code: str) -> list[int]:
+    width = struct.calcsize(order + code)
+    words = struct.unpack(f"{order}{len(bits) // width}{code}", bits)
+    return [8 * width * row + bit for row, word in enumerate(words) for bit in range(8 * width) if word >> bit & 1]
+
+
 def _feature_table(container: Container, bits: bytes, diagnostics: Diagnostics) -> dict[int, Section]:
     """One section for each bit that is set, behind the data."""
-    words = struct.unpack(f"{container.order}{len(bits) // 8}Q", bits)
-    numbers = [64 * row + bit for row, word in enumerate(words) for bit in range(64) if word >> bit & 1]
+    numbers = _feature_numbers(bits, container.order)
     features = {}
     for rank, number in enumerate(numbers):
         at = container.records.end + rank * perffile.SECTION_SIZE

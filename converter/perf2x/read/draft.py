@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from perf2x.abi.layouts import ATTR_SIZE_VER0, HEADER_SIZE, ByteOrder
-from perf2x.abi.perffile import BUILD_ID_SIZE, MISC_BUILD_ID_SIZE, EventUpdate, Feature, UserRecordType
+from perf2x.abi.perffile import BUILD_ID_SIZE, MACHINES, MISC_BUILD_ID_SIZE, EventUpdate, Feature, UserRecordType
+from perf2x.abi.uapi import EventType
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.events import Session
 from perf2x.read.attributes import parse_attr
@@ -13,6 +14,7 @@ from perf2x.read.container import Container
 from perf2x.read.event_table import EventTable
 from perf2x.read.features import DECODERS
 from perf2x.read.sections import SectionError, SectionReader, text
+from perf2x.read.tracepoints import tracing_data
 
 _NAMES = {int(feature): feature.name.lower() for feature in Feature}
 
@@ -29,6 +31,8 @@ class Draft:
     features: dict[str, Any] = field(default_factory=dict)
     build_ids: dict[str, bytes] = field(default_factory=dict)
     kcore_dir: str = ""
+    _named: set[int] = field(default_factory=set)
+    """Events whose name was recorded."""
 
     def add_container(self, container: Container) -> None:
         """Attributes and feature sections of a file."""
@@ -43,8 +47,13 @@ class Draft:
         try:
             if number == Feature.BUILD_ID:
                 self._add_build_ids(data)
+            elif number == Feature.TRACING_DATA:
+                self.features[name] = tracing_data(data, self.order)
             elif number in DECODERS:
                 self.features[name] = DECODERS[number](SectionReader(data, self.order))
+            elif data:
+                self.features[name] = {"size": len(data)}
+                self.diagnostics.add("features_unknown", Severity.INFO, "Header sections of a newer perf were skipped.")
         except SectionError as error:
             self.diagnostics.add(
                 "features_malformed", Severity.LOSS, "A header section could not be read.", where=f"{name}: {error}"
@@ -57,6 +66,22 @@ class Draft:
             description.pop("attr")
             if index < len(self.events.events) and description["name"]:
                 self.events.update(index, name=description["name"])
+                self._named.add(index)
+
+    def _name_tracepoints(self) -> None:
+        """Tracepoints whose names were not recorded have them in the format files: config is the tracepoint's id."""
+        formats = self.features.get("tracing_data", {}).get("formats", {})
+        for event in self.events.events:
+            found = formats.get(str(event.config)) if event.type == EventType.TRACEPOINT else None
+            if found and event.index not in self._named:
+                self.events.update(event.index, name=f"{found['system']}:{found['name']}")
+
+    def _join_groups(self) -> None:
+        """GROUP_DESC says where groups start and how many members they have (process_group_desc in header.c)."""
+        for group in self.features.get("group_desc", []):
+            leader, members = group["leader"], group["members"]
+            for index in range(leader, min(leader + members, len(self.events.events))):
+                self.events.update(index, group_leader=leader)
 
     def add_record(self, kind: int, misc: int, payload: bytes) -> None:
         """A record that perf writes into pipes (and some into files) in place of header sections."""
@@ -95,6 +120,7 @@ class Draft:
             raise SectionError(f"id {identifier} belongs to no event")
         if what == EventUpdate.NAME:
             self.events.update(index, name=text(section.take(section.left)))
+            self._named.add(index)
         elif what == EventUpdate.UNIT:
             self.events.update(index, unit=text(section.take(section.left)))
         elif what == EventUpdate.SCALE:
@@ -121,13 +147,15 @@ class Draft:
 
     def session(self) -> Session:
         """What has been gathered."""
+        self._name_tracepoints()
+        self._join_groups()
         known, clock = self.features, self.features.get("clock_data")
         return Session(
             source=self.source,
             byte_order=self.order,
             events=tuple(self.events.events),
             is_pipe=self.is_pipe,
-            arch=known.get("arch", ""),
+            arch=known.get("arch") or MACHINES.get(known.get("e_machine", {}).get("e_machine", 0), ""),
             hostname=known.get("hostname", ""),
             os_release=known.get("osrelease", ""),
             perf_version=known.get("version", ""),

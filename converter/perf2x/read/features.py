@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from perf2x.abi.perffile import Feature
+from perf2x.read import machine_features as machine
 from perf2x.read.sections import SectionReader
 
 
@@ -35,19 +36,8 @@ def _event_desc(section: SectionReader) -> list[dict[str, Any]]:
         attr = section.take(attr_size)
         nr_ids = section.count(0)
         name = section.string()
-        events.append({"name": name, "ids": list(section.numbers(f"{_fits(section, nr_ids, 8)}Q")), "attr": attr})
+        events.append({"name": name, "ids": list(section.numbers(f"{section.fitting(nr_ids, 8)}Q")), "attr": attr})
     return events
-
-
-def _fits(section: SectionReader, count: int, size: int) -> int:
-    section_left = section.left
-    return count if count * size <= section_left else section_left // size
-
-
-def _pmu_mappings(section: SectionReader) -> dict[str, int]:
-    """u32 nr; { u32 type; string name; } [nr]."""
-    pairs = [(section.u32(), section.string()) for _ in range(section.count(8))]
-    return {name: number for number, name in pairs}
 
 
 def _group_desc(section: SectionReader) -> list[dict[str, Any]]:
@@ -76,6 +66,11 @@ def _clock_data(section: SectionReader) -> dict[str, int]:
     return {"version": version, "clockid": clockid, "wall_clock_ns": wall, "clockid_time_ns": clock}
 
 
+def _auxtrace(section: SectionReader) -> dict[str, int]:
+    """u64 nr; { u64 offset, size; } [nr]: where trace data lies."""
+    return {"areas": section.u64()}
+
+
 DECODERS: dict[int, Callable[[SectionReader], Any]] = {
     Feature.HOSTNAME: _string,
     Feature.OSRELEASE: _string,
@@ -87,13 +82,27 @@ DECODERS: dict[int, Callable[[SectionReader], Any]] = {
     Feature.TOTAL_MEM: _u64,
     Feature.CMDLINE: SectionReader.strings,
     Feature.EVENT_DESC: _event_desc,
+    Feature.CPU_TOPOLOGY: machine.cpu_topology,
+    Feature.NUMA_TOPOLOGY: machine.numa_topology,
     Feature.BRANCH_STACK: _empty,
-    Feature.PMU_MAPPINGS: _pmu_mappings,
+    Feature.PMU_MAPPINGS: machine.pmu_mappings,
     Feature.GROUP_DESC: _group_desc,
+    Feature.AUXTRACE: _auxtrace,
     Feature.STAT: _empty,
+    Feature.CACHE: machine.cache,
     Feature.SAMPLE_TIME: _sample_time,
+    Feature.MEM_TOPOLOGY: machine.mem_topology,
     Feature.CLOCKID: _u64,
     Feature.DIR_FORMAT: _u64,
+    Feature.BPF_PROG_INFO: machine.bpf_prog_info,
+    Feature.BPF_BTF: machine.bpf_btf,
     Feature.COMPRESSED: _compressed,
+    Feature.CPU_PMU_CAPS: machine.cpu_pmu_caps,
     Feature.CLOCK_DATA: _clock_data,
+    Feature.HYBRID_TOPOLOGY: machine.hybrid_topology,
+    Feature.PMU_CAPS: machine.pmu_caps,
+    Feature.CPU_DOMAIN_INFO: machine.cpu_domain_info,
+    Feature.E_MACHINE: machine.e_machine,
+    Feature.CLN_SIZE: SectionReader.u32,
+    Feature.SIMPLEPERF_META_INFO: machine.simpleperf_meta_info,
 }

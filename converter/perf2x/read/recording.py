@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from perf2x.abi.perffile import Feature
 from perf2x.abi.uapi import RecordType
 from perf2x.model.arrays import I32, I64
 from perf2x.model.diagnostics import Diagnostics, Severity
@@ -53,6 +54,8 @@ class PerfRecording:
             index.add(block)
             if progress is not None:
                 progress(done, stream.total)
+        for blob in stream.blobs:
+            draft.add_feature(Feature.TRACING_DATA, blob.data.tobytes())
         self._owners = index.owners
         self._delivered = index.delivered()
         counts = dict(index.counts)

@@ -1,6 +1,7 @@
 """Reads the little structures of header sections: numbers and counted strings, never past the end."""
 
 import struct
+from typing import Any
 
 from perf2x.abi.layouts import ByteOrder
 
@@ -29,25 +30,37 @@ class SectionReader:
         self.at += size
         return self.data[self.at - size : self.at]
 
-    def numbers(self, codes: str) -> tuple[int, ...]:
+    def numbers(self, codes: str) -> tuple[Any, ...]:
         """Numbers as in struct, without padding."""
         layout = struct.Struct(self.order + codes)
         return layout.unpack(self.take(layout.size))
 
     def u32(self) -> int:
         """The next u32."""
-        return self.numbers("I")[0]
+        number: int = self.numbers("I")[0]
+        return number
 
     def u64(self) -> int:
         """The next u64."""
-        return self.numbers("Q")[0]
+        number: int = self.numbers("Q")[0]
+        return number
 
     def count(self, least: int) -> int:
         """A u32 count of things that take ``least`` bytes each at the least."""
-        count = self.u32()
-        if count * least > self.left:
-            raise SectionError(f"{count} entries of {least} bytes in {self.left}")
+        return self.fitting(self.u32(), least)
+
+    def fitting(self, count: int, size: int) -> int:
+        """``count``, when so many things of ``size`` bytes are left; SectionError when not."""
+        if count * size > self.left:
+            raise SectionError(f"{count} entries of {size} bytes in {self.left}")
         return count
+
+    def try_strings(self) -> list[str]:
+        """``strings`` where there may be something else: empty then."""
+        try:
+            return self.strings()
+        except SectionError:
+            return []
 
     def string(self) -> str:
         """struct perf_header_string: u32 length with padding, then NUL-terminated bytes."""

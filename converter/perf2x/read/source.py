@@ -5,19 +5,23 @@ not grow with the input.
 """
 
 import gzip
+import io
 import lzma
 import mmap
 import sys
 import tempfile
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
 import numpy as np
 
 from perf2x.model.arrays import U8
+from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.errors import FormatError
-from perf2x.read.zstandard import open_zstd
+from perf2x.read.zstandard import ZstdReader
 
 CHUNK = 1 << 20
 BOMB_FLOOR = 256 << 20
@@ -28,68 +32,122 @@ BOMB_RATIO = 1000
 _WRAPPERS: tuple[tuple[bytes, Callable[[IO[bytes]], Any]], ...] = (
     (b"\x1f\x8b", lambda packed: gzip.GzipFile(fileobj=packed)),
     (b"\xfd7zXZ\x00", lzma.LZMAFile),
-    (b"\x28\xb5\x2f\xfd", open_zstd),
+    (b"\x28\xb5\x2f\xfd", ZstdReader),
 )
 
+_DAMAGE = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError)
+"""What reading a damaged wrapper raises."""
 
-def load(path: str) -> U8:
-    """All bytes of ``path`` ("-" is standard input) without their outer compression, read-only and mostly unread yet.
 
-    Raises FormatError for what is no readable file.
-    """
+@dataclass(frozen=True, slots=True)
+class Source:
+    """All bytes of an input, read-only and mostly unread yet."""
+
+    data: U8
+    mapping: mmap.mmap | None = None
+    """What ``data`` maps, when it is a map."""
+
+    def forget(self, start: int, stop: int) -> None:
+        """Bytes [start, stop) are not needed soon: they count as this process's memory no longer."""
+        if self.mapping is None or not hasattr(self.mapping, "madvise"):
+            return
+        first, last = -(-start // mmap.PAGESIZE) * mmap.PAGESIZE, stop // mmap.PAGESIZE * mmap.PAGESIZE
+        if first < last:
+            self.mapping.madvise(mmap.MADV_DONTNEED, first, last - first)
+
+
+def load(path: str, diagnostics: Diagnostics) -> Source:
+    """``path`` ("-" is standard input) without its outer compression. FormatError for what is no readable file."""
     if path == "-":
-        return _load_stream(sys.stdin.buffer, "standard input")
+        return _load_stream(sys.stdin.buffer, "standard input", diagnostics)
     try:
         with Path(path).open("rb") as file:
-            return _load_stream(file, path)
-    except OSError as error:
-        raise FormatError(f"{path}: {error.strerror or error}") from error
+            return _load_stream(file, path, diagnostics)
+    except (OSError, ValueError) as error:
+        raise FormatError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
 
 
-def _load_stream(file: BinaryIO, name: str) -> U8:
-    data = _mapped(file)
-    if data is None:
-        data = _spooled(file, name, limit=None)
+def _load_stream(file: BinaryIO, name: str, diagnostics: Diagnostics) -> Source:
+    source = _mapped(file)
+    if source is None:
+        source = _spooled(iter(lambda: file.read(CHUNK), b""), name)
     for magic, opener in _WRAPPERS:
-        if bytes(data[: len(magic)]) == magic:
-            return _unwrapped(data, opener, name)
-    return data
+        if source.data[: len(magic)].tobytes() == magic:
+            return _unwrapped(source, opener, name, diagnostics)
+    return source
 
 
-def _mapped(file: IO[bytes]) -> U8 | None:
-    """The whole file as a buffer, None when it cannot be mapped (a pipe, a terminal)."""
+def _mapped(file: IO[bytes]) -> Source | None:
+    """The whole file as a buffer, None when it cannot be mapped (a pipe, a terminal, an empty file)."""
     try:
         if file.tell() != 0:
             return None
-        return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
+        mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except (OSError, ValueError):
         return None
+    return Source(np.frombuffer(mapping, np.uint8), mapping)
 
 
-def _spooled(file: IO[bytes], name: str, limit: Callable[[], int] | None) -> U8:
+def _spooled(chunks: Iterable[bytes], name: str) -> Source:
     with tempfile.TemporaryFile() as spool:
-        total = 0
-        while chunk := file.read(CHUNK):
-            total += len(chunk)
-            if limit is not None and total > limit():
-                raise FormatError(f"{name}: unpacks to more than {BOMB_RATIO} times its size, refused")
+        for chunk in chunks:
             spool.write(chunk)
         spool.flush()
         spool.seek(0)
-        if total == 0:
-            return np.zeros(0, np.uint8)
-        data = _mapped(spool)
-        if data is None:
-            raise FormatError(f"{name}: the temporary copy cannot be mapped")
-        return data
+        return _mapped(spool) or Source(np.zeros(0, np.uint8))
 
 
-def _unwrapped(packed: U8, opener: Callable[[IO[bytes]], Any], name: str) -> U8:
-    with tempfile.TemporaryFile() as copy:
-        copy.write(packed.data)
-        copy.seek(0)
+def _unwrapped(packed: Source, opener: Callable[[IO[bytes]], Any], name: str, diagnostics: Diagnostics) -> Source:
+    with opener(io.BufferedReader(_Bytes(packed.data))) as unpacked:
+        source = _spooled(_unpacked_chunks(unpacked, len(packed.data), name, diagnostics), name)
+    if not len(source.data):
+        raise FormatError(f"{name}: nothing can be unpacked from the compressed file")
+    return source
+
+
+def _unpacked_chunks(unpacked: Any, packed_size: int, name: str, diagnostics: Diagnostics) -> Iterator[bytes]:
+    """What can be unpacked; a file that was cut gives what comes before the cut."""
+    total, limit = 0, BOMB_FLOOR + BOMB_RATIO * packed_size
+    while True:
         try:
-            with opener(copy) as unpacked:
-                return _spooled(unpacked, name, lambda: BOMB_FLOOR + BOMB_RATIO * len(packed))
-        except (OSError, EOFError, ValueError, lzma.LZMAError) as error:
-            raise FormatError(f"{name}: the compressed wrapper cannot be unpacked: {error}") from error
+            chunk = unpacked.read1(CHUNK)
+        except _DAMAGE as error:
+            diagnostics.add(
+                "wrapper_damaged", Severity.LOSS, "The compressed file is cut or damaged: copy it again, whole.",
+                where=f"{name}: {error}",
+            )  # fmt: skip
+            return
+        total += len(chunk)
+        if total > limit:
+            raise FormatError(f"{name}: unpacks to more than {BOMB_RATIO} times its size, refused")
+        if not chunk:
+            return
+        yield chunk
+
+
+class _Bytes(io.RawIOBase):
+    """A buffer as a file, without a copy."""
+
+    def __init__(self, data: U8) -> None:
+        super().__init__()
+        self._data = data
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        part = self._data[self._at : self._at + len(buffer)]
+        buffer[: len(part)] = part.tobytes()
+        self._at += len(part)
+        return len(part)
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        self._at = offset + (0, self._at, len(self._data))[whence]
+        return self._at
+
+    def tell(self) -> int:
+        return self._at

@@ -24,21 +24,32 @@ from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.read.block import Block, make_block
 from perf2x.read.compressed import Unpacker
 from perf2x.read.framing import Frame, frame
+from perf2x.read.source import Source
 
 SPAN = 2 << 20
 """Bytes of records in a block, about: small enough for the cache, large enough to hide numpy's cost per call."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Stretch:
-    """Consecutive records in one buffer: the data section of a file, or the whole of a ``data.N``."""
+    """Consecutive records in one file: its data section, or the whole of a ``data.N``."""
 
-    data: U8
+    source: Source
     start: int
-    """Where the stretch starts in its file, for messages."""
+    """Where the stretch starts in its file."""
+    stop: int
     name: str
     decompressed_limit: int = 0
     """Most bytes that one compressed record may unpack to; 0 when the file does not say."""
+
+    @property
+    def data(self) -> U8:
+        """The bytes."""
+        return self.source.data[self.start : self.stop]
+
+    def forget(self, start: int, stop: int) -> None:
+        """Bytes [start, stop) of the stretch are done with for now."""
+        self.source.forget(self.start + start, self.start + stop)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +107,13 @@ class Stream:
             plans: list[_Plan] = []
             self._plans.append(plans)
             walk = _Walk(stretch, self.order, self, self._diagnostics)
+            passed = 0
             for plan, data in walk.blocks(self.end):
                 plans.append(plan)
                 self.end = plan.position + plan.length
                 yield make_block(data, plan.sizes[0], plan.position, self.order), done + walk.at
+                stretch.forget(passed, walk.at)
+                passed = walk.at
             done += len(stretch.data)
 
     def blocks(self) -> Iterator[Block]:
@@ -109,6 +123,7 @@ class Stream:
             for plan in plans:
                 parts = [self._part(stretch.data[piece.start : piece.stop], piece, unpacker) for piece in plan.pieces]
                 yield make_block(_joined(parts), plan.sizes[0], plan.position, self.order)
+                stretch.forget(plan.pieces[0].start, plan.pieces[-1].stop)
 
     def _part(self, data: U8, piece: _Piece, unpacker: Unpacker) -> U8:
         return data if piece.complete < 0 else unpacker.again(data, self.order, piece.complete)

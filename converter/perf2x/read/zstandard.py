@@ -12,10 +12,27 @@ def _module() -> Any:
     return zstd
 
 
-def open_zstd(packed: IO[bytes]) -> IO[bytes]:
-    """A reader of the unpacked bytes of a .zst file."""
-    unpacked: IO[bytes] = _module().ZstdFile(packed)
-    return unpacked
+class ZstdReader:
+    """The unpacked bytes of a .zst file; raises ValueError where it is damaged."""
+
+    def __init__(self, packed: IO[bytes]) -> None:
+        module = _module()
+        self._file = module.ZstdFile(packed)
+        self._error: type[Exception] = module.ZstdError
+
+    def __enter__(self) -> "ZstdReader":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def read1(self, size: int) -> bytes:
+        """Some bytes, none at the end."""
+        try:
+            part: bytes = self._file.read1(size)
+        except self._error as error:
+            raise ValueError(str(error)) from error
+        return part
 
 
 class ZstdStream:
