@@ -129,7 +129,7 @@ def _feature_numbers(bits: bytes, order: ByteOrder) -> list[int]:
     """Bits that are set.
 
     The bitmap is one of unsigned longs, so that of a big-endian machine looks different with 32-bit words. perf takes
-    the reading that has HOSTNAME (perf_file_header__read in tools/perf/util/header.c); without it, what is known counts.
+    the reading that has HOSTNAME (perf_file_header__read in tools/perf/util/header.c); else, what is known counts.
     """
     wide, narrow = _set_bits(bits, order, "Q"), _set_bits(bits, order, "I")
     if order == "<" or perffile.Feature.HOSTNAME in wide:
