@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from perf2x.model.arrays import I32, I64, U8, U64, Bools
 from perf2x.model.diagnostics import Diagnostics
-from perf2x.model.ragged import Ragged
+from perf2x.model.ragged import Ragged, SharedRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,10 @@ class Tasks:
 
 @dataclass(frozen=True, slots=True)
 class DeferredChains:
-    """PERF_RECORD_CALLCHAIN_DEFERRED: user chains that complete samples with the same cookie."""
+    """PERF_RECORD_CALLCHAIN_DEFERRED: user chains that complete samples with the same cookie.
+
+    Unlike the other tables sorted by (cookie, tid, time, position), so that the join needs no index beside it.
+    """
 
     time: U64
     position: I64
@@ -141,8 +144,8 @@ class DeferredChains:
     tid: I32
     cpu: I32
     cookie: U64
-    chain: Ragged
-    """uint64; as recorded, innermost first."""
+    chain: SharedRows
+    """uint64; as recorded, innermost first; equal chains are kept once."""
 
     def __len__(self) -> int:
         return len(self.position)

@@ -150,6 +150,11 @@ class ChainTable:
 
         return self._index.number(hashes, equal, lambda rows: self._add(words, starts[rows], lengths[rows]))
 
+    def number_rows(self, rows: Ragged) -> I64:
+        """``number`` of whole ragged rows."""
+        starts, lengths = rows.offsets[:-1], rows.lengths
+        return self.number(rows.values, starts, lengths, hash_rows(rows.values, starts, lengths))
+
     def table(self) -> Ragged:
         """Every unique row, by number."""
         return Ragged(offsets_of(self._spans()[1]), self._words[: self._used])

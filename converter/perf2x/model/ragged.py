@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from perf2x.model.arrays import I64, AnyArray
+from perf2x.model.arrays import I32, I64, AnyArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,34 @@ class Ragged:
         """The named rows in the order given, copied."""
         lengths = self.lengths[indices]
         return Ragged(offsets_of(lengths), self.values[ranges(self.offsets[indices], lengths)])
+
+
+@dataclass(frozen=True, slots=True)
+class SharedRows:
+    """``n`` rows of which many are equal: ``number`` (n,) int32 points into ``table``, where each stands once."""
+
+    number: I32
+    table: Ragged
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+    @property
+    def lengths(self) -> I64:
+        """(n,) int64: entries in each row."""
+        return self.table.lengths[self.number]
+
+    def row(self, index: int) -> AnyArray:
+        """The entries of one row, a view."""
+        return self.table.row(int(self.number[index]))
+
+    def rows(self) -> Iterable[AnyArray]:
+        """Every row in turn; for tests and small tables."""
+        return (self.row(i) for i in range(len(self)))
+
+    def take(self, indices: I64) -> "SharedRows":
+        """The named rows in the order given; the table stays the same one."""
+        return SharedRows(self.number[indices], self.table)
 
 
 def offsets_of(lengths: I64) -> I64:

@@ -18,11 +18,16 @@ from perf2x.model.events import (
     Switches,
     Tasks,
 )  # fmt: skip
-from perf2x.model.ragged import Ragged, concatenate
+from perf2x.model.intern import ChainTable
+from perf2x.model.ragged import Ragged, SharedRows, concatenate
 
 Table = TypeVar("Table")
 
-_RAGGED = frozenset({"chain", "links"})
+_RAGGED = frozenset({"links"})
+_SHARED = "chain"
+"""The ragged column whose equal rows are kept once: a long system call repeats one user stack a thousand times."""
+_ORDER: dict[type, tuple[str, ...]] = {DeferredChains: ("position", "time", "tid", "cookie")}
+"""Columns that a table is sorted by, the most important last (numpy.lexsort); file order where none are named."""
 _TEXT = frozenset({"filename", "comm", "name", "path", "build_id"})
 _DTYPES: dict[str, Any] = {
     "time": np.uint64, "position": np.int64, "start": np.uint64, "length": np.uint64, "pgoff": np.uint64,
@@ -41,24 +46,28 @@ class TableBuilder:
 
     row_type: type
     parts: dict[str, list[Any]] = field(default_factory=dict)
+    chains: ChainTable = field(default_factory=ChainTable)
 
     def append(self, columns: dict[str, Any], keep: Bools) -> None:
         """Add the rows of ``columns`` that ``keep`` names; columns that the table does not have are dropped."""
         whole = bool(keep.all())
         for column in fields(self.row_type):
-            value = columns[column.name]
-            self.parts.setdefault(column.name, []).append(value if whole else _kept(value, keep))
+            value = columns[column.name] if whole else _kept(columns[column.name], keep)
+            if column.name == _SHARED:
+                value = self.chains.number_rows(value).astype(np.int32)
+            self.parts.setdefault(column.name, []).append(value)
 
     def finish(self) -> Any:
-        """The table, in file order."""
-        positions = _joined("position", self.parts.get("position", []))
-        order = np.argsort(positions, kind="stable")
+        """The table, in the order that its type states."""
         columns = {
-            column.name: _joined(column.name, self.parts.get(column.name, [])) for column in fields(self.row_type)
+            column.name: _joined(column.name, self.parts.pop(column.name, [])) for column in fields(self.row_type)
         }
+        if _SHARED in columns:
+            columns[_SHARED] = SharedRows(columns[_SHARED], self.chains.table())
+        order = np.lexsort([columns[name] for name in _ORDER.get(self.row_type, ("position",))])
         if np.all(order[1:] > order[:-1]):
             return self.row_type(**columns)
-        return self.row_type(**{name: _taken(value, order) for name, value in columns.items()})
+        return self.row_type(**{name: _taken(columns.pop(name), order) for name in list(columns)})
 
 
 def _kept(value: Any, keep: Bools) -> Any:
@@ -67,7 +76,7 @@ def _kept(value: Any, keep: Bools) -> Any:
 
 
 def _taken(value: Any, rows: I64) -> Any:
-    if isinstance(value, Ragged):
+    if isinstance(value, Ragged | SharedRows):
         return value.take(rows)
     if isinstance(value, list):
         return [value[row] for row in rows.tolist()]

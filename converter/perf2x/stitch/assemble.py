@@ -39,7 +39,7 @@ def finish(stitcher: Stitcher) -> Profile:
     threads, thread_of_row = _threads(stitcher, keys, strings)
     stack_keys = Keys(*(column[stack_first] for column in keys.columns()))
     chains = stitcher.rows.chains.table().take(stitcher.rows.chain[stack_first])
-    result = stacked(stack_keys, chains, stitcher.deferred_chains.table(), stitcher.spaces)
+    result = stacked(stack_keys, chains, stitcher.sideband.deferred.chain.table, stitcher.spaces)
     mappings, locations, functions, stacks, leaf = _resolve(stitcher, result.locations, result.rows, strings)
     stack_of_row = leaf[stack_of_row].astype(np.int64)
     samples = _samples(stitcher, keys, thread_of_row, stack_of_row, strings)
@@ -221,10 +221,10 @@ def _samples(stitcher: Stitcher, keys: Keys, thread: I64, stack: I64, strings: S
 def _timeline(stitcher: Stitcher, keys: Keys, thread: I64, stack: I64, cgroup: I64) -> ProfileSamples:
     """One row per sample; samples of one time are in the order of their contents."""
     none = np.zeros(0, np.int64)
-    row = np.concatenate([*(part.row for part in stitcher.timed), none])
-    time = np.concatenate([*(part.time for part in stitcher.timed), none.astype(np.uint64)])
-    value = np.concatenate([*(part.value for part in stitcher.timed), none])
-    cpu = np.concatenate([*(part.cpu for part in stitcher.timed), none])
+    row = np.concatenate([*(part.row for part in stitcher.timeline), none])
+    time = np.concatenate([*(part.time for part in stitcher.timeline), none.astype(np.uint64)])
+    value = np.concatenate([*(part.value for part in stitcher.timeline), none])
+    cpu = np.concatenate([*(part.cpu for part in stitcher.timeline), none])
     order = np.lexsort([value, stack[row], keys.event[row], thread[row], time])
     row = row[order]
     return ProfileSamples(

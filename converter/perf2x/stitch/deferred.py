@@ -6,19 +6,24 @@ returns to user space. The cookie decides, whatever the order in the file. Of se
 that came round, a record written twice) the nearest in time of the sample's own thread is taken. A record of another
 thread is taken only where an exec of the process between sample and record explains it: then the thread took over its
 leader's id.
+
+Records are sorted by (cookie, thread, time); that order is the only index, so a record costs no more than its row::
+
+    cookie   7    7    7    9            a sample with cookie 7 of thread 4 at time 60:
+    tid      4    4    5    1            run 0 … 2, place by (4, 60) is 1, neighbours 0 and 1: the nearer one
+    time     10   99   50   70
 """
 
-from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
 
 from perf2x.model.arrays import I32, I64, U64, Bools
 from perf2x.model.events import Comms, DeferredChains
+from perf2x.stitch.keyed import KeyedTimes, distance
 
 COOKIE_REUSE_NS = 100_000_000_000
-"""A cookie cannot come back sooner: its counter has 31 bits, and 2³¹ kernel entries on one CPU take longer than
-this."""
+"""A cookie cannot come back sooner: its counter has 31 bits, and 2³¹ kernel entries on one CPU take longer."""
 
 
 class Join(IntEnum):
@@ -37,138 +42,126 @@ class Join(IntEnum):
     """The only records with the cookie belong to another thread or another age."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Keyed:
-    """Records sorted by (key, time): one run per key."""
-
-    keys: U64
-    """Distinct keys, rising."""
-    first: I64
-    """(len(keys) + 1,) where each run starts in ``rows``."""
-    order_key: I64
-    """(key rank, time rank) of each record as one rising number."""
-    times: U64
-    """Distinct times, rising."""
-    rows: I64
-
-    @classmethod
-    def build(cls, key: U64, time: U64) -> "_Keyed":
-        keys, rank = np.unique(key, return_inverse=True)
-        times, slot = np.unique(time, return_inverse=True)
-        order_key = rank.reshape(-1) * (len(times) + 1) + slot.reshape(-1)
-        rows = np.argsort(order_key, kind="stable")
-        first = np.searchsorted(order_key[rows], np.arange(len(keys) + 1) * (len(times) + 1))
-        return cls(keys, first, order_key[rows], times, rows)
-
-    def nearest(self, key: U64, time: U64, record_time: U64) -> I64:
-        """(n,) int64: for each (key, time) the record of that key whose time is nearest, later ones first; or −1."""
-        if not len(self.keys):
-            return np.full(len(key), -1, np.int64)
-        rank = np.minimum(np.searchsorted(self.keys, key), len(self.keys) - 1)
-        known = self.keys[rank] == key
-        wanted = rank * (len(self.times) + 1) + np.searchsorted(self.times, time)
-        after = np.searchsorted(self.order_key, wanted)
-        low, high = self.first[rank], self.first[rank + 1] - 1
-        later = self.rows[np.clip(after, low, high)]
-        earlier = self.rows[np.clip(after - 1, low, high)]
-        choose_later = distance(record_time[later], time) <= distance(record_time[earlier], time)
-        return np.where(known, np.where(choose_later, later, earlier), -1)
-
-    def between(self, key: U64, low: U64, high: U64) -> Bools:
-        """(n,) bool: whether a record of each key lies in low … high, both included."""
-        if not len(self.keys):
-            return np.zeros(len(key), np.bool_)
-        rank = np.minimum(np.searchsorted(self.keys, key), len(self.keys) - 1)
-        base = rank * (len(self.times) + 1)
-        begin = np.searchsorted(self.order_key, base + np.searchsorted(self.times, low))
-        end = np.searchsorted(self.order_key, base + np.searchsorted(self.times, high, "right"))
-        inside: Bools = (self.keys[rank] == key) & (end > begin)
-        return inside
-
-
-def distance(one: U64, other: U64) -> U64:
-    """(n,) uint64: |one − other| without leaving unsigned numbers."""
-    return np.where(one > other, one - other, other - one)
-
-
 class DeferredJoin:
-    """Finds the record for each sample with a cookie; keeps which records were used."""
+    """Finds the record for each sample with a cookie; keeps which records were used.
+
+    ``timed`` False: the recording has no timestamps, and the position in the file stands in for the time.
+    """
 
     def __init__(self, records: DeferredChains, comms: Comms, timed: bool) -> None:
         self._records = records
         self._timed = timed
-        self._time = records.time if timed else records.position.astype(np.uint64)
+        self.when: U64 = records.time if timed else records.position.view(np.uint64)
         self.used = np.zeros(len(records), np.bool_)
-        self._by_thread = _Keyed.build(self._thread_key(records.cookie, records.tid), self._time)
-        self._by_cookie = _Keyed.build(records.cookie, self._time)
-        own = records.tid.astype(np.int64).astype(np.uint64)
-        self._by_tid = _Keyed.build(own, self._time)
         execs = np.flatnonzero(comms.is_exec)
-        self._execs = _Keyed.build(comms.pid[execs].astype(np.int64).astype(np.uint64), comms.time[execs])
+        self.execs = KeyedTimes(comms.pid[execs], comms.time[execs])
+        self._threads: KeyedTimes | None = None
+
+    @property
+    def threads(self) -> KeyedTimes:
+        """Times of the records of each thread; built when first asked for, since healthy recordings never do."""
+        if self._threads is None:
+            self._threads = KeyedTimes(self._records.tid, self.when)
+        return self._threads
 
     @property
     def duplicates(self) -> int:
         """Records that repeat the cookie, thread and time of another."""
-        order = np.lexsort((self._time, self._records.tid, self._records.cookie))
-        columns = (self._records.cookie[order], self._records.tid[order], self._time[order])
-        return int(np.sum(np.all([column[1:] == column[:-1] for column in columns], axis=0)))
+        columns = (self._records.cookie, self._records.tid, self.when)
+        return int(np.sum(np.logical_and.reduce([column[1:] == column[:-1] for column in columns])))
 
-    def join(self, cookie: U64, pid: I32, tid: I32, time: U64 | None, position: I64) -> tuple[I64, I64]:
-        """(n,) record row or −1, and (n,) Join, for samples that all have a cookie."""
-        when = time if self._timed and time is not None else position.astype(np.uint64)
-        record = self._by_thread.nearest(self._thread_key(cookie, tid), when, self._time)
-        if len(self._records):
-            record[(self._records.cookie[record] != cookie) | (self._records.tid[record] != tid)] = -1
+    @property
+    def orphans(self) -> int:
+        """Records whose cookie no sample had."""
+        cookie = self._records.cookie
+        return int(np.sum(~np.isin(cookie, cookie[self.used])))
+
+    def when_of(self, time: U64 | None, position: I64) -> U64:
+        """What orders samples against records: their times, or positions where there are none."""
+        return time if self._timed and time is not None else position.view(np.uint64)
+
+    def join(self, cookie: U64, pid: I32, tid: I32, when: U64) -> tuple[I64, I64]:
+        """(n,) record row or −1, and (n,) Join, for samples that all have a cookie; ``when`` as of ``when_of``."""
+        low = np.searchsorted(self._records.cookie, cookie, "left")
+        high = np.searchsorted(self._records.cookie, cookie, "right")
+        record = self._nearest(low, high, tid, when)
         fate = np.where(record >= 0, int(Join.JOINED), int(Join.MISSING))
-        other = np.flatnonzero((record < 0) & (tid >= 0))
-        if len(other):
-            self._join_others(other, record, fate, cookie, pid, tid, when)
-        unknown = np.flatnonzero((record < 0) & (tid < 0))
-        record[unknown] = self._by_cookie.nearest(cookie[unknown], when[unknown], self._time)
-        fate[unknown[record[unknown] >= 0]] = Join.JOINED
+        rows = np.flatnonzero((record < 0) & (high > low))
+        if len(rows):
+            self._join_others(rows, (low[rows], high[rows]), record, fate, pid, tid, when)
         self._judge_time(record, fate, tid, when)
         self.used[record[record >= 0]] = True
         return record, fate
 
-    def _thread_key(self, cookie: U64, tid: I32) -> U64:
-        """Cookie and thread in one word; ``join`` compares both again, so a collision cannot mislead."""
-        return cookie ^ (tid.astype(np.int64).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15))
+    def _nearest(self, low: I64, high: I64, tid: I32, when: U64) -> I64:
+        """(n,) the record of the thread in rows low … high − 1 that is nearest in time, or −1."""
+        place = low.copy()
+        several = np.flatnonzero(high - low > 1)
+        if len(several):
+            place[several] = self._place(low[several], high[several], tid[several], when[several])
+        later = np.where(place < high, place, -1)
+        earlier = np.where(place > low, place - 1, -1)
+        later, earlier = (self._of_thread(candidate, tid) for candidate in (later, earlier))
+        closer = distance(self._when(later), when) <= distance(self._when(earlier), when)
+        return np.where((earlier < 0) | ((later >= 0) & closer), later, earlier)
 
-    def _join_others(self, rows: I64, record: I64, fate: I64, cookie: U64, pid: I32, tid: I32, when: U64) -> None:
-        """Records with the cookie under another thread id: taken when that id is unknown or an exec explains it."""
-        found = self._by_cookie.nearest(cookie[rows], when[rows], self._time)
-        rows, found = rows[found >= 0], found[found >= 0]
-        anonymous = self._records.tid[found] < 0
-        explained = self._exec_between(pid[rows], when[rows], found)
-        taken = anonymous | explained
-        record[rows[taken]] = found[taken]
-        fate[rows[anonymous]] = Join.JOINED
-        fate[rows[explained]] = Join.JOINED_ACROSS_EXEC
-        fate[rows[~taken]] = Join.REFUSED
+    def _place(self, low: I64, high: I64, tid: I32, when: U64) -> I64:
+        """First row in low … high − 1 whose (tid, time) is not below; all bisections advance together."""
+        low, high = low.copy(), high.copy()
+        while len(todo := np.flatnonzero(low < high)):
+            middle = (low[todo] + high[todo]) >> 1
+            middle_tid = self._records.tid[middle]
+            below = (middle_tid < tid[todo]) | ((middle_tid == tid[todo]) & (self.when[middle] < when[todo]))
+            low[todo] = np.where(below, middle + 1, low[todo])
+            high[todo] = np.where(below, high[todo], middle)
+        return low
+
+    def _of_thread(self, record: I64, tid: I32) -> I64:
+        if not len(self._records):
+            return record
+        return np.where((record >= 0) & (self._records.tid[record] == tid), record, -1)
+
+    def _when(self, record: I64) -> U64:
+        return self.when[record] if len(self._records) else np.zeros(len(record), np.uint64)
+
+    def _join_others(
+        self, rows: I64, run: tuple[I64, I64], record: I64, fate: I64, pid: I32, tid: I32, when: U64
+    ) -> None:
+        """Records with the cookie under another thread id: taken when an id is unknown or an exec explains it."""
+        low, high = run
+        sought = np.where(tid[rows] < 0, self._records.tid[low], np.int32(-1)).astype(np.int32)
+        anonymous = self._nearest(low, high, sought, when[rows])
+        leader = self._nearest(low, high, pid[rows], when[rows])
+        known = np.flatnonzero(leader >= 0)
+        leader[known[~self._exec_between(pid[rows][known], when[rows][known], leader[known])]] = -1
+        record[rows] = np.where(anonymous >= 0, anonymous, leader)
+        fate[rows] = Join.REFUSED
+        fate[rows[anonymous >= 0]] = Join.JOINED
+        fate[rows[(anonymous < 0) & (leader >= 0)]] = Join.JOINED_ACROSS_EXEC
 
     def _exec_between(self, pid: I32, when: U64, found: I64) -> Bools:
-        """Whether the record carries the leader's id of the same process, which executed a program in between."""
-        records = self._records
-        leader: Bools = (records.tid[found] == records.pid[found]) & (records.pid[found] == pid)
+        """Whether the leader's record is of the same process, which executed a program between sample and record."""
+        same: Bools = self._records.pid[found] == pid
         if not self._timed:
-            return leader
-        key = pid.astype(np.int64).astype(np.uint64)
-        time = self._time[found]
-        explained: Bools = leader & self._execs.between(key, np.minimum(when, time), np.maximum(when, time))
+            return same
+        time = self.when[found]
+        explained: Bools = same & self.execs.between(pid, np.minimum(when, time), np.maximum(when, time))
         return explained
 
     def _judge_time(self, record: I64, fate: I64, tid: I32, when: U64) -> None:
         """Mark early records; refuse those of another age: so far away that the cookie came back in between."""
         rows = np.flatnonzero(record >= 0)
-        time = self._time[record[rows]]
+        time = self._when(record[rows])
         early = rows[(time < when[rows]) & (fate[rows] == Join.JOINED)]
         fate[early] = Join.JOINED_EARLY_RECORD
         if not self._timed:
             return
         is_far = distance(time, when[rows]) > COOKIE_REUSE_NS
         far, time = rows[is_far], time[is_far]
+        if not len(far):
+            return
         # Another record of the thread in between: it returned to user space, so the cookie came round.
         low, high = np.minimum(time, when[far]) + np.uint64(1), np.maximum(time, when[far]) - np.uint64(1)
-        other_age = far[self._by_tid.between(tid[far].astype(np.int64).astype(np.uint64), low, high)]
+        other_age = far[self.threads.between(tid[far], low, high)]
         record[other_age] = -1
         fate[other_age] = Join.REFUSED

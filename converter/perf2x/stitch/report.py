@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from perf2x.stitch.deferred import Join
+from perf2x.stitch.missing import gather, reasons
 from perf2x.stitch.stitcher import Stitcher
 
 
@@ -37,8 +38,6 @@ def deferred_report(stitcher: Stitcher) -> DeferredReport:
     fates = stitcher.tally.fates
     early, across = int(fates[Join.JOINED_EARLY_RECORD]), int(fates[Join.JOINED_ACROSS_EXEC])
     join = stitcher.join
-    cookies = stitcher.sideband.deferred.cookie
-    orphans = int(np.sum(~np.isin(cookies, cookies[join.used])))
     return DeferredReport(
         samples=int(fates[1:].sum()),
         records=len(stitcher.sideband.deferred),
@@ -46,7 +45,19 @@ def deferred_report(stitcher: Stitcher) -> DeferredReport:
         joined_early_record=early,
         joined_across_exec=across,
         missing=int(fates[Join.MISSING]),
+        missing_reasons=_reasons(stitcher),
         refused=int(fates[Join.REFUSED]),
         duplicates=join.duplicates,
-        orphans=orphans,
+        orphans=join.orphans,
     )
+
+
+def _reasons(stitcher: Stitcher) -> dict[str, int]:
+    """Samples without their record by reason; the stays in the kernel of all batches are summed up first."""
+    if not stitcher.missing:
+        return {}
+    columns = zip(
+        *((part.cookie, part.pid, part.tid, part.cpu, part.when, part.count) for part in stitcher.missing), strict=True
+    )
+    missing = gather(*(np.concatenate(column) for column in columns))
+    return reasons(missing, stitcher.sideband, stitcher.join, stitcher.timed)

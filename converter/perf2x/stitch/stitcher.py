@@ -10,14 +10,14 @@ from enum import IntEnum
 import numpy as np
 
 from perf2x.abi.uapi import SampleType
-from perf2x.model.arrays import I64, U8, U64, Bools
+from perf2x.model.arrays import I32, I64, U8, U64, Bools
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.events import Samples, Session, Sideband
-from perf2x.model.intern import ChainTable, Strings, hash_rows
-from perf2x.model.ragged import Ragged
+from perf2x.model.intern import Strings
 from perf2x.stitch.callchain import split_cookies
 from perf2x.stitch.comms import ThreadNames
 from perf2x.stitch.deferred import DeferredJoin, Join
+from perf2x.stitch.missing import Missing, gather
 from perf2x.stitch.moments import order_of
 from perf2x.stitch.rows import Keys, RowTable
 from perf2x.stitch.spaces import KERNEL, AddressSpaces, with_kernel_grown, with_ksymbols
@@ -87,10 +87,12 @@ class Stitcher:
         self.diagnostics = diagnostics
         self.names_strings = Strings()
         self.mmaps = with_ksymbols(with_kernel_grown(sideband.mmaps), sideband.ksymbols)
+        self.timed = any(event.sample_type & SampleType.TIME for event in session.events)
         self._build_pictures()
         self.rows = RowTable()
         self.tally = Tally()
-        self.timed: list[Timed] = []
+        self.timeline: list[Timed] = []
+        self.missing: list[Missing] = []
         self._build_deferred()
 
     def add(self, samples: Samples, root: U8 | None = None) -> None:
@@ -128,25 +130,31 @@ class Stitcher:
         self.names = ThreadNames(side.comms, comm_moment, side.forks, fork_moment, self.names_strings)
 
     def _build_deferred(self) -> None:
-        """Intern the chain of every deferred record, and fix the picture of the process as of the record's time."""
+        """Fix the picture of the process as of each deferred record's time."""
         deferred = self.sideband.deferred
-        timed = any(event.sample_type & SampleType.TIME for event in self.session.events)
-        self.join = DeferredJoin(deferred, self.sideband.comms, timed)
-        self.deferred_chains = ChainTable()
-        self._record_chain = _intern(self.deferred_chains, deferred.chain)
+        self.join = DeferredJoin(deferred, self.sideband.comms, self.timed)
         moment = self.moments.of(deferred.time, deferred.position)
-        self._record_epoch = self.spaces.epoch(deferred.pid.astype(np.int64), moment)
+        self._record_epoch = self.spaces.epoch(deferred.pid.astype(np.int64), moment).astype(np.int32)
 
     def _join(self, samples: Samples, cookies: U64, has_cookie: Bools) -> tuple[I64, I64]:
         record = np.full(len(samples), -1, np.int64)
         fate = np.zeros(len(samples), np.int64)
         rows = np.flatnonzero(has_cookie)
         if len(rows):
-            time = None if samples.time is None else samples.time[rows]
-            record[rows], fate[rows] = self.join.join(
-                cookies[rows], samples.pid[rows], samples.tid[rows], time, samples.position[rows]
-            )
+            when = self.join.when_of(samples.time, samples.position)[rows]
+            record[rows], fate[rows] = self.join.join(cookies[rows], samples.pid[rows], samples.tid[rows], when)
+            self._note_missing(samples, cookies, np.flatnonzero(fate == Join.MISSING))
         return record, fate
+
+    def _note_missing(self, samples: Samples, cookies: U64, rows: I64) -> None:
+        """Remember what is needed to tell why: one row per stay in the kernel, not per sample."""
+        if not len(rows):
+            return
+        cpu = np.full(len(rows), -1, np.int32) if samples.cpu is None else samples.cpu[rows]
+        when = self.join.when_of(samples.time, samples.position)[rows]
+        self.missing.append(
+            gather(cookies[rows], samples.pid[rows], samples.tid[rows], cpu, when, np.ones(len(rows), np.int64))
+        )
 
     def _roots(self, fate: I64, root: U8 | None) -> I64:
         roots = np.zeros(len(fate), np.int64) if root is None else root.astype(np.int64)
@@ -168,7 +176,7 @@ class Stitcher:
             mode=samples.cpumode.astype(np.int64),
             user_epoch=self.spaces.epoch(pid, moment),
             kernel_epoch=self.spaces.epoch(np.full(len(pid), KERNEL, np.int64), moment),
-            deferred_chain=_pick(self._record_chain, record, joined),
+            deferred_chain=_pick(self.sideband.deferred.chain.number, record, joined),
             deferred_epoch=_pick(self._record_epoch, record, joined),
             root=roots,
             leaf=np.where(alone, samples.ip.view(np.int64), 0),
@@ -200,15 +208,10 @@ class Stitcher:
         cpu = np.full(len(samples), -1, np.int64) if samples.cpu is None else samples.cpu.astype(np.int64)
         if keep is not None:
             time, value, cpu = time[keep], value[keep], cpu[keep]
-        self.timed.append(Timed(time, rows, value, cpu))
+        self.timeline.append(Timed(time, rows, value, cpu))
 
 
-def _intern(table: ChainTable, chains: Ragged) -> I64:
-    starts, lengths = chains.offsets[:-1], chains.lengths
-    return table.number(chains.values, starts, lengths, hash_rows(chains.values, starts, lengths))
-
-
-def _pick(values: I64, index: I64, valid: Bools) -> I64:
+def _pick(values: I32 | I64, index: I64, valid: Bools) -> I64:
     """values[index] where valid, −1 elsewhere; ``values`` may be empty when nothing is valid."""
     picked = np.full(len(index), -1, np.int64)
     picked[valid] = values[index[valid]]
