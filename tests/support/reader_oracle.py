@@ -85,9 +85,11 @@ def reference_row(sample: SimpleNamespace, event: int, period: int, ours: Row) -
 
 
 def table_rows(sideband: Any, table: str, columns: tuple[str, ...]) -> list[Row]:
+    """Rows in file order, whatever order the table itself is in."""
     found = getattr(sideband, table)
     values = [column_values(getattr(found, name)) for name in columns]
-    return list(zip(*values, strict=True))
+    rows = list(zip(*values, strict=True))
+    return [rows[index] for index in np.argsort(found.position, kind="stable").tolist()]
 
 
 def column_values(column: Any) -> list[Any]:

@@ -1,0 +1,115 @@
+"""The join by cookie: against a scalar definition, and the cases that real recordings show."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perf2x.model.events import Comms, DeferredChains
+from perf2x.model.intern import ChainTable
+from perf2x.model.ragged import SharedRows, ragged_of
+from perf2x.stitch.deferred import COOKIE_REUSE_NS, DeferredJoin, Join
+
+Record = tuple[int, int, int, int]
+"""cookie, pid, tid, time"""
+
+
+def deferred(records: list[Record]) -> DeferredChains:
+    rows = sorted(records, key=lambda row: (row[0], row[2], row[3]))
+    columns = list(zip(*rows, strict=True)) or [(), (), (), ()]
+    table = ChainTable()
+    numbers = table.number_rows(ragged_of([[7]] * len(rows)))
+    return DeferredChains(
+        time=np.array(columns[3], np.uint64), position=np.arange(len(rows)), pid=np.array(columns[1], np.int32),
+        tid=np.array(columns[2], np.int32), cpu=np.full(len(rows), -1, np.int32),
+        cookie=np.array(columns[0], np.uint64), chain=SharedRows(numbers.astype(np.int32), table.table()),
+    )  # fmt: skip
+
+
+def execs(times: list[tuple[int, int]]) -> Comms:
+    count = len(times)
+    return Comms(
+        time=np.array([time for _, time in times], np.uint64), position=np.arange(count),
+        pid=np.array([pid for pid, _ in times], np.int32), tid=np.array([pid for pid, _ in times], np.int32),
+        comm=["new"] * count, is_exec=np.ones(count, np.bool_),
+    )  # fmt: skip
+
+
+def join(records: list[Record], samples: list[Record], programs: list[tuple[int, int]]) -> list[tuple[int, Join]]:
+    """(time of the record or −1, fate) of each sample."""
+    table = deferred(records)
+    cookie, pid, tid, time = (list(column) for column in zip(*samples, strict=True))
+    row, fate = DeferredJoin(table, execs(programs), True).join(
+        np.array(cookie, np.uint64), np.array(pid, np.int32), np.array(tid, np.int32), np.array(time, np.uint64)
+    )
+    return [(int(table.time[r]) if r >= 0 else -1, Join(f)) for r, f in zip(row.tolist(), fate.tolist(), strict=True)]
+
+
+def expected(records: list[Record], sample: Record, programs: list[tuple[int, int]]) -> tuple[int, Join]:
+    """The rule of deferred.py, sample by sample; later records win ties."""
+    cookie, pid, tid, when = sample
+    same = [row for row in records if row[0] == cookie]
+    if not same:
+        return -1, Join.MISSING
+
+    def nearest(thread: int) -> int | None:
+        times = [row[3] for row in same if row[2] == thread]
+        return min(times, key=lambda time: (abs(time - when), -time)) if times else None
+
+    own = nearest(tid)
+    if own is not None:
+        return own, Join.JOINED_EARLY_RECORD if own < when else Join.JOINED
+    leader = nearest(pid)
+    records_of_leader = [row for row in same if row[2] == pid and row[3] == leader]
+    low, high = sorted((when, leader if leader is not None else when))
+    exec_between = any(owner == pid and low <= time <= high for owner, time in programs)
+    if leader is not None and exec_between and all(row[1] == pid for row in records_of_leader):
+        return leader, Join.JOINED_ACROSS_EXEC
+    return -1, Join.REFUSED
+
+
+RECORDS = st.lists(st.tuples(st.integers(1, 3), st.just(10), st.integers(10, 12), st.integers(0, 50)), max_size=12)
+SAMPLES = st.lists(
+    st.tuples(st.integers(1, 4), st.just(10), st.integers(10, 13), st.integers(0, 50)), min_size=1, max_size=12
+)
+
+
+@given(RECORDS, SAMPLES, st.lists(st.tuples(st.integers(10, 11), st.integers(0, 50)), max_size=2))
+def test_agrees_with_the_rule(records: list[Record], samples: list[Record], programs: list[tuple[int, int]]) -> None:
+    assert join(records, samples, programs) == [expected(records, sample, programs) for sample in samples]
+
+
+def test_a_record_before_its_sample_completes_it() -> None:
+    assert join([(5, 1, 1, 90)], [(5, 1, 1, 100)], []) == [(90, Join.JOINED_EARLY_RECORD)]
+
+
+def test_a_record_of_another_thread_needs_an_exec() -> None:
+    assert join([(5, 1, 1, 100)], [(5, 1, 2, 90)], []) == [(-1, Join.REFUSED)]
+    assert join([(5, 1, 1, 100)], [(5, 1, 2, 90)], [(1, 95)]) == [(100, Join.JOINED_ACROSS_EXEC)]
+
+
+def test_a_cookie_that_comes_back_after_hours() -> None:
+    """The nearest record of the thread is taken; one of another age is not, when the thread ran in between."""
+    hours = 100 * COOKIE_REUSE_NS
+    assert join([(5, 1, 1, 100), (5, 1, 1, hours)], [(5, 1, 1, 90), (5, 1, 1, hours - 9)], []) == [
+        (100, Join.JOINED), (hours, Join.JOINED),
+    ]  # fmt: skip
+    assert join([(5, 1, 1, hours), (7, 1, 1, 200)], [(5, 1, 1, 90)], []) == [(-1, Join.REFUSED)]
+
+
+def test_a_sleep_of_hours_is_one_stay_in_the_kernel() -> None:
+    hours = 100 * COOKIE_REUSE_NS
+    assert join([(5, 1, 1, hours), (3, 1, 1, 80)], [(5, 1, 1, 90)], []) == [(hours, Join.JOINED)]
+
+
+@pytest.mark.parametrize(("record_tid", "sample_tid"), [(-1, 4), (4, -1)])
+def test_an_unknown_thread_cannot_contradict(record_tid: int, sample_tid: int) -> None:
+    assert join([(5, 1, record_tid, 100)], [(5, 1, sample_tid, 90)], []) == [(100, Join.JOINED)]
+
+
+def test_duplicates_and_orphans_are_counted() -> None:
+    table = deferred([(5, 1, 1, 100), (5, 1, 1, 100), (6, 1, 1, 120)])
+    joined = DeferredJoin(table, execs([]), True)
+    one = np.ones(1, np.int32)
+    joined.join(np.array([5], np.uint64), one, one, np.array([90], np.uint64))
+    assert (joined.duplicates, joined.orphans) == (1, 1)
