@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 from perf2x.model.diagnostics import Diagnostics, Severity
 
 if TYPE_CHECKING:
-    from perf2x.model.events import Recording, Samples, Want
+    from perf2x.callgraphs import CallGraphOptions, CallGraphs, UnwindReport
+    from perf2x.model.events import Recording, Want
     from perf2x.model.profile import Profile
+    from perf2x.objects.find import Finder
     from perf2x.stitch.report import DeferredReport
     from perf2x.stitch.stitcher import Stitcher, StitchOptions
     from perf2x.symbolize.options import SymbolOptions
@@ -36,6 +38,8 @@ class LoadOptions:
     """Names or globs of the events to keep; empty: all."""
     symbols: SymbolOptions | None = None
     """None: leave every location without names."""
+    call_graphs: CallGraphOptions | None = None
+    """How to unwind stack copies and read branch records; None: as usual."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,7 @@ class Loaded:
     samples: int
     events: tuple[EventCount, ...]
     deferred: DeferredReport
+    unwound: UnwindReport
     symbols: SymbolReport | None
     diagnostics: Diagnostics
     notes: tuple[str, ...] = field(default_factory=tuple)
@@ -68,7 +73,8 @@ def load(path: str, options: LoadOptions, progress: Progress | None = None) -> L
 
     diagnostics = Diagnostics()
     recording = open_recording(path, diagnostics=diagnostics, progress=_stage(progress, "indexing"))
-    stitcher = _stitched(recording, options, diagnostics, progress)
+    finder = _finder(options.symbols)
+    stitcher, call_graphs = _stitched(recording, options, diagnostics, finder, progress)
     from perf2x.stitch.assemble import finish
     from perf2x.stitch.report import deferred_report
 
@@ -80,7 +86,7 @@ def load(path: str, options: LoadOptions, progress: Progress | None = None) -> L
         profile = keep_events(profile, options.events)
     symbols = None
     if options.symbols is not None:
-        profile, symbols = _symbolized(profile, recording, options.symbols, diagnostics)
+        profile, symbols = _symbolized(profile, recording, options.symbols, diagnostics, finder())
     _note_losses(recording, diagnostics)
     return Loaded(
         profile=profile,
@@ -88,6 +94,7 @@ def load(path: str, options: LoadOptions, progress: Progress | None = None) -> L
         samples=recording.sample_count,
         events=counts,
         deferred=deferred_report(stitcher),
+        unwound=call_graphs.report(),
         symbols=symbols,
         diagnostics=diagnostics,
     )
@@ -108,8 +115,13 @@ def event_counts(profile: Profile) -> tuple[EventCount, ...]:
 
 
 def _stitched(
-    recording: Recording, options: LoadOptions, diagnostics: Diagnostics, progress: Progress | None
-) -> Stitcher:
+    recording: Recording,
+    options: LoadOptions,
+    diagnostics: Diagnostics,
+    finder: Callable[[], Finder],
+    progress: Progress | None,
+) -> tuple[Stitcher, CallGraphs]:
+    from perf2x.callgraphs import CallGraphOptions, CallGraphs
     from perf2x.stitch.stitcher import Stitcher, StitchOptions
 
     stitch_options: StitchOptions = StitchOptions(
@@ -119,17 +131,29 @@ def _stitched(
         deferred_missing=options.deferred_missing,
     )
     stitcher = Stitcher(recording.session, recording.sideband, stitch_options, diagnostics)
+    call_graphs = CallGraphs(recording.session, stitcher, finder, options.call_graphs or CallGraphOptions())
     done = 0
-    for batch in recording.samples(_wanted(options)):
-        _add(stitcher, batch)
+    for batch in recording.samples(_wanted(options) | call_graphs.want):
+        stitcher.add(*call_graphs.complete(batch))
         done += len(batch)
         if progress is not None:
             progress("stitching", done, recording.sample_count)
-    return stitcher
+    call_graphs.note(diagnostics)
+    return stitcher, call_graphs
 
 
-def _add(stitcher: Stitcher, batch: Samples) -> None:
-    stitcher.add(batch)
+def _finder(options: SymbolOptions | None) -> Callable[[], Finder]:
+    """One finder of objects for unwinder and symbolizer, made when the first of them asks."""
+    from functools import cache
+
+    @cache
+    def make() -> Finder:
+        from perf2x.objects.find import Finder
+        from perf2x.symbolize.options import SymbolOptions
+
+        return Finder((options or SymbolOptions()).places())
+
+    return make
 
 
 def _wanted(options: LoadOptions) -> Want:
@@ -140,12 +164,12 @@ def _wanted(options: LoadOptions) -> Want:
 
 
 def _symbolized(
-    profile: Profile, recording: Recording, options: SymbolOptions, diagnostics: Diagnostics
+    profile: Profile, recording: Recording, options: SymbolOptions, diagnostics: Diagnostics, finder: Finder
 ) -> tuple[Profile, SymbolReport]:
     from perf2x.plugins import load_symbol_sources
     from perf2x.symbolize.resolve import symbolize
 
-    return symbolize(profile, recording.session, options, diagnostics, load_symbol_sources())
+    return symbolize(profile, recording.session, options, diagnostics, load_symbol_sources(), finder)
 
 
 def _note_losses(recording: Recording, diagnostics: Diagnostics) -> None:

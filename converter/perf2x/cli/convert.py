@@ -47,6 +47,9 @@ DeferredMissing = Annotated[
         help="What to do with samples whose deferred user stack is not in the file.",
     ),
 ]
+StitchLbr = Annotated[
+    bool, typer.Option("--stitch-lbr", help="--call-graph lbr: complete stacks from the thread's previous sample.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing on standard error.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Say more on standard error.")]
 
@@ -60,6 +63,7 @@ def convert(
     kernel_suffix: KernelSuffix = False,
     settings: Settings = None,
     deferred_missing: DeferredMissing = "mark",
+    stitch_lbr: StitchLbr = False,
     symfs: Symfs = None,
     kallsyms: Kallsyms = None,
     vmlinux: Vmlinux = None,
@@ -78,6 +82,7 @@ def convert(
     Writes beside where you stand unless -o says otherwise; never overwrites its input.
     """
     from perf2x import pipeline, plugins
+    from perf2x.callgraphs import CallGraphOptions
     from perf2x.cli.output import STANDARD, writing
     from perf2x.cli.summary import summary
 
@@ -90,6 +95,7 @@ def convert(
     options = pipeline.LoadOptions(
         timeline=emitter.timeline,
         deferred_missing=deferred_missing,
+        call_graphs=CallGraphOptions(stitch_lbr=stitch_lbr),
         events=() if event in (None, "all") else (str(event),),
         symbols=symbol_options(
             symfs=symfs,

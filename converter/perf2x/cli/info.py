@@ -1,7 +1,7 @@
 """``perf2x info``: what is in a recording, for people and, with ``--json``, for machines.
 
 The JSON's top level is stable: ``samples``, ``events``, ``threads``, ``duration_ns``, ``records``, ``deferred``,
-``symbols``; later versions only add. The schema is in the README.
+``unwound``, ``symbols``; later versions only add. The schema is in the README.
 """
 
 import dataclasses
@@ -13,7 +13,7 @@ import typer
 
 from perf2x.cli import console
 from perf2x.cli.convert import Input, Quiet
-from perf2x.cli.summary import deferred_line, symbol_lines
+from perf2x.cli.summary import deferred_line, symbol_lines, unwound_line
 from perf2x.cli.symbol_flags import (
     BuildidDir,
     DebugDirs,
@@ -82,6 +82,7 @@ def facts(loaded: Loaded) -> dict[str, Any]:
         "duration_ns": meta.duration_ns,
         "records": dict(sorted(loaded.recording.sideband.record_counts.items())),
         "deferred": dataclasses.asdict(loaded.deferred),
+        "unwound": _unwound(loaded),
         "symbols": _symbols(loaded),
         "start_ns": meta.start_ns,
         "wall_start_ns": meta.wall_start_ns,
@@ -97,6 +98,12 @@ def facts(loaded: Loaded) -> dict[str, Any]:
             "command_line": list(session.command_line),
         },
     }
+
+
+def _unwound(loaded: Loaded) -> dict[str, Any]:
+    report = loaded.unwound
+    ends = {end.name.lower(): count for end, count in report.ends.items()}
+    return {"samples": report.samples, "frames": report.frames, "guessed_frames": report.guessed, "ends": ends}
 
 
 def _symbols(loaded: Loaded) -> dict[str, Any] | None:
@@ -144,6 +151,9 @@ def _lines(loaded: Loaded) -> Iterator[str]:
     deferred = deferred_line(loaded.deferred)
     if deferred:
         yield f"deferred: {deferred}"
+    unwound = unwound_line(loaded.unwound)
+    if unwound:
+        yield f"unwound: {unwound}"
     yield from symbol_lines(loaded, 1000)
     for count in loaded.diagnostics.counts.values():
         yield f"{count.severity}: {count.name.replace('_', ' ')} {count.count:,}; {count.advice}"

@@ -3,9 +3,11 @@
 import math
 from collections.abc import Iterator
 
+from perf2x.callgraphs import UnwindReport
 from perf2x.model.diagnostics import Severity
 from perf2x.pipeline import Loaded
 from perf2x.stitch.report import DeferredReport
+from perf2x.unwind.chains import End
 
 _VIEWERS = {
     "pprof": "open it: go tool pprof -http=: {0}, or drop it on speedscope.app",
@@ -18,14 +20,23 @@ _VIEWERS = {
 }
 
 _NAMED_OBJECTS = 3
+_UNWIND_ENDS = {
+    End.TRUNCATED: "truncated",
+    End.NO_UNWIND_INFO: "without unwind info",
+    End.NOT_MAPPED: "with an unknown caller",
+    End.BROKEN: "corrupt",
+    End.OTHER_STACK: "on a stack that was not copied",
+    End.REGISTERS_MISSING: "without the registers they need",
+    End.TOO_DEEP: "too deep",
+}
 
 
 def summary(loaded: Loaded, name: str, where: str, notes: tuple[str, ...], *, verbose: bool) -> Iterator[str]:
     """Lines for standard error: contents, losses, deferred stacks, names, and what was written."""
     yield _contents(loaded)
-    deferred = deferred_line(loaded.deferred)
-    if deferred:
-        yield deferred
+    completed = "; ".join(filter(None, (deferred_line(loaded.deferred), unwound_line(loaded.unwound))))
+    if completed:
+        yield completed
     troubles = _troubles(loaded)
     if troubles:
         yield troubles
@@ -62,6 +73,21 @@ def deferred_line(report: DeferredReport) -> str:
         reasons = ", ".join(f"{reason} {count:,}" for reason, count in report.missing_reasons.items())
         parts.append(f"{unjoined:,} missing" + (f" ({reasons})" if reasons else ""))
     return "; ".join(parts)
+
+
+def unwound_line(report: UnwindReport) -> str:
+    """How many copied stacks were unwound to their outermost frame, and why others were not; empty without any."""
+    if not report.samples:
+        return ""
+    whole = report.ends.get(End.COMPLETE, 0)
+    parts = [f"{math.floor(1000 * whole / report.samples) / 10:g} % of {report.samples:,} copied stacks unwound whole"]
+    for end, text in _UNWIND_ENDS.items():
+        count = report.ends.get(end, 0)
+        if count:
+            parts.append(f"{count:,} {text}")
+        if count and end is End.TRUNCATED and report.better_size > report.asked:
+            parts[-1] += f" (record with --call-graph dwarf,{report.better_size})"
+    return ", ".join(parts)
 
 
 def _troubles(loaded: Loaded) -> str:

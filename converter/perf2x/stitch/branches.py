@@ -167,8 +167,8 @@ def _continued(branches: Branches, rows: I64, previous: I64, depth: int) -> tupl
     known = (index[rows] < np.uint64(depth)) & (index[previous] < np.uint64(depth)) & (count[rows] > 0)
     oldest = depth - count[rows] + index[rows].view(np.int64) + 1
     newest = index[previous].view(np.int64)
-    distance = np.where(newest > oldest, newest - oldest, depth + newest - oldest)
-    possible = known & (distance >= 0) & (distance < count[previous]) & (count[rows] <= depth)
+    distance = (newest - oldest) % depth  # perf misses distance 0: it asks whether newest > oldest
+    possible = known & (distance < count[previous]) & (count[rows] <= depth)
     mine, other = branches.offsets[rows + 1] - 1, branches.offsets[previous] + distance
     same = possible.copy()
     for column in (branches.from_ip, branches.to_ip, branches.flags):

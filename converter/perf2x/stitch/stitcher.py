@@ -34,6 +34,10 @@ class Root(IntEnum):
     STACK_TRUNCATED = 2
     NO_UNWIND_INFO = 3
     STACK_CORRUPT = 4
+    OTHER_STACK = 5
+    REGISTERS_MISSING = 6
+    TOO_DEEP = 7
+    CALLER_UNKNOWN = 8
 
 
 ROOT_NAMES = {
@@ -41,6 +45,10 @@ ROOT_NAMES = {
     Root.STACK_TRUNCATED: "[truncated stack]",
     Root.NO_UNWIND_INFO: "[no unwind info]",
     Root.STACK_CORRUPT: "[corrupt stack]",
+    Root.OTHER_STACK: "[stack not copied]",
+    Root.REGISTERS_MISSING: "[registers not recorded]",
+    Root.TOO_DEEP: "[stack too deep]",
+    Root.CALLER_UNKNOWN: "[unknown caller]",
 }
 
 

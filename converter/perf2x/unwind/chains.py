@@ -39,6 +39,8 @@ class UserMappings:
     pgoff: U64
     filename: list[str]
     build_id: list[bytes]
+    is_code: Bools
+    """False for mappings that hold no code for certain."""
 
     def __len__(self) -> int:
         return len(self.start)

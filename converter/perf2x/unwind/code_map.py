@@ -25,9 +25,6 @@ OBJECT_SHIFT = np.uint64(48)
 OFFSET_LIMIT = np.uint64(1 << 48)
 OBJECT_LIMIT = 1 << 16
 
-DATA_NAMES = frozenset({"[stack]", "[heap]", "[vvar]", "[vvar_vclock]"})
-"""Names that the kernel gives to mappings for data, which are recorded at exec before their protection is known."""
-
 FindObject = Callable[[str, bytes], tuple[ElfObject | None, ElfObject | None]]
 """(recorded file name, build id) to the object with the code, and its separate debug file; each may be None."""
 
@@ -44,7 +41,6 @@ class CodeMap:
     _object_of: I32 = field(init=False)
     """(mappings,) object number, −1 unusable, −2 not opened yet"""
     _numbers: dict[tuple[str, bytes], int] = field(default_factory=dict)
-    _may_hold_code: Bools = field(init=False)
     _shift: U64 = field(init=False)
     """(mappings,) add to an address to get its file offset"""
     _places: U64 = field(default_factory=lambda: np.zeros(0, np.uint64))
@@ -52,12 +48,11 @@ class CodeMap:
 
     def __post_init__(self) -> None:
         self._object_of = np.full(len(self.mappings), -2, np.int32)
-        self._may_hold_code = np.array([name not in DATA_NAMES for name in self.mappings.filename], np.bool_)
         self._shift = self.mappings.pgoff - self.mappings.start
 
     def is_code(self, mapping: I32) -> Bools:
-        """Whether mappings (n,) may hold code; −1 and the kernel's names for data do not."""
-        found: Bools = np.append(self._may_hold_code, False)[mapping]
+        """Whether mappings (n,) may hold code; −1 does not."""
+        found: Bools = np.append(self.mappings.is_code, False)[mapping]
         return found
 
     def rules(self, mapping: I32, address: U64) -> I32:

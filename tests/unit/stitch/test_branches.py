@@ -1,4 +1,4 @@
-"""LBR call stacks: forged samples, and ``--stitch-lbr`` against a sample-by-sample transcription of perf's rule."""
+"""LBR call stacks: forged samples; ``--stitch-lbr`` against a sample-by-sample transcription of perf (>= for its >)."""
 
 from dataclasses import dataclass, field
 
@@ -63,7 +63,7 @@ class Thread:
         """has_stitched_lbr: ``prev`` is the thread's last sample, the list of older calls grows or is given up."""
         before, self.branches = self.branches, branches
         base = DEPTH - len(branches) + index + 1
-        distance = self.index - base if self.index > base else DEPTH + self.index - base
+        distance = self.index - base if self.index >= base else DEPTH + self.index - base
         self.index, known = index, self.index >= 0
         if not known or not branches or not 0 <= distance < len(before) or before[distance] != branches[-1]:
             self.older = []

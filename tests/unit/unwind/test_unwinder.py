@@ -33,7 +33,7 @@ def unwinder_of(elf, arch, max_depth=1024):
     """An unwinder of one mapped object, and its lookup."""
     load = next(segment for segment in elf.segments if segment.type == "PT_LOAD" and segment.address == TEXT)
     start = np.array([LOAD_BIAS + TEXT], np.uint64)
-    mappings = UserMappings(start, np.array([load.offset], np.uint64), ["/bin/program"], [b""])
+    mappings = UserMappings(start, np.array([load.offset], np.uint64), ["/bin/program"], [b""], np.array([True]))
 
     def lookup(rows, address):
         inside = (address >= start[0]) & (address < np.uint64(LOAD_BIAS + TEXT_END))
@@ -264,7 +264,7 @@ def test_linkage_tables_without_an_entry():
         load = {segment.address: segment.offset for segment in elf.segments}
         mappings = UserMappings(
             np.array([LOAD_BIAS + TEXT, LOAD_BIAS + 0x6000], np.uint64),
-            np.array([load[TEXT], load[0x6000]], np.uint64), ["/bin/program"] * 2, [b""] * 2,
+            np.array([load[TEXT], load[0x6000]], np.uint64), ["/bin/program"] * 2, [b""] * 2, np.array([True, True]),
         )  # fmt: skip
         unwinder = Unwinder(mappings, lambda name, build_id, elf=elf: (elf, None), "x86_64")
         result = unwinder.unwind(
