@@ -7,7 +7,7 @@ import numpy as np
 from perf2x.abi.uapi import CpuMode
 from perf2x.emit.frames import Frames, is_jit
 from perf2x.emit.text import one_line
-from perf2x.emit.tree import FrameRows
+from perf2x.emit.tree import FrameRows, with_callers
 from perf2x.model.arrays import I64
 from perf2x.model.profile import Profile
 
@@ -57,7 +57,7 @@ class ThreadTables:
     _strings: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._used = _with_callers(self.rows.parent, self.leaf)
+        self._used = with_callers(self.rows.parent, self.leaf)
         self.stack = np.where(self.leaf >= 0, np.searchsorted(self._used, self.leaf), -1)
 
     def intern(self, text: str) -> int:
@@ -130,13 +130,3 @@ class ThreadTables:
 def with_nulls(values: I64) -> list[int | None]:
     """Row numbers as JSON has them: null for −1."""
     return [None if value < 0 else value for value in values.tolist()]
-
-
-def _with_callers(parent: I64, leaf: I64) -> I64:
-    """The given rows and all above them, ascending."""
-    used: set[int] = set()
-    for row in np.unique(leaf).tolist():
-        while row >= 0 and row not in used:
-            used.add(row)
-            row = int(parent[row])
-    return np.array(sorted(used), np.int64)

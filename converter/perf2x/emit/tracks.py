@@ -14,6 +14,9 @@ from perf2x.model.profile import Profile, ProfileEvent
 UNKNOWN_ID = 4_194_305
 """Stands for pid −1: just above the kernel's largest pid (PID_MAX_LIMIT); viewers turn negative ids into 0."""
 
+CPUS_ID = 4_194_306
+"""The process that holds the tracks of CPUs."""
+
 _PERIODS_SHOWN = 1.5
 
 
@@ -26,7 +29,7 @@ class Tracks:
     thread: I64
     """The thread row (Profile.threads) that was sampled last: its name is the lane's."""
     cpu: I64
-    """CPU of an idle lane, −1 for threads."""
+    """CPU of an idle or a processor's lane, −1 for threads."""
 
     def __len__(self) -> int:
         return len(self.pid)
@@ -69,6 +72,14 @@ def tracks_of(profile: Profile) -> tuple[Tracks, I64]:
     last = np.zeros(len(unique), np.int64)
     last[track] = np.arange(len(track))  # the last assignment wins: rows are in time order
     return Tracks(unique >> 32, unique & 0xFFFFFFFF, thread[last], cpu[last]), track
+
+
+def cpu_tracks_of(profile: Profile) -> tuple[Tracks, I64]:
+    """A track per CPU, and the track of each sample; the profile must know CPUs."""
+    cpu = np.zeros(0, np.int64) if profile.samples.cpu is None else profile.samples.cpu.astype(np.int64)
+    unique, track = np.unique(cpu, return_inverse=True)
+    count = len(unique)
+    return Tracks(np.full(count, CPUS_ID), 1 + unique, np.zeros(count, np.int64), unique), track.reshape(-1)
 
 
 def moments_of(profile: Profile, track: I64, wanted: I64) -> Moments:

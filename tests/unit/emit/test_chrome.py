@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perf2x.emit.chrome import Chrome
-from perf2x.emit.tracks import UNKNOWN_ID
+from perf2x.emit.tracks import CPUS_ID, UNKNOWN_ID
 from perf2x.model.errors import OptionError
 from perf2x.model.profile import Profile
 from perf2x.testing import EmitterContract, ProfileBuilder
@@ -14,10 +14,14 @@ from perf2x.testing import EmitterContract, ProfileBuilder
 MS = 1_000_000
 
 
-def trace(profile: Profile, **options: object) -> dict:
+def written(profile: Profile, **options: object) -> bytes:
     out = io.BytesIO()
     Chrome(**options).emit(profile, out)
-    parsed = json.loads(out.getvalue())
+    return out.getvalue()
+
+
+def trace(profile: Profile, **options: object) -> dict:
+    parsed = json.loads(written(profile, **options))
     check_trace(parsed)
     return parsed
 
@@ -34,6 +38,7 @@ def check_trace(parsed: dict) -> None:
             continue
         assert "args" not in event
         assert "cat" not in event
+        assert event["dur"] * 4 == int(event["dur"] * 4), "not exact in binary"
         begin, end = event["ts"], event["ts"] + event["dur"]
         assert isinstance(begin, int)
         assert end > begin >= 0
@@ -42,6 +47,30 @@ def check_trace(parsed: dict) -> None:
             stack.pop()
         assert not stack or (stack[-1][0] <= begin and end <= stack[-1][1]), "slices overlap without nesting"
         stack.append((begin, end))
+
+
+def speedscope_import(parsed: dict) -> list[str]:
+    """What Speedscope 1.25 complains about: its two queues of begins and ends, and its rule for equal times."""
+    complaints = []
+    for ids in {(event["pid"], event["tid"]) for event in parsed["traceEvents"]}:
+        drawn = [one for one in parsed["traceEvents"] if one["ph"] == "X" and (one["pid"], one["tid"]) == ids]
+        drawn.sort(key=lambda one: (one["ts"], -one["dur"]))
+        begins = [(one["ts"], one["name"]) for one in drawn]
+        ends = sorted(((one["ts"] + one["dur"], one["name"]) for one in drawn), key=lambda end: end[0])
+        stack: list[str] = []
+        while begins or ends:
+            if not ends or (begins and (begins[0][0] < ends[0][0] or begins[0] == ends[0])):
+                stack.append(begins.pop(0)[1])
+                continue
+            same = [at for at, end in enumerate(ends) if end[0] == ends[0][0] and stack and end[1] == stack[-1]]
+            if same:
+                ends[0], ends[same[0]] = ends[same[0]], ends[0]
+            ended = ends.pop(0)
+            if stack and ended[1] == stack[-1]:
+                stack.pop()
+            else:
+                complaints.append(f"tried to end {ended} in {stack}")
+    return complaints
 
 
 def slices(parsed: dict) -> list[tuple]:
@@ -156,7 +185,7 @@ def test_guards(builder):
         builder.sample(stack, time=row * MS)
     profile = builder.build(timeline=True)
     assert slices(trace(profile, min_duration=1200)) == [("a", 0, 2500), ("c", 1000, 1500)]
-    with pytest.raises(OptionError, match="3 events are more than max_events=2"):
+    with pytest.raises(OptionError, match="3 slices are more than max_events=2"):
         trace(profile, max_events=2)
     trace(profile, max_events=3)
 
@@ -204,3 +233,103 @@ def test_slices_show_each_sample_s_stack(rows, switches):
             if one["ph"] == "X" and one["tid"] == 1 + thread and one["ts"] <= moment < one["ts"] + one["dur"]
         ]
         assert shown == list(stack)
+    assert speedscope_import(parsed) == []
+
+
+def test_a_new_frame_named_like_an_ending_one_comes_a_moment_later(builder):
+    first, second = stacks(builder, "xab", "xb")
+    builder.sample(first, time=0)
+    builder.sample(second, time=MS)
+    parsed = trace(builder.build(timeline=True))
+    assert slices(parsed) == [("x", 0, 2500), ("a", 0, 999.75), ("b", 0, 999.75), ("b", 1000, 1500)]
+    assert speedscope_import(parsed) == []
+
+
+def profiles(parsed: dict) -> dict[tuple[int, int], list[tuple[list[str], int]]]:
+    """V8 profiles read back: per thread, stacks (root first) and when they begin."""
+    found: dict[tuple[int, int], list[tuple[list[str], int]]] = {}
+    starts, nodes = {}, {}
+    for event in parsed["traceEvents"]:
+        ids = (event["pid"], event["tid"])
+        if event["name"] == "Profile":
+            starts[event["id"]], nodes[event["id"]], found[ids] = event["args"]["data"]["startTime"], {}, []
+        if event["name"] != "ProfileChunk":
+            continue
+        assert event["cat"]
+        chunk, known = event["args"]["data"], nodes[event["id"]]
+        for node in chunk["cpuProfile"].get("nodes", []):
+            above = known[node["parent"]] if "parent" in node else []
+            name = node["callFrame"]["functionName"]
+            known[node["id"]] = [*above, name] if name != "(root)" else []
+        for node, delta in zip(chunk["cpuProfile"]["samples"], chunk["timeDeltas"], strict=True):
+            starts[event["id"]] += delta
+            found[ids].append((known[node], starts[event["id"]]))
+    return found
+
+
+class TestCpuProfileContract(EmitterContract):
+    def emitter(self):
+        return Chrome(style="cpuprofile")
+
+    def output(self, profile):
+        output = super().output(profile)
+        profiles(json.loads(output))
+        return output
+
+
+def test_cpuprofile_tells_stacks_and_idleness(builder):
+    for time, stack in zip((0, 1, 2, 900), stacks(builder, "abc", "ab", "ad", "ab"), strict=True):
+        builder.sample(stack, time=time * MS)
+    parsed = json.loads(written(builder.build(timeline=True), style="cpuprofile"))
+    idle = ["(idle)"]
+    expected = [(["a", "b", "c"], 0), (["a", "b"], 1000), (["a", "d"], 2000)]
+    expected += [(idle, 3500), (["a", "b"], 900_000), (idle, 901_500)]
+    assert profiles(parsed) == {(7, 8): expected}
+    assert parsed["traceEvents"][0]["cat"]
+    assert names(parsed, "thread_name") == {(7, 8): "my prog"}
+
+
+def test_cpuprofile_spans_chunks(builder):
+    a, b = stacks(builder, "a", "b")
+    for time in range(40_000):
+        builder.sample((a, b)[time % 2], time=time * MS)
+    parsed = json.loads(written(builder.build(timeline=True), style="cpuprofile"))
+    (rows,) = profiles(parsed).values()
+    assert rows == [([("a", "b")[time % 2]], time * 1000) for time in range(40_000)] + [(["(idle)"], 40_000_500)]
+
+
+def test_cpu_tracks_show_who_ran(builder):
+    other = builder.thread("other", 9, 9)
+    (stack,) = stacks(builder, "a")
+    for time, (thread, cpu) in enumerate(((0, 0), (other, 0), (0, 1))):
+        builder.sample(stack, thread, time=time * MS, cpu=cpu)
+    parsed = trace(builder.build(timeline=True), per_cpu=True)
+    assert names(parsed, "process_name")[CPUS_ID, 1] == "CPUs"
+    assert set(names(parsed, "thread_name").values()) == {"my prog", "other", "CPU 0", "CPU 1"}
+    drawn = [one for one in parsed["traceEvents"] if one["ph"] == "X" and one["pid"] == CPUS_ID]
+    mine, others = (1, "my prog (8)", 0), (1, "other (9)", 1000)
+    expected = [mine, (1, "a", 0), others, (1, "a", 1000), (2, "my prog (8)", 2000), (2, "a", 2000)]
+    assert [(one["tid"], one["name"], one["ts"]) for one in drawn] == expected
+
+
+def test_counters_of_other_events(builder):
+    faults = builder.event("page-faults", "count", period=1)
+    (stack,) = stacks(builder, "a")
+    builder.sample(stack, time=0)
+    for time in (1_100_000, 1_200_000, 5 * MS):
+        builder.sample(stack, event=faults, time=time, value=2)
+    parsed = trace(builder.build(timeline=True), counters=True)
+    curve = [(one["ts"], one["args"]["value"]) for one in parsed["traceEvents"] if one["ph"] == "C"]
+    assert curve == [(0, 0), (1000, 4), (2000, 0), (5000, 2), (6000, 0)]
+
+
+def test_busiest_process_first(builder):
+    busy = builder.thread("busy", 9, 9)
+    (stack,) = stacks(builder, "a")
+    for time, thread in enumerate((0, busy, busy)):
+        builder.sample(stack, thread, time=time * MS)
+    parsed = trace(builder.build(timeline=True))
+    order = {
+        one["pid"]: one["args"]["sort_index"] for one in parsed["traceEvents"] if one["name"] == "process_sort_index"
+    }
+    assert order == {9: 0, 7: 1}
