@@ -6,11 +6,12 @@ a stage is reached, so that ``perf2x --help`` needs none of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from perf2x.model.diagnostics import Diagnostics, Severity
+from perf2x.model.errors import OptionError
 
 if TYPE_CHECKING:
     from perf2x.callgraphs import CallGraphOptions, CallGraphs, UnwindReport
@@ -34,6 +35,8 @@ class LoadOptions:
     by_cpu: bool = False
     by_cgroup: bool = False
     deferred_missing: str = "mark"
+    merge_callchains: bool = True
+    """False: leave deferred user chains where they are and mark the samples that wait for one."""
     events: tuple[str, ...] = ()
     """Names or globs of the events to keep; empty: all."""
     symbols: SymbolOptions | None = None
@@ -67,13 +70,14 @@ class Loaded:
     notes: tuple[str, ...] = field(default_factory=tuple)
 
 
-def load(path: str, options: LoadOptions, progress: Progress | None = None) -> Loaded:
-    """Read, stitch and symbolize one recording (``-`` is standard input); raises Perf2xError when it cannot be read."""
-    from perf2x.read import open_recording
+def load(paths: str | Sequence[str], options: LoadOptions, progress: Progress | None = None) -> Loaded:
+    """Read, stitch and symbolize one recording (``-`` is standard input), or the files of one session together.
 
+    Raises Perf2xError when it cannot be read, OptionError when several files are not of one session.
+    """
     diagnostics = Diagnostics()
-    recording = open_recording(path, diagnostics=diagnostics, progress=_stage(progress, "indexing"))
     finder = _finder(options.symbols)
+    recording = _opened([paths] if isinstance(paths, str) else paths, diagnostics, progress)
     stitcher, call_graphs = _stitched(recording, options, diagnostics, finder, progress)
     from perf2x.stitch.assemble import finish
     from perf2x.stitch.report import deferred_report
@@ -88,13 +92,14 @@ def load(path: str, options: LoadOptions, progress: Progress | None = None) -> L
     if options.symbols is not None:
         profile, symbols = _symbolized(profile, recording, options.symbols, diagnostics, finder())
     _note_losses(recording, diagnostics)
+    deferred = deferred_report(stitcher)
     return Loaded(
-        profile=profile,
+        profile=_commented(profile, deferred, diagnostics),
         recording=recording,
         samples=recording.sample_count,
         events=counts,
-        deferred=deferred_report(stitcher),
         unwound=call_graphs.report(),
+        deferred=deferred,
         symbols=symbols,
         diagnostics=diagnostics,
     )
@@ -114,6 +119,37 @@ def event_counts(profile: Profile) -> tuple[EventCount, ...]:
     return tuple(counts)
 
 
+def _opened(paths: Sequence[str], diagnostics: Diagnostics, progress: Progress | None) -> Recording:
+    """The one recording, or the files of a session in order of time as one."""
+    from perf2x.read import open_recording
+    from perf2x.read.joined import JoinedRecording, in_order, same_session
+
+    parts: list[Recording] = [
+        open_recording(path, diagnostics=diagnostics, progress=_stage(progress, "indexing")) for path in paths
+    ]
+    if len(parts) == 1:
+        return parts[0]
+    for part in parts[1:]:
+        if not same_session(parts[0].session, part.session):
+            raise OptionError(
+                f"{part.session.source} is not of the same recording session as {parts[0].session.source}"
+            )
+    return JoinedRecording(in_order(parts), diagnostics)
+
+
+def _commented(profile: Profile, deferred: DeferredReport, diagnostics: Diagnostics) -> Profile:
+    """The profile with the figures that a reader of the output should know of."""
+    lines = []
+    if deferred.samples or deferred.records:
+        lines.append(
+            f"perf2x-deferred:samples={deferred.samples} records={deferred.records} joined={deferred.joined}"
+            f" missing={deferred.missing} refused={deferred.refused} duplicates={deferred.duplicates}"
+            f" orphans={deferred.orphans}"
+        )
+    lines += [f"perf2x-{count.name}:{count.count}" for count in diagnostics.counts.values() if count.severity != "info"]
+    return replace(profile, meta=replace(profile.meta, comments=(*profile.meta.comments, *lines)))
+
+
 def _stitched(
     recording: Recording,
     options: LoadOptions,
@@ -129,6 +165,7 @@ def _stitched(
         by_cpu=options.by_cpu,
         by_cgroup=options.by_cgroup,
         deferred_missing=options.deferred_missing,
+        merge_callchains=options.merge_callchains,
     )
     stitcher = Stitcher(recording.session, recording.sideband, stitch_options, diagnostics)
     call_graphs = CallGraphs(recording.session, stitcher, finder, options.call_graphs or CallGraphOptions())

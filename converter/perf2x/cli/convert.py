@@ -25,6 +25,14 @@ from perf2x.model.errors import OptionError
 _INPUT_SUFFIXES = (".gz", ".zst", ".xz", ".data")
 
 Input = Annotated[str, typer.Argument(metavar="[INPUT]", help="The recording; - is standard input.")]
+Inputs = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[INPUT]...",
+        show_default="perf.data",
+        help="The recording, or all files of one session; - is standard input.",
+    ),
+]
 To = Annotated[str | None, typer.Option("--to", "-t", metavar="FORMAT", help="Output format; see: perf2x formats.")]
 Output = Annotated[
     str | None, typer.Option("--output", "-o", metavar="FILE", help="Where to write; - is standard output.")
@@ -50,12 +58,18 @@ DeferredMissing = Annotated[
 StitchLbr = Annotated[
     bool, typer.Option("--stitch-lbr", help="--call-graph lbr: complete stacks from the thread's previous sample.")
 ]
+MergeCallchains = Annotated[
+    bool,
+    typer.Option(
+        "--merge-callchains/--no-merge-callchains", help="Join deferred user stacks to the samples that wait for them."
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing on standard error.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Say more on standard error.")]
 
 
 def convert(
-    source: Input = "perf.data",
+    inputs: Inputs = None,
     to: To = None,
     output: Output = None,
     event: Event = None,
@@ -64,6 +78,7 @@ def convert(
     settings: Settings = None,
     deferred_missing: DeferredMissing = "mark",
     stitch_lbr: StitchLbr = False,
+    merge_callchains: MergeCallchains = True,
     symfs: Symfs = None,
     kallsyms: Kallsyms = None,
     vmlinux: Vmlinux = None,
@@ -86,16 +101,20 @@ def convert(
     from perf2x.cli.output import STANDARD, writing
     from perf2x.cli.summary import summary
 
+    sources = tuple(inputs or ["perf.data"])
     name = to or format_of(output)
     emitter = plugins.build_emitter(
         name, _settings(settings, event=_all(event), value=value, kernel_suffix=kernel_suffix or None)
     )
-    target = output or default_output(source, emitter.suffix)
+    if deferred_missing not in ("mark", "kernel-only", "drop"):
+        raise OptionError(f"--deferred-missing {deferred_missing}: it is one of mark, kernel-only, drop")
+    target = output or default_output(sources[0], emitter.suffix)
     _refuse_terminal(target, name)
     options = pipeline.LoadOptions(
         timeline=emitter.timeline,
         deferred_missing=deferred_missing,
         call_graphs=CallGraphOptions(stitch_lbr=stitch_lbr),
+        merge_callchains=merge_callchains,
         events=() if event in (None, "all") else (str(event),),
         symbols=symbol_options(
             symfs=symfs,
@@ -111,9 +130,9 @@ def convert(
         ),
     )
     with console.progress(quiet) as progress:
-        loaded = pipeline.load(source, options, progress)
+        loaded = pipeline.load(sources, options, progress)
         profile = loaded.profile
-        with writing(target, inputs=(source,), compress=_compress(target, emitter.suffix)) as out:
+        with writing(target, inputs=sources, compress=_compress(target, emitter.suffix)) as out:
             emitter.emit(profile, out)
     if not quiet:
         where = "standard output" if target == STANDARD else target

@@ -62,7 +62,7 @@ def _contents(loaded: Loaded) -> str:
 
 def deferred_line(report: DeferredReport) -> str:
     """How many samples got their user stack back; empty when nothing was deferred."""
-    if not report.samples and not report.records:
+    if not report.samples:
         return ""
     beyond = report.joined_early_record + report.joined_across_exec
     parts = [f"{report.joined:,} of {report.samples:,} deferred user stacks joined"]

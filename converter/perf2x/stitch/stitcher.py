@@ -38,6 +38,7 @@ class Root(IntEnum):
     REGISTERS_MISSING = 6
     TOO_DEEP = 7
     CALLER_UNKNOWN = 8
+    USER_DEFERRED = 9
 
 
 ROOT_NAMES = {
@@ -49,6 +50,7 @@ ROOT_NAMES = {
     Root.REGISTERS_MISSING: "[registers not recorded]",
     Root.TOO_DEEP: "[stack too deep]",
     Root.CALLER_UNKNOWN: "[unknown caller]",
+    Root.USER_DEFERRED: "[user stack deferred]",
 }
 
 
@@ -62,6 +64,8 @@ class StitchOptions:
     by_cgroup: bool = False
     deferred_missing: str = "mark"
     """``mark``: a root frame says so; ``kernel-only``: nothing does; ``drop``: leave such samples out."""
+    merge_callchains: bool = True
+    """False: join nothing; a root frame marks the samples whose user part is in a record of its own."""
 
 
 @dataclass(slots=True)
@@ -111,7 +115,7 @@ class Stitcher:
         lengths, cookies, has_cookie = split_cookies(words, starts, samples.chain.lengths)
         moment = self.moments.of(samples.time, samples.position)
         record, fate = self._join(samples, cookies, has_cookie)
-        roots = self._roots(fate, root)
+        roots = self._roots(fate, has_cookie, root)
         keys = self._keys(samples, moment, record, lengths, roots)
         value = np.minimum(samples.period, np.uint64(MAX_PERIOD)).astype(np.int64)
         self._count(samples, fate)
@@ -148,7 +152,7 @@ class Stitcher:
         record = np.full(len(samples), -1, np.int64)
         fate = np.zeros(len(samples), np.int64)
         rows = np.flatnonzero(has_cookie)
-        if len(rows):
+        if len(rows) and self.options.merge_callchains:
             when = self.join.when_of(samples.time, samples.position)[rows]
             record[rows], fate[rows] = self.join.join(cookies[rows], samples.pid[rows], samples.tid[rows], when)
             self._note_missing(samples, cookies, np.flatnonzero(fate == Join.MISSING))
@@ -164,8 +168,10 @@ class Stitcher:
             gather(cookies[rows], samples.pid[rows], samples.tid[rows], cpu, when, np.ones(len(rows), np.int64))
         )
 
-    def _roots(self, fate: I64, root: U8 | None) -> I64:
+    def _roots(self, fate: I64, has_cookie: Bools, root: U8 | None) -> I64:
         roots = np.zeros(len(fate), np.int64) if root is None else root.astype(np.int64)
+        if not self.options.merge_callchains:
+            roots[has_cookie] = Root.USER_DEFERRED
         if self.options.deferred_missing == "mark":
             roots[fate >= Join.MISSING] = Root.USER_MISSING
         return roots
