@@ -6,13 +6,12 @@ A file with another build id than the recorded one is refused and remembered as 
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from zlib import crc32
 
 from perf2x.model.errors import ObjectError
 from perf2x.objects.elf import ElfObject, open_elf
-from perf2x.objects.inflate import inflate, limit_for
+from perf2x.objects.inflate import inflate, inflate_file, limit_for
 from perf2x.objects.paths import below, is_file, is_real_path, without_deleted
 
 
@@ -70,8 +69,10 @@ class Found:
         return self.refused[0] if self.refused else "file not found"
 
 
-Fetcher = Callable[[str, bytes], Iterator[Path]]
-"""More places by (recorded name, build id): a debuginfod client, an archive. Asked last, only while something lacks."""
+Fetcher = Callable[[str, bytes], Iterator[ElfObject]]
+"""More files by (``executable`` or ``debuginfo``, build id): archives, a debuginfod client. Asked last, and only for
+what is still missing.
+"""
 
 
 def has_code(file: ElfObject) -> bool:
@@ -106,7 +107,7 @@ class Finder:
                 self._take(found, path, build_id)
                 taken.add(str(path))
         self._add_mini_debug_info(found)
-        self._fetch(found, name, build_id)
+        self._fetch(found, build_id)
         return found
 
     def _by_path(self, found: Found, name: str, build_id: bytes, pid: int) -> None:
@@ -167,14 +168,17 @@ class Finder:
     def _take(self, found: Found, path: Path, build_id: bytes) -> bool:
         """Open a file and keep it when its build id is the recorded one."""
         try:
-            file = open_elf(path)
+            file = open_object(path)
         except ObjectError as error:
             found.refused.append(str(error))
             return False
+        return self._keep(found, file, build_id)
+
+    def _keep(self, found: Found, file: ElfObject, build_id: bytes) -> bool:
         if build_id and file.build_id != build_id:
             other = f"build id {file.build_id.hex()}" if file.build_id else "no build id"
             if not self.places.allow_mismatch:
-                found.refused.append(f"{path} is another build: it has {other}")
+                found.refused.append(f"{file.name} is another build: it has {other}")
                 return False
             found.mismatched = True
         found.files.append(file)
@@ -193,12 +197,30 @@ class Finder:
                 else:
                     found.files.append(inner)
 
-    def _fetch(self, found: Found, name: str, build_id: bytes) -> None:
-        for fetch in self._fetchers:
-            if build_id and (found.code is None or found.dwarf is None):
-                take = partial(self._take, found, build_id=build_id)
-                for path in fetch(name, build_id):
-                    take(path)
+    def _fetch(self, found: Found, build_id: bytes) -> None:
+        for fetch in self._fetchers if build_id else ():
+            if found.code is None:
+                self._keep_all(found, fetch("executable", build_id), build_id)
+            if found.dwarf is None:
+                self._keep_all(found, fetch("debuginfo", build_id), build_id)
+
+    def _keep_all(self, found: Found, files: Iterator[ElfObject], build_id: bytes) -> None:
+        try:
+            for file in files:
+                self._keep(found, file, build_id)
+        except ObjectError as error:
+            found.refused.append(str(error))
+
+
+def open_object(path: Path) -> ElfObject:
+    """An ELF file, or one inside a gzip, xz or zstd file (kernel modules); ObjectError when it is none."""
+    if path.suffix not in (".gz", ".xz", ".zst"):
+        return open_elf(path)
+    try:
+        packed = path.read_bytes()
+    except OSError as error:
+        raise ObjectError(f"{path}: {error.strerror or error}") from None
+    return open_elf(inflate_file(packed), str(path))
 
 
 def cached_paths(directory: Path, build_id: bytes, kinds: tuple[str, ...]) -> Iterator[Path]:

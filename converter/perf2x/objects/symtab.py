@@ -4,6 +4,7 @@ pyelftools' own loop costs 16 µs a symbol; here a table is one numpy view over 
 Source of truth: tools/perf/util/symbol-elf.c dso__load_sym_internal and the elf_sym__* functions beside it.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,15 +62,22 @@ def raw_symbols(elf: ElfObject, section: Section) -> tuple[AnyArray, bytes]:
     return rows.astype(np.dtype(fields)), elf.data(elf.sections[section.link])
 
 
-def function_symbols(elf: ElfObject, table: str) -> SymbolRows | None:
-    """The rows of ``table`` (``.symtab`` or ``.dynsym``) that perf would name an address by; None without the table."""
+def function_symbols(elf: ElfObject, table: str, places: Mapping[int, int] | None = None) -> SymbolRows | None:
+    """The rows of ``table`` (``.symtab`` or ``.dynsym``) that perf would name an address by; None without the table.
+
+    ``places`` gives addresses to the sections of a relocatable file, by number; symbols of other sections are left out.
+    """
     section = elf.section(table)
     if section is None:
         return None
     rows, strings = raw_symbols(elf, section)
     rows = rows[_wanted(elf, rows)]
-    kind = (rows["info"] & 0xF).astype(np.uint8)
     start = rows["value"].astype(np.uint64)
+    if places is not None:
+        placed = np.isin(rows["section"], np.array(list(places), np.uint16))
+        rows, start = rows[placed], start[placed]
+        start = start + np.array([places[int(index)] for index in rows["section"]], np.uint64)
+    kind = (rows["info"] & 0xF).astype(np.uint8)
     if elf.machine == "EM_ARM":  # bit 0 marks Thumb code, it is no part of the address
         start = np.where(kind == STT_FUNC, start & np.uint64(2**64 - 2), start)
     keep = ~_mapping_symbols(elf, rows["name"], strings)

@@ -1,5 +1,6 @@
 """Function names from the symbol tables of ELF files, and from the linkage tables that have no symbols of their own."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,8 +49,12 @@ class _Table:
 class ElfNames:
     """All names of one object, from whichever of its files have them; ready to be asked for svmas."""
 
-    def __init__(self, found: Found, style: Demangle, diagnostics: Diagnostics) -> None:
+    def __init__(
+        self, found: Found, style: Demangle, diagnostics: Diagnostics, places: Mapping[int, int] | None = None
+    ) -> None:
+        """``places``: where the sections of a relocatable file were loaded, by number."""
         self.has_symtab = False
+        self._places = places
         parts = self._tables(found, diagnostics)
         bare = _Table(parts, [])
         columns = bare.columns(style)
@@ -59,7 +64,7 @@ class ElfNames:
             row = int(index.find(np.array([address], np.uint64))[0])
             return bare.raw_name(row) if row >= 0 and int(columns.start[row]) == address else ""
 
-        entries = _entries(found.code, name_at, diagnostics)
+        entries = _entries(found.code, name_at, diagnostics) if places is None else []
         self._table = _Table(parts, entries)
         self._index = SymbolIndex(self._table.columns(style)) if entries else index
 
@@ -79,16 +84,16 @@ class ElfNames:
         parts: list[SymbolRows] = []
         for file in files:
             for table in (".symtab", ".dynsym"):
-                rows = _rows(file, table, diagnostics)
+                rows = _rows(file, table, diagnostics, self._places)
                 if rows is not None:
                     parts.append(rows)
                     self.has_symtab |= table == ".symtab"
         return parts
 
 
-def _rows(file: ElfObject, table: str, diagnostics: Diagnostics) -> SymbolRows | None:
+def _rows(file: ElfObject, table: str, diagnostics: Diagnostics, places: Mapping[int, int] | None) -> SymbolRows | None:
     try:
-        return function_symbols(file, table)
+        return function_symbols(file, table, places)
     except ObjectError as error:
         count_broken(diagnostics, error)
         return None

@@ -12,6 +12,7 @@ import numpy as np
 from perf2x.model.arrays import I64, U64
 from perf2x.model.errors import ObjectError
 from perf2x.model.ragged import offsets_of
+from perf2x.objects.find import Found
 from perf2x.symbolize.dwarf import Place, SourceLines, open_lines
 from perf2x.symbolize.elf_names import ElfNames, count_broken
 from perf2x.symbolize.source import Context, Dso, DsoKind, Function, Symbols, nothing, one_line_each
@@ -34,23 +35,29 @@ class ElfSource:
     def lookup(self, dso: Dso, address: U64) -> Symbols:
         """Functions by svma, lines where there is debug info."""
         names = ElfNames(dso.found, self._context.options.demangle, self._context.diagnostics)
-        row = names.find(address)
-        missing = "" if names.has_symtab else STRIPPED
-        lines = self._lines(dso)
-        if lines is not None:
-            return _with_lines(names, row, lines.find(address), self._context.options.inline, missing)
-        rows = np.unique(row[row >= 0])
-        if not len(rows):
-            return nothing(len(address), missing)
-        found = [names.name(int(r)) for r in rows]
-        return one_line_each(found, np.where(row >= 0, np.searchsorted(rows, row), -1), missing)
+        return symbols_of(self._context, dso.found, names, address)
 
-    def _lines(self, dso: Dso) -> SourceLines | None:
-        try:
-            return open_lines(dso.found.dwarf, self._context.options, self._context.diagnostics)
-        except ObjectError as error:
-            count_broken(self._context.diagnostics, error)
-            return None
+
+def symbols_of(context: Context, found: Found, names: ElfNames, svma: U64) -> Symbols:
+    """Functions by svma from ``names``, with lines and inlined frames where a file of ``found`` has debug info."""
+    row = names.find(svma)
+    missing = "" if names.has_symtab else STRIPPED
+    lines = _lines(context, found)
+    if lines is not None:
+        return _with_lines(names, row, lines.find(svma), context.options.inline, missing)
+    rows = np.unique(row[row >= 0])
+    if not len(rows):
+        return nothing(len(svma), missing)
+    known = [names.name(int(r)) for r in rows]
+    return one_line_each(known, np.where(row >= 0, np.searchsorted(rows, row), -1), missing)
+
+
+def _lines(context: Context, found: Found) -> SourceLines | None:
+    try:
+        return open_lines(found.dwarf, context.options, context.diagnostics)
+    except ObjectError as error:
+        count_broken(context.diagnostics, error)
+        return None
 
 
 def _with_lines(names: ElfNames, row: I64, places: Sequence[Sequence[Place]], inline: bool, missing: str) -> Symbols:

@@ -17,7 +17,8 @@ from perf2x.model.errors import ObjectError
 from perf2x.objects.find import cached_paths
 from perf2x.objects.notes import gnu_build_id
 from perf2x.objects.paths import is_file
-from perf2x.symbolize.kallsyms import Kallsyms, read_kallsyms
+from perf2x.symbolize.finders import archives_of
+from perf2x.symbolize.kallsyms import Kallsyms, parse_kallsyms, read_kallsyms
 from perf2x.symbolize.lookup import SymbolIndex
 from perf2x.symbolize.source import Context, Dso, DsoKind, Symbols, nothing, one_line_each
 
@@ -44,12 +45,14 @@ class KernelSource:
         self._reason = ""
 
     def covers(self, dso: Dso) -> bool:
-        """The kernel and its modules."""
-        return dso.kind in (DsoKind.KERNEL, DsoKind.MODULE)
+        """The kernel, its modules, and what it made at run time."""
+        return dso.kind in (DsoKind.KERNEL, DsoKind.MODULE, DsoKind.SYMBOL)
 
     def lookup(self, dso: Dso, address: U64) -> Symbols:
-        """Kernel functions by recorded address."""
-        table = self._table(dso)
+        """Kernel functions by recorded address; code made at run time is called as PERF_RECORD_KSYMBOL called it."""
+        if dso.kind is DsoKind.SYMBOL:
+            return one_line_each([dso.name], np.zeros(len(address), np.int64))
+        table = self._table()
         if table is None:
             return nothing(len(address), self._reason)
         if dso.kind is DsoKind.MODULE and not self._same_place(dso, table):
@@ -69,16 +72,16 @@ class KernelSource:
         inside = (mine >= np.uint64(dso.start)) & (mine < np.uint64(max(dso.limit, dso.start)))
         return table.slide == 0 and bool(inside.any())
 
-    def _table(self, dso: Dso) -> _Table | None:
+    def _table(self) -> _Table | None:
         if not self._asked:
-            self._asked, self._known = True, self._first_usable(dso)
+            self._asked, self._known = True, self._first_usable()
         return self._known
 
-    def _first_usable(self, dso: Dso) -> _Table | None:
+    def _first_usable(self) -> _Table | None:
         reference, recorded_at = self._context.kernel_reference
-        for path, trusted in self._candidates(dso):
+        for path, trusted in self._candidates():
             try:
-                kallsyms = read_kallsyms(path)
+                kallsyms = read_kallsyms(path) if isinstance(path, Path) else parse_kallsyms(path[1], path[0])
             except ObjectError as error:
                 self._reason = str(error)
                 if "kptr_restrict" in str(error):
@@ -96,8 +99,8 @@ class KernelSource:
         advice = "kernel addresses are hidden on this machine: sysctl kernel.kptr_restrict=0, or run as root."
         self._context.diagnostics.add("kernel_addresses_hidden", Severity.LOSS, advice)
 
-    def _candidates(self, dso: Dso) -> Iterator[tuple[Path, bool]]:
-        """(file, whether it surely belongs to the recorded kernel), best first."""
+    def _candidates(self) -> Iterator[tuple[Path | tuple[str, bytes], bool]]:
+        """(file, or its name and bytes; whether it surely belongs to the recorded kernel), best first."""
         options, session = self._context.options, self._context.session
         if options.kallsyms is not None:
             yield options.kallsyms, True
@@ -110,6 +113,9 @@ class KernelSource:
             yield from (
                 (path, True) for path in cached_paths(places.buildid_dir, build_id, ("kallsyms",)) if is_file(path)
             )
+        for archive in archives_of(options) if build_id else ():
+            if (member := archive.member(build_id, ("kallsyms",))) is not None:
+                yield member, True
         self._reason = "no kallsyms or vmlinux of the recorded kernel found (--kallsyms, --vmlinux)"
         if options.symfs is None and sys.platform == "linux":
             running = running_kernel_build_id()

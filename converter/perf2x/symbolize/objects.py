@@ -43,7 +43,7 @@ def kind_of(filename: str, is_kernel: bool) -> DsoKind:
     if is_kernel:
         if filename.startswith(KERNEL_PREFIXES) or not filename:
             return DsoKind.KERNEL
-        return DsoKind.MODULE
+        return DsoKind.MODULE if filename.startswith(("/", "[")) else DsoKind.SYMBOL
     if filename.startswith("[vdso"):
         return DsoKind.VDSO
     return DsoKind.FILE if is_real_path(without_deleted(filename)) else DsoKind.ANONYMOUS

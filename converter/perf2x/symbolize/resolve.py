@@ -12,6 +12,7 @@ from perf2x.model.events import Session
 from perf2x.model.profile import Profile
 from perf2x.objects.find import Finder, Found
 from perf2x.symbolize.elf_names import count_broken
+from perf2x.symbolize.finders import make_finder
 from perf2x.symbolize.lines import Lines
 from perf2x.symbolize.objects import MappedObject, addresses_of, dso_of, mapped_objects, recorded_build_id
 from perf2x.symbolize.options import SymbolOptions
@@ -33,7 +34,7 @@ def symbolize(
     behind the entry points (``perf2x.plugins``); ``finder`` is shared with the unwinder when there was one. An object
     that cannot be read is counted in ``diagnostics`` and left unnamed.
     """
-    finder = finder or Finder(options.places())
+    finder = finder or make_finder(options, diagnostics)
     context = _context(profile, session, options, diagnostics, finder)
     asked = sorted((source(context) for source in sources), key=lambda source: source.order)
     lines = Lines(profile, options.demangle)
@@ -87,7 +88,7 @@ class _Batch:
 
     def _find(self) -> Found:
         key = self._mapped.key
-        if key.kind in (DsoKind.KERNEL, DsoKind.ANONYMOUS):
+        if key.kind in (DsoKind.KERNEL, DsoKind.SYMBOL, DsoKind.ANONYMOUS):
             return Found()
         found = self._context.finder.find(key.name, key.build_id, self._mapped.pid)
         if found.mismatched:

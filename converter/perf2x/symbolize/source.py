@@ -27,6 +27,8 @@ class DsoKind(Enum):
     """The kernel itself: addresses as recorded."""
     MODULE = "module"
     """A kernel module: addresses as recorded."""
+    SYMBOL = "symbol"
+    """Kernel code made at run time (BPF programs, trampolines): the mapping's name is the function's."""
     VDSO = "vdso"
     """The kernel's page of user code: offsets into the mapping, which are svmas."""
     ANONYMOUS = "anonymous"
@@ -119,8 +121,12 @@ def nothing(count: int, missing: str = "") -> Symbols:
 
 def one_line_each(names: Sequence[str], row: I64, missing: str = "") -> Symbols:
     """An answer without lines or inlines: address i is in function ``names[row[i]]``, −1 for unknown."""
+    return from_functions([Function(name) for name in names], row, missing)
+
+
+def from_functions(functions: Sequence[Function], row: I64, missing: str = "") -> Symbols:
+    """The same with whole functions."""
     known = row >= 0
     offsets = np.concatenate([[0], np.cumsum(known)]).astype(np.int64)
     function = row[known].astype(np.int32)
-    functions = [Function(name) for name in names]
     return Symbols(offsets, function, np.zeros(len(function), np.int32), functions, missing=missing)

@@ -1,0 +1,59 @@
+"""Tarballs of ``perf archive``: the build-id cache of a recording, read in place and never unpacked.
+
+Source of truth: tools/perf/builtin-archive.c and perf-archive.sh; the members are those of ``~/.debug``:
+``usr/bin/prog/BUILDID/elf``, ``[kernel.kallsyms]/BUILDID/kallsyms`` and links in ``.build-id``.
+"""
+
+import lzma
+import tarfile
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+
+from perf2x.model.errors import ObjectError
+
+LARGEST_MEMBER = 1 << 32
+_BROKEN = (OSError, EOFError, tarfile.TarError, lzma.LZMAError, zlib.error, ValueError)
+
+
+class Archive:
+    """One tarball, plain or compressed by gzip, bzip2 or xz; its table of contents is read when first asked."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._members: dict[tuple[str, str], tarfile.TarInfo] | None = None
+
+    def member(self, build_id: bytes, kinds: Iterable[str]) -> tuple[str, bytes] | None:
+        """(name, bytes) of the first of ``kinds`` (elf, debug, vdso, kallsyms) for a build id; None without one.
+
+        ObjectError when the tarball cannot be read.
+        """
+        try:
+            members = self._index()
+            for kind in kinds:
+                found = members.get((build_id.hex(), kind))
+                if found is not None:
+                    return f"{self.path}, {found.name}", self._read(found)
+        except _BROKEN as error:
+            raise ObjectError(f"{self.path}: cannot be read as a tarball: {error}") from None
+        return None
+
+    def _index(self) -> dict[tuple[str, str], tarfile.TarInfo]:
+        """Regular members by (build id, kind): the last two parts of their names; older caches have no kind."""
+        if self._members is None:
+            self._members = {}
+            with tarfile.open(self.path) as tar:
+                for info in tar:
+                    parts = info.name.split("/")
+                    if not info.isreg() or len(parts) < 2:
+                        continue
+                    key = (parts[-2], parts[-1]) if len(parts[-1]) < 10 else (parts[-1], "elf")
+                    self._members.setdefault(key, info)
+        return self._members
+
+    def _read(self, info: tarfile.TarInfo) -> bytes:
+        if info.size > LARGEST_MEMBER:
+            raise ObjectError(f"{self.path}: {info.name} has {info.size} bytes")
+        with tarfile.open(self.path) as tar:
+            stream = tar.extractfile(info)
+            return stream.read() if stream is not None else b""

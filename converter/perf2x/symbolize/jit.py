@@ -1,0 +1,211 @@
+"""Compiled code that jitdump files tell of: mappings for the stitcher before it starts, names for them afterwards.
+
+A load is turned into a mapping of the dump file itself, at the offset of the code's bytes, from the time of the load
+on. So code that is replaced at the same address needs no special case: the mapping of that moment is found, and its
+file offset names the function. Programs announce a dump by mapping its first page executable
+(tools/perf/util/jitdump.c jit_detect), which perf records.
+"""
+
+import bisect
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from perf2x.abi.uapi import CpuMode
+from perf2x.model.arrays import U64, Bools
+from perf2x.model.diagnostics import Diagnostics, Severity
+from perf2x.model.errors import ObjectError
+from perf2x.model.events import Mmaps, Session, Sideband
+from perf2x.objects.find import Finder
+from perf2x.objects.paths import below, is_file
+from perf2x.symbolize.elf_names import count_broken
+from perf2x.symbolize.finders import make_finder
+from perf2x.symbolize.jit_names import jit_function
+from perf2x.symbolize.jitdump import JitCode, JitDump, read_jitdump
+from perf2x.symbolize.options import SymbolOptions
+from perf2x.symbolize.source import Context, Dso, DsoKind, Function, Symbols, nothing
+
+CLOCK_MONOTONIC = 1
+PROT_READ_EXEC = 5
+_DUMP = re.compile(r"(?:^|/)jit-\d+\.dump$")
+_INJECTED = re.compile(r"(?:^|/)jitted-(\d+)-\d+\.so$")
+
+
+def is_jitdump(filename: str) -> bool:
+    """Whether a mapping's name is that of a dump."""
+    return _DUMP.search(filename) is not None
+
+
+def dump_paths(filename: str, pid: int, options: SymbolOptions, finder: Finder) -> Iterator[Path]:
+    """Where a dump may lie: the directory the user named, the process's own root while it lives, the recorded path."""
+    if options.perf_map_dir is not None:
+        yield options.perf_map_dir / filename.rpartition("/")[2]
+    if options.symfs is None and finder.places.proc is not None and pid > 0:
+        yield from filter(None, [below(finder.places.proc / str(pid) / "root", filename)])
+    if filename.startswith("/"):
+        yield from finder.on_disk(filename)
+
+
+def open_dump(
+    filename: str, pid: int, options: SymbolOptions, finder: Finder, diagnostics: Diagnostics
+) -> JitDump | None:
+    """The dump recorded as ``filename``; None when it is not there or not readable (which is counted)."""
+    for path in dump_paths(filename, pid, options, finder):
+        if is_file(path):
+            try:
+                return read_jitdump(path)
+            except ObjectError as error:
+                count_broken(diagnostics, error)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Load:
+    """One mapping to be added; ``marker`` is the row of the mapping that announced the dump."""
+
+    marker: int
+    time: int
+    code: JitCode
+
+
+def with_jitdumps(
+    sideband: Sideband, session: Session, options: SymbolOptions, diagnostics: Diagnostics, finder: Finder | None = None
+) -> Sideband:
+    """The side-band with a mapping for every piece of code in every dump that can be found; as it is without any.
+
+    To be called before stitching. Processes that went through ``perf inject --jit`` have their mappings already.
+    """
+    mmaps = sideband.mmaps
+    markers = _markers(mmaps)
+    if not markers:
+        return sideband
+    finder = finder or make_finder(options, diagnostics)
+    loads: list[_Load] = []
+    for row in markers:
+        dump = open_dump(mmaps.filename[row], int(mmaps.pid[row]), options, finder, diagnostics)
+        if dump is None:
+            advice = "code of a just-in-time compiler has no names: its jit-PID.dump is gone (--perf-map-dir)."
+            diagnostics.add("jitdump_missing", Severity.LOSS, advice, where=mmaps.filename[row])
+        else:
+            loads += _loads(dump, row, mmaps, session, diagnostics)
+    return replace(sideband, mmaps=_extended(_anonymous_first(mmaps, loads), loads)) if loads else sideband
+
+
+def _markers(mmaps: Mmaps) -> list[int]:
+    """The first mapping of each (process, dump)."""
+    injected = {int(match.group(1)) for name in mmaps.filename if (match := _INJECTED.search(name))}
+    found: dict[tuple[int, str], int] = {}
+    for row, name in enumerate(mmaps.filename):
+        if is_jitdump(name) and int(mmaps.pid[row]) not in injected:
+            found.setdefault((int(mmaps.pid[row]), name), row)
+    return list(found.values())
+
+
+def _loads(dump: JitDump, row: int, mmaps: Mmaps, session: Session, diagnostics: Diagnostics) -> list[_Load]:
+    start = int(mmaps.time[row])
+    comparable = session.clock_id == CLOCK_MONOTONIC and not dump.arch_timestamps
+    if not comparable and dump.codes:
+        advice = (
+            "times of compiled code cannot be compared with the recording's; record with -k mono (perf record -k 1)."
+        )
+        diagnostics.add("jitdump_other_clock", Severity.GUESS, advice, where=mmaps.filename[row])
+    return [_Load(row, max(code.time, start) if comparable else start, code) for code in dump.codes]
+
+
+def _anonymous_first(mmaps: Mmaps, loads: Sequence[_Load]) -> Mmaps:
+    """Memory that a compiler maps must not hide code whose load was told a moment earlier: such ``//anon`` mappings
+    take effect when the dump was announced (perf inject leaves them out altogether).
+    """
+    time, position = mmaps.time.copy(), mmaps.position.copy()
+    for marker in {load.marker for load in loads}:
+        starts = np.sort(np.array([load.code.address for load in loads if load.marker == marker], np.uint64))
+        named = np.array([name.startswith("//anon") for name in mmaps.filename], np.bool_)
+        later = (mmaps.time > mmaps.time[marker]) | (mmaps.position > mmaps.position[marker])
+        rows = np.flatnonzero(named & later & (mmaps.pid == mmaps.pid[marker]))
+        rows = rows[_holds_any(starts, mmaps.start[rows], mmaps.length[rows])]
+        time[rows], position[rows] = mmaps.time[marker], mmaps.position[marker]
+    return replace(mmaps, time=time, position=position)
+
+
+def _holds_any(points: U64, start: U64, length: U64) -> Bools:
+    held: Bools = np.searchsorted(points, start, "left") < np.searchsorted(points, start + length, "left")
+    return held
+
+
+def _extended(mmaps: Mmaps, loads: Sequence[_Load]) -> Mmaps:
+    """The table with one more row for every load, behind all others."""
+    marker = np.array([load.marker for load in loads], np.int64)
+    added: dict[str, Any] = {
+        "time": np.array([load.time for load in loads], np.uint64),
+        "position": mmaps.position[marker],
+        "pid": mmaps.pid[marker],
+        "tid": mmaps.tid[marker],
+        "start": np.array([load.code.address for load in loads], np.uint64),
+        "length": np.array([load.code.size for load in loads], np.uint64),
+        "pgoff": np.array([load.code.offset for load in loads], np.uint64),
+        "prot": np.full(len(loads), PROT_READ_EXEC, np.int32),
+        "flags": np.zeros(len(loads), np.int32),
+        "cpumode": np.full(len(loads), CpuMode.USER, np.uint8),
+        "filename": [mmaps.filename[row] for row in marker.tolist()],
+        "build_id": [b""] * len(loads),
+        "is_data": np.zeros(len(loads), np.bool_),
+    }
+    columns = {column.name: getattr(mmaps, column.name) for column in fields(mmaps)}
+    return Mmaps(**{name: _behind(value, added[name]) for name, value in columns.items()})
+
+
+def _behind(column: Any, more: Any) -> Any:
+    return [*column, *more] if isinstance(column, list) else np.concatenate([column, more])
+
+
+class JitdumpSource:
+    """Names and lines of code in dumps, by file offset."""
+
+    order: ClassVar[int] = 30
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def covers(self, dso: Dso) -> bool:
+        """Mappings of a dump, made by ``with_jitdumps``."""
+        return dso.kind is DsoKind.FILE and is_jitdump(dso.name)
+
+    def lookup(self, dso: Dso, address: U64) -> Symbols:
+        """Functions by offset into the dump."""
+        context = self._context
+        dump = open_dump(dso.name, dso.pid, context.options, context.finder, context.diagnostics)
+        if dump is None:
+            return nothing(len(address), "the dump is not there")
+        codes = sorted({code.offset: code for code in reversed(dump.codes)}.values(), key=lambda code: code.offset)
+        starts = np.array([code.offset for code in codes], np.uint64)
+        row = np.searchsorted(starts, address, "right") - 1
+        sizes = np.array([code.size for code in codes] or [0], np.uint64)
+        inside = (row >= 0) & (address - (starts[np.maximum(row, 0)] if len(starts) else address) < sizes[row])
+        return _answer(codes, np.where(inside, row, -1), address, context)
+
+
+def _answer(codes: Sequence[JitCode], row: Any, address: U64, context: Context) -> Symbols:
+    functions: dict[Function, int] = {}
+    index, line = [], []
+    known = row >= 0
+    for at, offset in zip(row[known].tolist(), address[known].tolist(), strict=True):
+        function, number = _place(codes[at], offset)
+        index.append(functions.setdefault(function, len(functions)))
+        line.append(number)
+    offsets = np.concatenate([[0], np.cumsum(known)]).astype(np.int64)
+    return Symbols(offsets, np.array(index, np.int32), np.array(line, np.int32), tuple(functions))
+
+
+def _place(code: JitCode, offset: int) -> tuple[Function, int]:
+    """The function, and the line that the offset belongs to."""
+    function = jit_function(code.name)
+    if not code.lines:
+        return function, 0
+    target = code.first + offset - code.offset
+    at = max(bisect.bisect_right([line.address for line in code.lines], target) - 1, 0)
+    filename = function.filename or code.lines[0].filename
+    return replace(function, filename=filename), min(code.lines[at].line, 2**31 - 1)

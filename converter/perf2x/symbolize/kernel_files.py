@@ -1,0 +1,161 @@
+"""The kernel's ELF files: vmlinux with its KASLR slide, and modules that kallsyms does not know.
+
+Source of truth: tools/perf/util/symbol.c vmlinux_path__init and dso__load_vmlinux; kernel/module/main.c
+__layout_sections for where a module's sections lie.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from perf2x.model.arrays import U64
+from perf2x.model.diagnostics import Severity
+from perf2x.model.errors import ObjectError
+from perf2x.objects.elf import SHF_ALLOC, ElfObject
+from perf2x.objects.find import Found, open_object
+from perf2x.objects.paths import is_file
+from perf2x.objects.symtab import raw_symbols
+from perf2x.symbolize.elf_names import ElfNames
+from perf2x.symbolize.elf_source import symbols_of
+from perf2x.symbolize.kernel import module_name
+from perf2x.symbolize.source import Context, Dso, DsoKind, Symbols, nothing
+
+SHF_EXECINSTR = 0x4
+_PLACES = (
+    "/boot/vmlinux-{0}", "/usr/lib/debug/boot/vmlinux-{0}", "/lib/modules/{0}/build/vmlinux",
+    "/usr/lib/debug/lib/modules/{0}/vmlinux", "/usr/lib/debug/boot/vmlinux-{0}.debug", "/lib/modules/{0}/vmlinux",
+)  # fmt: skip
+
+
+class VmlinuxSource:
+    """Names, lines and inlined frames of the kernel from its own ELF file."""
+
+    order: ClassVar[int] = 5
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._asked = False
+        self._found: Found | None = None
+
+    def covers(self, dso: Dso) -> bool:
+        """The kernel, unless the user names a kallsyms file and no vmlinux."""
+        options = self._context.options
+        return dso.kind is DsoKind.KERNEL and (options.vmlinux is not None or options.kallsyms is None)
+
+    def lookup(self, dso: Dso, address: U64) -> Symbols:
+        """Kernel functions by recorded address."""
+        if not self._asked:
+            self._asked, self._found = True, self._find()
+        if self._found is None or self._found.symbols is None:
+            return nothing(len(address))
+        slide = kernel_slide(self._found.symbols, self._context.kernel_reference)
+        names = ElfNames(self._found, self._context.options.demangle, self._context.diagnostics)
+        return symbols_of(self._context, self._found, names, address - np.uint64(slide))
+
+    def _find(self) -> Found | None:
+        context, build_id = self._context, self._context.kernel_build_id
+        if context.options.vmlinux is not None:
+            return self._checked(context.options.vmlinux, build_id, must=True)
+        if not build_id:
+            return None
+        by_id = context.finder.find("[kernel.kallsyms]", build_id)
+        if by_id.symbols is not None and by_id.symbols.section(".symtab"):
+            return by_id
+        for path in self._usual_places():
+            if is_file(path) and (found := self._checked(path, build_id, must=False)):
+                return found
+        return None
+
+    def _usual_places(self) -> Iterator[Path]:
+        release = self._context.session.os_release
+        if release and "/" not in release:
+            for place in _PLACES:
+                yield from self._context.finder.on_disk(place.format(release))
+
+    def _checked(self, path: Path, build_id: bytes, must: bool) -> Found | None:
+        """A file as vmlinux when it is of the recorded build; what the user named is complained about otherwise."""
+        try:
+            file = open_object(path)
+        except ObjectError:
+            if must:
+                raise
+            return None
+        if build_id and file.build_id != build_id and not self._context.finder.places.allow_mismatch:
+            if must:
+                advice = "the vmlinux given is of another build than the recorded kernel and was not used."
+                self._context.diagnostics.add("vmlinux_refused", Severity.LOSS, advice, where=str(path))
+            return None
+        return Found([file])
+
+
+def kernel_slide(vmlinux: ElfObject, reference: tuple[str, int]) -> int:
+    """By how much the kernel was moved when it booted, modulo 2**64; 0 when the recording does not tell."""
+    name, recorded_at = reference
+    section = vmlinux.section(".symtab")
+    if not name or not recorded_at or section is None:
+        return 0
+    rows, strings = raw_symbols(vmlinux, section)
+    at = np.isin(rows["name"], list(_places_of(strings, name)))
+    return (recorded_at - int(rows["value"][np.argmax(at)])) % 2**64 if at.any() else 0
+
+
+def _places_of(strings: bytes, name: str) -> Iterator[int]:
+    """Offsets at which a string table holds ``name``; linkers let names share their tails."""
+    wanted = name.encode(errors="surrogateescape") + b"\0"
+    at = strings.find(wanted)
+    while at >= 0:
+        yield at
+        at = strings.find(wanted, at + 1)
+
+
+class ModuleSource:
+    """Names of kernel modules from their ``.ko`` files, for modules that kallsyms does not list where they were."""
+
+    order: ClassVar[int] = 15
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def covers(self, dso: Dso) -> bool:
+        """Modules."""
+        return dso.kind is DsoKind.MODULE
+
+    def lookup(self, dso: Dso, address: U64) -> Symbols:
+        """Functions by recorded address."""
+        file = dso.found.symbols or self._by_name(dso)
+        if file is None:
+            return nothing(len(address), dso.found.reason or "no module file found")
+        places = section_places(file, dso.start)
+        names = ElfNames(Found([file]), self._context.options.demangle, self._context.diagnostics, places)
+        return symbols_of(self._context, Found(), names, address)
+
+    def _by_name(self, dso: Dso) -> ElfObject | None:
+        """Modules recorded as ``[name]`` alone: anywhere below /lib/modules/RELEASE."""
+        release = self._context.session.os_release
+        if not dso.name.startswith("[") or not release or "/" in release:
+            return None
+        for folder in self._context.finder.on_disk(f"/lib/modules/{release}"):
+            for path in sorted(folder.rglob("*.ko*")):
+                if module_name(path.name) == module_name(dso.name):
+                    file = open_object(path)
+                    if not dso.build_id or file.build_id == dso.build_id:
+                        return file
+        return None
+
+
+def section_places(module: ElfObject, start: int) -> dict[int, int]:
+    """Where the kernel put each executable section of a module: one behind the other, aligned, init code apart."""
+    places: dict[int, int] = {}
+    at = start
+    for index, section in enumerate(module.sections):
+        executable = section.flags & (SHF_ALLOC | SHF_EXECINSTR) == SHF_ALLOC | SHF_EXECINSTR
+        if executable and not section.name.startswith(".init"):
+            step = section.alignment if 0 < section.alignment <= 1 << 16 else 1
+            at = -(-at // step) * step
+            if at + section.size >= 2**64:
+                break
+            places[index] = at
+            at += section.size
+    return places

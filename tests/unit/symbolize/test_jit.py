@@ -1,0 +1,157 @@
+"""jitdump: code that comes and goes at one address, moved code, lines, clocks, and files that are none."""
+
+import struct
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perf2x.model.diagnostics import Diagnostics
+from perf2x.model.errors import ObjectError
+from perf2x.model.events import Want
+from perf2x.plugins import load_symbol_sources
+from perf2x.read import open_recording
+from perf2x.stitch.assemble import finish
+from perf2x.stitch.stitcher import Stitcher, StitchOptions
+from perf2x.symbolize.jit import with_jitdumps
+from perf2x.symbolize.jitdump import parse_jitdump
+from perf2x.symbolize.options import SymbolOptions
+from perf2x.symbolize.resolve import symbolize
+from tests.forge.events import Event
+from tests.forge.records import Mmap2, Stamp
+from tests.forge.samples import Sample
+from tests.forge.session import Session, write_file
+
+from .profiles import lines_of
+
+CODE = 0x7F0000001000
+MONOTONIC = Event(flags=frozenset({"sample_id_all", "use_clockid"}), clockid=1)
+
+
+def header(order="<", flags=0):
+    return struct.pack(order + "IIIIIIQQ", 0x4A695444, 1, 40, 62, 0, 5, 0, flags)
+
+
+def record(kind, time, body, order="<"):
+    return struct.pack(order + "IIQ", kind, 16 + len(body), time) + body
+
+
+def load(time, address, name, index, order="<", size=16):
+    body = struct.pack(order + "IIQQQQ", 5, 5, address, address, size, index) + name.encode() + b"\0" + b"\x90" * size
+    return record(0, time, body, order)
+
+
+def move(time, old, new, index, size=16):
+    return record(1, time, struct.pack("<IIQQQQQ", 5, 5, new, old, new, size, index))
+
+
+def debug(address, *lines):
+    body = b"".join(struct.pack("<Qii", at, line, 0) + name + b"\0" for at, line, name in lines)
+    return record(2, 0, struct.pack("<QQ", address, len(lines)) + body)
+
+
+def convert(tmp_path, dump, records, event=MONOTONIC, name="jit-5.dump"):
+    """Symbolized profile of a forged recording whose process 5 announced the dump at time 100."""
+    (tmp_path / "jit-5.dump").write_bytes(dump)
+    marker = Mmap2(pid=5, tid=5, addr=0x10000, len=4096, filename=f"/tmp/{name}", stamp=Stamp(5, 5, 100))
+    path = tmp_path / "perf.data"
+    path.write_bytes(write_file(Session(events=(event,)), [marker, *records]))
+    diagnostics = Diagnostics()
+    recording = open_recording(str(path), diagnostics=diagnostics)
+    options = SymbolOptions(perf_map_dir=tmp_path, symfs=tmp_path)
+    sideband = with_jitdumps(recording.sideband, recording.session, options, diagnostics)
+    stitcher = Stitcher(recording.session, sideband, StitchOptions(timeline=True), diagnostics)
+    for batch in recording.samples(Want.CHAIN):
+        stitcher.add(batch)
+    profile, _ = symbolize(finish(stitcher), recording.session, options, diagnostics, load_symbol_sources())
+    profile.check()
+    return profile, diagnostics
+
+
+def sample(time, address):
+    return Sample(pid=5, tid=5, time=time, ip=address)
+
+
+def leaves(profile):
+    """The lines of each sample's innermost frame, in time order."""
+    return [lines_of(profile, int(profile.stacks.location[row])) for row in profile.samples.stack]
+
+
+def test_code_that_replaces_other_code(tmp_path):
+    dump = header() + load(200, CODE, "first", 1) + load(400, CODE, "second", 2)
+    profile, diagnostics = convert(tmp_path, dump, [sample(t, CODE + 4) for t in (150, 300, 500)])
+    assert leaves(profile) == [[], [("first", "", 0)], [("second", "", 0)]]
+    assert not [c for c in diagnostics.counts if "jit" in c]
+
+
+def test_moved_code_keeps_its_name_and_lines(tmp_path):
+    lines = debug(CODE, (CODE, 7, b"/a.js"), (CODE + 8, 9, b"\xff"))
+    dump = header() + lines + load(200, CODE, "f", 1) + move(300, CODE, CODE + 0x1000, 1)
+    profile, _ = convert(
+        tmp_path, dump, [sample(250, CODE + 9), sample(350, CODE + 0x1001), sample(351, CODE + 0x1008)]
+    )
+    assert leaves(profile) == [[("f", "/a.js", 9)], [("f", "/a.js", 7)], [("f", "/a.js", 9)]]
+
+
+def test_memory_mapped_after_the_load_does_not_hide_it(tmp_path):
+    dump = header() + load(200, CODE, "early", 1)
+    anon = Mmap2(pid=5, tid=5, addr=CODE - 0x1000, len=0x4000, filename="//anon", stamp=Stamp(5, 5, 201))
+    profile, _ = convert(tmp_path, dump, [anon, sample(300, CODE + 1), sample(301, CODE + 0x500)])
+    assert leaves(profile) == [[("early", "", 0)], []]
+
+
+def test_times_of_another_clock_are_not_compared(tmp_path):
+    dump = header() + load(10**15, CODE, "f", 1) + load(10**15 + 1, CODE, "g", 2)
+    profile, diagnostics = convert(tmp_path, dump, [sample(300, CODE)], Event())
+    assert leaves(profile) == [[("g", "", 0)]] and diagnostics["jitdump_other_clock"] == 1
+
+
+def test_python_names(tmp_path):
+    dump = header() + load(200, CODE, "py::run:/srv/app.py", 1)
+    assert leaves(convert(tmp_path, dump, [sample(300, CODE)])[0]) == [[("run", "/srv/app.py", 0)]]
+
+
+def test_a_dump_that_is_gone_is_said(tmp_path):
+    profile, diagnostics = convert(tmp_path, header(), [sample(300, CODE)], name="jit-6.dump")
+    assert leaves(profile) == [[]] and diagnostics["jitdump_missing"] == 1
+
+
+def test_injected_recordings_have_their_mappings_already(tmp_path):
+    jitted = Mmap2(pid=5, tid=5, addr=CODE, len=64, filename="/tmp/jitted-5-1.so", stamp=Stamp(5, 5, 150))
+    profile, _ = convert(tmp_path, header() + load(200, CODE, "f", 1), [jitted, sample(300, CODE)])
+    assert leaves(profile) == [[]]
+
+
+def test_big_endian_dump():
+    dump = parse_jitdump(header(">") + load(5, CODE, "f", 1, ">"), "test")
+    assert [(code.name, code.address, code.time) for code in dump.codes] == [("f", CODE, 5)]
+
+
+def test_a_dump_that_is_still_written():
+    whole = header() + load(5, CODE, "f", 1)
+    dump = parse_jitdump(whole + load(6, CODE, "g", 2)[:-3], "test")
+    assert dump.truncated and [code.name for code in dump.codes] == ["f"]
+    assert not parse_jitdump(whole, "test").truncated
+
+
+@pytest.mark.parametrize("data", [b"", b"DTiJ", bytes(40), b"\x7fELF" + bytes(60), header()[:39]])
+def test_files_that_are_no_dump(data):
+    with pytest.raises(ObjectError):
+        parse_jitdump(data, "test")
+
+
+WHOLE = header() + debug(CODE, (CODE, 7, b"/a.js")) + load(5, CODE, "f", 1) + move(6, CODE, CODE + 64, 1)
+
+
+@given(st.lists(st.tuples(st.integers(0, len(WHOLE) - 1), st.integers(0, 255)), max_size=4), st.integers(0, len(WHOLE)))
+def test_flipped_and_truncated_dumps(flips, length):
+    data = bytearray(WHOLE)
+    for position, value in flips:
+        data[position] = value
+    try:
+        dump = parse_jitdump(bytes(data[:length]), "test")
+    except ObjectError:
+        return
+    for code in dump.codes:
+        assert 0 < code.size <= 2**64 and np.uint64(code.address) + np.uint64(0) == code.address

@@ -1,0 +1,163 @@
+"""vmlinux with and without KASLR, modules placed as the kernel places them, code made at run time."""
+
+import gzip
+import lzma
+
+import pytest
+
+from perf2x.model.diagnostics import Diagnostics
+from perf2x.objects.elf import open_elf
+from perf2x.plugins import load_symbol_sources
+from perf2x.symbolize.kernel_files import kernel_slide, section_places
+from perf2x.symbolize.options import SymbolOptions
+from perf2x.symbolize.resolve import symbolize
+from tests.unit.objects.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
+
+from .profiles import make_profile, make_session, name_of
+
+BASE = 0xFFFFFFFF81000000
+KERNEL_ID, MODULE_ID = b"\xaa" * 20, b"\xbb" * 20
+MODULE_AT = 0xFFFFFFFFC0100000
+
+
+def note(build_id):
+    return TinySection(".note.gnu.build-id", b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0" + build_id, 0, "NOTE", 2)
+
+
+def vmlinux(build_id=KERNEL_ID):
+    symbols = [
+        TinySymbol("x_text", BASE + 0x5000, 8),
+        TinySymbol("_text", BASE),
+        TinySymbol("schedule", BASE + 0x100, 64),
+    ]
+    text = TinySection(".text", b"\x90" * 0x1000, BASE, flags=6)
+    return tiny_elf([text, note(build_id), *symbol_sections(symbols, 3)], kind=2)
+
+
+def module():
+    """.text of 0x24 bytes, .init.text, then .text.unlikely: the last one lies right behind the first, aligned."""
+    symbols = [
+        TinySymbol("mod_work", 0x10, 0x14), TinySymbol("mod_init", 0, 0x10, section=2),
+        TinySymbol("mod_cold", 0, 8, section=3),
+    ]  # fmt: skip
+    sections = [
+        TinySection(".text", bytes(0x24), flags=6), TinySection(".init.text", bytes(0x40), flags=6),
+        TinySection(".text.unlikely", bytes(16), flags=6), note(MODULE_ID),
+    ]  # fmt: skip
+    return tiny_elf(sections + symbol_sections(symbols, 5), kind=1)
+
+
+def run(profile, session=None, **options):
+    diagnostics = Diagnostics()
+    result, report = symbolize(
+        profile, session or make_session(), SymbolOptions(**options), diagnostics, load_symbol_sources()
+    )
+    result.check()
+    return result, report, diagnostics
+
+
+@pytest.mark.parametrize("slide", [0, 0x12000000])
+def test_vmlinux_by_option(tmp_path, slide):
+    (tmp_path / "vmlinux").write_bytes(vmlinux())
+    mappings = [(BASE + slide, BASE + slide + 0x2000, BASE + slide, "[kernel.kallsyms]_text", KERNEL_ID.hex(), -1)]
+    result, _, _ = run(
+        make_profile(mappings, [(0, BASE + slide + 0x104)]), vmlinux=tmp_path / "vmlinux", symfs=tmp_path
+    )
+    assert name_of(result, 0) == "schedule"
+
+
+def test_vmlinux_of_another_build_is_refused_and_said(tmp_path):
+    (tmp_path / "vmlinux").write_bytes(vmlinux(b"\xcc" * 20))
+    mappings = [(BASE, BASE + 0x2000, BASE, "[kernel.kallsyms]_text", KERNEL_ID.hex(), -1)]
+    profile = make_profile(mappings, [(0, BASE + 0x104)])
+    result, _, diagnostics = run(profile, vmlinux=tmp_path / "vmlinux", symfs=tmp_path)
+    assert name_of(result, 0) is None and diagnostics["vmlinux_refused"] == 1
+
+
+@pytest.mark.parametrize("place", ["/boot/vmlinux-7.2.0", "/usr/lib/debug/.build-id/aa/{rest}.debug",
+                                   "/usr/lib/debug/boot/vmlinux-7.2.0"])  # fmt: skip
+def test_vmlinux_found_by_build_id(tmp_path, place):
+    path = tmp_path / place.format(rest="aa" * 19).lstrip("/")
+    path.parent.mkdir(parents=True)
+    path.write_bytes(vmlinux())
+    mappings = [(BASE, BASE + 0x2000, BASE, "[kernel.kallsyms]_text", KERNEL_ID.hex(), -1)]
+    profile = make_profile(mappings, [(0, BASE + 0x104)])
+    result, _, _ = run(profile, make_session(os_release="7.2.0"), symfs=tmp_path, buildid_dir=tmp_path)
+    assert name_of(result, 0) == "schedule"
+
+
+def test_slide_is_zero_when_the_address_was_hidden():
+    file = open_elf(vmlinux())
+    assert kernel_slide(file, ("_text", 0)) == kernel_slide(file, ("absent", 5)) == kernel_slide(file, ("", 5)) == 0
+    assert kernel_slide(file, ("_text", BASE + 0x1000)) == 0x1000
+
+
+@pytest.mark.parametrize(("suffix", "pack"), [("", bytes), (".xz", lzma.compress), (".gz", gzip.compress)])
+@pytest.mark.parametrize("by_name", [True, False])
+def test_modules_from_their_files(tmp_path, suffix, pack, by_name):
+    path = tmp_path / f"lib/modules/7.2.0/kernel/snd-x.ko{suffix}"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(pack(module()))
+    recorded = "[snd_x]" if by_name else f"/lib/modules/7.2.0/kernel/snd-x.ko{suffix}"
+    mappings = [(MODULE_AT, MODULE_AT + 0x1000, 0, recorded, MODULE_ID.hex(), -1)]
+    profile = make_profile(mappings, [(0, MODULE_AT + 0x12), (0, MODULE_AT + 0x24), (0, MODULE_AT + 0x800)])
+    result, _, _ = run(profile, make_session(os_release="7.2.0"), symfs=tmp_path, buildid_dir=tmp_path)
+    assert [name_of(result, row) for row in range(3)] == ["mod_work", "mod_cold", None]
+
+
+def test_module_sections_lie_one_behind_the_other_without_init():
+    places = section_places(open_elf(module()), 0x1000)
+    assert places == {1: 0x1000, 3: 0x1024}
+
+
+KALLSYMS = f"{BASE:x} T _text\n{BASE + 16:x} T f\n{MODULE_AT:x} t mod_work\t[snd_x]\n".encode()
+
+
+@pytest.mark.parametrize(("start", "name"), [(MODULE_AT, "mod_work"), (MODULE_AT + 0x200000, None)])
+def test_kallsyms_names_a_module_only_where_it_was(tmp_path, start, name):
+    (tmp_path / "kallsyms").write_bytes(KALLSYMS)
+    mappings = [
+        (BASE, BASE + 0x1000, BASE, "[kernel.kallsyms]_text", "", -1),
+        (start, start + 0x1000, 0, "[snd_x]", "", -1),
+    ]
+    profile = make_profile(mappings, [(1, start + 4), (0, BASE + 20)])
+    result, _, _ = run(profile, kallsyms=tmp_path / "kallsyms", symfs=tmp_path)
+    assert [name_of(result, 0), name_of(result, 1)] == [name, "f"]
+
+
+def test_kcore_directory(tmp_path):
+    (tmp_path / "kallsyms").write_bytes(KALLSYMS)
+    mappings = [(BASE, BASE + 0x1000, BASE, "[kernel.kallsyms]_text", KERNEL_ID.hex(), -1)]
+    profile = make_profile(mappings, [(0, BASE + 20)])
+    result, _, _ = run(profile, make_session(kcore_dir=str(tmp_path)), symfs=tmp_path, buildid_dir=tmp_path)
+    assert name_of(result, 0) == "f"
+
+
+def test_build_id_cache_holds_kallsyms(tmp_path):
+    path = tmp_path / f".build-id/aa/{'aa' * 19}/kallsyms"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(KALLSYMS)
+    mappings = [(BASE, BASE + 0x1000, BASE, "[kernel.kallsyms]_text", KERNEL_ID.hex(), -1)]
+    result, _, _ = run(make_profile(mappings, [(0, BASE + 20)]), symfs=tmp_path, buildid_dir=tmp_path)
+    assert name_of(result, 0) == "f"
+
+
+def test_hidden_addresses_are_explained(tmp_path):
+    (tmp_path / "kallsyms").write_bytes(b"0000000000000000 T _text\n0000000000000000 T f\n")
+    mappings = [(BASE, BASE + 0x1000, BASE, "[kernel.kallsyms]_text", "", -1)]
+    profile = make_profile(mappings, [(0, BASE + 20)])
+    _, report, diagnostics = run(profile, kallsyms=tmp_path / "kallsyms", symfs=tmp_path)
+    assert diagnostics["kernel_addresses_hidden"] == 1 and "kptr_restrict" in report.objects[0].reason
+
+
+def test_bpf_programs_are_called_what_the_kernel_called_them():
+    at = 0xFFFFFFFFC0300000
+    mappings = [(at, at + 0x100, at, "bpf_prog_6deef7357e7b4530_sd_fw_egress", "", -1)]
+    result, report, _ = run(make_profile(mappings, [(0, at + 0x10)]))
+    assert name_of(result, 0) == "bpf_prog_6deef7357e7b4530_sd_fw_egress" and report.share == 1
+
+
+def test_running_kernels_own_list_is_for_the_running_kernel():
+    from perf2x.symbolize.kernel import running_kernel_build_id
+
+    assert isinstance(running_kernel_build_id(), bytes)
