@@ -15,7 +15,7 @@ from perf2x.model.errors import OptionError
 
 if TYPE_CHECKING:
     from perf2x.callgraphs import CallGraphOptions, CallGraphs, UnwindReport
-    from perf2x.model.events import Recording, Want
+    from perf2x.model.events import Recording, Sideband, Want
     from perf2x.model.profile import Profile
     from perf2x.objects.find import Finder
     from perf2x.stitch.report import DeferredReport
@@ -76,7 +76,7 @@ def load(paths: str | Sequence[str], options: LoadOptions, progress: Progress | 
     Raises Perf2xError when it cannot be read, OptionError when several files are not of one session.
     """
     diagnostics = Diagnostics()
-    finder = _finder(options.symbols)
+    finder = _finder(options.symbols, diagnostics, progress)
     recording = _opened([paths] if isinstance(paths, str) else paths, diagnostics, progress)
     stitcher, call_graphs = _stitched(recording, options, diagnostics, finder, progress)
     from perf2x.stitch.assemble import finish
@@ -167,7 +167,8 @@ def _stitched(
         deferred_missing=options.deferred_missing,
         merge_callchains=options.merge_callchains,
     )
-    stitcher = Stitcher(recording.session, recording.sideband, stitch_options, diagnostics)
+    sideband = _with_compiled_code(recording, options.symbols, finder, diagnostics)
+    stitcher = Stitcher(recording.session, sideband, stitch_options, diagnostics)
     call_graphs = CallGraphs(recording.session, stitcher, finder, options.call_graphs or CallGraphOptions())
     done = 0
     for batch in recording.samples(_wanted(options) | call_graphs.want):
@@ -179,18 +180,30 @@ def _stitched(
     return stitcher, call_graphs
 
 
-def _finder(options: SymbolOptions | None) -> Callable[[], Finder]:
+def _finder(options: SymbolOptions | None, diagnostics: Diagnostics, progress: Progress | None) -> Callable[[], Finder]:
     """One finder of objects for unwinder and symbolizer, made when the first of them asks."""
     from functools import cache
 
     @cache
     def make() -> Finder:
-        from perf2x.objects.find import Finder
+        from perf2x.symbolize.finders import make_finder
         from perf2x.symbolize.options import SymbolOptions
 
-        return Finder((options or SymbolOptions()).places())
+        return make_finder(options or SymbolOptions(), diagnostics, progress)
 
     return make
+
+
+def _with_compiled_code(
+    recording: Recording, options: SymbolOptions | None, finder: Callable[[], Finder], diagnostics: Diagnostics
+) -> Sideband:
+    """The side-band, with mappings for what just-in-time compilers wrote down when there are such files."""
+    from perf2x.symbolize.jit import is_jitdump, with_jitdumps
+
+    sideband = recording.sideband
+    if options is None or not any(is_jitdump(name) for name in sideband.mmaps.filename):
+        return sideband
+    return with_jitdumps(sideband, recording.session, options, diagnostics, finder())
 
 
 def _wanted(options: LoadOptions) -> Want:

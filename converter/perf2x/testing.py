@@ -1,5 +1,7 @@
 """What a plugin's own tests inherit: ``class TestMine(EmitterContract)`` and one method that builds the emitter.
 
+Likewise ``class TestMine(SymbolSourceContract)`` for a symbol source.
+
 Also :class:`ProfileBuilder`, which makes profiles by hand, so that an emitter is tested without any recording. Separate
 from the plugin finder because it is imported by tests only; needs nothing but pytest at run time.
 """
@@ -24,6 +26,9 @@ from perf2x.model.profile import (
     ThreadSwitches,
 )
 from perf2x.plugins import Emitter
+from perf2x.symbolize.contract import SymbolSourceContract
+
+__all__ = ["EmitterContract", "ProfileBuilder", "SequentialSink", "SymbolSourceContract"]
 
 Line = tuple[str, str, int]
 """Function name, source file, line number."""

@@ -1,0 +1,108 @@
+"""Every built-in symbol source keeps the contract that plugins are held to."""
+
+from pathlib import Path
+
+import pytest
+
+from perf2x.model.diagnostics import Diagnostics
+from perf2x.objects.find import Finder, Found, SearchPlaces
+from perf2x.plugins import load_symbol_sources
+from perf2x.symbolize.elf_source import ElfSource
+from perf2x.symbolize.jit import JitdumpSource
+from perf2x.symbolize.kernel import KernelSource
+from perf2x.symbolize.kernel_files import ModuleSource, VmlinuxSource
+from perf2x.symbolize.options import SymbolOptions
+from perf2x.symbolize.perfmap import PerfMapSource
+from perf2x.symbolize.source import Context, Dso, DsoKind
+from perf2x.testing import SymbolSourceContract
+
+from .profiles import make_session
+from .test_jit import CODE, header, load
+from .test_kernel import BASE, MODULE_AT, module, vmlinux
+
+DATA = Path(__file__).parent / "data"
+
+
+class Prepared(SymbolSourceContract):
+    """Files in a directory of its own, made before each test."""
+
+    @pytest.fixture(autouse=True)
+    def _directory(self, tmp_path):
+        self.directory = tmp_path
+        (tmp_path / "perf-5.map").write_text("7f0000001000 40 compiled\n7f0000001080 1 tiny\n")
+        (tmp_path / "jit-5.dump").write_bytes(header() + load(1, CODE, "first", 1) + load(2, CODE, "second", 2))
+        (tmp_path / "kallsyms").write_text(f"{BASE:x} T _text\n{BASE + 64:x} T schedule\n")
+        (tmp_path / "vmlinux").write_bytes(vmlinux())
+        (tmp_path / "snd-x.ko").write_bytes(module())
+
+    def context(self, **options):
+        places = SearchPlaces(symfs=self.directory, system_debug_dir=None, proc=None)
+        options = SymbolOptions(symfs=self.directory, perf_map_dir=self.directory, cache_dir=self.directory, **options)
+        return Context(options, make_session(), Finder(places), Diagnostics())
+
+    def found(self, name, places=None):
+        return Finder(SearchPlaces(symfs=places or self.directory)).find(f"/{name}", b"")
+
+
+class TestElf(Prepared):
+    known = ((0x1030, "_ZL6helperii.constprop.0"), (0x1080, "_ZN4work3runEPKmS1_"), (0x10C0, "entry"))
+
+    def source(self):
+        return ElfSource(self.context())
+
+    def dso(self):
+        return Dso("/split.so", b"", DsoKind.FILE, 5, self.found("split.so", DATA))
+
+
+class TestKallsyms(Prepared):
+    known = ((BASE + 1, "_text"), (BASE + 70, "schedule"))
+
+    def source(self):
+        return KernelSource(self.context(kallsyms=self.directory / "kallsyms"))
+
+    def dso(self):
+        return Dso("[kernel.kallsyms]", b"", DsoKind.KERNEL, -1, Found(), BASE, BASE + 0x1000)
+
+
+class TestVmlinux(TestKallsyms):
+    known = ((BASE + 0x104, "schedule"), (BASE + 0x5004, "x_text"))
+
+    def source(self):
+        return VmlinuxSource(self.context(vmlinux=self.directory / "vmlinux"))
+
+
+class TestModule(Prepared):
+    known = ((MODULE_AT + 0x12, "mod_work"), (MODULE_AT + 0x24, "mod_cold"))
+
+    def source(self):
+        return ModuleSource(self.context())
+
+    def dso(self):
+        return Dso("/snd-x.ko", b"", DsoKind.MODULE, -1, self.found("snd-x.ko"), MODULE_AT, MODULE_AT + 0x1000)
+
+
+class TestPerfMap(Prepared):
+    known = ((0x7F0000001004, "compiled"), (0x7F0000001080, "tiny"))
+
+    def source(self):
+        return PerfMapSource(self.context())
+
+    def dso(self):
+        return Dso("", b"", DsoKind.ANONYMOUS, 5, Found())
+
+
+class TestJitdump(Prepared):
+    known = ((40 + 56 + 6, "first"), (40 + 56 + 6 + 16 + 56 + 7, "second"))
+
+    def source(self):
+        return JitdumpSource(self.context())
+
+    def dso(self):
+        return Dso("/tmp/jit-5.dump", b"", DsoKind.FILE, 5, Found())
+
+
+def test_all_built_in_sources_are_installed_in_a_known_order():
+    ordered = sorted(load_symbol_sources(), key=lambda source: source.order)
+    assert [source.__name__ for source in ordered] == [
+        "VmlinuxSource", "KernelSource", "ModuleSource", "ElfSource", "JitdumpSource", "PerfMapSource",
+    ]  # fmt: skip
