@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from perf2x.model.arrays import I32, I64, U64, Bools
+from perf2x.model.growing import Growing
 from perf2x.model.ragged import Ragged, offsets_of, ranges
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -46,69 +47,87 @@ def hash_columns(*columns: U64 | I64) -> U64:
     """(n,) uint64: one hash per row of equally long integer columns."""
     total = np.zeros(len(columns[0]), np.uint64)
     for weight, column in zip(weights(len(columns)), columns, strict=True):
-        total += mix(column.astype(np.uint64) * weight)
+        word = column.astype(np.uint64)
+        total += (word ^ (word >> np.uint64(29))) * weight
     return mix(total)
 
 
 class HashIndex:
-    """Numbers for rows by their hash, exact: rows whose hashes collide are told apart by the caller's comparison."""
+    """Numbers for rows by their hash, exact: rows whose hashes collide are told apart by the caller's comparison.
+
+    Open addressing, all rows of a call one step at a time: each looks into the slot that its hash names, then into
+    others in a fixed order, until it finds its equal or a free slot. A lookup costs the same however many are known::
+
+        slots   | – | 7 | 2 | – |        hash 1: slot 1 holds row 7, not equal; slot 2 holds row 2, equal
+                | – | 7 | 2 | – |        hash 0: slot 0 is free: a new row
+    """
 
     def __init__(self) -> None:
-        self._hashes = np.zeros(0, np.uint64)
-        self._ids = np.zeros(0, np.int64)
+        self._slots = np.full(1 << 10, -1, np.int32)
+        self._hashes = Growing(np.uint64)
 
     def number(self, hashes: U64, equal: Callable[[I64, I64], Bools], add: Callable[[I64], I64]) -> I64:
         """(n,) int64: one number per row; rows of one call may repeat each other.
 
         ``equal(rows, numbers)`` compares rows of this call with known ones; ``add(rows)`` stores new ones and returns
-        their numbers. A row that meets another with its hash is looked up again under the next hash of its series.
+        their numbers, which count on from those that it returned before.
         """
         numbers = np.full(len(hashes), -1, np.int64)
-        probe = hashes.copy()
-        todo = np.arange(len(hashes))
-        while len(todo):
-            at = np.searchsorted(self._hashes, probe[todo])
-            known = at < len(self._hashes)
-            known[known] = self._hashes[at[known]] == probe[todo[known]]
-            rows, ids = todo[known], self._ids[at[known]]
-            same = equal(rows, ids)
-            numbers[rows[same]] = ids[same]
-            unlike = rows[~same]
-            probe[unlike] = mix(probe[unlike] + _GOLDEN)
-            todo = np.concatenate([unlike, self._insert(todo[~known], probe, add, numbers)])
+        self._reserve(len(hashes))
+        rows, slot, step = np.arange(len(hashes)), *self._walks(hashes)
+        while len(rows):
+            free = np.flatnonzero(self._slots[slot] < 0)
+            if len(free):
+                self._claim(rows[free], slot[free], hashes, add, numbers)
+            held = self._slots[slot].astype(np.int64)
+            known = np.flatnonzero((self._hashes[0][held] == hashes[rows]) & (numbers[rows] < 0))
+            same = known[equal(rows[known], held[known])]
+            numbers[rows[same]] = held[same]
+            left = np.flatnonzero(numbers[rows] < 0)
+            rows, slot, step = rows[left], self._on(slot[left], step[left]), step[left]
         return numbers
 
-    def _insert(self, rows: I64, probe: U64, add: Callable[[I64], I64], numbers: I64) -> I64:
-        """Store the first row of each new hash; returns the others, which are then compared with it."""
-        if not len(rows):
-            return rows
-        unique, first = np.unique(probe[rows], return_index=True)
-        order = np.sort(first)
-        numbers[rows[order]] = add(rows[order])
-        at = np.searchsorted(self._hashes, unique)
-        self._hashes = np.insert(self._hashes, at, unique)
-        self._ids = np.insert(self._ids, at, numbers[rows[first]])
-        rest = np.ones(len(rows), np.bool_)
-        rest[first] = False
-        return rows[rest]
+    def _claim(self, rows: I64, slot: I64, hashes: U64, add: Callable[[I64], I64], numbers: I64) -> None:
+        """Give each free slot to the first row that asks for it; the others then find that row in it."""
+        self._slots[slot[::-1]] = rows[::-1]  # of several values for one element, numpy keeps the last
+        won = self._slots[slot] == rows
+        rows, slot = rows[won], slot[won]
+        self._hashes.extend(hashes[rows])
+        numbers[rows] = add(rows)
+        self._slots[slot] = numbers[rows]
+
+    def _reserve(self, more: int) -> None:
+        """Keep most slots free, so that the walks stay short."""
+        needed = 2 * (len(self._hashes) + more)
+        if needed <= len(self._slots):
+            return
+        self._slots = np.full(1 << needed.bit_length(), -1, np.int32)
+        ids, slot, step = np.arange(len(self._hashes)), *self._walks(self._hashes[0])
+        while len(ids):
+            free = np.flatnonzero(self._slots[slot] < 0)
+            self._slots[slot[free]] = ids[free]
+            left = np.flatnonzero(self._slots[slot] != ids)
+            ids, slot, step = ids[left], self._on(slot[left], step[left]), step[left]
+
+    def _walks(self, hashes: U64) -> tuple[I64, I64]:
+        """The first slot of each row, and how far it goes on: an odd number, so that it comes by every slot."""
+        mask = np.uint64(len(self._slots) - 1)
+        return (hashes & mask).view(np.int64), (hashes >> np.uint64(32) & mask | np.uint64(1)).view(np.int64)
+
+    def _on(self, slot: I64, step: I64) -> I64:
+        return (slot + step) & (len(self._slots) - 1)
 
 
 def distinct(hashes: U64, equal: Callable[[I64, I64], Bools]) -> tuple[I64, I64]:
-    """First row of every distinct row, and each row's place among them; ``equal(rows, others)`` compares two rows."""
-    found: list[I64] = []
-    count = 0
-
-    def equal_to_known(rows: I64, numbers: I64) -> Bools:
-        return equal(rows, np.concatenate(found)[numbers]) if len(rows) else np.zeros(0, np.bool_)
+    """One row of every kind of equal rows, and each row's kind; ``equal(rows, others)`` compares two rows."""
+    found = Growing(np.int64)
 
     def add(rows: I64) -> I64:
-        nonlocal count
-        found.append(rows)
-        count += len(rows)
-        return np.arange(count - len(rows), count)
+        found.extend(rows)
+        return np.arange(len(found) - len(rows), len(found))
 
-    inverse = HashIndex().number(hashes, equal_to_known, add)
-    return np.concatenate([*found, np.zeros(0, np.int64)]), inverse
+    kind = HashIndex().number(hashes, lambda rows, kinds: equal(rows, found[0][kinds]), add)
+    return found[0].copy(), kind
 
 
 def distinct_columns(columns: Sequence[U64 | I64]) -> tuple[I64, I64]:
@@ -125,28 +144,22 @@ def columns_equal(columns: Sequence[U64 | I64], rows: I64, others: Sequence[U64 
 
 
 class ChainTable:
-    """Unique rows of words (chains of addresses), numbered from 0 in the order in which they first came."""
+    """Unique rows of words (chains of addresses), numbered from 0."""
 
     def __init__(self) -> None:
         self._index = HashIndex()
-        self._words = np.zeros(1024, np.uint64)
-        self._used = 0
-        self._starts: list[I64] = []
-        self._lengths: list[I64] = []
-        self._flat: tuple[I64, I64] = (np.zeros(0, np.int64), np.zeros(0, np.int64))
-        self._count = 0
+        self._words = Growing(np.uint64)
+        self._spans = Growing(np.int64, 2)
 
     def __len__(self) -> int:
-        return self._count
+        return len(self._spans)
 
     def number(self, words: U64, starts: I64, lengths: I64, hashes: U64) -> I64:
         """(n,) int64 numbers of the rows words[start : start + length], given their ``hash_rows``."""
 
         def equal(rows: I64, numbers: I64) -> Bools:
-            known_starts, known_lengths = self._spans()
-            return rows_equal(
-                words, starts[rows], lengths[rows], self._words, known_starts[numbers], known_lengths[numbers]
-            )
+            known_starts, known_lengths = self._spans[0][numbers], self._spans[1][numbers]
+            return rows_equal(words, starts[rows], lengths[rows], self._words[0], known_starts, known_lengths)
 
         return self._index.number(hashes, equal, lambda rows: self._add(words, starts[rows], lengths[rows]))
 
@@ -157,25 +170,12 @@ class ChainTable:
 
     def table(self) -> Ragged:
         """Every unique row, by number."""
-        return Ragged(offsets_of(self._spans()[1]), self._words[: self._used])
-
-    def _spans(self) -> tuple[I64, I64]:
-        if len(self._flat[0]) != self._count:
-            self._flat = (np.concatenate(self._starts), np.concatenate(self._lengths))
-            self._starts, self._lengths = [self._flat[0]], [self._flat[1]]
-        return self._flat
+        return Ragged(offsets_of(self._spans[1]), self._words[0])
 
     def _add(self, words: U64, starts: I64, lengths: I64) -> I64:
-        total = int(lengths.sum())
-        while self._used + total > len(self._words):
-            self._words = np.concatenate([self._words, np.zeros(len(self._words), np.uint64)])
-        self._words[self._used : self._used + total] = words[ranges(starts, lengths)]
-        self._starts.append(self._used + offsets_of(lengths)[:-1])
-        self._lengths.append(lengths)
-        self._used += total
-        numbers = np.arange(self._count, self._count + len(starts))
-        self._count += len(starts)
-        return numbers
+        self._spans.extend(len(self._words) + offsets_of(lengths)[:-1], lengths)
+        self._words.extend(words[ranges(starts, lengths)])
+        return np.arange(len(self) - len(starts), len(self))
 
 
 def hash_rows(words: U64, starts: I64, lengths: I64) -> U64:
@@ -201,16 +201,19 @@ def rows_equal(words: U64, starts: I64, lengths: I64, others: U64, other_starts:
 
 def by_length(lengths: I64) -> Iterable[tuple[I64, int]]:
     """Row numbers grouped by length, zero left out; blocks are cut so that one gather stays below 2²⁰ words."""
-    if not len(lengths):
-        return
-    order = np.argsort(lengths, kind="stable")
-    found, first = np.unique(lengths[order], return_index=True)
-    ends = [*first[1:].tolist(), len(order)]
-    for length, begin, end in zip(found.tolist(), first.tolist(), ends, strict=True):
+    longest = int(lengths.max(initial=0))
+    # numpy sorts 16-bit numbers by radix; chains have lengths below 2¹³, as a record has less than 2¹⁶ bytes
+    order = np.argsort(lengths.astype(np.uint16) if longest < 1 << 16 else lengths, kind="stable")
+    counts = np.bincount(lengths) if longest < 1 << 16 else None
+    found = np.flatnonzero(counts) if counts is not None else np.unique(lengths)
+    ends = np.searchsorted(lengths[order], found, "right").tolist()
+    begin = 0
+    for length, end in zip(found.tolist(), ends, strict=True):
         if length > 0:
             step = max(1, (1 << 20) // length)
             for at in range(begin, end, step):
                 yield order[at : min(at + step, end)], length
+        begin = end
 
 
 def prefix_tree(rows: Ragged) -> tuple[I32, I32, I32]:

@@ -7,8 +7,9 @@
     offsets    0     3 3        5        row i is values[offsets[i] : offsets[i + 1]]
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -95,6 +96,20 @@ def ranges(starts: I64, lengths: I64) -> I64:
 def row_numbers(lengths: I64) -> I64:
     """The row that each value belongs to: 3 0 2 becomes 0 0 0 2 2."""
     return np.repeat(np.arange(len(lengths), dtype=np.int64), lengths)
+
+
+def pieces(lengths: I64, limit: int) -> Iterator[I64]:
+    """Row numbers cut into runs of about ``limit`` entries each, so that work on them stays in the cache.
+
+    ::
+
+        lengths   2 3 4 0 9      limit 8, where a row counts one more than its length
+        runs      0 1 | 2 3 | 4
+    """
+    ends = np.cumsum(lengths + 1)
+    cuts = np.searchsorted(ends, np.arange(limit, ends[-1], limit), "right") if len(ends) else np.zeros(0, np.int64)
+    bounds = np.unique([0, *cuts, len(lengths)]).tolist()
+    return (np.arange(first, last) for first, last in pairwise(bounds))
 
 
 def ragged_of(rows: Sequence[Sequence[int]], dtype: Any = np.uint64) -> Ragged:

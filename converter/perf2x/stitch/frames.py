@@ -5,12 +5,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from perf2x.abi.uapi import CpuMode
-from perf2x.model.arrays import I64, U8, U64, Bools
-from perf2x.model.intern import distinct_columns
-from perf2x.model.ragged import Ragged, offsets_of, reverse_rows, side_by_side
+from perf2x.model.arrays import I32, I64, U8, U64, Bools
+from perf2x.model.growing import Growing
+from perf2x.model.intern import HashIndex, columns_equal, distinct_columns, hash_columns
+from perf2x.model.ragged import Ragged, offsets_of, pieces, reverse_rows, side_by_side
 from perf2x.stitch.callchain import Frames, frames_of, user_frames_of
 from perf2x.stitch.rows import Keys
 from perf2x.stitch.spaces import AddressSpaces
+
+_WORDS_AT_ONCE = 1 << 16
+"""Words of chains that are resolved together: their columns stay in the cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +37,27 @@ class Stacked:
     unknown_markers: int
 
 
-def stacked(keys: Keys, chains: Ragged, deferred_chains: Ragged, spaces: AddressSpaces) -> Stacked:
-    """Resolve distinct stacks: ``keys`` (n rows), ``chains`` their n own chains; deferred ones are picked by number."""
+def stacked(keys: Keys, chain: I64, chains: Ragged, deferred_chains: Ragged, spaces: AddressSpaces) -> Stacked:
+    """Resolve distinct stacks: ``keys`` (n rows), ``chain`` (n,) the number of each one's own chain."""
+    places = _Places()
+    offsets, values, unknown = [np.zeros(1, np.int64)], list[I32](), 0
+    lengths = chains.lengths[chain]
+    joined = np.flatnonzero(keys.deferred_chain >= 0)
+    lengths[joined] += deferred_chains.lengths[keys.deferred_chain[joined]]
+    for some in pieces(lengths, _WORDS_AT_ONCE):
+        piece_keys = Keys(*(column[some] for column in keys.columns()))
+        placed, strange = _placed(piece_keys, chains.take(chain[some]), deferred_chains, places)
+        offsets.append(offsets[-1][-1] + placed.offsets[1:])
+        values.append(placed.values.astype(np.int32))
+        unknown += strange
+    lookup, place = places.located(spaces)
+    lookup, root_rows = _with_roots(lookup, keys.root)
+    rows = Ragged(np.concatenate(offsets), place[np.concatenate([*values, np.zeros(0, np.int32)])])
+    return Stacked(lookup, reverse_rows(side_by_side([rows, root_rows])), unknown)
+
+
+def _placed(keys: Keys, chains: Ragged, deferred_chains: Ragged, places: "_Places") -> tuple[Ragged, int]:
+    """The frames of some stacks as numbers of places, innermost first; and the number of unknown markers."""
     mode = keys.mode.astype(np.uint8)
     own, unknown = frames_of(chains, mode)
     parts = [own, _leaf_frames(keys, mode), _deferred_frames(keys, deferred_chains)]
@@ -46,13 +69,12 @@ def stacked(keys: Keys, chains: Ragged, deferred_chains: Ragged, spaces: Address
     address = np.concatenate([part.address for part in parts])
     modes = _settle_modes(np.concatenate([part.mode for part in parts]), address)
     is_return = np.concatenate([part.is_return for part in parts])
-    in_exec = [_through_exec(own, keys), *(np.zeros(len(part.address), np.bool_) for part in parts[1:])]
-    pictures = (np.concatenate(epochs), np.concatenate(in_exec))
-    lookup, place = _locate(pictures, address, is_return, modes, spaces)
-    lookup, root_rows = _with_roots(lookup, keys.root)
+    in_exec = np.zeros(len(address), np.bool_)
+    in_exec[: len(own.address)] = _through_exec(own, keys)
+    place = places.number(np.concatenate(epochs), address, is_return, in_exec, modes)
     cuts = np.cumsum([len(part.address) for part in parts])[:-1]
-    ragged = [Ragged(part.offsets, piece) for part, piece in zip(parts, np.split(place, cuts), strict=True)]
-    return Stacked(lookup, reverse_rows(side_by_side([*ragged, root_rows])), unknown)
+    split = np.split(place, cuts)
+    return side_by_side([Ragged(part.offsets, piece) for part, piece in zip(parts, split, strict=True)]), unknown
 
 
 def _leaf_frames(keys: Keys, mode: U8) -> Frames:
@@ -98,18 +120,39 @@ def _settle_modes(mode: U8, address: U64) -> U8:
     return np.where(mode == CpuMode.UNKNOWN, guess, mode)
 
 
-def _locate(
-    pictures: tuple[I64, Bools], address: U64, is_return: Bools, mode: U8, spaces: AddressSpaces
-) -> tuple[Lookup, I64]:
-    """Distinct locations, and each frame's place among them; ``pictures`` are epochs and through-exec flags."""
-    epoch, in_exec = pictures
-    flags = is_return.astype(np.int64) | in_exec.astype(np.int64) << 1 | mode.astype(np.int64) << 2
-    first, inverse = distinct_columns([epoch, address, flags])
-    mmap = spaces.find(epoch[first], address[first], in_exec[first])
-    address, is_return, mode = address[first], is_return[first], mode[first]
-    once, place = distinct_columns([mmap, address, is_return.astype(np.int64), mode.astype(np.int64)])
-    zeros = np.zeros(len(once), np.int64)
-    return Lookup(mmap[once], address[once], is_return[once], mode[once], zeros), place[inverse]
+class _Places:
+    """Distinct (epoch, address, return or not, through an exec or not, mode), numbered from 0."""
+
+    def __init__(self) -> None:
+        self._index = HashIndex()
+        self._pictures = Growing(np.int64, 2)
+        """Epochs; is_return, in_exec << 1, mode << 2."""
+        self._address = Growing(np.uint64)
+
+    def number(self, epoch: I64, address: U64, is_return: Bools, in_exec: Bools, mode: U8) -> I64:
+        """(n,) the place of each frame."""
+        flags = is_return.astype(np.int64) | in_exec.astype(np.int64) << 1 | mode.astype(np.int64) << 2
+        columns: list[U64 | I64] = [epoch, flags, address]
+
+        def equal(rows: I64, numbers: I64) -> Bools:
+            return columns_equal(columns, rows, [*self._pictures.columns(), self._address[0]], numbers)
+
+        def add(rows: I64) -> I64:
+            self._pictures.extend(epoch[rows], flags[rows])
+            self._address.extend(address[rows])
+            return np.arange(len(self._address) - len(rows), len(self._address))
+
+        return self._index.number(hash_columns(*columns), equal, add)
+
+    def located(self, spaces: AddressSpaces) -> tuple[Lookup, I64]:
+        """Look up every place; distinct locations, and each place's number among them."""
+        epoch, flags = self._pictures.columns()
+        address: U64 = self._address[0]
+        mmap = spaces.find(epoch, address, (flags & 2) != 0)
+        kind = flags & ~2
+        once, location = distinct_columns([mmap, address, kind])
+        is_return, mode = (kind[once] & 1) != 0, (kind[once] >> 2).astype(np.uint8)
+        return Lookup(mmap[once], address[once], is_return, mode, np.zeros(len(once), np.int64)), location
 
 
 def _with_roots(lookup: Lookup, root: I64) -> tuple[Lookup, Ragged]:

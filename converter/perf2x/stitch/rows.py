@@ -10,14 +10,13 @@ from typing import ClassVar
 import numpy as np
 
 from perf2x.model.arrays import I64, U64, Bools
+from perf2x.model.growing import Growing
 from perf2x.model.intern import (
     ChainTable,
     HashIndex,
     columns_equal,
-    distinct,
     hash_columns,
     hash_rows,
-    rows_equal,
 )
 
 
@@ -51,74 +50,58 @@ class Keys:
 
 
 class RowTable:
-    """Unique rows with their sums, numbered from 0 in the order in which they first came."""
+    """Unique rows with their sums, numbered from 0."""
 
     def __init__(self) -> None:
         self.chains = ChainTable()
         self._index = HashIndex()
-        self._parts: list[list[I64]] = []
-        self._columns: list[I64] = [np.zeros(0, np.int64) for _ in range(len(Keys.NAMES) + 2)]
-        self.values = np.zeros(0, np.int64)
-        self.counts = np.zeros(0, np.int64)
+        self._columns = Growing(np.int64, len(Keys.NAMES) + 2)
+        """Keys, number of the chain, moment of the first sample."""
+        self._sums = Growing(np.int64, 2)
+        """Values, counts."""
 
     def __len__(self) -> int:
-        return len(self.values)
+        return len(self._columns)
 
     def add(self, keys: Keys, words: U64, starts: I64, lengths: I64, value: I64, moment: I64) -> I64:
         """Number every sample's row and add its value to the row's sum; returns the (n,) int64 row numbers."""
-        columns = keys.columns()
-        chain_hashes = hash_rows(words, starts, lengths)
-        first, inverse = _distinct(columns, words, starts, lengths, hash_columns(*columns, chain_hashes))
-        chain = self.chains.number(words, starts[first], lengths[first], chain_hashes[first])
-        numbers = self._number([*(column[first] for column in columns), chain], moment[first])
-        rows = numbers[inverse]
-        # Twelve hundred samples may be one row: sum within the batch first, so that the table is touched per row.
-        order = np.argsort(inverse, kind="stable")
-        begins = np.searchsorted(inverse[order], np.arange(len(first)))
-        np.add.at(self.values, numbers, np.add.reduceat(value[order], begins))
-        np.add.at(self.counts, numbers, np.bincount(inverse, minlength=len(first)))
-        return rows
+        chain = self.chains.number(words, starts, lengths, hash_rows(words, starts, lengths))
+        numbers = self._number([*keys.columns(), chain], moment)
+        np.add.at(self.values, numbers, value)
+        np.add.at(self.counts, numbers, 1)
+        return numbers
 
     def keys(self) -> Keys:
         """The key columns of all rows."""
-        return Keys(*self._flat()[: len(Keys.NAMES)])
+        return Keys(*self._columns.columns()[: len(Keys.NAMES)])
 
     @property
     def chain(self) -> I64:
         """(rows,) number of each row's chain in ``chains``."""
-        return self._flat()[-2]
+        return self._columns[len(Keys.NAMES)]
 
     @property
     def moment(self) -> I64:
         """(rows,) moment of the first sample of each row."""
-        return self._flat()[-1]
+        return self._columns[len(Keys.NAMES) + 1]
+
+    @property
+    def values(self) -> I64:
+        """(rows,) sum of the samples' values."""
+        return self._sums[0]
+
+    @property
+    def counts(self) -> I64:
+        """(rows,) number of samples."""
+        return self._sums[1]
 
     def _number(self, columns: list[I64], moment: I64) -> I64:
         def equal(rows: I64, numbers: I64) -> Bools:
-            return columns_equal(columns, rows, self._flat()[:-1], numbers)
+            return columns_equal(columns, rows, self._columns.columns()[:-1], numbers)
 
         def add(rows: I64) -> I64:
-            begin = len(self.values)
-            self._parts.append([*(column[rows] for column in columns), moment[rows]])
-            zeros = np.zeros(len(rows), np.int64)
-            self.values, self.counts = np.concatenate([self.values, zeros]), np.concatenate([self.counts, zeros])
-            return np.arange(begin, begin + len(rows))
+            self._columns.extend(*(column[rows] for column in columns), moment[rows])
+            self._sums.extend(np.zeros(len(rows), np.int64), 0)
+            return np.arange(len(self) - len(rows), len(self))
 
         return self._index.number(hash_columns(*columns), equal, add)
-
-    def _flat(self) -> list[I64]:
-        if self._parts:
-            stacked = zip(self._columns, *self._parts, strict=True)
-            self._columns = [np.concatenate(column) for column in stacked]
-            self._parts = []
-        return self._columns
-
-
-def _distinct(columns: list[I64], words: U64, starts: I64, lengths: I64, hashes: U64) -> tuple[I64, I64]:
-    """First sample of every distinct row of a batch, and each sample's place among them."""
-
-    def equal(rows: I64, others: I64) -> Bools:
-        same = rows_equal(words, starts[rows], lengths[rows], words, starts[others], lengths[others])
-        return same & columns_equal(columns, rows, columns, others)
-
-    return distinct(hashes, equal)
