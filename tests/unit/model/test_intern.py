@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perf2x.model import intern
+from perf2x.model.growing import Growing
 from perf2x.model.intern import ChainTable, HashIndex, distinct_columns, hash_rows, prefix_tree
 from perf2x.model.ragged import ragged_of, ranges, reverse_rows, side_by_side
 
@@ -77,3 +78,22 @@ def test_ragged_rows(rows: list[list[int]]) -> None:
 def test_weights_are_odd_and_differ(count: int) -> None:
     found = intern.weights(count)
     assert len(set(found.tolist())) == count and all(weight & 1 for weight in found.tolist())
+
+
+@given(st.lists(st.lists(st.integers(0, 2**12), max_size=800), max_size=5))
+def test_an_index_numbers_as_a_dictionary_does(batches: list[list[int]]) -> None:
+    """Hashes with few distinct bits, so that walks cross; numbers are dense and stay what they were."""
+    index, stored, known = HashIndex(), Growing(np.int64), dict[int, int]()
+    for batch in batches:
+        values = np.array(batch, np.int64)
+
+        def add(rows: np.ndarray, values: np.ndarray = values) -> np.ndarray:
+            stored.extend(values[rows])
+            return np.arange(len(stored) - len(rows), len(stored))
+
+        def equal(rows: np.ndarray, numbers: np.ndarray, values: np.ndarray = values) -> np.ndarray:
+            return np.asarray(values[rows] == stored[0][numbers])
+
+        numbers = index.number((values >> 3).astype(np.uint64), equal, add).tolist()
+        assert all(known.setdefault(value, number) == number for value, number in zip(batch, numbers, strict=True))
+    assert sorted(known.values()) == list(range(len(known)))
