@@ -2,11 +2,11 @@
 
 import typer
 
-from perf2x.plugins import EMITTERS, available, load_emitter
-
 
 def formats() -> None:
     """List the output formats, plugins included, with file suffix and one line of help."""
+    from perf2x.plugins import EMITTERS, available, load_emitter
+
     rows = []
     for name, point in available(EMITTERS).items():
         emitter = load_emitter(name)

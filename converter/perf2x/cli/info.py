@@ -7,64 +7,32 @@ The JSON's top level is stable: ``samples``, ``events``, ``threads``, ``duration
 import dataclasses
 import json
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from perf2x.cli import console
-from perf2x.cli.convert import Input, Quiet
-from perf2x.cli.summary import deferred_line, symbol_lines, unwound_line
-from perf2x.cli.symbol_flags import (
-    BuildidDir,
-    DebugDirs,
-    Debuginfod,
-    DemangleStyle,
-    Inline,
-    Kallsyms,
-    NoSymbols,
-    PerfMapDir,
-    Symfs,
-    Vmlinux,
-    symbol_options,
-)
-from perf2x.pipeline import Loaded
+from perf2x.cli.common import Input, Quiet
+from perf2x.cli.symbol_flags import SymbolFlags
+
+if TYPE_CHECKING:
+    from perf2x.pipeline import Loaded
 
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
 
 
 def info(
     source: Input = "perf.data",
+    *,
     as_json: AsJson = False,
-    symfs: Symfs = None,
-    kallsyms: Kallsyms = None,
-    vmlinux: Vmlinux = None,
-    debug_dirs: DebugDirs = None,
-    buildid_dir: BuildidDir = None,
-    perf_map_dir: PerfMapDir = None,
-    debuginfod: Debuginfod = None,
-    demangle: DemangleStyle = "simple",
-    inline: Inline = True,
-    no_symbols: NoSymbols = False,
+    names: SymbolFlags,
     quiet: Quiet = False,
 ) -> None:
     """Show what is in a recording: events, samples, threads, time span, records, stitching and symbol quality."""
     from perf2x import pipeline
 
-    symbols = symbol_options(
-        symfs=symfs,
-        kallsyms=kallsyms,
-        vmlinux=vmlinux,
-        debug_dirs=debug_dirs,
-        buildid_dir=buildid_dir,
-        perf_map_dir=perf_map_dir,
-        debuginfod=debuginfod,
-        demangle=demangle,
-        inline=inline,
-        no_symbols=no_symbols,
-    )
-
     with console.progress(quiet) as progress:
-        loaded = pipeline.load(source, pipeline.LoadOptions(symbols=symbols), progress)
+        loaded = pipeline.load(source, pipeline.LoadOptions(symbols=names.options()), progress)
     if as_json:
         typer.echo(json.dumps(facts(loaded), indent=2, ensure_ascii=True))
         return
@@ -72,7 +40,7 @@ def info(
         typer.echo("".join(char if char.isprintable() else "?" for char in line))
 
 
-def facts(loaded: Loaded) -> dict[str, Any]:
+def facts(loaded: "Loaded") -> dict[str, Any]:
     """Everything ``info`` knows, as plain JSON values."""
     session, meta = loaded.recording.session, loaded.profile.meta
     return {
@@ -100,13 +68,13 @@ def facts(loaded: Loaded) -> dict[str, Any]:
     }
 
 
-def _unwound(loaded: Loaded) -> dict[str, Any]:
+def _unwound(loaded: "Loaded") -> dict[str, Any]:
     report = loaded.unwound
     ends = {end.name.lower(): count for end, count in report.ends.items()}
     return {"samples": report.samples, "frames": report.frames, "guessed_frames": report.guessed, "ends": ends}
 
 
-def _symbols(loaded: Loaded) -> dict[str, Any] | None:
+def _symbols(loaded: "Loaded") -> dict[str, Any] | None:
     report = loaded.symbols
     if report is None:
         return None
@@ -118,7 +86,7 @@ def _symbols(loaded: Loaded) -> dict[str, Any] | None:
     }
 
 
-def _event(loaded: Loaded, row: int) -> dict[str, Any]:
+def _event(loaded: "Loaded", row: int) -> dict[str, Any]:
     event, count = loaded.recording.session.events[row], loaded.events[row]
     return {
         "name": event.name,
@@ -132,7 +100,9 @@ def _event(loaded: Loaded, row: int) -> dict[str, Any]:
     }
 
 
-def _lines(loaded: Loaded) -> Iterator[str]:
+def _lines(loaded: "Loaded") -> Iterator[str]:
+    from perf2x.cli.summary import deferred_line, symbol_lines, unwound_line
+
     known = facts(loaded)
     session = known["session"]
     for label in ("source", "hostname", "arch", "os_release", "perf_version"):

@@ -1,0 +1,46 @@
+"""The options that say how stacks are put together."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from perf2x.model.errors import OptionError
+
+_PANEL = "Stacks"
+MISSING = ("mark", "kernel-only", "drop")
+
+
+@dataclass(frozen=True, slots=True)
+class StitchFlags:
+    """What the reader of a recording may choose about incomplete stacks."""
+
+    deferred_missing: Annotated[
+        str,
+        typer.Option(
+            metavar="mark|kernel-only|drop",
+            help="Samples whose deferred user stack is not in the file.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = "mark"
+    stitch_lbr: Annotated[
+        bool,
+        typer.Option(
+            "--stitch-lbr",
+            help="--call-graph lbr: complete stacks from the thread's previous sample.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = False
+    merge_callchains: Annotated[
+        bool,
+        typer.Option(
+            "--merge-callchains/--no-merge-callchains",
+            help="Join deferred user stacks to the samples that wait for them.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = True
+
+    def check(self) -> None:
+        """OptionError for a value that there is not."""
+        if self.deferred_missing not in MISSING:
+            raise OptionError(f"--deferred-missing {self.deferred_missing}: it is one of {', '.join(MISSING)}")
