@@ -90,8 +90,6 @@ def decode(raw: bytes, at: int, events: list[Event], order: str) -> SimpleNamesp
     cut = len(raw) - 8 * len(trailer)
     _decode_trailer(found, raw[cut:], trailer, order)
     DECODERS.get(kind, lambda *_: None)(found, raw[8:cut], order)
-    if found.time is None:
-        found.time = getattr(found, "own_time", None)
     return found
 
 
@@ -151,7 +149,7 @@ def _comm(found: SimpleNamespace, raw: bytes, order: str) -> None:
 
 
 def _task(found: SimpleNamespace, raw: bytes, order: str) -> None:
-    found.pid, found.ppid, found.tid, found.ptid, found.own_time = struct.unpack_from(order + "iiiiQ", raw)
+    found.pid, found.ppid, found.tid, found.ptid, _ = struct.unpack_from(order + "iiiiQ", raw)
     found.is_exec = bool(found.misc & k.MISC_13)
 
 

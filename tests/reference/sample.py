@@ -70,6 +70,8 @@ def _decode_rest(found: SimpleNamespace, walk: Walk, event: Any) -> None:
         if wanted & bit:
             value = _registers(walk, event.regs_intr) if bit == k.REGS_INTR else walk.u64()
         setattr(found, name, value)
+    if wanted & k.WEIGHT_STRUCT:
+        found.weight &= 0xFFFFFFFF  # var1_dw; the other two parts are for tools that know the CPU
     found.aux = walk.data(walk.u64()) if wanted & k.AUX else None
 
 
@@ -94,10 +96,18 @@ def _branches(walk: Walk, wanted: int) -> list[tuple[int, int, int]]:
     count = walk.u64()
     if wanted & k.BRANCH_HW_INDEX:
         walk.u64()
-    entries = [walk.take("QQQ") for _ in range(count)]
+    entries = [(*walk.take("QQ"), _branch_flags(walk.u64(), walk.order)) for _ in range(count)]
     if wanted & k.BRANCH_COUNTERS:
         walk.take(f"{count}Q")
     return entries
+
+
+def _branch_flags(word: int, order: str) -> int:
+    """The bit fields of struct perf_branch_entry where a little-endian machine has them."""
+    if order == "<":
+        return word
+    fields = ((0, 1), (1, 1), (2, 1), (3, 1), (4, 16), (20, 4), (24, 2), (26, 4), (30, 3))
+    return sum((word >> 64 - shift - width & (1 << width) - 1) << shift for shift, width in fields)
 
 
 def _registers(walk: Walk, mask: int) -> tuple[int, tuple[int, ...]]:

@@ -1,5 +1,6 @@
 """Holds the reader's columns against the scalar decoder, row by row."""
 
+import struct
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,13 +10,13 @@ import numpy as np
 
 from perf2x.model.arrays import AnyArray
 from perf2x.model.events import Recording as Product
-from perf2x.model.events import Samples, Want
+from perf2x.model.events import Samples, UserStacks, Want
 from perf2x.read import open_recording
 from tests.reference.decode import Recording, read
 from tests.reference.stitch import expanded
 
 Row = tuple[Any, ...]
-EVERYTHING = Want.CHAIN | Want.ADDR | Want.CGROUP | Want.MEMORY | Want.RAW | Want.BRANCHES
+EVERYTHING = Want.CHAIN | Want.ADDR | Want.CGROUP | Want.MEMORY | Want.RAW | Want.BRANCHES | Want.STACKS
 
 
 def assert_reads_alike(path: Path) -> None:
@@ -31,7 +32,7 @@ def assert_recordings_alike(product: Product, reference: Recording) -> None:
     rows = sorted(sample_rows(product), key=lambda row: row[0])
     assert len(rows) == len(wanted) == product.sample_count
     for (_, *row), (sample, event, period) in zip(rows, wanted, strict=True):
-        assert tuple(row) == reference_row(sample, event.index, period, tuple(row))
+        assert tuple(row) == reference_row(sample, event.index, period, tuple(row), reference.order)
     for table, kinds, to_row, columns in TABLES:
         assert table_rows(product.sideband, table, columns) == [to_row(record) for record in reference.of(*kinds)], (
             table
@@ -59,8 +60,19 @@ def batch_rows(batch: Samples) -> Iterator[Row]:
         yield (
             (int(batch.position[i]), int(batch.event[i])), int(batch.event[i]), int(batch.pid[i]), int(batch.tid[i]),
             int(batch.ip[i]), int(batch.period[i]), int(batch.cpumode[i]), tuple(batch.chain.row(i).tolist()),
-            *given, raw, branches,
+            *given, raw, branches, None if batch.user_stacks is None else user_row(batch.user_stacks, i),
         )  # fmt: skip
+
+
+def user_row(stacks: UserStacks, i: int) -> Row:
+    """(abi, register bit → value unless 0, stack bytes as words of the machine that reads).
+
+    Zeros are left out because a batch of events with different masks has all their registers.
+    """
+    abi, start, size = int(stacks.abi[i]), int(stacks.start[i]), int(stacks.size[i])
+    bits = [bit for bit in range(64) if stacks.mask >> bit & 1]
+    registers = {bit: value for bit, value in zip(bits, stacks.regs[i].tolist(), strict=True) if abi and value}
+    return abi, registers, tuple(stacks.words[start : start + (size + 7) // 8].tolist()) if size else ()
 
 
 def branch_row(branches: Any, i: int) -> Row:
@@ -69,7 +81,7 @@ def branch_row(branches: Any, i: int) -> Row:
     return tuple(zip(*(column[start:end].tolist() for column in columns), strict=True))
 
 
-def reference_row(sample: SimpleNamespace, event: int, period: int, ours: Row) -> Row:
+def reference_row(sample: SimpleNamespace, event: int, period: int, ours: Row, order: str) -> Row:
     """``ours`` decides between absent columns (None) and filled ones."""
     optional = (sample.time, sample.cpu, sample.addr, sample.cgroup, sample.weight, sample.data_src)
     given = tuple(
@@ -78,10 +90,20 @@ def reference_row(sample: SimpleNamespace, event: int, period: int, ours: Row) -
     )
     raw = b"" if sample.raw is None and ours[13] is not None else sample.raw
     branches = () if sample.branches is None and ours[14] is not None else sample.branches
+    user = reference_user(sample, order) if sample.regs_user or sample.stack or ours[15] is not None else None
     return (
         event, -1 if sample.pid is None else sample.pid, -1 if sample.tid is None else sample.tid, sample.ip or 0,
-        period, sample.mode, tuple(sample.chain), *given, raw, None if branches is None else tuple(branches),
+        period, sample.mode, tuple(sample.chain), *given, raw, None if branches is None else tuple(branches), user,
     )  # fmt: skip
+
+
+def reference_user(sample: SimpleNamespace, order: str) -> Row:
+    abi, values = sample.regs_user or (0, ())
+    bits = [bit for bit in range(64) if sample.event.regs_user >> bit & 1]
+    stack = sample.stack or b""
+    stack += bytes(-len(stack) % 8)
+    registers = {bit: value for bit, value in zip(bits, values, strict=False) if abi and value}
+    return abi, registers, struct.unpack(f"{order}{len(stack) // 8}Q", stack)
 
 
 def table_rows(sideband: Any, table: str, columns: tuple[str, ...]) -> list[Row]:

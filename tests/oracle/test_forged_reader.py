@@ -1,0 +1,50 @@
+"""Whatever the forge writes, in either byte order, the columns are what the scalar decoder reads."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+
+from perf2x.read import open_recording
+from tests import forge
+from tests.forge import kernel as k
+from tests.forge.strategies import recordings
+from tests.reference.decode import read
+from tests.support.reader_oracle import assert_recordings_alike, sample_rows
+
+QUOTED = bytes.fromhex(
+    "16000000 0200 4000 060000000b000000 0300000000000000 a77f33fe187f0000 0f0e33fe187f0000 481433fe187f0000"
+    "0809000008090000 e67ae7351c000000"
+)
+
+
+@pytest.fixture(scope="module")
+def forged_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("forged") / "perf.data"
+
+
+@settings(max_examples=40)
+@given(recordings())
+def test_columns_are_what_the_scalar_decoder_reads(
+    forged_file: Path, forged: tuple[forge.Session, list[forge.Record]]
+) -> None:
+    session, records = forged
+    rows = []
+    for order in "<>":
+        raw = forge.write_file(replace(session, order=order), records)
+        forged_file.write_bytes(raw)
+        product = open_recording(str(forged_file))
+        assert_recordings_alike(product, read(raw))
+        rows.append([row[1:] for row in sorted(sample_rows(product), key=lambda row: row[0])])
+    assert rows[0] == rows[1]
+
+
+def test_the_record_of_the_kernels_commit_message(forged_file: Path) -> None:
+    event = forge.Event(sample_type=k.IP | k.TID | k.TIME | k.PERIOD)
+    record = forge.Raw(type=22, misc=2, body=QUOTED[8:])
+    forged_file.write_bytes(forge.write_file(forge.Session((event,)), [record]))
+    deferred = open_recording(str(forged_file)).sideband.deferred
+    assert deferred.cookie.tolist() == [0xB00000006]
+    assert deferred.chain.row(0).tolist() == [0x7F18FE337FA7, 0x7F18FE330E0F, 0x7F18FE331448]
+    assert (deferred.pid.tolist(), deferred.tid.tolist(), deferred.time.tolist()) == ([2312], [2312], [121163447014])
