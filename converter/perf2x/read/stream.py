@@ -28,6 +28,10 @@ from perf2x.read.source import Source
 
 SPAN = 2 << 20
 """Bytes of records in a block, about: small enough for the cache, large enough to hide numpy's cost per call."""
+FEW_RECORDS = 8192
+"""A block with fewer goes on beyond ``SPAN``: records with stack copies are large, and calls cost by the record."""
+LARGEST_BLOCK = 64 << 20
+"""Bytes at which a block ends, however few its records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +152,7 @@ class _Walk:
             careful = framed.special != 0
             if framed.length:
                 self._take(framed, plan, parts)
-            if plan.length and (plan.length >= SPAN // 2 or framed.length == 0):
+            if plan.length and (_is_full(plan) or framed.length == 0):
                 yield _finished(plan), _joined(parts)
                 plan, parts = _Plan(plan.position + plan.length), []
             if framed.length == 0:
@@ -169,8 +173,13 @@ class _Walk:
             self._pass_blob(framed.special, last)
 
     def _append(self, piece: _Piece, sizes: npt.NDArray[np.uint16], plan: _Plan, parts: list[U8]) -> None:
-        parts.append(self._stretch.data[piece.start : piece.stop])
-        plan.pieces.append(piece)
+        last = plan.pieces[-1] if plan.pieces else None
+        if last is not None and last.complete < 0 and last.stop == piece.start:  # one slice for all, nothing is copied
+            parts[-1] = self._stretch.data[last.start : piece.stop]
+            plan.pieces[-1] = _Piece(last.start, piece.stop)
+        else:
+            parts.append(self._stretch.data[piece.start : piece.stop])
+            plan.pieces.append(piece)
         plan.sizes.append(sizes)
         plan.length += piece.stop - piece.start
 
@@ -225,6 +234,12 @@ class _Walk:
                 "compressed_bytes_after_last_record", Severity.LOSS,
                 "The compressed data ends inside a record.", count=self._unpacker.leftover,
             )  # fmt: skip
+
+
+def _is_full(plan: _Plan) -> bool:
+    if plan.length < SPAN // 2:
+        return False
+    return plan.length >= LARGEST_BLOCK or sum(map(len, plan.sizes)) >= FEW_RECORDS
 
 
 def _finished(plan: _Plan) -> _Plan:
