@@ -38,6 +38,7 @@ class SymbolIndex:
     def __init__(self, symbols: SymbolColumns) -> None:
         self._symbols = symbols
         order = np.argsort(symbols.start, kind="stable")
+        order = order[~_inner_labels(symbols, order)]
         start = symbols.start[order]
         end = np.maximum(symbols.end[order], start)
         end = _fixed_ends(start, end)
@@ -114,6 +115,19 @@ class SymbolIndex:
 
     def _name(self, position: int) -> str:
         return self._symbols.name(int(self._order[position]))
+
+
+def _inner_labels(symbols: SymbolColumns, order: I64) -> Bools:
+    """(n,) labels without type and size inside a function that has a size: the function is meant.
+
+    perf finds one or the other, whichever lies nearer to the root of its tree.
+    """
+    start, kind = symbols.start[order], symbols.type[order]
+    end = np.maximum(symbols.end[order], start)
+    sized = (end > start) & (kind != STT_NOTYPE)
+    reach = np.maximum.accumulate(np.where(sized, end, np.uint64(0))) if len(start) else end
+    inner: Bools = (end == start) & (kind == STT_NOTYPE) & (reach > start)
+    return inner
 
 
 def _fixed_ends(start: U64, end: U64) -> U64:

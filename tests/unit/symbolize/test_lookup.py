@@ -41,6 +41,7 @@ def scalar_find(symbols, address):
     tree = [
         Symbol(s.start, max(s.end, s.start), s.type, s.binding, s.name) for s in sorted(symbols, key=lambda s: s.start)
     ]
+    tree = [s for s in tree if not is_inner_label(s, tree)]
     for previous, current in itertools.pairwise(tree):
         if previous.end == previous.start:
             previous.end = current.start
@@ -57,6 +58,12 @@ def scalar_find(symbols, address):
         if symbol.start <= address and (address < symbol.end or address == symbol.start):
             return symbol.name
     return None
+
+
+def is_inner_label(symbol, others):
+    """Ours, not perf's: perf finds the label or the function around it, as its tree happens to lie."""
+    around = any(o.type != NOTYPE and o.start <= symbol.start < o.end for o in others)
+    return symbol.type == NOTYPE and symbol.start == symbol.end and around
 
 
 def first_is_best(a, b):
@@ -125,6 +132,14 @@ def test_ties():
 def test_inner_symbol_before_the_outer_one():
     symbols = [Symbol(0, 100, FUNC, GLOBAL, "outer"), Symbol(10, 20, FUNC, LOCAL, "inner")]
     assert find(symbols, 5, 15, 50, 100) == ["outer", "inner", "outer", None]
+
+
+def test_a_label_inside_a_function_is_not_a_function():
+    symbols = [
+        Symbol(0, 100, FUNC, GLOBAL, "stub"), Symbol(50, 50, NOTYPE, LOCAL, "label"),
+        Symbol(120, 120, NOTYPE, LOCAL, "_start"), Symbol(130, 130, NOTYPE, LOCAL, "_dl_start_user"),
+    ]  # fmt: skip
+    assert find(symbols, 60, 99, 110, 121, 131) == ["stub", "stub", None, "_start", "_dl_start_user"]
 
 
 def test_addresses_of_the_upper_half_stay_exact():
