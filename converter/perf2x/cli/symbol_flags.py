@@ -37,17 +37,34 @@ class SymbolFlags:
         typer.Option("--debug-dir", metavar="DIR", help="Like /usr/lib/debug; repeatable.", rich_help_panel=_PANEL),
     ] = None
     buildid_dir: Annotated[
-        str | None, typer.Option(metavar="DIR", help="perf's build-id cache [~/.debug].", rich_help_panel=_PANEL)
+        str | None,
+        typer.Option(metavar="DIR", help="perf's build-id cache [~/.debug].", rich_help_panel=_PANEL),
     ] = None
     perf_map_dir: Annotated[
-        str | None, typer.Option(metavar="DIR", help="Where perf-PID.map files lie [/tmp].", rich_help_panel=_PANEL)
+        str | None,
+        typer.Option(metavar="DIR", help="Where perf-PID.map files lie [/tmp].", rich_help_panel=_PANEL),
     ] = None
     debuginfod: Annotated[
         list[str] | None,
         typer.Option(
-            "--debuginfod", metavar="URL", help="Ask this server too [$DEBUGINFOD_URLS].", rich_help_panel=_PANEL
+            "--debuginfod",
+            metavar="URL",
+            help="Ask this server too [$DEBUGINFOD_URLS].",
+            rich_help_panel=_PANEL,
         ),
     ] = None
+    archives: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--archive", metavar="FILE", help="A tarball of perf archive; repeatable.", rich_help_panel=_PANEL
+        ),
+    ] = None
+    any_build: Annotated[
+        bool,
+        typer.Option(
+            "--allow-build-id-mismatch", help="Use files of another build all the same.", rich_help_panel=_PANEL
+        ),
+    ] = False
     demangle: Annotated[
         str,
         typer.Option(
@@ -80,6 +97,8 @@ class SymbolFlags:
             buildid_dir=_there("--buildid-dir", self.buildid_dir),
             perf_map_dir=_there("--perf-map-dir", self.perf_map_dir),
             debuginfod_urls=tuple(self.debuginfod or os.environ.get("DEBUGINFOD_URLS", "").split()),
+            archives=tuple(Path(archive) for archive in self.archives or () if _there("--archive", archive)),
+            allow_mismatch=self.any_build,
             demangle=Demangle(self.demangle),
             inline=self.inline,
         )

@@ -16,7 +16,10 @@ from tests.support.recordings import deferred_cases
 
 from .profiles import make_profile, name_of
 
-CASES = [case for case in deferred_cases() if case.script and case.data.is_file()]
+FOUND = [case for case in deferred_cases() if case.script and case.data.is_file()]
+CASES = [
+    pytest.param(case, id=str(case), marks=[pytest.mark.slow] if row % 8 else []) for row, case in enumerate(FOUND)
+]
 
 
 def distinct_frames(case):
@@ -56,7 +59,7 @@ def profile_of(case, frames):
 
 @pytest.mark.shared
 @pytest.mark.skipif(not CASES, reason="the larger set of recordings is not here")
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("case", CASES)
 def test_names_are_perfs(case):
     frames = distinct_frames(case)
     if not frames:
