@@ -106,6 +106,9 @@ class Stitcher:
         self.timeline: list[Timed] = []
         self.missing: list[Missing] = []
         self._build_deferred()
+        if options.timeline and not self.timed:
+            advice = "times shown are places in the file; record without --per-thread or with -T"
+            diagnostics.add("no_timestamps", Severity.GUESS, advice)
 
     def add(self, samples: Samples, root: U8 | None = None) -> None:
         """Take in a batch; ``root`` (n,) names a Root for samples whose user part was cut short by the unwinder."""
