@@ -6,18 +6,20 @@ a stage is reached, so that ``perf2x --help`` needs none of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from perf2x.model.choice import Choice, Grouping
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.errors import OptionError
 
 if TYPE_CHECKING:
     from perf2x.callgraphs import CallGraphOptions, CallGraphs, UnwindReport
-    from perf2x.model.events import Recording, Sideband, Want
+    from perf2x.model.events import Recording, Samples, Sideband, Want
     from perf2x.model.profile import Profile
     from perf2x.objects.find import Finder
+    from perf2x.selection import Selection
     from perf2x.stitch.report import DeferredReport
     from perf2x.stitch.stitcher import Stitcher, StitchOptions
     from perf2x.symbolize.options import SymbolOptions
@@ -39,6 +41,10 @@ class LoadOptions:
     """False: leave deferred user chains where they are and mark the samples that wait for one."""
     events: tuple[str, ...] = ()
     """Names or globs of the events to keep; empty: all."""
+    choice: Choice = field(default_factory=Choice)
+    """What part of the recording is wanted."""
+    grouping: Grouping = field(default_factory=Grouping)
+    """How the samples of that part are put together."""
     symbols: SymbolOptions | None = None
     """None: leave every location without names."""
     call_graphs: CallGraphOptions | None = None
@@ -75,22 +81,28 @@ def load(paths: str | Sequence[str], options: LoadOptions, progress: Progress | 
 
     Raises Perf2xError when it cannot be read, OptionError when several files are not of one session.
     """
+    from perf2x.selection import Selection, check_root
+
     diagnostics = Diagnostics()
     finder = _finder(options.symbols, diagnostics, progress)
     recording = _opened([paths] if isinstance(paths, str) else paths, diagnostics, progress)
-    stitcher, call_graphs = _stitched(recording, options, diagnostics, finder, progress)
+    check_root(options.grouping.root, recording)
+    selection = Selection(options.choice, recording)
+    stitcher, call_graphs = _stitched(recording, options, selection, diagnostics, finder, progress)
+    from perf2x.model.grouping import grouped
+    from perf2x.model.select import keep_events
     from perf2x.stitch.assemble import finish
     from perf2x.stitch.report import deferred_report
 
     profile = finish(stitcher)
-    counts = event_counts(profile)
     if options.events:
-        from perf2x.model.select import keep_events
-
         profile = keep_events(profile, options.events)
+    profile = selection.before_symbols(profile)
     symbols = None
     if options.symbols is not None:
         profile, symbols = _symbolized(profile, recording, options.symbols, diagnostics, finder())
+    profile = grouped(selection.after_symbols(profile), options.grouping)
+    counts = event_counts(profile)
     _note_losses(recording, diagnostics)
     deferred = deferred_report(stitcher)
     return Loaded(
@@ -153,6 +165,7 @@ def _commented(profile: Profile, deferred: DeferredReport, diagnostics: Diagnost
 def _stitched(
     recording: Recording,
     options: LoadOptions,
+    selection: Selection,
     diagnostics: Diagnostics,
     finder: Callable[[], Finder],
     progress: Progress | None,
@@ -162,22 +175,29 @@ def _stitched(
 
     stitch_options: StitchOptions = StitchOptions(
         timeline=options.timeline,
-        by_cpu=options.by_cpu,
-        by_cgroup=options.by_cgroup,
+        by_cpu=options.by_cpu or options.grouping.root == "cpu",
+        by_cgroup=options.by_cgroup or options.grouping.root == "cgroup",
         deferred_missing=options.deferred_missing,
         merge_callchains=options.merge_callchains,
     )
     sideband = _with_compiled_code(recording, options.symbols, finder, diagnostics)
     stitcher = Stitcher(recording.session, sideband, stitch_options, diagnostics)
     call_graphs = CallGraphs(recording.session, stitcher, finder, options.call_graphs or CallGraphOptions())
-    done = 0
-    for batch in recording.samples(_wanted(options) | call_graphs.want):
+    batches = _counted(recording.samples(_wanted(options) | call_graphs.want), recording.sample_count, progress)
+    for batch in selection.batches(batches):
         stitcher.add(*call_graphs.complete(batch))
-        done += len(batch)
-        if progress is not None:
-            progress("stitching", done, recording.sample_count)
     call_graphs.note(diagnostics)
     return stitcher, call_graphs
+
+
+def _counted(batches: Iterator[Samples], total: int, progress: Progress | None) -> Iterator[Samples]:
+    """The same batches, with word of how far they are."""
+    done = 0
+    for batch in batches:
+        yield batch
+        done += len(batch)
+        if progress is not None:
+            progress("stitching", done, total)
 
 
 def _finder(options: SymbolOptions | None, diagnostics: Diagnostics, progress: Progress | None) -> Callable[[], Finder]:
@@ -210,7 +230,7 @@ def _wanted(options: LoadOptions) -> Want:
     from perf2x.model.events import Want
 
     want = Want.CHAIN
-    return want | Want.CGROUP if options.by_cgroup else want
+    return want | Want.CGROUP if options.by_cgroup or options.grouping.root == "cgroup" else want
 
 
 def _symbolized(

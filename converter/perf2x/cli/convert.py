@@ -1,27 +1,22 @@
 """``perf2x convert``: one recording in, one file out, at most five lines on standard error."""
 
 import sys
-from typing import Annotated
-
-import typer
 
 from perf2x.cli import console
 from perf2x.cli.common import Inputs, Quiet, Verbose
+from perf2x.cli.filter_flags import FilterFlags, GroupFlags
 from perf2x.cli.output_flags import OutputFlags, compress
 from perf2x.cli.stitch_flags import StitchFlags
 from perf2x.cli.symbol_flags import SymbolFlags
 from perf2x.model.errors import OptionError
-
-Event = Annotated[
-    str | None, typer.Option("--event", "-e", metavar="NAME", help="Only this event; collapsed also takes 'all'.")
-]
 
 
 def convert(
     inputs: Inputs = None,
     *,
     written: OutputFlags,
-    event: Event = None,
+    chosen: FilterFlags,
+    groups: GroupFlags,
     stitching: StitchFlags,
     names: SymbolFlags,
     quiet: Quiet = False,
@@ -38,7 +33,7 @@ def convert(
 
     sources = tuple(inputs or ["perf.data"])
     name = written.format()
-    emitter = plugins.build_emitter(name, written.chosen(event=_all(event)))
+    emitter = plugins.build_emitter(name, _settings(name, written, chosen, groups))
     stitching.check()
     target = written.target(sources[0], emitter.suffix)
     _refuse_terminal(target, name)
@@ -47,7 +42,9 @@ def convert(
         deferred_missing=stitching.deferred_missing,
         call_graphs=CallGraphOptions(stitch_lbr=stitching.stitch_lbr),
         merge_callchains=stitching.merge_callchains,
-        events=() if event in (None, "all") else (str(event),),
+        events=chosen.events(),
+        choice=chosen.choice(),
+        grouping=groups.grouping(),
         symbols=names.options(),
     )
     with console.progress(quiet) as progress:
@@ -66,6 +63,7 @@ def _refuse_terminal(target: str, name: str) -> None:
         raise OptionError("pprof is binary and standard output is a terminal; name a file with -o")
 
 
-def _all(event: str | None) -> str | None:
-    """``all`` goes to the output format, which may be able to count all events; names choose samples before that."""
-    return event if event == "all" else None
+def _settings(name: str, written: OutputFlags, chosen: FilterFlags, groups: GroupFlags) -> dict[str, object]:
+    """Options of the output format; collapsed has a root of its own, which another one replaces."""
+    own_root = False if name == "collapsed" and groups.root else None
+    return written.chosen(event="all" if chosen.all_events() else None, root=own_root)

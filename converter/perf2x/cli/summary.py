@@ -55,9 +55,9 @@ def _contents(loaded: Loaded) -> str:
     span = loaded.profile.meta.duration_ns
     time = f", {span / 1e9:.3f} s" if span else ""
     kinds = plural(len(counted), "event")
-    return (
-        f"{loaded.samples:,} samples of {kinds} ({events}{more}), {plural(len(loaded.profile.threads), 'thread')}{time}"
-    )
+    kept = sum(event.samples for event in loaded.events)
+    samples = f"{kept:,} of {loaded.samples:,}" if kept != loaded.samples else f"{kept:,}"
+    return f"{samples} samples of {kinds} ({events}{more}), {plural(len(loaded.profile.threads), 'thread')}{time}"
 
 
 def deferred_line(report: DeferredReport) -> str:

@@ -14,11 +14,12 @@ from perf2x.abi.uapi import CpuMode
 from perf2x.emit.events import event_index
 from perf2x.emit.frames import NO_STACK, Frames, frames_of, is_jit
 from perf2x.emit.text import one_line
-from perf2x.emit.tree import FrameTree, expand, merge, paths, reading_order
+from perf2x.emit.tree import FrameTree, expand, merge, reading_order
 from perf2x.model.arrays import I64
 from perf2x.model.errors import OptionError
 from perf2x.model.options import check_choices, option
 from perf2x.model.profile import Profile
+from perf2x.model.stacks import paths
 
 _LINES_PER_WRITE = 4096
 
@@ -38,6 +39,7 @@ class Collapsed:
     annotate_all: bool = option(False, "mark kernel and just-in-time compiled functions, as inferno's --all")
     with_pid: bool = option(False, "root frames are comm-PID")
     with_tid: bool = option(False, "root frames are comm-PID/TID")
+    root: bool = option(True, "begin every line with the name of its thread")
 
     def __post_init__(self) -> None:
         check_choices(self)
@@ -67,7 +69,10 @@ class Collapsed:
         rows, weight = self._chosen(profile)
         frames = frames_of(profile)
         texts, key_of_frame = _interned([self._frame_text(profile, frames, row) for row in range(len(frames))])
-        roots, root_of_thread = _interned([self._root_text(profile, row) for row in range(len(profile.threads))])
+        threads = len(profile.threads)
+        roots, root_of_thread = _interned(
+            [self._root_text(profile, row) if self.root else b"" for row in range(threads)]
+        )
         group, used = _dense(root_of_thread[profile.samples.thread[rows]])
         tree, node = merge(
             expand(profile.stacks, frames.of_location),
@@ -81,7 +86,7 @@ class Collapsed:
         np.add.at(value, node, weight)
         seen = np.zeros(len(tree), np.int64)
         seen[node] = 1
-        yield from _lines(tree, seen, value, [roots[root] for root in used.tolist()], texts)
+        yield from _lines(tree, seen, value, [roots[root] for root in used.tolist()], texts, 0 if self.root else 1)
 
     def _chosen(self, profile: Profile) -> tuple[I64, I64]:
         """Rows of the wanted event and what each of them weighs."""
@@ -93,6 +98,8 @@ class Collapsed:
         return rows, (samples.count if self.value == "samples" else samples.value)[rows]
 
     def _root_text(self, profile: Profile, thread: int) -> bytes:
+        if not self.root:
+            return b""
         comm = one_line(profile.strings[profile.threads.comm[thread]]).replace(" ", "_").replace(";", ":")
         pid, tid = (
             "?" if number < 0 else str(number)
@@ -140,8 +147,10 @@ def _with_no_stack(tree: FrameTree, node: I64, key: int) -> tuple[FrameTree, I64
     return longer, moved[node]
 
 
-def _lines(tree: FrameTree, seen: I64, value: I64, roots: list[bytes], texts: list[bytes]) -> Iterator[bytes]:
-    """``seen`` marks rows that end a line, ``value`` is what the line says."""
+def _lines(
+    tree: FrameTree, seen: I64, value: I64, roots: list[bytes], texts: list[bytes], skip: int
+) -> Iterator[bytes]:
+    """``seen`` marks rows that end a line, ``value`` is what the line says; ``skip`` frames at its root stay out."""
     name = np.where(tree.key < 0, np.arange(len(tree)) + len(texts), tree.key)  # (rows,) frame texts, then root texts
     all_texts = texts + roots
     inner_rank, leaf_rank = _ranks(all_texts)
@@ -152,7 +161,7 @@ def _lines(tree: FrameTree, seen: I64, value: I64, roots: list[bytes], texts: li
         names, ends = name[path.values].tolist(), path.offsets.tolist()
         pieces: list[bytes] = []
         for line, number in enumerate(value[rows].tolist()):
-            words = [all_texts[word] for word in reversed(names[ends[line] : ends[line + 1]])]
+            words = [all_texts[word] for word in reversed(names[ends[line] : ends[line + 1] - skip])]
             pieces.append(b"%b %d\n" % (b";".join(words), number))
         yield b"".join(pieces)
 

@@ -24,11 +24,11 @@ from perf2x.emit.pprof_tables import (
     without_inlining,
 )
 from perf2x.emit.rows import unique_rows
-from perf2x.emit.tree import depths, paths
 from perf2x.emit.wire import packed_field, text_fields, top_level
 from perf2x.model.options import check_choices, option
 from perf2x.model.profile import Profile
 from perf2x.model.ragged import Ragged, side_by_side
+from perf2x.model.stacks import depths, paths
 
 if TYPE_CHECKING:
     from perf2x.emit import profile_pb2

@@ -17,11 +17,12 @@ from perf2x.emit.heading import heading
 from perf2x.emit.jsontext import json_bytes, json_column
 from perf2x.emit.text import one_line
 from perf2x.emit.tracks import Tracks, tracks_of
-from perf2x.emit.tree import depths, expand, paths
+from perf2x.emit.tree import expand
 from perf2x.model.arrays import I64
 from perf2x.model.options import check_choices, option
 from perf2x.model.profile import Profile
 from perf2x.model.ragged import Ragged
+from perf2x.model.stacks import depths, paths
 
 _ROWS_PER_PIECE = 1 << 13
 _UNITS = {"nanoseconds": "nanoseconds", "bytes": "bytes"}

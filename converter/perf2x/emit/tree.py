@@ -10,7 +10,8 @@ import numpy as np
 
 from perf2x.model.arrays import I64
 from perf2x.model.profile import Stacks
-from perf2x.model.ragged import Ragged, offsets_of
+from perf2x.model.ragged import Ragged
+from perf2x.model.stacks import depths
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,37 +38,6 @@ class FrameTree:
 
     def __len__(self) -> int:
         return len(self.parent)
-
-
-def depths(parent: I64) -> I64:
-    """Distance of every row from its root, which has 0; by pointer doubling, log(depth) passes.
-
-    ::
-
-        parent    -1 0 1 2 3
-        pass 1     0 1 1 1 1     one step known, ancestor = parent
-        pass 2     0 1 2 2 2     the ancestor's steps added, ancestor = its ancestor
-        pass 3     0 1 2 3 4
-    """
-    ancestor = parent.astype(np.int64)
-    steps = (ancestor >= 0).astype(np.int64)
-    while (rows := np.flatnonzero(ancestor >= 0)).size:
-        up = ancestor[rows]
-        steps[rows] += steps[up]
-        ancestor[rows] = ancestor[up]
-    return steps
-
-
-def paths(parent: I64, depth: I64, rows: I64) -> Ragged:
-    """The rows from each given row to its root, innermost first; −1: an empty path. ``depth`` is depths(parent)."""
-    offsets = offsets_of(np.where(rows >= 0, depth[rows] + 1, 0) if len(depth) else np.zeros(len(rows), np.int64))
-    values = np.empty(offsets[-1], np.int64)
-    at, cursor = offsets[:-1].copy(), rows.astype(np.int64)
-    while (active := np.flatnonzero(cursor >= 0)).size:
-        at, cursor = at[active], cursor[active]
-        values[at] = cursor
-        at, cursor = at + 1, parent[cursor]
-    return Ragged(offsets, values)
 
 
 def with_callers(parent: I64, rows: I64) -> I64:

@@ -1,4 +1,7 @@
-"""Takes the part of a profile that was asked for; tables stay as they are, only rows of samples go."""
+"""Takes the part of a profile that was asked for, by names of events, threads, objects and functions.
+
+Pure: profile in, profile out. Tables stay, only rows of samples and frames of stacks go; model/compact.py tidies.
+"""
 
 import dataclasses
 import re
@@ -6,12 +9,19 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 
+from perf2x.abi.uapi import CpuMode
 from perf2x.model.arrays import I64
+from perf2x.model.choice import Names, no_such
 from perf2x.model.errors import OptionError
 from perf2x.model.profile import Profile
+from perf2x.model.ragged import Ragged, offsets_of, ranges, row_numbers
+from perf2x.model.stacks import kept_entries, reshaped
 
 _DECORATION = re.compile(r"/[^/]*/[a-zA-Z]*$|:[ukhIGHpPSDWeb]+$")
 """Terms and modifiers that perf writes behind an event's name (tools/perf/util/parse-events.l)."""
+
+KERNEL_MODES = frozenset({CpuMode.KERNEL, CpuMode.GUEST_KERNEL, CpuMode.HYPERVISOR})
+USER_MODES = frozenset({CpuMode.USER, CpuMode.GUEST_USER})
 
 
 def keep_events(profile: Profile, patterns: tuple[str, ...]) -> Profile:
@@ -23,8 +33,7 @@ def keep_events(profile: Profile, patterns: tuple[str, ...]) -> Profile:
     wanted = [row for row, event in enumerate(profile.events) if any(_matches(event.name, text) for text in patterns)]
     for text in patterns:
         if not any(_matches(event.name, text) for event in profile.events):
-            names = ", ".join(event.name for event in profile.events)
-            raise OptionError(f"no event {text!r}; the file has: {names}")
+            raise OptionError(no_such("event", text, [event.name for event in profile.events]))
     kept = keep_samples(profile, np.flatnonzero(np.isin(profile.samples.event, wanted)))
     first = int(kept.samples.event.min()) if len(kept.samples) else wanted[0]
     return dataclasses.replace(kept, default_event=first)
@@ -40,3 +49,82 @@ def keep_samples(profile: Profile, rows: I64) -> Profile:
 
 def _matches(name: str, pattern: str) -> bool:
     return pattern in (name, _DECORATION.sub("", name)) or fnmatchcase(name, pattern)
+
+
+def keep_comms(profile: Profile, patterns: tuple[str, ...]) -> Profile:
+    """Only samples of threads with these names, as they were called when the sample was taken."""
+    comms = profile.threads.comm
+    used = np.unique(comms)
+    names = Names("thread called", [profile.strings[row] for row in used.tolist()])
+    wanted = used[sorted(names.matching(patterns))]
+    return keep_samples(profile, np.flatnonzero(np.isin(comms, wanted)[profile.samples.thread]))
+
+
+def keep_objects(profile: Profile, patterns: tuple[str, ...]) -> Profile:
+    """Only samples taken in these objects: their innermost frame lies in one. Names with or without folders."""
+    leaf = _leaf_locations(profile)
+    mapping = np.append(profile.locations.mapping, -1)[leaf].astype(np.int64)
+    rows = _heaviest_first(mapping, profile.samples.count)
+    texts = [profile.strings[profile.mappings.filename[row]] for row in rows.tolist()]
+    aliases = [_object_names(text) for text in texts]
+    found = Names("object", [names[0] for names in aliases], aliases).matching(patterns)
+    return keep_samples(profile, np.flatnonzero(np.isin(mapping, rows[sorted(found)])))
+
+
+def keep_functions(profile: Profile, patterns: tuple[str, ...]) -> Profile:
+    """Only samples taken in these functions or in code inlined into them; names as shown or as linked."""
+    leaf = _leaf_locations(profile)
+    locations, functions = profile.locations, profile.functions
+    weight = np.zeros(len(locations) + 1, np.int64)
+    np.add.at(weight, leaf, profile.samples.count)
+    owner = row_numbers(np.diff(locations.line_offsets))  # (lines,)
+    held = weight[owner] > 0
+    total = np.zeros(len(functions), np.int64)
+    np.add.at(total, locations.line_function[held], weight[owner[held]])
+    rows = np.flatnonzero(total)
+    rows = rows[np.argsort(-total[rows], kind="stable")]
+    shown = [profile.strings[functions.name[row]] for row in rows.tolist()]
+    linked = [[profile.strings[functions.system_name[row]]] for row in rows.tolist()]
+    found = rows[sorted(Names("function", shown, linked).matching(patterns))]
+    chosen = np.zeros(len(locations) + 1, np.bool_)
+    chosen[owner[np.isin(locations.line_function, found)]] = True
+    return keep_samples(profile, np.flatnonzero(chosen[leaf]))
+
+
+def without_modes(profile: Profile, *, kernel: bool, user: bool) -> Profile:
+    """Leave kernel or user frames out of every stack; samples that have no frame left go."""
+    modes = [mode for mode in CpuMode if (kernel and mode in KERNEL_MODES) or (user and mode in USER_MODES)]
+    keep = ~np.isin(profile.locations.mode, modes)
+    if user:
+        keep &= ~profile.locations.synthetic  # they stand for user frames that are missing
+    cut = reshaped(profile, lambda rows: kept_entries(rows, keep[rows.values]))
+    return keep_samples(cut, np.flatnonzero(cut.samples.stack >= 0))
+
+
+def innermost(profile: Profile, frames: int) -> Profile:
+    """Cut every stack to its innermost frames; 0 leaves none."""
+
+    def cut(rows: Ragged) -> Ragged:
+        lengths = np.minimum(rows.lengths, frames)
+        return Ragged(offsets_of(lengths), rows.values[ranges(rows.offsets[1:] - lengths, lengths)])
+
+    return reshaped(profile, cut)
+
+
+def _leaf_locations(profile: Profile) -> I64:
+    """Location of each sample's innermost frame, −1 for empty stacks."""
+    return np.append(profile.stacks.location, -1)[profile.samples.stack].astype(np.int64)
+
+
+def _heaviest_first(rows: I64, count: I64) -> I64:
+    """The distinct rows that are not −1, those with most samples first."""
+    held = rows >= 0
+    total = np.bincount(rows[held], weights=count[held]).astype(np.int64)
+    used = np.flatnonzero(total)
+    return used[np.argsort(-total[used], kind="stable")]
+
+
+def _object_names(filename: str) -> list[str]:
+    """What users call an object: libc.so.6 for /lib/libc.so.6, [kernel.kallsyms] for [kernel.kallsyms]_text."""
+    plain = filename.partition("]")[0] + "]" if filename.startswith("[") and "]" in filename else filename
+    return list(dict.fromkeys([plain.rpartition("/")[2] or plain, plain, filename]))

@@ -6,6 +6,7 @@ import numpy as np
 
 from perf2x.model.arrays import I64, Bools
 from perf2x.model.profile import Profile
+from perf2x.model.stacks import depths
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +63,6 @@ def location_weights(profile: Profile) -> I64:
     result = np.zeros(len(profile.locations), np.int64)
     np.add.at(result, profile.stacks.location, weight)
     return result
-
-
-def depths(parent: I64) -> I64:
-    """(stacks,) frames above each row; pointers double, so it takes log2(depth) rounds."""
-    depth = (parent >= 0).astype(np.int64)
-    ancestor = parent.copy()
-    while len(todo := np.flatnonzero(ancestor >= 0)):
-        depth[todo] += depth[ancestor[todo]]
-        ancestor[todo] = ancestor[ancestor[todo]]
-    return depth
 
 
 def object_report(name: str, build_id: bytes, weight: I64, named: Bools, reason: str) -> ObjectReport:

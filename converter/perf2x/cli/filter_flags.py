@@ -1,0 +1,111 @@
+"""The options that choose a part of a recording, and how its samples are put together; perf's words and grammar."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from perf2x.model.choice import Choice, Grouping, split_names, split_numbers
+from perf2x.model.errors import OptionError
+
+_PANEL = "What to convert (several values of one option: any; several options: all)"
+_GROUPS = "How to group"
+Texts = list[str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class FilterFlags:
+    """Which samples; every option may be given several times."""
+
+    event: Annotated[
+        Texts,
+        typer.Option(
+            "--event", "-e", metavar="NAME", help="Events by name or glob; collapsed: or all.", rich_help_panel=_PANEL
+        ),
+    ] = None
+    pid: Annotated[Texts, typer.Option(metavar="PID,…", help="Processes.", rich_help_panel=_PANEL)] = None
+    tid: Annotated[Texts, typer.Option(metavar="TID,…", help="Threads.", rich_help_panel=_PANEL)] = None
+    comm: Annotated[Texts, typer.Option(metavar="NAME,…", help="Threads by name or glob.", rich_help_panel=_PANEL)] = (
+        None
+    )
+    cpu: Annotated[Texts, typer.Option(metavar="0-3,7", help="CPUs.", rich_help_panel=_PANEL)] = None
+    dso: Annotated[
+        Texts,
+        typer.Option(metavar="NAME,…", help="Object that the sample was taken in: libc.so.6.", rich_help_panel=_PANEL),
+    ] = None
+    symbol: Annotated[
+        Texts,
+        typer.Option(metavar="NAME,…", help="Function that the sample was taken in.", rich_help_panel=_PANEL),
+    ] = None
+    time: Annotated[
+        Texts,
+        typer.Option(
+            metavar="START,STOP", help="Seconds as perf script shows them, or 10%/2, or 0%-10%.", rich_help_panel=_PANEL
+        ),
+    ] = None
+    time_wall: Annotated[
+        Texts,
+        typer.Option(metavar="START,STOP", help="Times of day, 10:00:00,10:00:05.5.", rich_help_panel=_PANEL),
+    ] = None
+    max_stack: Annotated[
+        int | None, typer.Option(metavar="N", min=0, help="Keep N innermost frames.", rich_help_panel=_PANEL)
+    ] = None
+    no_kernel: Annotated[bool, typer.Option("--no-kernel", help="Leave kernel frames out.", rich_help_panel=_PANEL)] = (
+        False
+    )
+    no_user: Annotated[bool, typer.Option("--no-user", help="Leave user frames out.", rich_help_panel=_PANEL)] = False
+    no_idle: Annotated[
+        bool, typer.Option("--no-idle", help="Leave the idle task (pid 0) out.", rich_help_panel=_PANEL)
+    ] = False
+
+    def choice(self) -> Choice:
+        """What was said; OptionError for numbers that are none."""
+        if self.no_kernel and self.no_user:
+            raise OptionError("--no-kernel and --no-user together leave nothing")
+        return Choice(
+            pids=split_numbers("--pid", self.pid or ()),
+            tids=split_numbers("--tid", self.tid or ()),
+            cpus=split_numbers("--cpu", self.cpu or ()),
+            times=tuple(self.time or ()),
+            wall_times=tuple(self.time_wall or ()),
+            no_idle=self.no_idle,
+            comms=split_names(self.comm or ()),
+            dsos=split_names(self.dso or ()),
+            symbols=split_names(self.symbol or ()),
+            no_kernel=self.no_kernel,
+            no_user=self.no_user,
+            max_stack=self.max_stack,
+        )
+
+    def events(self) -> tuple[str, ...]:
+        """Names or globs of events; none for all of them."""
+        return () if self.all_events() else tuple(self.event or ())
+
+    def all_events(self) -> bool:
+        """``all`` goes to the output format, which may be able to count all events."""
+        return "all" in (self.event or ())
+
+
+@dataclass(frozen=True, slots=True)
+class GroupFlags:
+    """How samples are put together."""
+
+    root: Annotated[
+        str | None,
+        typer.Option(
+            metavar="comm|process|thread|cpu|cgroup|none",
+            help="Put such a frame below every stack [none; collapsed: comm].",
+            rich_help_panel=_GROUPS,
+        ),
+    ] = None
+    merge_threads: Annotated[
+        bool, typer.Option("--merge-threads", help="One thread per process.", rich_help_panel=_GROUPS)
+    ] = False
+    fold_recursion: Annotated[
+        bool,
+        typer.Option("--fold-recursion", help="One frame for a function that calls itself.", rich_help_panel=_GROUPS),
+    ] = False
+
+    def grouping(self) -> Grouping:
+        """What was said."""
+        return Grouping(self.root or "none", self.merge_threads, self.fold_recursion)

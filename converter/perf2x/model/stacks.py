@@ -1,0 +1,93 @@
+"""Walks the prefix tree of stacks, and builds it anew when stacks change; one numpy pass per level, never per stack."""
+
+import dataclasses
+from collections.abc import Callable
+
+import numpy as np
+
+from perf2x.model.arrays import I64, Bools
+from perf2x.model.intern import distinct_columns, prefix_tree
+from perf2x.model.profile import Profile, ProfileSamples, Stacks
+from perf2x.model.ragged import Ragged, offsets_of, reverse_rows, row_numbers
+
+
+def depths(parent: I64) -> I64:
+    """Distance of every row from its root, which has 0; by pointer doubling, log(depth) passes.
+
+    ::
+
+        parent    -1 0 1 2 3
+        pass 1     0 1 1 1 1     one step known, ancestor = parent
+        pass 2     0 1 2 2 2     the ancestor's steps added, ancestor = its ancestor
+        pass 3     0 1 2 3 4
+    """
+    ancestor = parent.astype(np.int64)
+    steps = (ancestor >= 0).astype(np.int64)
+    while (rows := np.flatnonzero(ancestor >= 0)).size:
+        up = ancestor[rows]
+        steps[rows] += steps[up]
+        ancestor[rows] = ancestor[up]
+    return steps
+
+
+def paths(parent: I64, depth: I64, rows: I64) -> Ragged:
+    """The rows from each given row to its root, innermost first; −1: an empty path. ``depth`` is depths(parent)."""
+    offsets = offsets_of(np.where(rows >= 0, depth[rows] + 1, 0) if len(depth) else np.zeros(len(rows), np.int64))
+    values = np.empty(offsets[-1], np.int64)
+    at, cursor = offsets[:-1].copy(), rows.astype(np.int64)
+    while (active := np.flatnonzero(cursor >= 0)).size:
+        at, cursor = at[active], cursor[active]
+        values[at] = cursor
+        at, cursor = at + 1, parent[cursor]
+    return Ragged(offsets, values)
+
+
+def used_stacks(profile: Profile) -> tuple[I64, I64]:
+    """Distinct leaf rows of the samples (−1 included when there is one), and each sample's place among them."""
+    leaves, place = np.unique(profile.samples.stack, return_inverse=True)
+    return leaves.astype(np.int64), place.reshape(-1).astype(np.int64)
+
+
+def location_rows(profile: Profile, leaves: I64) -> Ragged:
+    """(leaves,) rows of location numbers, outermost first; empty for −1."""
+    parent = profile.stacks.parent.astype(np.int64)
+    path = reverse_rows(paths(parent, depths(parent), leaves))
+    return Ragged(path.offsets, profile.stacks.location[path.values].astype(np.int64))
+
+
+def reshaped(profile: Profile, change: Callable[[Ragged], Ragged]) -> Profile:
+    """The profile with every stack that samples use changed; samples that are alike afterwards become one.
+
+    ``change`` gets rows of location numbers, outermost first, and gives equally many. Samples of a timeline stay one
+    row each.
+    """
+    leaves, place = used_stacks(profile)
+    parent, location, leaf = prefix_tree(change(location_rows(profile, leaves)))
+    stack = leaf[place] if len(leaves) else profile.samples.stack
+    samples = dataclasses.replace(profile.samples, stack=stack.astype(np.int32))
+    return summed(dataclasses.replace(profile, stacks=Stacks(parent, location), samples=samples))
+
+
+def kept_entries(rows: Ragged, keep: Bools) -> Ragged:
+    """Only the entries where ``keep`` holds; rows may become empty."""
+    lengths = np.bincount(row_numbers(rows.lengths)[keep], minlength=len(rows))
+    return Ragged(offsets_of(lengths), rows.values[keep])
+
+
+def summed(profile: Profile) -> Profile:
+    """Equal rows of samples made one, in the order of their contents; a timeline stays as it is."""
+    samples = profile.samples
+    if samples.time is not None or not len(samples):
+        return profile
+    names = [field.name for field in dataclasses.fields(ProfileSamples) if field.name not in ("value", "count", "time")]
+    present = [name for name in names if getattr(samples, name) is not None]
+    columns = [getattr(samples, name).astype(np.int64) for name in present]
+    first, inverse = distinct_columns(columns)
+    value, count = np.zeros(len(first), np.int64), np.zeros(len(first), np.int64)
+    np.add.at(value, inverse, samples.value)
+    np.add.at(count, inverse, samples.count)
+    order = np.lexsort([column[first] for column in reversed(columns)])
+    chosen = {name: getattr(samples, name)[first[order]] for name in present}
+    return dataclasses.replace(
+        profile, samples=dataclasses.replace(samples, value=value[order], count=count[order], **chosen)
+    )

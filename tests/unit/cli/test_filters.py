@@ -1,0 +1,183 @@
+"""Filters against perf script's answers (data/perf_filters.json), and what they say when nothing passes."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from perf2x import pipeline
+from perf2x.cli.filter_flags import FilterFlags
+from perf2x.cli.symbol_flags import SymbolFlags
+from perf2x.model.choice import Choice, Grouping
+from perf2x.model.errors import OptionError
+from tests.support.command import folded, perf2x, recording
+from tests.support.recordings import CORPUS
+from tests.unit.cli.ask_perf import ANSWERS, digest, kallsyms_of, path_of, words_of
+
+CLOCKED = Path(__file__).parent / "data" / "clocked.data"
+PERF = json.loads(ANSWERS.read_text())
+CASES = [(name, text) for name, answers in PERF.items() for text in answers]
+
+
+def passing(name: str, text: str) -> dict[str, int]:
+    words = words_of(text)
+    said = {option.removeprefix("--"): [value] for option, value in zip(words[::2], words[1::2], strict=True)}
+    flags = FilterFlags(**said)  # type: ignore[arg-type]
+    choice = flags.choice()
+    symbols = None
+    if choice.symbols:
+        symbols = SymbolFlags(symfs=str(CORPUS / "common" / "symfs"), kallsyms=str(kallsyms_of(name)), inline=False)
+    options = pipeline.LoadOptions(
+        timeline=True, choice=choice, events=flags.events(), symbols=symbols.options() if symbols else None
+    )
+    profile = pipeline.load(str(path_of(name)), options).profile
+    profile.check()
+    assert profile.samples.time is not None
+    tids = profile.threads.tid[profile.samples.thread].tolist()
+    return digest(f"{tid} {time}" for tid, time in zip(tids, profile.samples.time.tolist(), strict=True))
+
+
+@pytest.mark.parametrize(("name", "text"), CASES)
+def test_the_same_samples_pass_as_in_perf_script(name: str, text: str) -> None:
+    assert PERF[name][text]["samples"] > 0
+    assert passing(name, text) == PERF[name][text]
+
+
+def test_wall_clock_times_choose_as_recorded_times_do() -> None:
+    loaded = pipeline.load(str(CLOCKED), pipeline.LoadOptions(timeline=True))
+    offset = loaded.recording.session.wall_clock_offset_ns
+    assert offset is not None
+    times = loaded.profile.samples.time
+    assert times is not None
+    middle = int(times[len(times) // 2]) // 1000 * 1000  # datetimes have microseconds
+    stamp = np.datetime64(middle + offset, "ns")
+    options = pipeline.LoadOptions(timeline=True, choice=FilterFlags(time_wall=[f"{stamp}+00:00,"]).choice())
+    after = pipeline.load(str(CLOCKED), options).profile
+    assert len(after.samples) == int((times >= middle - 1000).sum())
+    assert 0 < len(after.samples) < len(times)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--event", "cpu-clok"), "no event 'cpu-clok'; the file has: cpu-clock"),
+        (("--pid", "7"), "no pid 7; the file has: 15980"),
+        (("--comm", "komputer"), "no thread called 'komputer'; the file has: compute, read zero, zufällig, faults"),
+        (("--cpu", "7"), "no cpu 7; the file has: 0, 1"),
+        (("--dso", "libfoo.so"), "no object 'libfoo.so'; the file has: [kernel.kallsyms], threads"),
+        (("--symbol", "main"), "no function 'main'; the file has: none"),
+        (("--time", "1,2"), "no sample in that time; the samples go from 5632.110158921 to 5634.109777053"),
+        (("--time", "soon,"), "--time: 'soon' is no time"),
+        (("--time", "90%-110%"), "a share lies between 0% and 100%"),
+        (("--time", "2,1"), "the start comes after the end"),
+        (("--tid", "15982", "--comm", "faults"), "no thread called 'faults'; the file has: compute"),
+        (("--tid", "15982", "--no-idle", "--time", "1,2"), "none of the 228 samples passes all filters"),
+        (("--pid", "x"), "--pid 'x': expected numbers"),
+        (("--root", "house"), "--root house: it is one of comm, process, thread, cpu, cgroup, none"),
+        (("--root", "cgroup"), "the recording does not say the cgroup"),
+        (("--no-user", "--no-kernel"), "leave nothing"),
+    ],
+)
+def test_what_is_not_there_is_a_usage_error_that_says_what_there_is(words: tuple[str, ...], sentence: str) -> None:
+    ran = perf2x("convert", CLOCKED, "--no-symbols", "--to", "collapsed", "-o", "-", *words)
+    assert (ran.code, ran.out) == (2, "")
+    assert sentence in ran.err
+    assert ran.err.count("\n") == 1
+
+
+def test_the_summary_says_how_many_passed() -> None:
+    ran = perf2x("convert", CLOCKED, "--no-symbols", "--to", "collapsed", "-o", "-", "--cpu", "0")
+    assert "of 228 samples of 1 event" in ran.err.splitlines()[0]
+
+
+def test_times_of_a_recording_without_any() -> None:
+    ran = perf2x("convert", recording("per_thread"), "--to", "collapsed", "-o", "-", "--time", "10%/2")
+    assert ran.code == 2
+    assert "record with: perf record -T" in ran.err
+
+
+def frames(stack: str) -> list[str]:
+    return stack.split(";")[1:]
+
+
+def test_no_kernel_and_no_user_share_the_stack_between_them() -> None:
+    with_names = (recording("calls"), "--symfs", CORPUS / "common/symfs", "--kallsyms", CORPUS / "calls/kallsyms.xz")
+    whole = folded(*with_names, "--kernel-suffix", symbols=True)
+    user = folded(*with_names, "--kernel-suffix", "--no-kernel", symbols=True)
+    kernel = folded(*with_names, "--kernel-suffix", "--no-user", symbols=True)
+
+    def expected(keep_kernel: bool) -> dict[str, int]:
+        left: dict[str, int] = {}
+        for stack, number in whole.items():
+            rest = [frame for frame in frames(stack) if frame.endswith("_[k]") == keep_kernel]
+            if rest:
+                line = ";".join(["calls", *rest])
+                left[line] = left.get(line, 0) + number
+        return left
+
+    assert user == expected(False)
+    assert kernel == expected(True)
+    assert sum(kernel.values()) < sum(user.values()) == sum(whole.values())
+
+
+@pytest.mark.parametrize("depth", [1, 3, 1000])
+def test_max_stack_keeps_the_innermost_frames(depth: int) -> None:
+    expected: dict[str, int] = {}
+    for stack, number in folded(recording("calls")).items():
+        line = ";".join(["calls", *frames(stack)[-depth:]])
+        expected[line] = expected.get(line, 0) + number
+    assert folded(recording("calls"), "--max-stack", depth) == expected
+
+
+def test_fold_recursion_makes_one_frame_of_a_function_that_calls_itself() -> None:
+    names = (recording("calls"), "--symfs", CORPUS / "common/symfs", "--kallsyms", CORPUS / "calls/kallsyms.xz")
+    whole, folded_up = folded(*names, symbols=True), folded(*names, "--fold-recursion", symbols=True)
+    assert any("descend;descend" in stack for stack in whole)
+    assert not any("descend;descend" in stack for stack in folded_up)
+    assert sum(number for stack, number in folded_up.items() if "descend;spin" in stack) == sum(
+        number for stack, number in whole.items() if "descend;spin" in stack
+    )
+
+
+def test_roots_say_whose_a_stack_is() -> None:
+    def roots(*words: str) -> dict[str, int]:
+        totals: dict[str, int] = {}
+        for stack, number in folded(CLOCKED, *words).items():
+            root = stack.split(";")[0]
+            totals[root] = totals.get(root, 0) + number
+        return totals
+
+    assert {root.replace("_", " "): number for root, number in roots().items()} == roots("--root", "comm")
+    assert roots("--root", "process") == {"threads-15980": 228}
+    assert roots("--merge-threads") == {"threads": 228}
+    assert set(roots("--root", "cpu")) == {"cpu 0", "cpu 1"}
+    by_thread = roots("--root", "thread")
+    assert by_thread["compute-15980/15982"] == roots()["compute"]
+    assert sum(by_thread.values()) == 228
+    assert not any(line.startswith(("compute;", "threads;")) for line in folded(CLOCKED, "--root", "none"))
+
+
+def test_what_is_filtered_out_leaves_no_trace() -> None:
+    options = pipeline.LoadOptions(choice=FilterFlags(comm=["compute"]).choice())
+    profile = pipeline.load(str(CLOCKED), options).profile
+    profile.check()
+    assert "compute" in profile.strings
+    assert "faults" not in profile.strings
+
+
+def test_numbers_that_are_no_range() -> None:
+    with pytest.raises(OptionError, match="not a range"):
+        FilterFlags(cpu=["7-3"]).choice()
+
+
+@pytest.mark.parametrize("root", ["comm", "process", "thread", "cpu", "none"])
+@pytest.mark.parametrize("timeline", [False, True])
+def test_grouped_profiles_keep_every_law_and_every_sample(root: str, timeline: bool) -> None:
+    grouping = Grouping(root=root, merge_threads=timeline, fold_recursion=not timeline)
+    choice = Choice(max_stack=5, no_idle=True)
+    options = pipeline.LoadOptions(timeline=timeline, grouping=grouping, choice=choice)
+    profile = pipeline.load(str(CLOCKED), options).profile
+    profile.check()
+    assert int(profile.samples.count.sum()) == 228
+    assert (profile.samples.time is not None) == timeline
