@@ -43,7 +43,8 @@ class Container:
 
     def _as_records(self, number: int, section: bytes) -> list[bytes]:
         if number == 1:
-            return [framed(66, 0, struct.pack(self.order + "II", len(section), 0), self.order), section]
+            blob = section + bytes(-len(section) % 8)
+            return [framed(66, 0, struct.pack(self.order + "II", len(blob), 0), self.order), blob]
         if number == 2:
             return [self._build_id(entry) for entry in split_records(section, self.order)]
         body = struct.pack(self.order + "Q", number) + section

@@ -34,10 +34,14 @@ class TracingData(UserRecord):
     blob: bytes = b""
 
     def payload(self, order: str) -> bytes:
-        return struct.pack(order + "II", len(self.blob), 0)
+        return struct.pack(order + "II", len(self._padded), 0)
+
+    @property
+    def _padded(self) -> bytes:
+        return self.blob + bytes(-len(self.blob) % 8)
 
     def encode(self, events: Sequence[Event], order: str) -> bytes:
-        return super().encode(events, order) + self.blob
+        return super().encode(events, order) + self._padded
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -49,8 +49,17 @@ def same_session(one: Session, other: Session) -> bool:
 
 
 def in_order(parts: Sequence[Recording]) -> list[Recording]:
-    """By the time of the first timed record; files without times stay as they were given."""
-    return sorted(parts, key=lambda part: _first_time(part.sideband))
+    """By the time of the first timed record; files without times stay as they were given.
+
+    A file that does not begin with perf's picture of what was running (perf writes one into each file that it opens)
+    continues another, and comes after those that do.
+    """
+    return sorted(parts, key=lambda part: (not _has_picture(part.sideband), _first_time(part.sideband)))
+
+
+def _has_picture(sideband: Sideband) -> bool:
+    tables = _tables(sideband)
+    return any(bool((tables[name].time == 0).any()) for name in _SYNTHESIZED)
 
 
 def _fingerprint(event: Any) -> tuple[Any, ...]:

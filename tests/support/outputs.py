@@ -1,0 +1,68 @@
+"""Converts recordings in the tests' own process, and reads the outputs back."""
+
+import gzip
+import io
+import json
+from collections import Counter
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from perf2x.emit import profile_pb2
+from perf2x.model.profile import Profile
+from perf2x.pipeline import LoadOptions, load
+from perf2x.plugins import load_emitter
+from perf2x.symbolize.options import SymbolOptions
+from tests.support.recordings import Case
+
+
+@lru_cache(maxsize=2)
+def symbols_of(case: Case) -> SymbolOptions:
+    """Symbols from the corpus alone: no build-id cache, no perf maps, no network."""
+    nowhere = Path("/nonexistent")
+    return SymbolOptions(
+        symfs=case.symfs, kallsyms=case.kallsyms, buildid_dir=nowhere, perf_map_dir=nowhere, inline=False
+    )
+
+
+def profile_of(
+    paths: Path | Sequence[Path], *, timeline: bool = False, symbols: SymbolOptions | None = None
+) -> Profile:
+    given = [paths] if isinstance(paths, Path) else list(paths)
+    return load([str(path) for path in given], LoadOptions(timeline=timeline, symbols=symbols)).profile
+
+
+def emitted(profile: Profile, name: str, **options: object) -> bytes:
+    out = io.BytesIO()
+    load_emitter(name)(**options).emit(profile, out)
+    return out.getvalue()
+
+
+def is_timeline(name: str) -> bool:
+    return bool(load_emitter(name)().timeline)
+
+
+def read_collapsed(raw: bytes) -> Counter[tuple[str, ...]]:
+    """Stack (root first) → number."""
+    found: Counter[tuple[str, ...]] = Counter()
+    for line in raw.decode().splitlines():
+        stack, _, number = line.rpartition(" ")
+        found[tuple(stack.split(";"))] += int(number)
+    return found
+
+
+def read_pprof(raw: bytes) -> profile_pb2.Profile:
+    found = profile_pb2.Profile()
+    found.ParseFromString(gzip.decompress(raw))
+    return found
+
+
+def pprof_sums(found: profile_pb2.Profile) -> dict[str, int]:
+    """Name of each sample type → sum of its values."""
+    names = [found.string_table[kind.type] for kind in found.sample_type]
+    columns = zip(*(sample.value for sample in found.sample), strict=True)
+    return {name: sum(column) for name, column in zip(names, columns, strict=True)}
+
+
+def speedscope_sum(raw: bytes) -> int:
+    return sum(sum(profile["weights"]) for profile in json.loads(raw)["profiles"])
