@@ -11,6 +11,7 @@ from perf2x.cli.exits import guarded
 from perf2x.cli.formats import formats
 from perf2x.cli.groups import with_groups
 from perf2x.cli.info import info
+from perf2x.cli.top import top
 
 
 class Root(TyperGroup):
@@ -28,7 +29,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (convert, info, formats):
+for command in (convert, top, info, formats):
     app.command()(guarded(with_groups(command)))
 
 

@@ -19,7 +19,12 @@ _BAR_AFTER_S = 0.7
 
 def note(line: str) -> None:
     """One line on standard error; control characters in recorded names cannot reach the terminal."""
-    typer.echo("".join(char if char.isprintable() else "?" for char in line), err=True)
+    typer.echo(clean(line), err=True)
+
+
+def clean(line: str) -> str:
+    """The line with a question mark for every control character."""
+    return "".join(char if char.isprintable() else "?" for char in line)
 
 
 @contextlib.contextmanager

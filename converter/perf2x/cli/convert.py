@@ -1,14 +1,28 @@
 """``perf2x convert``: one recording in, one file out, at most five lines on standard error."""
 
 import sys
+import time
+from typing import Annotated
+
+import typer
 
 from perf2x.cli import console
 from perf2x.cli.common import Inputs, Quiet, Verbose
 from perf2x.cli.filter_flags import FilterFlags, GroupFlags
+from perf2x.cli.gates import GateFlags, leave_closed
+from perf2x.cli.loading import load_options
 from perf2x.cli.output_flags import OutputFlags, compress
+from perf2x.cli.stats import check_stats, stats_of, write_stats
 from perf2x.cli.stitch_flags import StitchFlags
 from perf2x.cli.symbol_flags import SymbolFlags
 from perf2x.model.errors import OptionError
+
+Stats = Annotated[
+    str | None,
+    typer.Option(
+        metavar="json|FILE.json", help="Quality as JSON: on standard error, or in a file.", rich_help_panel="For CI"
+    ),
+]
 
 
 def convert(
@@ -19,6 +33,8 @@ def convert(
     groups: GroupFlags,
     stitching: StitchFlags,
     names: SymbolFlags,
+    gates: GateFlags,
+    stats: Stats = None,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
@@ -27,35 +43,32 @@ def convert(
     Writes beside where you stand unless -o says otherwise; never overwrites its input.
     """
     from perf2x import pipeline, plugins
-    from perf2x.callgraphs import CallGraphOptions
     from perf2x.cli.output import STANDARD, writing
     from perf2x.cli.summary import summary
 
     sources = tuple(inputs or ["perf.data"])
     name = written.format()
     emitter = plugins.build_emitter(name, _settings(name, written, chosen, groups))
-    stitching.check()
     target = written.target(sources[0], emitter.suffix)
     _refuse_terminal(target, name)
-    options = pipeline.LoadOptions(
-        timeline=emitter.timeline,
-        deferred_missing=stitching.deferred_missing,
-        call_graphs=CallGraphOptions(stitch_lbr=stitching.stitch_lbr),
-        merge_callchains=stitching.merge_callchains,
-        events=chosen.events(),
-        choice=chosen.choice(),
-        grouping=groups.grouping(),
-        symbols=names.options(),
-    )
+    options = load_options(chosen, groups, stitching, names, timeline=emitter.timeline)
+    gates.check(options.symbols is not None)
+    check_stats(stats)
+    started = time.monotonic()
     with console.progress(quiet) as progress:
         loaded = pipeline.load(sources, options, progress)
-        profile = loaded.profile
+        read = time.monotonic()
         with writing(target, inputs=sources, compress=compress(target, emitter.suffix)) as out:
-            emitter.emit(profile, out)
-    if not quiet:
+            emitter.emit(loaded.profile, out)
+    closed = list(gates.closed(loaded))
+    if stats:
+        seconds = {"read": read - started, "write": time.monotonic() - read}
+        write_stats(stats, stats_of(loaded, {"format": name, "path": target}, seconds, closed))
+    if not quiet and stats != "json":
         where = "standard output" if target == STANDARD else target
-        for line in summary(loaded, name, where, plugins.notes(emitter, profile), verbose=verbose):
+        for line in summary(loaded, name, where, plugins.notes(emitter, loaded.profile), verbose=verbose):
             console.note(line)
+    leave_closed(closed)
 
 
 def _refuse_terminal(target: str, name: str) -> None:

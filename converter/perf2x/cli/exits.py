@@ -14,6 +14,8 @@ DONE = 0
 CANNOT = 1
 """The input cannot be converted, or the output cannot be written."""
 USAGE = 2
+GATE = 3
+"""Converted, but a quality gate closed (--fail-if-…, --fail-above, --strict)."""
 INTERRUPTED = 130
 """As a shell counts a SIGINT."""
 

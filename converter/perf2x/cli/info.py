@@ -13,6 +13,7 @@ import typer
 
 from perf2x.cli import console
 from perf2x.cli.common import Input, Quiet
+from perf2x.cli.stats import symbol_facts
 from perf2x.cli.symbol_flags import SymbolFlags
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def facts(loaded: "Loaded") -> dict[str, Any]:
         "records": dict(sorted(loaded.recording.sideband.record_counts.items())),
         "deferred": dataclasses.asdict(loaded.deferred),
         "unwound": _unwound(loaded),
-        "symbols": _symbols(loaded),
+        "symbols": symbol_facts(loaded),
         "start_ns": meta.start_ns,
         "wall_start_ns": meta.wall_start_ns,
         "diagnostics": [dataclasses.asdict(count) for count in loaded.diagnostics.counts.values()],
@@ -72,18 +73,6 @@ def _unwound(loaded: "Loaded") -> dict[str, Any]:
     report = loaded.unwound
     ends = {end.name.lower(): count for end, count in report.ends.items()}
     return {"samples": report.samples, "frames": report.frames, "guessed_frames": report.guessed, "ends": ends}
-
-
-def _symbols(loaded: "Loaded") -> dict[str, Any] | None:
-    report = loaded.symbols
-    if report is None:
-        return None
-    return {
-        "frames": report.total,
-        "named": report.named,
-        "share": round(report.share, 6),
-        "objects": [dataclasses.asdict(row) for row in report.objects],
-    }
 
 
 def _event(loaded: "Loaded", row: int) -> dict[str, Any]:

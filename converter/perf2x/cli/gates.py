@@ -1,0 +1,102 @@
+"""Quality gates for CI: a share that is too large ends the command with exit code 3, after the output was written."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from perf2x.cli import console
+from perf2x.cli.exits import GATE
+from perf2x.model.diagnostics import Severity
+from perf2x.model.errors import OptionError
+
+if TYPE_CHECKING:
+    from perf2x.pipeline import Loaded
+
+_PANEL = "For CI"
+
+
+@dataclass(frozen=True, slots=True)
+class GateFlags:
+    """Shares in percent; a share above its limit closes the gate."""
+
+    fail_if_unresolved: Annotated[
+        str | None, typer.Option(metavar="PCT", help="Fail when more frames lack names.", rich_help_panel=_PANEL)
+    ] = None
+    fail_if_lost: Annotated[
+        str | None, typer.Option(metavar="PCT", help="Fail when more samples were lost.", rich_help_panel=_PANEL)
+    ] = None
+    fail_if_missing_user: Annotated[
+        str | None,
+        typer.Option(metavar="PCT", help="Fail when more deferred user stacks are missing.", rich_help_panel=_PANEL),
+    ] = None
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Fail when anything recorded is not in the output.", rich_help_panel=_PANEL)
+    ] = False
+
+    def check(self, has_symbols: bool) -> None:
+        """OptionError for limits that are no percentages, before any work is done."""
+        for name in ("fail_if_unresolved", "fail_if_lost", "fail_if_missing_user"):
+            limit(name, getattr(self, name))
+        if self.fail_if_unresolved is not None and not has_symbols:
+            raise OptionError("--fail-if-unresolved cannot be told with --no-symbols")
+
+    def closed(self, loaded: "Loaded") -> Iterator[str]:
+        """One sentence for every gate that the recording does not pass."""
+        measured = shares(loaded)
+        for name, what in (
+            ("fail_if_unresolved", "of the frames have no name"),
+            ("fail_if_lost", "of the samples were lost"),
+            ("fail_if_missing_user", "of the samples miss their user stack"),
+        ):
+            allowed, share = limit(name, getattr(self, name)), measured[name.removeprefix("fail_if_")]
+            if allowed is not None and share > allowed:
+                yield f"{share:.2f} % {what}, more than {allowed:g} % (--{name.replace('_', '-')})"
+        losses = [count for count in loaded.diagnostics.counts.values() if count.severity is Severity.LOSS]
+        for count in losses if self.strict else ():
+            yield f"{count.count:,} {count.name.replace('_', ' ')} (--strict); {count.advice}"
+
+
+def shares(loaded: "Loaded") -> dict[str, float]:
+    """What the gates measure, in percent."""
+    lost = loaded.diagnostics["lost_samples"] + loaded.diagnostics["lost_records"]
+    missing = loaded.deferred.missing + loaded.deferred.refused
+    return {
+        "unresolved": 100 * (1 - loaded.symbols.share) if loaded.symbols is not None else 0.0,
+        "lost": 100 * lost / (loaded.samples + lost) if lost else 0.0,
+        "missing_user": 100 * missing / loaded.samples if missing else 0.0,
+    }
+
+
+def limit(name: str, text: str | None) -> float | None:
+    """``5`` or ``5%``; OptionError for what is no share."""
+    if text is None:
+        return None
+    try:
+        value = float(text.strip().removesuffix("%"))
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 100:
+        raise OptionError(f"--{name.replace('_', '-')} {text}: expected a percentage such as 5 or 0.5")
+    return value
+
+
+def leave_closed(sentences: list[str]) -> None:
+    """Say why, in the words of the CI that runs this, and end with the gates' exit code; nothing for an empty list."""
+    for sentence in sentences:
+        announce(sentence)
+    if sentences:
+        raise typer.Exit(GATE)
+
+
+def announce(sentence: str) -> None:
+    """One line on standard error; GitHub shows it at the run, GitLab in red."""
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        escaped = sentence.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+        console.note(f"::error title=perf2x::{escaped}")
+    elif os.environ.get("GITLAB_CI") == "true" and not os.environ.get("NO_COLOR"):
+        typer.echo(f"\x1b[1;31mperf2x: {console.clean(sentence)}\x1b[0m", err=True, color=True)
+    else:
+        console.note(f"perf2x: {sentence}")

@@ -1,0 +1,30 @@
+"""From the groups of options to what the pipeline wants; shared by every command that reads recordings."""
+
+from typing import TYPE_CHECKING
+
+from perf2x.cli.filter_flags import FilterFlags, GroupFlags
+from perf2x.cli.stitch_flags import StitchFlags
+from perf2x.cli.symbol_flags import SymbolFlags
+
+if TYPE_CHECKING:
+    from perf2x.pipeline import LoadOptions
+
+
+def load_options(
+    chosen: FilterFlags, groups: GroupFlags, stitching: StitchFlags, names: SymbolFlags, *, timeline: bool = False
+) -> "LoadOptions":
+    """What was said on the command line; OptionError for what cannot be meant."""
+    from perf2x.callgraphs import CallGraphOptions
+    from perf2x.pipeline import LoadOptions
+
+    stitching.check()
+    return LoadOptions(
+        timeline=timeline,
+        deferred_missing=stitching.deferred_missing,
+        call_graphs=CallGraphOptions(stitch_lbr=stitching.stitch_lbr),
+        merge_callchains=stitching.merge_callchains,
+        events=chosen.events(),
+        choice=chosen.choice(),
+        grouping=groups.grouping(),
+        symbols=names.options(),
+    )

@@ -1,0 +1,77 @@
+"""``--stats json``: how good a conversion is, as data. The schema stands in converter/STATS.md and only ever grows."""
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from perf2x import __version__
+from perf2x.cli import console
+from perf2x.cli.gates import shares
+from perf2x.model.errors import OptionError, OutputError
+
+if TYPE_CHECKING:
+    from perf2x.pipeline import Loaded
+
+SCHEMA = 1
+
+
+def check_stats(stats: str | None) -> None:
+    """OptionError for a place that is neither ``json`` nor a JSON file."""
+    if stats is not None and stats != "json" and not stats.endswith(".json"):
+        raise OptionError(f"--stats {stats}: say json for standard error, or name a file that ends with .json")
+
+
+def write_stats(stats: str, facts: dict[str, Any]) -> None:
+    """To standard error for ``json``, else to the named file."""
+    text = json.dumps(facts, indent=2)
+    if stats == "json":
+        for line in text.splitlines():
+            console.note(line)
+        return
+    try:
+        Path(stats).write_text(text + "\n")
+    except OSError as error:
+        raise OutputError(f"cannot write {stats}: {error.strerror}") from None
+
+
+def stats_of(loaded: "Loaded", output: dict[str, str], seconds: dict[str, float], gates: list[str]) -> dict[str, Any]:
+    """Everything there is to say; plain JSON values."""
+    counts = loaded.diagnostics.counts.values()
+    kept = sum(event.samples for event in loaded.events)
+    return {
+        "schema": SCHEMA,
+        "perf2x": __version__,
+        "source": loaded.recording.session.source,
+        "samples": {"recorded": loaded.samples, "kept": kept},
+        "events": [dataclasses.asdict(event) for event in loaded.events],
+        "lost": {"samples": loaded.diagnostics["lost_samples"], "records": loaded.diagnostics["lost_records"]},
+        "percent": {name: round(share, 4) for name, share in shares(loaded).items()},
+        "deferred": dataclasses.asdict(loaded.deferred),
+        "unwound": _unwound(loaded),
+        "symbols": symbol_facts(loaded),
+        "records": dict(sorted(loaded.recording.sideband.record_counts.items())),
+        "diagnostics": [dataclasses.asdict(count) for count in counts],
+        "output": output,
+        "seconds": {name: round(value, 3) for name, value in seconds.items()},
+        "gates": gates,
+    }
+
+
+def symbol_facts(loaded: "Loaded") -> dict[str, Any] | None:
+    """Frames with and without names, in all and by object; None when no names were looked up."""
+    report = loaded.symbols
+    if report is None:
+        return None
+    return {
+        "frames": report.total,
+        "named": report.named,
+        "share": round(report.share, 6),
+        "objects": [dataclasses.asdict(row) for row in report.objects],
+    }
+
+
+def _unwound(loaded: "Loaded") -> dict[str, Any]:
+    report = loaded.unwound
+    ends = {end.name.lower(): count for end, count in report.ends.items()}
+    return {"samples": report.samples, "frames": report.frames, "guessed_frames": report.guessed, "ends": ends}

@@ -1,0 +1,33 @@
+"""Plain tables for terminals and logs, and numbers as people read them."""
+
+from collections.abc import Iterator, Sequence
+
+_TIMES = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"))
+
+
+def amount(value: int, unit: str, scale_of: int | None = None) -> str:
+    """``12.34 ms``, or ``1,234``; all of a table with one ``scale_of`` are in one unit of time."""
+    if unit != "nanoseconds":
+        return f"{value:,}"
+    for size, name in _TIMES:
+        if abs(value if scale_of is None else scale_of) >= size:
+            return f"{value / size:,.2f} {name}"
+    return f"{value:,} ns"
+
+
+def percent(part: int, whole: int) -> str:
+    """``12.3 %``; a dash when there is no whole."""
+    return f"{100 * part / whole:.1f} %" if whole else "–"
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]], texts: int) -> Iterator[str]:
+    """Lines of a table; the last ``texts`` columns are set to the left, numbers before them to the right."""
+    columns = list(zip(heads, *rows, strict=True))
+    wide = [max(len(cell) for cell in column) for column in columns]
+    numbers = len(heads) - texts
+    for row in (heads, *rows):
+        cells = [
+            cell.rjust(width) if place < numbers else cell.ljust(width)
+            for place, (cell, width) in enumerate(zip(row, wide, strict=True))
+        ]
+        yield "  ".join(cells).rstrip()

@@ -1,0 +1,99 @@
+"""``perf2x top``: the hottest functions, objects or threads as a table; no viewer needed for a first look."""
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from perf2x.cli import console
+from perf2x.cli.common import Inputs, Quiet
+from perf2x.cli.filter_flags import FilterFlags, GroupFlags
+from perf2x.cli.loading import load_options
+from perf2x.cli.stitch_flags import StitchFlags
+from perf2x.cli.symbol_flags import SymbolFlags
+from perf2x.cli.tables import amount, percent, table
+from perf2x.model.errors import OptionError
+
+if TYPE_CHECKING:
+    from perf2x.totals import Total, Totals
+
+Limit = Annotated[int, typer.Option("--limit", "-n", metavar="N", min=0, help="Show N lines; 0: all.")]
+By = Annotated[str, typer.Option(metavar="function|object|thread", help="What a line is.")]
+Sort = Annotated[str, typer.Option(metavar="self|total", help="Which number to sort by.")]
+Value = Annotated[str, typer.Option(metavar="period|samples", help="What the numbers are.")]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
+
+
+def top(
+    inputs: Inputs = None,
+    *,
+    limit: Limit = 20,
+    by: By = "function",
+    sort: Sort = "self",
+    value: Value = "period",
+    as_json: AsJson = False,
+    chosen: FilterFlags,
+    groups: GroupFlags,
+    stitching: StitchFlags,
+    names: SymbolFlags,
+    quiet: Quiet = False,
+) -> None:
+    """Show the hottest functions: what each costs itself, and with all that it calls."""
+    from perf2x import pipeline
+    from perf2x.cli.summary import symbol_lines
+    from perf2x.totals import totals
+
+    if sort not in ("self", "total"):
+        raise OptionError(f"--sort {sort}: it is self or total")
+    with console.progress(quiet) as progress:
+        loaded = pipeline.load(inputs or ["perf.data"], load_options(chosen, groups, stitching, names), progress)
+    found = totals(loaded.profile, None, by, value)
+    rows = hottest(found, sort, limit)
+    if as_json:
+        typer.echo(json.dumps(_facts(found, rows), indent=2))
+        return
+    for line in _lines(found, rows, by, loaded.profile.meta.duration_ns):
+        typer.echo(console.clean(line))
+    if not quiet:
+        others = [event.name for event in loaded.events if event.samples and event.name != found.event]
+        if others:
+            console.note(f"left out: {', '.join(others)} (--event NAME chooses)")
+        for line in symbol_lines(loaded, 3):
+            console.note(line)
+
+
+def hottest(found: "Totals", sort: str, limit: int) -> list["Total"]:
+    """The first ``limit`` rows (0: all) by cost, then by name."""
+
+    def cost(row: "Total") -> tuple[int, int, str, str]:
+        first, second = (row.own, row.total) if sort == "self" else (row.total, row.own)
+        return -first, -second, row.name, row.object
+
+    return sorted(found.rows, key=cost)[: limit or None]
+
+
+def _lines(found: "Totals", rows: list["Total"], by: str, duration_ns: int) -> Iterator[str]:
+    whole = amount(found.whole, found.unit)
+    time = f" in {duration_ns / 1e9:.3f} s" if duration_ns else ""
+    yield f"{found.event}: {found.samples:,} samples, {whole}{time}; showing {len(rows)} of {len(found.rows)} {by}s"
+    cells = [
+        (
+            amount(row.own, found.unit, found.whole), percent(row.own, found.whole),
+            amount(row.total, found.unit, found.whole), percent(row.total, found.whole),
+            *((row.object or "–", row.name) if by == "function" else (row.name,)),
+        )
+        for row in rows
+    ]  # fmt: skip
+    heads = ("object", "function") if by == "function" else (by,)
+    yield from table(("self", "", "total", "", *heads), cells, len(heads))
+
+
+def _facts(found: "Totals", rows: list["Total"]) -> dict[str, Any]:
+    return {
+        "event": found.event,
+        "unit": found.unit,
+        "samples": found.samples,
+        "value": found.whole,
+        "rows": [{"name": row.name, "object": row.object, "self": row.own, "total": row.total} for row in rows],
+    }

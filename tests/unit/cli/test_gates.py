@@ -1,0 +1,110 @@
+"""``--stats`` and the gates that end a command with exit code 3."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.forge import Comm, Event, LostSamples, Sample, Session, write_file
+from tests.support.command import Ran, perf2x, recording
+from tests.support.recordings import ROOT
+
+
+def convert(*words: object, env: dict[str, str] | None = None) -> Ran:
+    clean = {"GITHUB_ACTIONS": "", "GITLAB_CI": "", **(env or {})}
+    return perf2x("convert", *words, "--to", "collapsed", "-q", env=clean)
+
+
+@pytest.fixture
+def lossy(tmp_path: Path) -> Path:
+    """Three samples, and one that the kernel could not write."""
+    path = tmp_path / "lossy.data"
+    records = [Comm(pid=1, tid=1, comm="a"), *(Sample(ip=0x1000, time=t) for t in (1, 2, 3)), LostSamples(lost=1)]
+    path.write_bytes(write_file(Session(events=(Event(),)), records))
+    return path
+
+
+def test_a_gate_closes_above_its_share_and_not_at_it(lossy: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.folded"
+    ran = convert(lossy, "--no-symbols", "-o", out, "--fail-if-lost", "24.9%")
+    assert ran.code == 3
+    assert ran.err == "perf2x: 25.00 % of the samples were lost, more than 24.9 % (--fail-if-lost)\n"
+    assert out.exists(), "the output is written all the same: it is what people look at next"
+    assert convert(lossy, "--no-symbols", "-o", out, "--fail-if-lost", "25").code == 0
+
+
+def test_strict_is_for_everything_that_was_recorded_and_is_not_there(lossy: Path) -> None:
+    ran = convert(lossy, "--no-symbols", "-o", "-", "--strict")
+    assert ran.code == 3
+    assert "1 lost samples (--strict)" in ran.err
+    assert convert(recording("calls"), "--no-symbols", "-o", "-", "--strict").code == 0
+
+
+def test_names_and_user_stacks_have_gates_too() -> None:
+    assert convert(recording("calls"), "-o", "-", "--fail-if-unresolved", "0").code == 3
+    assert convert(recording("calls"), "-o", "-", "--fail-if-unresolved", "100").code == 0
+    assert convert(recording("forker"), "--no-symbols", "-o", "-", "--fail-if-missing-user", "100").code == 0
+    ran = convert(recording("delay_and_control"), "--no-symbols", "-o", "-", "--fail-if-missing-user", "0")
+    assert "miss their user stack" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--fail-if-lost", "many"), "--fail-if-lost many: expected a percentage"),
+        (("--fail-if-lost", "101"), "expected a percentage"),
+        (("--fail-if-unresolved", "5", "--no-symbols"), "cannot be told with --no-symbols"),
+        (("--stats", "yaml"), "say json for standard error"),
+    ],
+)
+def test_usage(words: tuple[str, ...], sentence: str, tmp_path: Path) -> None:
+    ran = convert(recording("calls"), "-o", tmp_path / "x", *words)
+    assert ran.code == 2
+    assert sentence in ran.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_github_and_gitlab_see_it_in_their_own_way(lossy: Path) -> None:
+    words = (lossy, "--no-symbols", "-o", "-", "--fail-if-lost", "0")
+    github = convert(*words, env={"GITHUB_ACTIONS": "true"}).err
+    assert github == "::error title=perf2x::25.00 %25 of the samples were lost, more than 0 %25 (--fail-if-lost)\n"
+    assert convert(*words, env={"GITLAB_CI": "true", "NO_COLOR": ""}).err.startswith("\x1b[1;31mperf2x: 25.00 %")
+    assert "\x1b" not in convert(*words, env={"GITLAB_CI": "true", "NO_COLOR": "1"}).err
+
+
+def stats(*words: object) -> dict[str, object]:
+    ran = perf2x("convert", *words, "--to", "collapsed", "-o", "-", "--stats", "json")
+    assert ran.code in (0, 3), ran.err
+    found: dict[str, object] = json.loads(ran.err.partition("\nperf2x:")[0])
+    return found
+
+
+def test_stats_say_what_was_kept_and_lost(lossy: Path) -> None:
+    found = stats(lossy, "--no-symbols", "--fail-if-lost", "1", "--time", "0.000000002,")
+    assert found["samples"] == {"recorded": 3, "kept": 2}
+    assert found["lost"] == {"samples": 1, "records": 0}
+    assert found["percent"] == {"unresolved": 0.0, "lost": 25.0, "missing_user": 0.0}
+    assert found["symbols"] is None
+    assert len(found["gates"]) == 1  # type: ignore[arg-type]
+
+
+def test_the_documented_keys_are_those_that_there_are() -> None:
+    found = stats(recording("calls"))
+    table = (ROOT / "converter" / "STATS.md").read_text()
+    documented = {
+        key.partition("[")[0].partition(".")[0]
+        for row in re.findall(r"^\| (`.*?) \|", table, flags=re.M)
+        for key in re.findall(r"`([a-z_0-9\[\].]+)`", row)
+        if not key.startswith(".")
+    }
+    assert documented == set(found)
+    for whole in re.findall(r"`([a-z]+)\.([a-z_]+)`", table):
+        assert whole[1] in found[whole[0]]  # type: ignore[operator]
+
+
+def test_stats_in_a_file(tmp_path: Path) -> None:
+    place = tmp_path / "stats.json"
+    ran = perf2x("convert", recording("calls"), "--no-symbols", "-t", "collapsed", "-o", "-", "--stats", place)
+    assert "wrote collapsed" in ran.err
+    assert json.loads(place.read_text())["schema"] == 1

@@ -1,0 +1,75 @@
+"""``perf2x top`` against a count made by hand from collapsed stacks."""
+
+import json
+
+import pytest
+
+from tests.support.command import folded, perf2x, recording
+from tests.support.recordings import CORPUS
+
+SYMFS = ("--symfs", CORPUS / "common" / "symfs")
+CALLS = (recording("calls"), *SYMFS, "--kallsyms", CORPUS / "calls" / "kallsyms.xz")
+SHAPES = (recording("shapes"), *SYMFS, "--kallsyms", CORPUS / "shapes" / "kallsyms.xz")
+
+
+def by_hand(stacks: dict[str, int]) -> dict[str, tuple[int, int]]:
+    """Function to (self, total); functions of one name in two objects are one here."""
+    table: dict[str, tuple[int, int]] = {}
+    for stack, number in stacks.items():
+        frames = stack.split(";")[1:]
+        for frame in set(frames):
+            own, total = table.get(frame, (0, 0))
+            table[frame] = own + number * (frame == frames[-1]), total + number
+    return table
+
+
+@pytest.mark.parametrize("words", [CALLS, SHAPES])
+@pytest.mark.parametrize("value", ["period", "samples"])
+def test_self_and_total_are_those_of_the_stacks(words: tuple[str, ...], value: str) -> None:
+    facts = json.loads(perf2x("top", *words, "--json", "-n", 0, "--value", value, "-q").out)
+    stacks = folded(*words, value=value, symbols=True)
+    names = [row["name"] for row in facts["rows"]]
+    unique = {name for name in names if names.count(name) == 1}
+    table = {row["name"]: (row["self"], row["total"]) for row in facts["rows"] if row["name"] in unique}
+    assert len(unique) > 10
+    assert table == {name: cost for name, cost in by_hand(stacks).items() if name in unique}
+    assert facts["value"] == sum(stacks.values()) == sum(row["self"] for row in facts["rows"])
+
+
+def test_what_a_person_sees() -> None:
+    ran = perf2x("top", *CALLS, "-n", 3)
+    assert ran.code == 0
+    assert ran.out == (
+        "cpu-clock: 335 samples, 671.34 ms in 0.670 s; showing 3 of 107 functions\n"
+        "    self              total          object             function\n"
+        "92.18 ms  13.7 %   94.19 ms  14.0 %  [kernel.kallsyms]  read_zero\n"
+        "88.18 ms  13.1 %   88.18 ms  13.1 %  calls              spin\n"
+        "84.17 ms  12.5 %  380.76 ms  56.7 %  [kernel.kallsyms]  exc_page_fault\n"
+    )
+    assert "frames have names" in ran.err
+
+
+def test_objects_and_threads() -> None:
+    objects = perf2x("top", *CALLS, "--by", "object", "-q").out.splitlines()
+    assert objects[2].split()[-1] == "[kernel.kallsyms]"
+    threads = perf2x("top", *SHAPES, "--by", "thread", "--value", "samples", "-q").out
+    assert "käfer" in threads
+    assert "two words" in threads
+
+
+def test_sorted_by_total_the_callers_come_first() -> None:
+    rows = json.loads(perf2x("top", *CALLS, "--sort", "total", "--json", "-n", 5).out)["rows"]
+    assert [row["total"] for row in rows] == sorted((row["total"] for row in rows), reverse=True)
+
+
+def test_other_events_are_named_and_can_be_chosen() -> None:
+    events = (recording("events"), "--no-symbols")
+    assert "left out: page-faults:u, context-switches (--event NAME chooses)" in perf2x("top", *events).err
+    assert perf2x("top", *events, "--event", "page-faults").out.startswith("page-faults:u: 20 samples")
+
+
+@pytest.mark.parametrize("words", [("--by", "line"), ("--sort", "name"), ("--value", "bytes")])
+def test_usage(words: tuple[str, ...]) -> None:
+    ran = perf2x("top", recording("calls"), "--no-symbols", *words)
+    assert (ran.code, ran.out) == (2, "")
+    assert "it is" in ran.err
