@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -44,7 +45,7 @@ def kind_of(filename: str, is_kernel: bool) -> DsoKind:
         if filename.startswith(KERNEL_PREFIXES) or not filename:
             return DsoKind.KERNEL
         return DsoKind.MODULE if filename.startswith(("/", "[")) else DsoKind.SYMBOL
-    if filename.startswith("[vdso"):
+    if filename.startswith(("[vdso", "[vsyscall")):
         return DsoKind.VDSO
     return DsoKind.FILE if is_real_path(without_deleted(filename)) else DsoKind.ANONYMOUS
 
@@ -58,12 +59,28 @@ def mapped_objects(profile: Profile, build_ids: Mapping[str, bytes]) -> list[Map
     for row in range(len(profile.mappings)):
         keys.setdefault(_key(profile, row, build_ids), []).append(row)
     unnamed = (np.diff(profile.locations.line_offsets) == 0) & ~profile.locations.synthetic
-    result = [_object(profile, key, rows, unnamed) for key, rows in keys.items()]
-    stray = unnamed & (profile.locations.mapping < 0) & np.isin(profile.locations.mode, (CpuMode.KERNEL,))
+    by_object = _locations_by_object(profile, list(keys.values()), unnamed)
+    result = [
+        MappedObject(key, np.array(rows, np.int64), locations, int(profile.mappings.pid[rows[0]]))
+        for (key, rows), locations in zip(keys.items(), by_object, strict=True)
+    ]
+    stray = unnamed & (profile.locations.mapping < 0) & (profile.locations.mode == CpuMode.KERNEL)
     if stray.any():
         key = ObjectKey(DsoKind.KERNEL, "[kernel.kallsyms]", b"", -1)
         result.append(MappedObject(key, np.zeros(0, np.int64), np.flatnonzero(stray), -1))
     return [found for found in result if len(found.locations)]
+
+
+def _locations_by_object(profile: Profile, rows: list[list[int]], unnamed: Bools) -> list[I64]:
+    """The unnamed locations of each object, in rising order."""
+    owner = np.zeros(len(profile.mappings), np.int64)
+    for index, mappings in enumerate(rows):
+        owner[mappings] = index
+    found = np.flatnonzero(unnamed & (profile.locations.mapping >= 0)).astype(np.int64)
+    owners = owner[profile.locations.mapping[found]]
+    order = np.argsort(owners, kind="stable")
+    cuts = np.searchsorted(owners[order], np.arange(len(rows) + 1))
+    return [found[order[start:end]] for start, end in pairwise(cuts.tolist())]
 
 
 def _key(profile: Profile, row: int, build_ids: Mapping[str, bytes]) -> ObjectKey:
@@ -82,12 +99,6 @@ def recorded_build_id(name: str, build_ids: Mapping[str, bytes]) -> bytes:
     """The recording's build id for a mapping's name; the kernel's stands there without its reference symbol."""
     bare = name.partition("]")[0] + "]" if name.startswith(KERNEL_PREFIXES) else name
     return build_ids.get(name, b"") or build_ids.get(bare, b"")
-
-
-def _object(profile: Profile, key: ObjectKey, rows: list[int], unnamed: Bools) -> MappedObject:
-    mappings = np.array(rows, np.int64)
-    locations = np.flatnonzero(unnamed & np.isin(profile.locations.mapping, mappings)).astype(np.int64)
-    return MappedObject(key, mappings, locations, int(profile.mappings.pid[mappings[0]]))
 
 
 def dso_of(profile: Profile, mapped: MappedObject, found: Found) -> Dso:

@@ -18,6 +18,7 @@ from perf2x.symbolize.objects import MappedObject, addresses_of, dso_of, mapped_
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.report import ObjectReport, SymbolReport, in_order, location_weights, object_report
 from perf2x.symbolize.source import Context, DsoKind, SymbolSource
+from perf2x.symbolize.vdso import own_vdso
 
 
 def symbolize(
@@ -91,6 +92,8 @@ class _Batch:
         if key.kind in (DsoKind.KERNEL, DsoKind.SYMBOL, DsoKind.ANONYMOUS):
             return Found()
         found = self._context.finder.find(key.name, key.build_id, self._mapped.pid)
+        if key.kind is DsoKind.VDSO and not found.files:
+            return own_vdso(self._context, key.name, key.build_id)
         if found.mismatched:
             advice = "files of another build were used, as asked; names may be wrong."
             self._context.diagnostics.add("build_id_mismatch", Severity.GUESS, advice, where=key.name)

@@ -2,11 +2,13 @@
 
 import gzip
 import lzma
+import sys
 
 import pytest
 
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.objects.elf import open_elf
+from perf2x.objects.symtab import function_symbols
 from perf2x.plugins import load_symbol_sources
 from perf2x.symbolize.kernel_files import kernel_slide, section_places
 from perf2x.symbolize.options import SymbolOptions
@@ -161,3 +163,24 @@ def test_running_kernels_own_list_is_for_the_running_kernel():
     from perf2x.symbolize.kernel import running_kernel_build_id
 
     assert isinstance(running_kernel_build_id(), bytes)
+
+
+def test_vsyscall_page():
+    at = 0xFFFFFFFFFF600000
+    profile = make_profile([(at, at + 0x1000, 0, "[vsyscall]", "", 7)], [(0, at), (0, at + 0x409), (0, at + 0xC00)])
+    result, _, _ = run(profile)
+    assert [name_of(result, row) for row in range(3)] == ["vgettimeofday", "vtime", None]
+
+
+def test_own_vdso_only_for_its_own_build(tmp_path):
+    from perf2x.symbolize.vdso import _mapped_bytes
+
+    if not sys.platform.startswith("linux"):
+        pytest.skip("no vDSO here")
+    file = open_elf(_mapped_bytes("[vdso]"), "vdso")
+    symbol = function_symbols(file, ".dynsym")
+    address = int(symbol.start[0])
+    for build_id, named in ((file.build_id, True), (b"\x01" * 20, False)):
+        mappings = [(0x7FFF00000000, 0x7FFF00002000, 0, "[vdso]", build_id.hex(), 7)]
+        result, _, _ = run(make_profile(mappings, [(0, 0x7FFF00000000 + address)]), buildid_dir=tmp_path)
+        assert (name_of(result, 0) is not None) is named

@@ -1,0 +1,74 @@
+"""Damaged ELF files all the way through: an answer or an ObjectError, never another exception, never a hang."""
+
+import contextlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from perf2x.model.diagnostics import Diagnostics
+from perf2x.model.errors import ObjectError
+from perf2x.objects.elf import open_elf
+from perf2x.objects.find import Finder, SearchPlaces, debug_link
+from perf2x.symbolize.demangle import Demangle
+from perf2x.symbolize.dwarf import open_lines
+from perf2x.symbolize.elf_names import ElfNames
+from perf2x.symbolize.kernel_files import section_places
+from perf2x.symbolize.options import SymbolOptions
+
+DATA = Path(__file__).parent / "data"
+ORIGINAL = (DATA / "inlines.so").read_bytes()
+ADDRESSES = np.array([0, 0x1000, 0x1024, 0x1031, 0x1084, 0x10C4, 0x4000, 2**63, 2**64 - 1], np.uint64)
+HEADERS = st.integers(0, 0x400) | st.integers(len(ORIGINAL) - 64 * 30, len(ORIGINAL) - 1)
+FLIPS = st.lists(st.tuples(HEADERS | st.integers(0, len(ORIGINAL) - 1), st.integers(0, 255)), min_size=1, max_size=6)
+
+
+def damaged(flips, length=None):
+    data = bytearray(ORIGINAL)
+    for position, value in flips:
+        data[position] = value
+    return bytes(data[:length])
+
+
+def through(path):
+    found = Finder(SearchPlaces(system_debug_dir=None, proc=None)).find(str(path), b"")
+    names = ElfNames(found, Demangle.SIMPLE, Diagnostics())
+    for row in names.find(ADDRESSES):
+        if row >= 0:
+            assert isinstance(names.name(int(row)), str)
+    if found.code is not None:
+        found.code.svma(ADDRESSES)
+        section_places(found.code, 2**64 - 0x800)
+        debug_link(found.code)
+
+
+@settings(max_examples=100, deadline=None)
+@given(flips=FLIPS)
+def test_flipped(tmp_path_factory, flips):
+    path = tmp_path_factory.mktemp("elf") / "x.so"
+    path.write_bytes(damaged(flips))
+    with contextlib.suppress(ObjectError):
+        through(path)
+
+
+@settings(max_examples=60, deadline=None)
+@given(length=st.integers(0, len(ORIGINAL)))
+def test_truncated(tmp_path_factory, length):
+    path = tmp_path_factory.mktemp("elf") / "x.so"
+    path.write_bytes(damaged([], length))
+    through(path)
+
+
+@settings(max_examples=60, deadline=None)
+@given(flips=FLIPS)
+def test_flipped_debug_info(tmp_path_factory, flips):
+    pytest.importorskip("symbolic", reason="the dwarf extra is not installed")
+    directory = tmp_path_factory.mktemp("elf")
+    path = directory / "x.so"
+    path.write_bytes(damaged(flips))
+    with contextlib.suppress(ObjectError):
+        lines = open_lines(open_elf(path), SymbolOptions(cache_dir=directory), Diagnostics())
+        if lines is not None:
+            lines.find(ADDRESSES)
