@@ -56,7 +56,7 @@ class Draft:
                 self.diagnostics.add("features_unknown", Severity.INFO, "Header sections of a newer perf were skipped.")
         except SectionError as error:
             self.diagnostics.add(
-                "features_malformed", Severity.LOSS, "A header section could not be read.", where=f"{name}: {error}"
+                "features_malformed", Severity.GUESS, "A header section could not be read.", where=f"{name}: {error}"
             )
         if number == Feature.EVENT_DESC:
             self._name_events(self.features.get(name, []))
@@ -90,7 +90,7 @@ class Draft:
             if kind == UserRecordType.HEADER_ATTR:
                 self._add_attr(payload)
             elif kind == UserRecordType.HEADER_FEATURE:
-                self.add_feature(section.u64(), section.take(section.left))
+                self._add_streamed_feature(section.u64(), section.take(section.left))
             elif kind == UserRecordType.EVENT_UPDATE:
                 self._update_event(section)
             elif kind == UserRecordType.HEADER_BUILD_ID:
@@ -100,6 +100,14 @@ class Draft:
         except SectionError as error:
             where = f"{UserRecordType(kind).name}: {error}"
             self.diagnostics.add("records_malformed", Severity.LOSS, "A record is cut short or damaged.", where=where)
+
+    def _add_streamed_feature(self, number: int, data: bytes) -> None:
+        """Behind the last section a writer puts an empty one numbered as its own HEADER_LAST_FEATURE: no section.
+
+        An older writer's last number is a newer perf's real section (perf_event__synthesize_features in header.c).
+        """
+        if data or number in (Feature.BRANCH_STACK, Feature.STAT):
+            self.add_feature(number, data)
 
     def _add_attr(self, payload: bytes) -> None:
         """struct { perf_event_attr attr; u64 ids[]; }: the attr says its own size."""
