@@ -11,20 +11,25 @@ from typing import TYPE_CHECKING, BinaryIO, ClassVar
 
 import numpy as np
 
+from perf2x.emit.events import plain_names
 from perf2x.emit.pprof_labels import LABELS, encoded_labels, label_columns
 from perf2x.emit.pprof_tables import (
+    REST,
     StringTable,
     encode_functions,
     encode_locations,
     encode_mappings,
+    encode_rest,
     lines_as_recorded,
     lines_with_placeholders,
     mapping_order,
     one_location_per_line,
     without_inlining,
 )
+from perf2x.emit.pprof_values import ValueKind, heaviest, summed_values, value_kinds
 from perf2x.emit.rows import unique_rows
 from perf2x.emit.wire import packed_field, text_fields, top_level
+from perf2x.model.arrays import I64
 from perf2x.model.options import check_choices, option
 from perf2x.model.profile import Profile
 from perf2x.model.ragged import Ragged, side_by_side
@@ -48,6 +53,10 @@ class Pprof:
         "inlined functions: lines of one location (as the format means it), frames (Speedscope shows them), off",
         ("lines", "frames", "off"),
     )
+    names: str = option(
+        "plain", "names of sample types: plain (cycles), or compat (perf_data_converter's)", ("plain", "compat")
+    )
+    max_samples: int = option(0, "write no more samples than this (Pyroscope takes 16000); the rest is one sum")
     placeholders: bool = option(True, "name unresolved frames after their object; no: leave them to pprof")
     compress: bool = option(True, "gzip the output, as the format demands; no: plain protobuf")
 
@@ -73,10 +82,25 @@ class Pprof:
             for piece in self.pieces(profile):
                 packed.write(piece)
 
+    def notes(self, profile: Profile) -> tuple[str, ...]:
+        """How much was summed up because of max_samples."""
+        if not 0 < self.max_samples < len(profile.samples):
+            return ()
+        columns = label_columns(profile, self.label, StringTable(profile).add)
+        first, merged = unique_rows([profile.samples.stack.astype(np.int64), *(one.values for one in columns)])
+        values = summed_values(profile, value_kinds(profile, self.names == "compat"), merged, len(first))
+        kept = heaviest(values, self.max_samples)
+        if len(kept) == len(first):
+            return ()
+        share = 1 - values[kept, -1].sum() / max(values[:, -1].sum(), 1)
+        left = f"{len(first) - len(kept):,} of {len(first):,}"
+        return (f"{left} samples are summed up as {REST}: {share:.1%} of the value",)
+
     def pieces(self, profile: Profile) -> Iterator[bytes]:
         """The uncompressed message, some thousand samples at a time; the string table comes last."""
         strings = StringTable(profile)
-        yield _header(profile, strings).SerializeToString(deterministic=True)
+        kinds = value_kinds(profile, self.names == "compat")
+        yield _header(profile, strings, kinds).SerializeToString(deterministic=True)
         order = mapping_order(profile)
         yield encode_mappings(profile.mappings, order)
         if self.placeholders:
@@ -90,58 +114,54 @@ class Pprof:
         elif self.inline == "frames":
             lines, written, owner = one_location_per_line(lines)
         yield encode_locations(profile.locations, lines, owner, order)
+        if self.max_samples:
+            names = [*names, strings.add(REST)]
+            yield encode_rest(len(owner) + 1, len(profile.functions) + len(names))
         yield encode_functions(profile.functions, names)
         yield from self._samples(profile, strings, written)
         yield text_fields(6, strings.texts)
 
     def _samples(self, profile: Profile, strings: StringTable, written: Ragged) -> Iterator[bytes]:
-        """Profile.sample (2): unique (thread, stack, labels), in this order, values of all events side by side."""
+        """Profile.sample (2): unique (stack, labels), in this order, values of all sample types side by side."""
         samples = profile.samples
         columns = label_columns(profile, self.label, strings.add)
         first, merged = unique_rows([samples.stack.astype(np.int64), *(column.values for column in columns)])
-        kinds = _shown_events(profile)
-        values = np.zeros((len(first), 1 + len(kinds)), np.int64)
-        np.add.at(values[:, 0], merged, samples.count)
-        for at, kind in enumerate(kinds):
-            rows = np.flatnonzero(samples.event == kind)
-            np.add.at(values[:, 1 + at], merged[rows], samples.value[rows])
-        depth = depths(profile.stacks.parent.astype(np.int64))
-        for start in range(0, len(first), _SAMPLES_PER_WRITE):
-            rows = first[start : start + _SAMPLES_PER_WRITE]
-            path = paths(profile.stacks.parent.astype(np.int64), depth, samples.stack[rows].astype(np.int64))
+        values = summed_values(profile, value_kinds(profile, self.names == "compat"), merged, len(first))
+        kept = heaviest(values, self.max_samples)
+        parent = profile.stacks.parent.astype(np.int64)
+        depth = depths(parent)
+        for start in range(0, len(kept), _SAMPLES_PER_WRITE):
+            part = kept[start : start + _SAMPLES_PER_WRITE]
+            path = paths(parent, depth, samples.stack[first[part]].astype(np.int64))
             places = written.take(profile.stacks.location[path.values].astype(np.int64))
-            ids = Ragged(places.offsets[path.offsets], places.values + 1)
-            numbers = values[start : start + len(rows)]
-            fields = [
-                packed_field(1, ids),
-                packed_field(2, Ragged(np.arange(len(rows) + 1) * numbers.shape[1], numbers.reshape(-1))),
-                encoded_labels(columns, rows, profile, strings.add),
-            ]
-            yield top_level(2, side_by_side(fields))
+            labels = encoded_labels(columns, first[part], profile, strings.add)
+            yield _encoded(Ragged(places.offsets[path.offsets], places.values + 1), values[part], labels)
+        if len(kept) < len(first):
+            rest = values.sum(axis=0) - values[kept].sum(axis=0)
+            place = Ragged(np.array([0, 1]), np.array([len(written.values) + 1]))
+            yield _encoded(place, rest.reshape(1, -1), Ragged(np.zeros(2, np.int64), np.zeros(0, np.uint8)))
 
 
-def _shown_events(profile: Profile) -> list[int]:
-    """Events that become sample types: those with samples (all if there are none), the default one last."""
-    sampled = np.unique(profile.samples.event).tolist() or list(range(len(profile.events)))
-    default = profile.default_event
-    return [row for row in sampled if row != default] + [default] * (default in sampled)
+def _encoded(locations: Ragged, values: I64, labels: Ragged) -> bytes:
+    """Samples of some rows: location ids (innermost first), (rows, types) values, encoded labels."""
+    offsets = np.arange(len(values) + 1) * values.shape[1]
+    fields = [packed_field(1, locations), packed_field(2, Ragged(offsets, values.reshape(-1))), labels]
+    return top_level(2, side_by_side(fields))
 
 
-def _header(profile: Profile, strings: StringTable) -> "profile_pb2.Profile":
+def _header(profile: Profile, strings: StringTable, kinds: list[ValueKind]) -> "profile_pb2.Profile":
     """Everything but tables and samples."""
     from perf2x.emit import profile_pb2  # protobuf costs 40 ms to import
 
     meta, message = profile.meta, profile_pb2.Profile()
-    message.sample_type.add(type=strings.add("samples"), unit=strings.add("count"))
-    names = ["samples"]
-    for row in _shown_events(profile):
-        name = profile.events[row].name
-        names.append(name if name not in names else f"{name}#{row}")
-        message.sample_type.add(type=strings.add(names[-1]), unit=strings.add(profile.events[row].unit))
-    message.default_sample_type = strings.add(names[-1])
-    if len(names) > 1:
+    for kind in kinds:
+        message.sample_type.add(type=strings.add(kind.name), unit=strings.add(kind.unit))
+    if kinds:
+        message.default_sample_type = strings.add(kinds[-1].name)
+    if profile.events:
         event = profile.events[profile.default_event]
-        message.period_type.type, message.period_type.unit = strings.add(event.name), strings.add(event.unit)
+        name = plain_names(profile.events)[profile.default_event]
+        message.period_type.type, message.period_type.unit = strings.add(name), strings.add(event.unit)
         by_clock = event.unit == "nanoseconds" and event.frequency
         message.period = 1_000_000_000 // event.frequency if by_clock else event.period
     message.time_nanos, message.duration_nanos = meta.wall_start_ns, meta.duration_ns

@@ -13,6 +13,9 @@ from perf2x.model.arrays import I64
 from perf2x.model.profile import Functions, Locations, Mappings, Profile
 from perf2x.model.ragged import Ragged, offsets_of, ranges, side_by_side
 
+REST = "[other stacks]"
+"""The frame of all samples that a limit left no room for."""
+
 
 class StringTable:
     """Texts by index; starts as the profile's own table, so that its indices stay valid. All are valid UTF-8."""
@@ -136,4 +139,11 @@ def encode_locations(locations: Locations, lines: Lines, owner: I64, order: I64)
         number_field(3, locations.lookup[owner]),
         nested_field(4, line_messages, lines.offsets),
     ]
+    return top_level(4, side_by_side(fields))
+
+
+def encode_rest(location: int, function: int) -> bytes:
+    """One more Profile.location (4), in no mapping, for REST."""
+    line = number_field(1, np.array([function]))
+    fields = [number_field(1, np.array([location])), nested_field(4, line, np.array([0, 1]))]
     return top_level(4, side_by_side(fields))

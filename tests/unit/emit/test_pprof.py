@@ -219,3 +219,57 @@ def test_many_samples_span_writes(builder):
     assert len(parsed.sample) == 150 * 150
     assert sum(sample.value[1] for sample in parsed.sample) == int(np.sum(profile.samples.value))
     assert stacks(parsed)["f7", "f201"] == [1, 7201]
+
+
+def test_names_without_recording_terms(builder):
+    made = ProfileBuilder()
+    made.event("cycles/freq=99,call-graph=no/", "count", frequency=99)
+    made.event("cpu/mem-loads,ldlat=30/P", "count", period=1)
+    made.event("cycles/freq=99/u", "count", frequency=99)
+    made.thread()
+    for event in range(3):
+        made.sample([made.function("main")], event=event)
+    assert [name for name, _ in types(message(made.build()))] == [
+        "samples",
+        "cpu/mem-loads,ldlat=30/P",
+        "cycles:u",
+        "cycles",
+    ]
+
+
+def test_events_of_one_name_keep_their_terms():
+    made = ProfileBuilder()
+    for rate in (99, 199, 199):
+        made.event(f"cycles/freq={rate}/", "count", frequency=rate)
+        made.thread()
+        made.sample([made.function("main")], event=rate == 199)
+    names = [name for name, _ in types(message(made.build()))]
+    assert names == ["samples", "cycles/freq=199/", "cycles/freq=99/"]
+
+
+def test_names_of_perf_data_converter(builder):
+    main = builder.function("main")
+    builder.sample([main], value=100, count=2)
+    builder.sample([main], event=1, value=5, count=5)
+    parsed = message(builder.build(), names="compat")
+    expected = ["page-faults_sample", "page-faults_event", "cpu-clock_sample", "cpu-clock_event"]
+    assert types(parsed) == [(name, "count") for name in expected]
+    assert parsed.string_table[parsed.default_sample_type] == "cpu-clock_event"
+    assert stacks(parsed) == {("main",): [5, 5, 2, 100]}
+
+
+def test_limit_keeps_the_heaviest_and_sums_the_rest(builder):
+    for row in range(10):
+        builder.sample([builder.function(f"f{row}")], value=10 * row + 1)
+    profile = builder.build()
+    parsed = message(profile, max_samples=4)
+    assert stacks(parsed) == {("f9",): [1, 91], ("f8",): [1, 81], ("f7",): [1, 71], ("[other stacks]",): [7, 217]}
+    assert len(message(profile, max_samples=10).sample) == 10
+    assert Pprof(max_samples=10).notes(profile) == ()
+    expected = ("7 of 10 samples are summed up as [other stacks]: 47.2% of the value",)
+    assert Pprof(max_samples=4).notes(profile) == expected
+
+
+class TestLimitedPprofContract(TestPprofContract):
+    def emitter(self):
+        return Pprof(max_samples=3, inline="frames")

@@ -1,0 +1,13 @@
+"""The plugin keeps what every emitter keeps: inherit the contract, say what to build, read the numbers back."""
+
+from perf2x_top import Top
+
+from perf2x.testing import EmitterContract
+
+
+class TestTop(EmitterContract):
+    def emitter(self):
+        return Top()
+
+    def total(self, output):
+        return sum(int(line.split()[0]) for line in output.decode().splitlines())

@@ -1,0 +1,56 @@
+"""The example plugin, really installed: found, listed, run, and kept to the contract."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PLUGIN = Path(__file__).parents[3] / "examples/plugin"
+
+USE = """
+import io
+from perf2x.plugins import EMITTERS, available, build_emitter
+from perf2x.testing import ProfileBuilder
+assert {"top", "pprof"} <= set(available(EMITTERS))
+builder = ProfileBuilder()
+builder.event(); builder.thread()
+builder.sample([builder.function("main"), builder.function("work")], value=30)
+builder.sample([builder.function("main")], value=10)
+out = io.BytesIO()
+build_emitter("top", {"lines": "1"}).emit(builder.build(), out)
+print(out.getvalue().decode(), end="")
+"""
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    for needed in ("pip", "setuptools"):
+        if importlib.util.find_spec(needed) is None:
+            pytest.skip(f"{needed} is not installed")
+    target = tmp_path_factory.mktemp("plugins")
+    install = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation"]
+    copy = tmp_path_factory.mktemp("source")  # building leaves files beside the source
+    for file in PLUGIN.iterdir():
+        (copy / file.name).write_bytes(file.read_bytes()) if file.is_file() else None
+    subprocess.run([*install, "--target", str(target), str(copy)], check=True)
+    return {**os.environ, "PYTHONPATH": str(target)}
+
+
+@pytest.mark.slow
+def test_installed_plugin_is_found_and_takes_options(installed):
+    ran = subprocess.run([sys.executable, "-c", USE], env=installed, capture_output=True, text=True, check=True)
+    assert ran.stdout == "              30  75.00%  work\n"
+
+
+@pytest.mark.slow
+def test_installed_plugin_keeps_the_contract(installed):
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(PLUGIN)]
+    ran = subprocess.run(command, env=installed, capture_output=True, text=True, check=False, cwd=PLUGIN)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def test_plugin_stays_short():
+    assert len((PLUGIN / "perf2x_top.py").read_text().splitlines()) <= 45
