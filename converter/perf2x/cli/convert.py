@@ -2,6 +2,7 @@
 
 import sys
 import time
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -9,6 +10,7 @@ import typer
 from perf2x.cli import console
 from perf2x.cli.common import Inputs, Quiet, Verbose
 from perf2x.cli.filter_flags import FilterFlags, GroupFlags
+from perf2x.cli.format_flags import FormatFlags
 from perf2x.cli.gates import GateFlags, leave_closed
 from perf2x.cli.loading import load_options
 from perf2x.cli.output_flags import OutputFlags, compress
@@ -31,6 +33,7 @@ def convert(
     written: OutputFlags,
     chosen: FilterFlags,
     groups: GroupFlags,
+    formatting: FormatFlags,
     stitching: StitchFlags,
     names: SymbolFlags,
     gates: GateFlags,
@@ -48,24 +51,28 @@ def convert(
 
     sources = tuple(inputs or ["perf.data"])
     name = written.format()
-    emitter = plugins.build_emitter(name, _settings(name, written, chosen, groups))
+    emitter = plugins.build_emitter(name, formatting.chosen() | _settings(name, written, chosen, groups))
     target = written.target(sources[0], emitter.suffix)
     _refuse_terminal(target, name)
     options = load_options(chosen, groups, stitching, names, timeline=emitter.timeline)
+    columns = plugins.wanted_columns(emitter)
+    options = replace(options, by_cpu="cpu" in columns, by_cgroup="cgroup" in columns)
     gates.check(options.symbols is not None)
     check_stats(stats)
     started = time.monotonic()
     with console.progress(quiet) as progress:
         loaded = pipeline.load(sources, options, progress)
         read = time.monotonic()
-        with writing(target, inputs=sources, compress=compress(target, emitter.suffix)) as out:
-            emitter.emit(loaded.profile, out)
+        outputs = dict(formatting.outputs(loaded.profile, target, emitter.suffix))
+        for file, part in outputs.items():
+            with writing(file, inputs=sources, compress=compress(file, emitter.suffix)) as out:
+                emitter.emit(part, out)
     closed = list(gates.closed(loaded))
     if stats:
         seconds = {"read": read - started, "write": time.monotonic() - read}
         write_stats(stats, stats_of(loaded, {"format": name, "path": target}, seconds, closed))
     if not quiet and stats != "json":
-        where = "standard output" if target == STANDARD else target
+        where = "standard output" if target == STANDARD else ", ".join(outputs)
         for line in summary(loaded, name, where, plugins.notes(emitter, loaded.profile), verbose=verbose):
             console.note(line)
     leave_closed(closed)

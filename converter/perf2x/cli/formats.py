@@ -2,10 +2,12 @@
 
 import typer
 
+from perf2x.cli.common import Verbose
 
-def formats() -> None:
-    """List the output formats, plugins included, with file suffix and one line of help."""
-    from perf2x.plugins import EMITTERS, available, load_emitter
+
+def formats(verbose: Verbose = False) -> None:
+    """List the output formats, plugins included, with file suffix and one line of help; -v: their options, too."""
+    from perf2x.plugins import EMITTERS, available, emitter_options, load_emitter
 
     rows = []
     for name, point in available(EMITTERS).items():
@@ -16,3 +18,7 @@ def formats() -> None:
     wide = [max(len(row[column]) for row in rows) for column in (0, 1)] if rows else [0, 0]
     for name, suffix, summary in rows:
         typer.echo(f"{name:<{wide[0]}}  {suffix:<{wide[1]}}  {summary}")
+        for entry in emitter_options(load_emitter(name)) if verbose else ():
+            default = ",".join(entry.default) if isinstance(entry.default, tuple) else entry.default
+            said = "" if default in (None, "") else f" [{default}]"
+            typer.echo(f"    --set {entry.name}=…  {entry.help}{said}")

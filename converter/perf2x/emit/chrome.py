@@ -100,7 +100,7 @@ class Chrome:
             yield from counter_events(profile, drawings[0].tracks)
 
 
-_WAYS_OUT = "min_duration=MICROSECONDS leaves out the short ones, style=cpuprofile is ten times smaller"
+_WAYS_OUT = "--min-duration leaves out the short ones, --chrome-style cpuprofile is ten times smaller"
 
 
 def slice_events(drawing: Drawing, shortest: int) -> Iterator[bytes]:

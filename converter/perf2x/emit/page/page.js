@@ -93,7 +93,7 @@ const weightOf = (track) => profile.firstMoment[track + 1] - profile.firstMoment
 const unitOf = (event) => (event.unit === "count" ? event.name.split(":")[0] : event.unit);
 
 function groupsOf(one) {
-  if (state.thread !== "split" && state.thread !== "process") return [{ label: one === null ? "" : profile.threads[one].label, rows }];
+  if (state.thread !== "split" && state.thread !== "process") return [{ label: "", rows }];
   const groups = new Map();
   for (const row of rows) {
     const thread = profile.threads[profile.rows.thread[row]];
@@ -116,7 +116,9 @@ function rankObjects() {
 function frameName(box) {
   const node = layout.node[box];
   if (node >= 0) return profile.names[profile.frame[node]];
-  return (layout.labels && layout.labels.get(box)) || (profile.threads.length === 1 ? profile.threads[0].label : "all threads");
+  if (layout.labels && layout.labels.has(box)) return layout.labels.get(box);
+  const one = profile.threads[profile.threads.length === 1 ? 0 : Number(state.thread)];
+  return one ? one.label : "all threads";
 }
 
 function isMatch(frame) {

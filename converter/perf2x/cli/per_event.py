@@ -1,0 +1,43 @@
+"""``--per-event``: one output file for each event that was sampled, each a whole conversion of its own."""
+
+import dataclasses
+import re
+from collections.abc import Iterator
+
+import numpy as np
+
+from perf2x.emit.events import plain_names
+from perf2x.model.errors import OptionError
+from perf2x.model.profile import Profile
+
+
+def per_event(profile: Profile, target: str, suffix: str) -> Iterator[tuple[str, Profile]]:
+    """Each sampled event's file name (``out.folded`` becomes ``out.cycles.folded``) and its part of the profile.
+
+    OptionError for standard output, which cannot be several files.
+    """
+    if target == "-":
+        raise OptionError("--per-event writes several files: name one with -o, not standard output")
+    taken: set[str] = set()
+    for row in np.unique(profile.samples.event).tolist():
+        name = re.sub(r"[^\w.+-]+", "_", plain_names(profile.events)[row]).strip("_") or f"event_{row}"
+        name = name if name not in taken else f"{name}_{row}"
+        taken.add(name)
+        yield _inserted(target, suffix, name), only_event(profile, row)
+
+
+def only_event(profile: Profile, row: int) -> Profile:
+    """The samples of one event, which becomes the default one; everything else as it was."""
+    kept = np.flatnonzero(profile.samples.event == row)
+    names = (field.name for field in dataclasses.fields(profile.samples))
+    columns = ((name, getattr(profile.samples, name)) for name in names)
+    kept_columns = {name: column[kept] for name, column in columns if column is not None}
+    samples = dataclasses.replace(profile.samples, **kept_columns)
+    return dataclasses.replace(profile, samples=samples, default_event=row)
+
+
+def _inserted(target: str, suffix: str, name: str) -> str:
+    for ending in (suffix, f"{suffix}.gz", suffix.removesuffix(".gz")):
+        if target.endswith(ending):
+            return f"{target.removesuffix(ending)}.{name}{ending}"
+    return f"{target}.{name}"

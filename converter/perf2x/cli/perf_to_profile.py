@@ -1,0 +1,42 @@
+"""``perf_to_profile``: the command that ``pprof perf.data`` runs, with the options of perf_data_converter's.
+
+Source of truth: google/pprof's internal/driver/fetch.go, which calls ``perf_to_profile -i IN -o OUT -f``, and
+perf_data_converter's src/perf_to_profile_lib.cc for the rest.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from perf2x.cli.exits import guarded
+from perf2x.model.errors import OutputError
+
+Source = Annotated[str, typer.Option("-i", "--input", metavar="FILE", help="The recording.")]
+Target = Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="The pprof profile to write.")]
+Overwrite = Annotated[bool, typer.Option("-f", "--overwrite", help="Overwrite the output.")]
+JitMappings = Annotated[bool, typer.Option("-j", "--jit", help="Accepted; always allowed.")]
+
+
+def perf_to_profile(
+    source: Source = "perf.data", target: Target = "profile.pb", overwrite: Overwrite = False, jit: JitMappings = False
+) -> None:
+    """Convert a perf.data recording to a pprof profile (perf2x in the place of perf_data_converter)."""
+    from perf2x import pipeline, plugins
+    from perf2x.cli.output import STANDARD, writing
+    from perf2x.symbolize.options import SymbolOptions
+
+    if target != STANDARD and Path(target).exists() and not overwrite:
+        raise OutputError(f"{target} exists; -f overwrites it")
+    emitter = plugins.build_emitter("pprof")
+    options = pipeline.LoadOptions(timeline=emitter.timeline, symbols=SymbolOptions())
+    loaded = pipeline.load((source,), options)
+    with writing(target, inputs=(source,)) as out:
+        emitter.emit(loaded.profile, out)
+
+
+def main() -> None:
+    """The ``perf_to_profile`` command."""
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    app.command()(guarded(perf_to_profile))
+    app(prog_name="perf_to_profile")

@@ -1,0 +1,220 @@
+"""The viewers themselves open what we write: our HTML page, and Speedscope's released page, in headless Chromium.
+
+Needs Chromium, Node, and ``npm ci --prefix tests/browser`` (or PERF2X_BROWSER_MODULES, a folder with node_modules).
+"""
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from perf2x.abi.uapi import CpuMode
+from perf2x.model.profile import Profile
+from perf2x.plugins import build_emitter
+from perf2x.testing import ODD_NAMES, ProfileBuilder
+
+pytestmark = pytest.mark.browser
+
+HERE = Path(__file__).parent
+MODULES = Path(os.environ.get("PERF2X_BROWSER_MODULES", HERE))
+MS = 1_000_000
+
+
+def demo(timeline: bool) -> Profile:
+    """Two threads, two events, kernel frames, inlining, an unresolved frame, a pause."""
+    builder = ProfileBuilder()
+    clock, faults = (
+        builder.event("cpu-clock", "nanoseconds", frequency=1000),
+        builder.event("page-faults", "count", 1, 0),
+    )
+    main, worker = builder.thread("demo", 100, 100), builder.thread("worker é", 100, 101, "demo")
+    program = builder.mapping("/usr/bin/demo", build_id="c0ffee")
+    library = builder.mapping("/usr/lib/libfoo.so.1", 0x7F0000000000)
+    start = builder.location(0x400010, program, [("main", "demo.c", 3)], caller=1)
+    outer = builder.location(
+        0x400100, program, [("inner_inlined", "demo.c", 10), ("outer_work", "demo.c", 20)], caller=1
+    )
+    sleepy = builder.location(0x400200, program, [("wait_for_it", "demo.c", 30)])
+    unknown = builder.location(0x7F0000000010, library)
+    kernel = builder.function("sys_read", CpuMode.KERNEL)
+    for step in range(60):
+        builder.sample([start, outer, kernel] if step % 3 else [start, outer], main, clock, MS, time=step * MS)
+    for step in range(40):
+        builder.sample([unknown, sleepy], worker, clock, MS, time=(100 + step) * MS)
+        builder.sample([unknown, sleepy], worker, faults, 1, time=(100 + step) * MS)
+    return builder.build(timeline=timeline)
+
+
+def odd(timeline: bool) -> Profile:
+    builder = ProfileBuilder()
+    builder.event("cpu-clock", "nanoseconds", frequency=1000)
+    builder.thread("odd", 5, 5)
+    for step, name in enumerate(ODD_NAMES):
+        builder.sample([builder.function("root"), builder.function(name)], time=step * MS)
+    return builder.build(timeline=timeline)
+
+
+FORMATS = {
+    "pprof": ("pprof", {"inline": "frames"}),
+    "chrome": ("chrome", {}),
+    "cpuprofile": ("chrome", {"style": "cpuprofile"}),
+    "collapsed": ("collapsed", {}),
+    "speedscope": ("speedscope", {}),
+}
+
+
+def write(folder: Path, stem: str, name: str, options: dict[str, object], profile) -> Path:
+    emitter = build_emitter(name, options)
+    target = folder / (stem + emitter.suffix)
+    with target.open("wb") as out:
+        emitter.emit(profile(emitter.timeline), out)
+    return target
+
+
+def jobs(folder: Path) -> dict[str, dict]:
+    """What to open and do, by name. Key 3 is Speedscope's table of functions, which is text, not canvas."""
+    made = {}
+    for kind, (name, options) in FORMATS.items():
+        file = write(folder, kind, name, options, demo)
+        made[kind] = {"viewer": "speedscope", "file": str(file), "steps": [["key", "3"]], "shot": f"{kind}.png"}
+        file = write(folder, f"odd-{kind}", name, options, odd)
+        made[f"odd {kind}"] = {"viewer": "speedscope", "file": str(file), "steps": [["key", "3"]]}
+    page = {"viewer": "page", "file": str(write(folder, "page", "html", {}, demo))}
+    strange = str(write(folder, "odd", "html", {}, odd))
+    empty = str(write(folder, "empty", "html", {}, lambda _: ProfileBuilder().build()))
+    boxes, span = "layout.start.length", "[painter.from, painter.to]"
+    click, out, walk = ["click", 300, 200], ["key", "Escape"], ["key", "ArrowDown"]
+    link, bad_link = "#thread=split&colour=mode&search=main", "#thread=99&event=77&order=up&colour="
+    choices = {
+        "page": {"evaluate": boxes, "shot": "page.png"},
+        "page over time": {"steps": [["key", "o"]], "evaluate": boxes, "shot": "time.png"},
+        "page flame": {"scheme": "dark", "steps": [["key", "f"], ["key", "c"]], "evaluate": "state.direction"},
+        "page searched": {"steps": [["key", "/"], ["type", "sys_read"]], "evaluate": "$('matched').textContent"},
+        "page worker": {"steps": [["choose", "#thread", "1"]], "evaluate": boxes},
+        "page faults": {"steps": [["choose", "#event", "1"]], "evaluate": "total"},
+        "page zoomed": {"steps": [click], "evaluate": span},
+        "page zoomed out": {"steps": [click, out], "evaluate": span},
+        "page walked": {"steps": [walk] * 4, "evaluate": "frameName(selected)"},
+        "page linked": {"hash": link, "evaluate": "[state.thread, state.colour]"},
+        "page bad link": {"hash": bad_link, "evaluate": "state.thread"},
+        "page odd": {"file": strange, "evaluate": boxes},
+        "page empty": {"file": empty},
+    }
+    return made | {name: page | choice for name, choice in choices.items()}
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory) -> dict[str, dict]:
+    """Every job's outcome, from one run of one browser."""
+    chromium = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    speedscope = MODULES / "node_modules/speedscope/dist/release"
+    if not chromium or not shutil.which("node"):
+        pytest.skip("no Chromium or no Node here: apt-get install chromium nodejs npm")
+    if not speedscope.is_dir():
+        pytest.skip("no viewers here: npm ci --prefix tests/browser")
+    folder = tmp_path_factory.mktemp("viewers")
+    asked = jobs(folder)
+    command = ["node", str(HERE / "viewers.mjs"), chromium, str(speedscope), str(folder)]
+    asking = json.dumps(list(asked.values()))
+    ran = subprocess.run(command, input=asking, capture_output=True, text=True, cwd=MODULES, timeout=400, check=False)
+    assert ran.returncode == 0, ran.stderr
+    return dict(zip(asked, json.loads(ran.stdout), strict=True))
+
+
+def table(text: str) -> dict[str, tuple[str, str]]:
+    """Speedscope's table of functions: name to total and self, as it prints them."""
+    lines = [line.strip() for line in text.split("Symbol Name")[1].splitlines() if line.strip()]
+    return {lines[row + 2]: (lines[row].split()[0], lines[row + 1].split()[0]) for row in range(0, len(lines) - 2, 3)}
+
+
+IMPORTERS = {
+    "pprof": "protobuf encoded pprof file",
+    "chrome": "Trace Event Format",
+    "cpuprofile": "Chrome Timeline",
+    "collapsed": "collapsed stack format",
+    "speedscope": "speedscope json file",
+}
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_speedscope_takes_it_with_the_right_importer_and_no_complaint(shown, kind):
+    for name in (kind, f"odd {kind}"):
+        told = shown[name]
+        assert told["errors"] == []
+        assert any(IMPORTERS[kind] in line for line in told["console"]), told["console"]
+        complaints = [
+            line for line in told["console"] if "Tried to end" in line or "still open" in line or "rror" in line
+        ]
+        assert complaints == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "total", "own"),
+    [
+        ("pprof", "40.00ms", "20.00ms"),
+        ("collapsed", "40,000,000", "20,000,000"),
+        ("speedscope", "40.00ms", "20.00ms"),
+        ("chrome", "40.50ms", "20.00ms"),  # the last sample is shown for one and a half periods
+        ("cpuprofile", "40.50ms", "20.00ms"),
+    ],
+)
+def test_speedscope_shows_functions_and_weights(shown, kind, total, own):
+    shows = table(shown[kind]["text"])
+    assert {"main", "outer_work", "inner_inlined", "sys_read"} <= set(shows)
+    assert shows["sys_read"] == (total, total)
+    assert shows["inner_inlined"][1] == own
+
+
+@pytest.mark.parametrize(
+    ("kind", "title"),
+    [("chrome", "demo (pid 100), demo (tid 100)"), ("speedscope", "demo (100): cpu-clock"), ("cpuprofile", "demo")],
+)
+def test_speedscope_shows_threads(shown, kind, title):
+    assert title in shown[kind]["text"]
+
+
+@pytest.mark.parametrize("kind", ["pprof", "collapsed"])
+def test_merged_formats_show_unresolved_frames_by_object(shown, kind):
+    assert "[libfoo.so.1]" in shown[kind]["text"]
+    assert "wait_for_it" in shown[kind]["text"]
+
+
+def test_page_opens_without_network_and_errors(shown):
+    for name, told in shown.items():
+        assert told["outside"] == [], name
+        if name.startswith("page"):
+            assert told["errors"] == [], name
+
+
+def test_page_shows_the_profile(shown):
+    told = shown["page"]
+    assert told["title"] == "demo"
+    # all threads; main, outer_work, inner_inlined, sys_read; [libfoo.so.1], wait_for_it
+    assert told["value"] == 7
+    for words in ("140 samples", "2 threads", "sys_read", "40.0 %", "cpu-clock"):
+        assert words in told["text"], words
+
+
+def test_page_over_time_has_a_lane_for_each_thread(shown):
+    # main, outer_work, inner_inlined and twenty times sys_read; [libfoo.so.1] and wait_for_it
+    assert shown["page over time"]["value"] == 3 + 20 + 2
+
+
+def test_page_keys_choices_and_links(shown):
+    assert shown["page flame"]["value"] == "flame"
+    assert shown["page searched"]["value"] == "40.0 %"
+    assert shown["page worker"]["value"] == 3
+    assert shown["page faults"]["value"] == 40
+    assert shown["page zoomed"]["value"] == [0, 60 * MS]
+    assert shown["page zoomed out"]["value"] == [0, 100 * MS]
+    assert shown["page walked"]["value"] == "inner_inlined"
+    assert shown["page linked"]["value"] == ["split", "mode"]
+    assert shown["page bad link"]["value"] == "merged"
+
+
+def test_page_with_odd_names_and_without_samples(shown):
+    assert shown["page odd"]["value"] == 2 + len(ODD_NAMES)
+    assert "holds no samples" in shown["page empty"]["text"]

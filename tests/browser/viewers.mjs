@@ -1,0 +1,79 @@
+// Opens files in real viewers and tells, as JSON on standard output, what they show.
+//
+//   node viewers.mjs CHROMIUM SPEEDSCOPE_RELEASE_DIR SHOTS_DIR < jobs.json
+//
+// A job is {"viewer": "page" | "speedscope", "file": …, "steps": [["key", "o"], ["click", x, y], …], "shot": name}.
+// Everything is served from loopback or opened from disk; requests to anywhere else are refused and reported.
+import fs from "node:fs";
+import http from "node:http";
+import path from "node:path";
+import { pathToFileURL } from "node:url";
+
+const [, , executablePath, speedscope, shots] = process.argv;
+const jobs = JSON.parse(fs.readFileSync(0, "utf8"));
+const { chromium } = await import(pathToFileURL(path.resolve("node_modules/playwright-core/index.mjs")));
+const TYPES = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".wasm": "application/wasm" };
+
+function serve(root) {
+  const server = http.createServer((request, response) => {
+    const name = path.normalize(decodeURIComponent(new URL(request.url, "http://x").pathname));
+    const file = path.join(root, name === "/" ? "index.html" : name);
+    if (!file.startsWith(path.resolve(root)) || !fs.existsSync(file)) return response.writeHead(404).end();
+    response.writeHead(200, { "content-type": TYPES[path.extname(file)] || "application/octet-stream" });
+    return response.end(fs.readFileSync(file));
+  });
+  return new Promise((done) => server.listen(0, "127.0.0.1", () => done(server)));
+}
+
+async function step(page, [kind, ...words]) {
+  if (kind === "key") await page.keyboard.press(words[0]);
+  if (kind === "type") await page.keyboard.type(words[0]);
+  if (kind === "click") await page.mouse.click(...words);
+  if (kind === "move") await page.mouse.move(...words);
+  if (kind === "choose") await page.selectOption(words[0], words[1]);
+  await page.waitForTimeout(350);
+}
+
+async function run(browser, origin, job) {
+  const page = await browser.newPage({ viewport: job.size || { width: 1280, height: 760 }, colorScheme: job.scheme || "light" });
+  const told = { console: [], errors: [], outside: [] };
+  page.on("console", (message) => told.console.push(message.text()));
+  page.on("pageerror", (error) => told.errors.push(String(error)));
+  await page.route("**/*", (route) => {
+    const url = route.request().url();
+    if (url.startsWith(origin) || /^(file|data|blob):/.test(url)) return route.continue();
+    told.outside.push(url);
+    return route.abort();
+  });
+  if (job.viewer === "speedscope") {
+    await page.goto(origin);
+    await page.setInputFiles("input[type=file]", job.file);
+    await page.waitForFunction(() => document.body.innerText.includes("Left Heavy"), null, { timeout: 20000 });
+    await page.waitForTimeout(700);
+  } else {
+    await page.goto(pathToFileURL(path.resolve(job.file)).href + (job.hash || ""));
+    await page.waitForFunction(() => document.getElementById("title").textContent, null, { timeout: 20000 });
+    await page.waitForTimeout(300);
+  }
+  for (const one of job.steps || []) await step(page, one);
+  told.title = await page.title();
+  told.text = await page.evaluate(() => document.body.innerText);
+  if (job.evaluate) told.value = await page.evaluate(job.evaluate);
+  if (job.shot) await page.screenshot({ path: path.join(shots, job.shot) });
+  await page.close();
+  return told;
+}
+
+const server = await serve(speedscope);
+const browser = await chromium.launch({
+  executablePath,
+  args: [
+    "--no-sandbox", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update",
+    "--disable-sync", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader",
+  ],
+});
+const told = [];
+for (const job of jobs) told.push(await run(browser, `http://127.0.0.1:${server.address().port}/`, job));
+await browser.close();
+server.close();
+process.stdout.write(JSON.stringify(told));
