@@ -31,3 +31,8 @@ class Architecture:
     """At the jump of a .plt.sec or .plt.got entry; None where linkers leave nothing on the stack."""
     lazy_linkage: tuple[Rule, ...] = ()
     """Rules within a 16-byte lazy .plt entry: before its push, after it."""
+
+    def kept(self, needed: int) -> list[int]:
+        """The registers to restore: those that rules ask for (bits), and the three that every step may use."""
+        needed |= 1 << self.stack_pointer | 1 << self.frame_pointer | 1 << self.program_counter
+        return [register for register in range(self.register_count) if needed >> register & 1]

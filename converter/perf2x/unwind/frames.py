@@ -1,6 +1,6 @@
 """Registers of many samples at once, and the view that rules and expressions have of some of them."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -53,9 +53,9 @@ class View:
         """All bits of a word."""
         return np.uint64((1 << 8 * self.architecture.word) - 1)
 
-    def part(self, which: I64) -> "View":
+    def part(self, which: I64 | slice) -> "View":
         """The view of some of these samples."""
-        return replace(self, rows=self.rows[which])
+        return View(self.frames, self.memory, self.architecture, self.rows[which])
 
     def register(self, number: int) -> tuple[U64, Bools]:
         """Values (n,) of one register and which are known; an unheard-of register is never known."""

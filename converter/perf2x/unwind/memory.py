@@ -44,8 +44,13 @@ class StackMemory:
         return self._word(rows, word, good), good
 
     def _word(self, rows: I64, word: U64, good: Bools) -> U64:
-        place = np.where(good, self.start[rows] + word.view(np.int64), 0)
-        return np.where(good, self.words[place], np.uint64(0)) if len(self.words) else np.zeros(len(rows), np.uint64)
+        place = self.start[rows] + word.view(np.int64)
+        if good.all():
+            whole: U64 = self.words[place]
+            return whole
+        value = np.zeros(len(rows), np.uint64)
+        value[good] = self.words[place[good]]
+        return value
 
     def _load_unaligned(self, rows: I64, word: U64, low: I64, good: Bools) -> tuple[U64, Bools]:
         """Two neighbours put together; the processors that are unwound are little-endian."""

@@ -73,6 +73,8 @@ class RuleTable:
     """Every distinct rule and expression met so far."""
 
     register_count: int
+    needed: int = 0
+    """Bit r: some rule or expression asks for register r; what nobody asks for need not be restored."""
     rules: list[Rule] = field(default_factory=list)
     expressions: list[Expression] = field(default_factory=list)
     _numbers: dict[Rule, int] = field(default_factory=dict)
@@ -85,6 +87,7 @@ class RuleTable:
         if found is None:
             found = self._numbers[rule] = len(self.rules)
             self.rules.append(rule)
+            self.needed |= _asked_by(rule)
             self._columns = None
         return found
 
@@ -94,6 +97,8 @@ class RuleTable:
         if found is None:
             found = self._expression_numbers[expression] = len(self.expressions)
             self.expressions.append(expression)
+            for step in expression:
+                self.needed |= 1 << step.register if 0 <= step.register < self.register_count else 0
         return found
 
     def columns(self) -> RuleColumns:
@@ -101,6 +106,17 @@ class RuleTable:
         if self._columns is None:
             self._columns = _columns_of(self.rules, self.register_count)
         return self._columns
+
+
+def _asked_by(rule: Rule) -> int:
+    """Bits of the registers that a rule reads, the return address among them."""
+    needed = 1 << rule.return_register
+    if rule.cfa_register != CFA_BY_EXPRESSION:
+        needed |= 1 << rule.cfa_register
+    for _, (kind, value) in rule.registers:
+        if kind is Kind.REGISTER and 0 <= value < 64:
+            needed |= 1 << value
+    return needed
 
 
 def _columns_of(rules: list[Rule], registers: int) -> RuleColumns:

@@ -51,17 +51,16 @@ def _canonical_frame_address(view: View, table: RuleTable, columns: RuleColumns,
 
 
 def _restore(view: View, table: RuleTable, columns: RuleColumns, rule: I32, cfa: U64) -> list[Restored]:
-    """What every register that any of the rules names was in the caller; loops over registers and kinds."""
-    present = np.zeros(len(columns.cfa_register), np.bool_)
-    present[rule] = True
+    """What the needed registers that any of the rules names were in the caller; loops over registers and kinds."""
+    here = np.flatnonzero(np.bincount(rule, minlength=len(columns.cfa_register)))
     restored = []
-    for register in np.flatnonzero(columns.kind[:, present].any(axis=1)).tolist():
-        kinds = columns.kind[register][rule]
-        for kind in np.unique(columns.kind[register, present]).tolist():
+    for register in view.architecture.kept(table.needed):
+        kinds = np.flatnonzero(np.bincount(columns.kind[register, here], minlength=len(Kind))).tolist()
+        for kind in kinds:
             if kind == Kind.SAME:
                 continue
-            which = np.flatnonzero(kinds == kind)
-            part, value = view.part(which), columns.value[register, rule[which]]
+            which = slice(None) if len(kinds) == 1 else np.flatnonzero(columns.kind[register][rule] == kind)
+            part, value = view.part(which), columns.value[register][rule[which]]
             restored.append(Restored(register, part.rows, *_saved(part, table, Kind(kind), value, cfa[which])))
     return restored
 

@@ -62,7 +62,7 @@ class Unwinder:
             rows = np.flatnonzero(stacks.abi == abi)
             if len(rows) and architecture.from_perf.keys() & _bits(stacks.mask):
                 run = _Run(self._code_map(architecture), stacks, lookup, end, guessed, self.max_depth)
-                visits += run.visits(rows)
+                visits += run.all_visits(rows)
         return _assemble(visits, count, end, guessed)
 
     def problems(self) -> list[str]:
@@ -86,6 +86,19 @@ class _Run:
     end: U8
     guessed: I64
     max_depth: int
+
+    def all_visits(self, rows: I64) -> list[Visit]:
+        """The visits of ``rows``; once more when a rule was met that asks for a register nobody had asked for before.
+
+        Most rules ask for the stack pointer and the frame pointer alone, so the other registers, which are saved and
+        restored in every frame, are left out until one is asked for; that happens once or twice in a recording.
+        """
+        while True:
+            needed = self.code.table.needed
+            self.guessed[rows] = 0
+            visits = list(self.visits(rows))
+            if self.code.table.needed == needed:
+                return visits
 
     def visits(self, rows: I64) -> Iterator[Visit]:
         """Unwind ``rows`` to their ends; yields the frames depth by depth, innermost first."""
