@@ -1,7 +1,7 @@
 """Addresses of processes → rule numbers, through mappings and objects; each distinct place of code is asked once.
 
 A place is (object, file offset) packed into one word, the same for every process that maps the file, wherever it
-landed. Known places are kept sorted, so a step over many samples is one binary search.
+landed. Known places are kept sorted for binary search, and the latest of every hash are at hand without one.
 
 ::
 
@@ -23,7 +23,12 @@ from perf2x.unwind.rules import NO_RULE, RuleTable
 
 OBJECT_SHIFT = np.uint64(48)
 OFFSET_LIMIT = np.uint64(1 << 48)
-OBJECT_LIMIT = 1 << 16
+OBJECT_LIMIT = (1 << 16) - 1
+"""The last number stays free, so that no place is all ones."""
+SLOTS = 1 << 16
+SLOT_SHIFT = np.uint64(48)
+MIX = np.uint64(0x9E3779B97F4A7C15)
+"""An odd number without pattern: its products spread over their upper bits (Fibonacci hashing)."""
 
 FindObject = Callable[[str, bytes], tuple[ElfObject | None, ElfObject | None]]
 """(recorded file name, build id) to the object with the code, and its separate debug file; each may be None."""
@@ -45,6 +50,9 @@ class CodeMap:
     """(mappings,) add to an address to get its file offset"""
     _places: U64 = field(default_factory=lambda: np.zeros(0, np.uint64))
     _rules: I32 = field(default_factory=lambda: np.zeros(0, np.int32))
+    _recent_places: U64 = field(default_factory=lambda: np.full(SLOTS, 2**64 - 1, np.uint64))
+    """(SLOTS,) the place that was last asked for of those with this hash"""
+    _recent_rules: I32 = field(default_factory=lambda: np.zeros(SLOTS, np.int32))
 
     def __post_init__(self) -> None:
         self._object_of = np.full(len(self.mappings), -2, np.int32)
@@ -87,13 +95,24 @@ class CodeMap:
         return self._numbers[key]
 
     def _rules_of(self, place: U64) -> I32:
+        slot = (place * MIX) >> SLOT_SHIFT
+        result = self._recent_rules[slot]
+        missed = np.flatnonzero(self._recent_places[slot] != place)
+        if len(missed):
+            result[missed] = self._search(place[missed])
+            self._recent_places[slot[missed]] = place[missed]
+            self._recent_rules[slot[missed]] = result[missed]
+        return result
+
+    def _search(self, place: U64) -> I32:
         at = np.searchsorted(self._places, place)
         known = at < len(self._places)
         known[known] = self._places[at[known]] == place[known]
         if not known.all():
             self._learn(np.unique(place[~known]))
             at = np.searchsorted(self._places, place)
-        return self._rules[at]
+        found: I32 = self._rules[at]
+        return found
 
     def _learn(self, place: U64) -> None:
         """Ask the objects for new places (sorted, unique) and keep the answers in order."""

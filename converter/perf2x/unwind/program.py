@@ -38,6 +38,9 @@ class Program:
     initial: Registers = field(default_factory=dict)
     remembered: list[tuple[tuple[int, int] | None, Registers]] = field(default_factory=list)
     rows: list[Row] = field(default_factory=list)
+    _sorted_of: Registers | None = None
+    """The dictionary that ``_sorted`` was made of; a change of rules makes a new dictionary."""
+    _sorted: tuple[tuple[int, RegisterRule], ...] = ()
 
     def run(self, at: Cursor) -> None:
         """Execute instructions up to the end of ``at``."""
@@ -67,9 +70,10 @@ class Program:
 
     def restore(self, register: int) -> None:
         """Back to the rule that the CIE gave."""
-        self.registers = {key: rule for key, rule in self.registers.items() if key != register}
+        kept = {key: rule for key, rule in self.registers.items() if key != register}
         if register in self.initial:
-            self.registers[register] = self.initial[register]
+            kept[register] = self.initial[register]
+        self.registers = kept
 
     def define_cfa(self, register: int, offset: int) -> None:
         """CFA = register + offset."""
@@ -110,8 +114,10 @@ class Program:
         """Write the row that has been built."""
         if self.cfa is not None:
             cie = self.fde.cie
-            registers = tuple(sorted(item for item in self.registers.items() if item[1].kind is not Kind.SAME))
-            rule = Rule(*self.cfa, cie.return_register, cie.is_signal_frame, registers)
+            if self._sorted_of is not self.registers:
+                self._sorted_of = self.registers
+                self._sorted = tuple(sorted(item for item in self.registers.items() if item[1].kind is not Kind.SAME))
+            rule = Rule(*self.cfa, cie.return_register, cie.is_signal_frame, self._sorted)
             self.rows.append(Row(self.location, self.table.number(rule)))
 
     def remember(self) -> None:
