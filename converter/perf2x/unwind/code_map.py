@@ -96,7 +96,7 @@ class CodeMap:
 
     def _rules_of(self, place: U64) -> I32:
         slot = (place * MIX) >> SLOT_SHIFT
-        result = self._recent_rules[slot]
+        result: I32 = self._recent_rules[slot]
         missed = np.flatnonzero(self._recent_places[slot] != place)
         if len(missed):
             result[missed] = self._search(place[missed])
