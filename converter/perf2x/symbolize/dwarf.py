@@ -5,6 +5,7 @@ microseconds; the table is kept in the user's cache directory by build id and ve
 has no wheel, everything else still works.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -79,6 +80,19 @@ def open_lines(file: ElfObject | None, options: SymbolOptions, diagnostics: Diag
         if stored is not None:
             write_whole(stored, lambda path: _dump(cache, path))
     return SourceLines(cache, base)
+
+
+def note_elsewhere(file: ElfObject, places: Sequence[Sequence[Place]], diagnostics: Diagnostics) -> None:
+    """Say so when an object's debug info lies in files that are not read: .dwo files, or what dwz moved out."""
+    if file.section(".gnu_debugaltlink") is not None:
+        advice = "a part of the debug info lies in a dwz file, which is not read; some inlined functions have no name."
+        diagnostics.add("debug_info_in_dwz", Severity.INFO, advice, where=file.name)
+    strings = file.section(".debug_str")
+    if strings is None or any(place.line for found in places for place in found):
+        return
+    if file.section(".debug_addr") is not None and b".dwo\0" in file.data(strings):
+        advice = "debug info lies in .dwo files (gcc -gsplit-dwarf), which are not read; build without that for lines."
+        diagnostics.add("debug_info_in_dwo", Severity.INFO, advice, where=file.name)
 
 
 def _cache_path(file: ElfObject, options: SymbolOptions, version: int) -> Path | None:

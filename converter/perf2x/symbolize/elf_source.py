@@ -13,7 +13,7 @@ from perf2x.model.arrays import I64, U64
 from perf2x.model.errors import ObjectError
 from perf2x.model.ragged import offsets_of
 from perf2x.objects.find import Found
-from perf2x.symbolize.dwarf import Place, SourceLines, open_lines
+from perf2x.symbolize.dwarf import Place, SourceLines, note_elsewhere, open_lines
 from perf2x.symbolize.elf_names import ElfNames, count_broken
 from perf2x.symbolize.source import Context, Dso, DsoKind, Function, Symbols, nothing, one_line_each
 
@@ -43,8 +43,10 @@ def symbols_of(context: Context, found: Found, names: ElfNames, svma: U64) -> Sy
     row = names.find(svma)
     missing = "" if names.has_symtab else STRIPPED
     lines = _lines(context, found)
-    if lines is not None:
-        return _with_lines(names, row, lines.find(svma), context.options.inline, missing)
+    if lines is not None and found.dwarf is not None:
+        places = lines.find(svma)
+        note_elsewhere(found.dwarf, places, context.diagnostics)
+        return _with_lines(names, row, places, context.options.inline, missing)
     rows = np.unique(row[row >= 0])
     if not len(rows):
         return nothing(len(svma), missing)

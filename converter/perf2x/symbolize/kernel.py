@@ -22,8 +22,6 @@ from perf2x.symbolize.kallsyms import Kallsyms, parse_kallsyms, read_kallsyms
 from perf2x.symbolize.lookup import SymbolIndex
 from perf2x.symbolize.source import Context, Dso, DsoKind, Symbols, nothing, one_line_each
 
-KERNEL_NAMES = ("[kernel.kallsyms]", "[guest.kernel.kallsyms]")
-
 
 @dataclass(frozen=True, slots=True)
 class _Table:
@@ -45,8 +43,8 @@ class KernelSource:
         self._reason = ""
 
     def covers(self, dso: Dso) -> bool:
-        """The kernel, its modules, and what it made at run time."""
-        return dso.kind in (DsoKind.KERNEL, DsoKind.MODULE, DsoKind.SYMBOL)
+        """The kernel, its modules, and what it made at run time; not a guest's kernel, which is another one."""
+        return not dso.name.startswith("[guest") and dso.kind in (DsoKind.KERNEL, DsoKind.MODULE, DsoKind.SYMBOL)
 
     def lookup(self, dso: Dso, address: U64) -> Symbols:
         """Kernel functions by recorded address; code made at run time is called as PERF_RECORD_KSYMBOL called it."""
@@ -91,6 +89,8 @@ class KernelSource:
             if not trusted and (here is None or here != recorded_at):
                 self._reason = "no kernel build id was recorded, and this machine's kernel lies elsewhere"
                 continue
+            if self._context.options.kallsyms is None and not recorded_at:
+                self._advise_unknown_slide(str(path))
             slide = here - recorded_at if here is not None and recorded_at else 0
             return _Table(kallsyms, kallsyms.index(), slide % 2**64)
         return None
@@ -98,6 +98,13 @@ class KernelSource:
     def _advise_kptr_restrict(self) -> None:
         advice = "kernel addresses are hidden on this machine: sysctl kernel.kptr_restrict=0, or run as root."
         self._context.diagnostics.add("kernel_addresses_hidden", Severity.LOSS, advice)
+
+    def _advise_unknown_slide(self, path: str) -> None:
+        advice = (
+            "kernel.kptr_restrict hid the kernel's place when this was recorded; names hold only if it has not been "
+            "rebooted since. Record as root, or with sysctl kernel.kptr_restrict=0."
+        )
+        self._context.diagnostics.add("kernel_place_unknown", Severity.GUESS, advice, where=path)
 
     def _candidates(self) -> Iterator[tuple[Path | tuple[str, bytes], bool]]:
         """(file, or its name and bytes; whether it surely belongs to the recorded kernel), best first."""

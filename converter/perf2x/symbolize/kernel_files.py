@@ -42,7 +42,11 @@ class VmlinuxSource:
     def covers(self, dso: Dso) -> bool:
         """The kernel, unless the user names a kallsyms file and no vmlinux."""
         options = self._context.options
-        return dso.kind is DsoKind.KERNEL and (options.vmlinux is not None or options.kallsyms is None)
+        return (
+            dso.kind is DsoKind.KERNEL
+            and not dso.name.startswith("[guest")
+            and (options.vmlinux is not None or options.kallsyms is None)
+        )
 
     def lookup(self, dso: Dso, address: U64) -> Symbols:
         """Kernel functions by recorded address."""

@@ -109,10 +109,13 @@ def dso_of(profile: Profile, mapped: MappedObject, found: Found) -> Dso:
     return Dso(key.name, key.build_id, key.kind, mapped.pid, found, start, limit)
 
 
-def addresses_of(profile: Profile, mapped: MappedObject, found: Found) -> U64:
-    """(locations,) what to look up: svmas in files, recorded addresses elsewhere (see DsoKind)."""
+def addresses_of(profile: Profile, mapped: MappedObject, found: Found, column: U64) -> U64:
+    """(locations,) what to look up: svmas in files, recorded addresses elsewhere (see DsoKind).
+
+    ``column`` is ``locations.lookup``, or ``locations.address`` for a second try.
+    """
     locations, mappings = profile.locations, profile.mappings
-    lookup = locations.lookup[mapped.locations]
+    lookup = column[mapped.locations]
     if mapped.key.kind not in (DsoKind.FILE, DsoKind.VDSO):
         return lookup
     mapping = locations.mapping[mapped.locations]

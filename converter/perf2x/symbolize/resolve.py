@@ -70,7 +70,10 @@ class _Batch:
         self._mapped, self._context, self._sources = mapped, context, sources
         found = self._find()
         self._dso = dso_of(profile, mapped, found)
-        self._address, self._back = np.unique(addresses_of(profile, mapped, found), return_inverse=True)
+        lookup = addresses_of(profile, mapped, found, profile.locations.lookup)
+        address = addresses_of(profile, mapped, found, profile.locations.address)
+        self._address, back = np.unique(np.concatenate([lookup, address]), return_inverse=True)
+        self._lookup, self._second = np.split(back.reshape(-1), 2)
         self._reason = found.reason if mapped.key.kind is DsoKind.FILE else ""
 
     def run(self, lines: Lines, weights: I64) -> ObjectReport:
@@ -81,8 +84,10 @@ class _Batch:
             if not len(todo) or not source.covers(self._dso):
                 continue
             start[todo], count[todo] = self._ask(source, self._address[todo], lines)
-        lines.place(self._mapped.locations, start[self._back], count[self._back])
-        named = count[self._back] > 0
+        # the byte before a signal trampoline belongs to no function: then the return address itself says which it is
+        row = np.where(count[self._lookup] > 0, self._lookup, self._second)
+        lines.place(self._mapped.locations, start[row], count[row])
+        named = count[row] > 0
         name = self._mapped.key.name or f"//anon of process {self._mapped.pid}"
         weight = weights[self._mapped.locations]
         return object_report(name, self._dso.build_id, weight, named, self._reason or "no symbol at these addresses")

@@ -13,7 +13,7 @@ from perf2x.objects.elf import open_elf
 from perf2x.objects.find import Finder, SearchPlaces
 from perf2x.plugins import load_symbol_sources
 from perf2x.symbolize.demangle import Demangle
-from perf2x.symbolize.dwarf import Place, open_lines
+from perf2x.symbolize.dwarf import Place, note_elsewhere, open_lines
 from perf2x.symbolize.elf_names import ElfNames
 from perf2x.symbolize.elf_source import merged
 from perf2x.symbolize.options import SymbolOptions
@@ -152,3 +152,17 @@ def test_the_symbol_tables_name_wins_for_the_outermost_function():
     chain = merged("f.part.0", [Place("inner", "/a.c", 3, 0), Place("f", "/a.c", 9, 7)])
     assert [(f.system_name, line, f.start_line) for f, line in chain] == [("inner", 3, 0), ("f.part.0", 9, 7)]
     assert merged("g", []) == merged("g", [], inline=False) and merged("", []) == []
+
+
+@pytest.mark.parametrize(
+    ("sections", "name"),
+    [
+        ([TinySection(".debug_addr", b"\0" * 8), TinySection(".debug_str", b"\0a.dwo\0")], "debug_info_in_dwo"),
+        ([TinySection(".gnu_debugaltlink", b"x.dwz\0")], "debug_info_in_dwz"),
+        ([TinySection(".debug_str", b"\0a.c\0")], None),
+    ],
+)
+def test_debug_info_in_files_that_are_not_read_is_said(sections, name):
+    diagnostics = Diagnostics()
+    note_elsewhere(open_elf(tiny_elf(sections)), [[Place("f", "", 0, 0)]], diagnostics)
+    assert list(diagnostics.counts) == ([name] if name else [])

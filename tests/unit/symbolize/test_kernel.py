@@ -184,3 +184,21 @@ def test_own_vdso_only_for_its_own_build(tmp_path):
         mappings = [(0x7FFF00000000, 0x7FFF00002000, 0, "[vdso]", build_id.hex(), 7)]
         result, _, _ = run(make_profile(mappings, [(0, 0x7FFF00000000 + address)]), buildid_dir=tmp_path)
         assert (name_of(result, 0) is not None) is named
+
+
+def test_a_guests_kernel_is_not_named_by_the_hosts_list(tmp_path):
+    (tmp_path / "kallsyms").write_bytes(KALLSYMS)
+    mappings = [(BASE, BASE + 0x1000, BASE, "[guest.kernel.kallsyms]_text", "", -1)]
+    result, _, _ = run(make_profile(mappings, [(0, BASE + 20)]), kallsyms=tmp_path / "kallsyms", symfs=tmp_path)
+    assert name_of(result, 0) is None
+
+
+def test_a_hidden_place_of_the_kernel_makes_names_a_guess(tmp_path):
+    path = tmp_path / f".build-id/aa/{'aa' * 19}/kallsyms"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(KALLSYMS)
+    profile = make_profile([], [(-1, BASE + 20)])
+    session = make_session(build_ids={"[kernel.kallsyms]": KERNEL_ID})
+    result, _, diagnostics = run(profile, session, symfs=tmp_path, buildid_dir=tmp_path)
+    assert name_of(result, 0) == "f" and diagnostics["kernel_place_unknown"] == 1
+    assert "kptr_restrict" in diagnostics.counts["kernel_place_unknown"].advice

@@ -1,5 +1,7 @@
 """A whole profile through the symbolizer: objects found, functions made, flags truthful, the rest left alone."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -143,3 +145,14 @@ def test_same_input_same_tables(symfs):
     second, _, _ = run(make_profile(mappings, frames), symfs=symfs)
     assert list(first.strings) == list(second.strings)
     assert np.array_equal(first.locations.line_function, second.locations.line_function)
+
+
+def test_a_return_address_at_a_functions_first_byte_behind_a_gap(symfs):
+    """As of signal trampolines: nothing covers the byte before."""
+    offset = text_offset(symfs)
+    base = 0x10000 + offset
+    profile = make_profile([(0x10000, 0x20000, 0, "/usr/lib/libx.so", "", 1)], [(0, base - 1), (0, base + 0x0F)])
+    address = np.array([base, base + 0x10], np.uint64)
+    profile = replace(profile, locations=replace(profile.locations, address=address))
+    result, _, _ = run(profile, symfs=symfs)
+    assert [name_of(result, row) for row in range(2)] == ["first", "first"]
