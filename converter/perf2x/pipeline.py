@@ -6,7 +6,7 @@ a stage is reached, so that ``perf2x --help`` needs none of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -45,6 +45,8 @@ class LoadOptions:
     """What part of the recording is wanted."""
     grouping: Grouping = field(default_factory=Grouping)
     """How the samples of that part are put together."""
+    tags: tuple[Mapping[str, str], ...] = ()
+    """Labels of each input; empty: none."""
     symbols: SymbolOptions | None = None
     """None: leave every location without names."""
     call_graphs: CallGraphOptions | None = None
@@ -73,19 +75,36 @@ class Loaded:
     unwound: UnwindReport
     symbols: SymbolReport | None
     diagnostics: Diagnostics
+    others: tuple[Recording, ...] = ()
+    """The recordings after the first when independent ones were merged."""
     notes: tuple[str, ...] = field(default_factory=tuple)
 
 
 def load(paths: str | Sequence[str], options: LoadOptions, progress: Progress | None = None) -> Loaded:
-    """Read, stitch and symbolize one recording (``-`` is standard input), or the files of one session together.
+    """Read, stitch and symbolize recordings (``-`` is standard input).
 
-    Raises Perf2xError when it cannot be read, OptionError when several files are not of one session.
+    Files of one session are stitched together, independent ones are merged afterwards. Raises Perf2xError when one
+    cannot be read, OptionError when the files of a session are tagged differently.
     """
-    from perf2x.selection import Selection, check_root
-
+    names = [paths] if isinstance(paths, str) else paths
+    tags: Sequence[Mapping[str, str]] = options.tags or [{}] * len(names)
     diagnostics = Diagnostics()
     finder = _finder(options.symbols, diagnostics, progress)
-    recording = _opened([paths] if isinstance(paths, str) else paths, diagnostics, progress)
+    sessions = _sessions(names, tags, diagnostics, progress)
+    loaded = [_loaded(recording, options, diagnostics, finder, progress) for recording, _ in sessions]
+    return _tagged(loaded, [tag for _, tag in sessions])
+
+
+def _loaded(
+    recording: Recording,
+    options: LoadOptions,
+    diagnostics: Diagnostics,
+    finder: Callable[[], Finder],
+    progress: Progress | None,
+) -> Loaded:
+    """One session: read, stitch, symbolize, choose and group."""
+    from perf2x.selection import Selection, check_root
+
     check_root(options.grouping.root, recording)
     selection = Selection(options.choice, recording)
     stitcher, call_graphs = _stitched(recording, options, selection, diagnostics, finder, progress)
@@ -131,22 +150,52 @@ def event_counts(profile: Profile) -> tuple[EventCount, ...]:
     return tuple(counts)
 
 
-def _opened(paths: Sequence[str], diagnostics: Diagnostics, progress: Progress | None) -> Recording:
-    """The one recording, or the files of a session in order of time as one."""
+def _sessions(
+    paths: Sequence[str], tags: Sequence[Mapping[str, str]], diagnostics: Diagnostics, progress: Progress | None
+) -> list[tuple[Recording, Mapping[str, str]]]:
+    """The recordings and their tags in the order given; the files of a session, in order of time, are one."""
     from perf2x.read import open_recording
     from perf2x.read.joined import JoinedRecording, in_order, same_session
 
-    parts: list[Recording] = [
-        open_recording(path, diagnostics=diagnostics, progress=_stage(progress, "indexing")) for path in paths
+    groups: list[tuple[list[Recording], Mapping[str, str]]] = []
+    for path, tag in zip(paths, tags, strict=True):
+        part = open_recording(path, diagnostics=diagnostics, progress=_stage(progress, "indexing"))
+        session, source = part.session, part.session.source
+        mates = next((group for group in groups if same_session(group[0][0].session, session)), None)
+        if mates is None:
+            groups.append(([part], tag))
+        elif any(source == mate.session.source for mate in mates[0]):
+            raise OptionError(f"{source} is given twice")
+        elif mates[1] != tag:
+            raise OptionError(f"{source} is of the same session as {mates[0][0].session.source}; tag both alike")
+        else:
+            mates[0].append(part)
+    return [
+        (parts[0] if len(parts) == 1 else JoinedRecording(in_order(parts), diagnostics), tag) for parts, tag in groups
     ]
+
+
+def _tagged(parts: Sequence[Loaded], tags: Sequence[Mapping[str, str]]) -> Loaded:
+    """All that was loaded as one, with labels that say what came from where."""
+    from perf2x.merging import common, merged_symbols, summed_reports
+
+    labels = common(tags)
     if len(parts) == 1:
-        return parts[0]
-    for part in parts[1:]:
-        if not same_session(parts[0].session, part.session):
-            raise OptionError(
-                f"{part.session.source} is not of the same recording session as {parts[0].session.source}"
-            )
-    return JoinedRecording(in_order(parts), diagnostics)
+        return replace(parts[0], profile=replace(parts[0].profile, labels=labels))
+    from perf2x.model.merge import merge
+
+    own = [{key: value for key, value in tag.items() if key not in labels} for tag in tags]
+    profile = replace(merge([part.profile for part in parts], own), labels=labels)
+    return replace(
+        parts[0],
+        profile=profile,
+        others=tuple(part.recording for part in parts[1:]),
+        samples=sum(part.samples for part in parts),
+        events=event_counts(profile),
+        deferred=summed_reports([part.deferred for part in parts]),
+        unwound=summed_reports([part.unwound for part in parts]),
+        symbols=merged_symbols([part.symbols for part in parts]),
+    )
 
 
 def _commented(profile: Profile, deferred: DeferredReport, diagnostics: Diagnostics) -> Profile:

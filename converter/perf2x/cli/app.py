@@ -7,6 +7,7 @@ from typer.core import TyperGroup
 
 from perf2x import __version__
 from perf2x.cli.convert import convert
+from perf2x.cli.diff import diff
 from perf2x.cli.exits import guarded
 from perf2x.cli.formats import formats
 from perf2x.cli.groups import with_groups
@@ -29,7 +30,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (convert, top, info, formats):
+for command in (convert, top, diff, info, formats):
     app.command()(guarded(with_groups(command)))
 
 

@@ -10,7 +10,7 @@ Inputs = Annotated[
     typer.Argument(
         metavar="[INPUT]...",
         show_default="perf.data",
-        help="The recording, or all files of one session; - is standard input.",
+        help="Recordings; several are added up, files of one session stitched together. - is standard input.",
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing on standard error.")]

@@ -2,7 +2,6 @@
 
 import sys
 import time
-from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -19,6 +18,10 @@ from perf2x.cli.stitch_flags import StitchFlags
 from perf2x.cli.symbol_flags import SymbolFlags
 from perf2x.model.errors import OptionError
 
+Tag = Annotated[
+    list[str] | None,
+    typer.Option(metavar="KEY=VALUE", help="pprof: a label of all inputs, or, given for each input, of one."),
+]
 Stats = Annotated[
     str | None,
     typer.Option(
@@ -36,6 +39,7 @@ def convert(
     formatting: FormatFlags,
     stitching: StitchFlags,
     names: SymbolFlags,
+    tag: Tag = None,
     gates: GateFlags,
     stats: Stats = None,
     quiet: Quiet = False,
@@ -43,20 +47,29 @@ def convert(
 ) -> None:
     """Convert a perf.data recording.
 
+    Files of one recording session are stitched together, independent recordings are added up.
+
     Writes beside where you stand unless -o says otherwise; never overwrites its input.
     """
     from perf2x import pipeline, plugins
     from perf2x.cli.output import STANDARD, writing
     from perf2x.cli.summary import summary
+    from perf2x.merging import tags_of_inputs
 
     sources = tuple(inputs or ["perf.data"])
     name = written.format()
     emitter = plugins.build_emitter(name, formatting.chosen() | _settings(name, written, chosen, groups))
     target = written.target(sources[0], emitter.suffix)
     _refuse_terminal(target, name)
-    options = load_options(chosen, groups, stitching, names, timeline=emitter.timeline)
-    columns = plugins.wanted_columns(emitter)
-    options = replace(options, by_cpu="cpu" in columns, by_cgroup="cgroup" in columns)
+    options = load_options(
+        chosen,
+        groups,
+        stitching,
+        names,
+        timeline=emitter.timeline,
+        columns=plugins.wanted_columns(emitter),
+        tags=tuple(tags_of_inputs(tag or (), len(sources))),
+    )
     gates.check(options.symbols is not None)
     check_stats(stats)
     started = time.monotonic()

@@ -1,5 +1,6 @@
 """From the groups of options to what the pipeline wants; shared by every command that reads recordings."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from perf2x.cli.filter_flags import FilterFlags, GroupFlags
@@ -11,15 +12,28 @@ if TYPE_CHECKING:
 
 
 def load_options(
-    chosen: FilterFlags, groups: GroupFlags, stitching: StitchFlags, names: SymbolFlags, *, timeline: bool = False
+    chosen: FilterFlags,
+    groups: GroupFlags,
+    stitching: StitchFlags,
+    names: SymbolFlags,
+    *,
+    timeline: bool = False,
+    columns: frozenset[str] = frozenset(),
+    tags: tuple[Mapping[str, str], ...] = (),
 ) -> "LoadOptions":
-    """What was said on the command line; OptionError for what cannot be meant."""
+    """What was said on the command line; OptionError for what cannot be meant.
+
+    ``columns`` are those that the output format asks for (plugins.wanted_columns); ``tags`` one mapping for each input.
+    """
     from perf2x.callgraphs import CallGraphOptions
     from perf2x.pipeline import LoadOptions
 
     stitching.check()
     return LoadOptions(
         timeline=timeline,
+        by_cpu="cpu" in columns,
+        by_cgroup="cgroup" in columns,
+        tags=tags,
         deferred_missing=stitching.deferred_missing,
         call_graphs=CallGraphOptions(stitch_lbr=stitching.stitch_lbr),
         merge_callchains=stitching.merge_callchains,

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +43,7 @@ def stats_of(loaded: "Loaded", output: dict[str, str], seconds: dict[str, float]
     return {
         "schema": SCHEMA,
         "perf2x": __version__,
-        "source": loaded.recording.session.source,
+        "source": loaded.profile.meta.source,
         "samples": {"recorded": loaded.samples, "kept": kept},
         "events": [dataclasses.asdict(event) for event in loaded.events],
         "lost": {"samples": loaded.diagnostics["lost_samples"], "records": loaded.diagnostics["lost_records"]},
@@ -50,7 +51,7 @@ def stats_of(loaded: "Loaded", output: dict[str, str], seconds: dict[str, float]
         "deferred": dataclasses.asdict(loaded.deferred),
         "unwound": _unwound(loaded),
         "symbols": symbol_facts(loaded),
-        "records": dict(sorted(loaded.recording.sideband.record_counts.items())),
+        "records": _records(loaded),
         "diagnostics": [dataclasses.asdict(count) for count in counts],
         "output": output,
         "seconds": {name: round(value, 3) for name, value in seconds.items()},
@@ -69,6 +70,13 @@ def symbol_facts(loaded: "Loaded") -> dict[str, Any] | None:
         "share": round(report.share, 6),
         "objects": [dataclasses.asdict(row) for row in report.objects],
     }
+
+
+def _records(loaded: "Loaded") -> dict[str, int]:
+    total: Counter[str] = Counter()
+    for recording in (loaded.recording, *loaded.others):
+        total.update(recording.sideband.record_counts)
+    return dict(sorted(total.items()))
 
 
 def _unwound(loaded: "Loaded") -> dict[str, Any]:

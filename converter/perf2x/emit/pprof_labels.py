@@ -39,7 +39,18 @@ class LabelColumn:
 def label_columns(profile: Profile, wanted: tuple[str, ...], intern: Intern) -> list[LabelColumn]:
     """The wanted labels that this profile can give, in the order of their names in ``LABELS``."""
     made = (LABELS[name](profile, intern) for name in LABELS if name in wanted)
-    return [column for column in made if column is not None]
+    return [column for column in made if column is not None] + _tags(profile, intern)
+
+
+def _tags(profile: Profile, intern: Intern) -> list[LabelColumn]:
+    """Labels that tell merged inputs apart; a sample whose input lacks one has an empty text there."""
+    if profile.samples.tags is None:
+        return []
+    keys = sorted({key for tags in profile.tag_sets for key in tags})
+    return [
+        LabelColumn(key, np.array([intern(tags.get(key, "")) for tags in profile.tag_sets])[profile.samples.tags])
+        for key in keys
+    ]
 
 
 def encoded_labels(columns: list[LabelColumn], rows: I64, profile: Profile, intern: Intern) -> Ragged:

@@ -139,6 +139,8 @@ class ProfileSamples:
     cpu: I32 | None = None
     cgroup: I32 | None = None
     """String index of the cgroup's path."""
+    tags: I32 | None = None
+    """Row of Profile.tag_sets; None when there are none."""
 
     def __len__(self) -> int:
         return len(self.event)
@@ -190,6 +192,8 @@ class Profile:
     """The event the user wants to see first: the first one that has samples unless chosen otherwise."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """Labels that hold for every sample (``--tag key=value``)."""
+    tag_sets: tuple[Mapping[str, str], ...] = ()
+    """Labels of some samples: of one input among several (``samples.tags``)."""
 
     def check(self) -> None:
         """State every invariant once; raises ValueError naming the first that does not hold."""
@@ -256,6 +260,8 @@ def _check_samples(profile: Profile) -> None:
     _require(_within(samples.event, 0, len(profile.events)), "a sample's event is out of range")
     _require(_within(samples.thread, 0, len(profile.threads)), "a sample's thread is out of range")
     _require(_within(samples.stack, -1, len(profile.stacks)), "a sample's stack is out of range")
+    if samples.tags is not None:
+        _require(_within(samples.tags, 0, len(profile.tag_sets)), "a sample's tags are out of range")
     _require(_within(samples.count, 1, 2**62), "a sample counts nothing")
     _require(samples.value.dtype == np.int64 and samples.count.dtype == np.int64, "values are not int64")
     if samples.time is not None:

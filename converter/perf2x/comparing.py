@@ -1,0 +1,83 @@
+"""Before and after: what moved, as a table, as two columns of collapsed stacks, and as one profile for pprof.
+
+Beside the pipeline because it compares what emitters would show.
+"""
+
+import dataclasses
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from perf2x.emit.collapsed import Collapsed
+from perf2x.model.merge import merge
+from perf2x.model.profile import Profile
+from perf2x.totals import Total, Totals
+
+BASE = {"pprof::base": "true"}
+"""How pprof marks the samples of -diff_base (internal/driver/fetch.go in google/pprof)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One function (object, thread) before and after; values in the event's unit."""
+
+    name: str
+    object: str
+    own_before: int
+    own_after: int
+    total_before: int
+    total_after: int
+
+    @property
+    def own(self) -> int:
+        """How much more it costs itself."""
+        return self.own_after - self.own_before
+
+    @property
+    def total(self) -> int:
+        """How much more it costs with all that it calls."""
+        return self.total_after - self.total_before
+
+
+def changes(before: Totals, after: Totals, *, normalize: bool = False) -> list[Change]:
+    """Every line of either table; ``normalize`` scales ``after`` to the whole of ``before``, so that shares compare."""
+    old = {(row.name, row.object): row for row in before.rows}
+    new = {(row.name, row.object): row for row in after.rows}
+    scale = before.whole / after.whole if normalize and after.whole else 1.0
+    nothing = Total("", "", 0, 0)
+    found = []
+    for name, thing in sorted(old.keys() | new.keys()):
+        was, now = old.get((name, thing), nothing), new.get((name, thing), nothing)
+        found.append(Change(name, thing, was.own, round(now.own * scale), was.total, round(now.total * scale)))
+    return found
+
+
+def two_columns(before: Profile, after: Profile, emitter: Collapsed) -> Iterator[bytes]:
+    """Lines ``stack before after``, as difffolded.pl writes them, sorted bytewise."""
+    old, new = _lines(before, emitter), _lines(after, emitter)
+    for stack in sorted(old.keys() | new.keys()):
+        yield b"%b %d %d\n" % (stack, old.get(stack, 0), new.get(stack, 0))
+
+
+def difference(before: Profile, after: Profile) -> Profile:
+    """``after`` less ``before``: samples of ``before`` are negative and marked, so that pprof takes them as base."""
+    samples = before.samples
+    negative = dataclasses.replace(samples, value=-samples.value, count=-samples.count)
+    whole = merge([dataclasses.replace(before, samples=negative), after], [BASE, {}])
+    return dataclasses.replace(whole, meta=dataclasses.replace(whole.meta, duration_ns=after.meta.duration_ns))
+
+
+def scaled(profile: Profile, factor: float) -> Profile:
+    """Every sample times a factor, rounded."""
+    samples = profile.samples
+    value, count = (np.rint(column * factor).astype(np.int64) for column in (samples.value, samples.count))
+    return dataclasses.replace(profile, samples=dataclasses.replace(samples, value=value, count=count))
+
+
+def _lines(profile: Profile, emitter: Collapsed) -> dict[bytes, int]:
+    out = io.BytesIO()
+    emitter.emit(profile, out)
+    pairs = (line.rpartition(b" ") for line in out.getvalue().splitlines())
+    return {stack: int(number) for stack, _, number in pairs}

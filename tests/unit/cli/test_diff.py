@@ -1,0 +1,159 @@
+"""``perf2x diff``, and recordings that are added up."""
+
+import gzip
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from perf2x.emit.profile_pb2 import Profile as Pprof
+from tests.forge import Comm, Event, Features, Mmap2, Sample, Session, write_file
+from tests.support.command import folded, perf2x, recording
+
+
+def forged(path: Path, leaves: Sequence[int], comm: str = "app", hostname: str = "") -> Path:
+    """One sample of 1000 at each leaf, called from 0x5000; objects every 0x1000 bytes."""
+    objects = [
+        Mmap2(pid=1, tid=1, addr=base, len=0x1000, filename=f"/lib/o{base >> 12}.so")
+        for base in range(0x1000, 0x9000, 0x1000)
+    ]
+    chains = [(0xFFFFFFFFFFFFFE00, leaf, 0x5001) for leaf in leaves]
+    samples = [Sample(ip=chain[1], time=9 + t, period=1000, chain=chain) for t, chain in enumerate(chains)]
+    session = Session(events=(Event(),), features=Features(hostname=hostname or path.stem))
+    path.write_bytes(write_file(session, [Comm(pid=1, tid=1, comm=comm), *objects, *samples]))
+    return path
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> tuple[Path, Path]:
+    """Ten samples before and twelve after: o1 grew from 2 to 5, o2 shrank from 8 to 6, o3 is new with 1."""
+    before = forged(tmp_path / "before.data", [0x1010] * 2 + [0x2010] * 8)
+    return before, forged(tmp_path / "after.data", [0x1010] * 5 + [0x2010] * 6 + [0x3010])
+
+
+QUICK = ("--no-symbols", "-q")
+
+
+def test_what_a_person_sees(pair: tuple[Path, Path]) -> None:
+    ran = perf2x("diff", *pair, *QUICK, "--value", "samples")
+    assert ran.code == 0
+    assert ran.out == (
+        "cpu-clock: 10 before, 12 after (+20.0 %)\n"
+        "self before  after   change  total before  after   change  object  function\n"
+        "          2      5  +30.0 %             2      5  +30.0 %  o1.so   [o1.so]\n"
+        "          8      6  -20.0 %             8      6  -20.0 %  o2.so   [o2.so]\n"
+        "          0      1  +10.0 %             0      1  +10.0 %  o3.so   [o3.so]\n"
+        "          0      0   +0.0 %            10     12  +20.0 %  o5.so   [o5.so]\n"
+    )
+
+
+def test_shares_compare_recordings_of_different_length(pair: tuple[Path, Path]) -> None:
+    facts = json.loads(perf2x("diff", *pair, *QUICK, "--normalize", "--json").out)
+    moved = {row["name"]: row["self"] for row in facts["rows"]}
+    assert moved["[o2.so]"] == [8000, 5000]
+    assert facts["after"] == 12000
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "sentence"),
+    [
+        (("--fail-above", "29%"), 3, "[o1.so] in o1.so grew by +30.0 % of the whole, more than 29 % (--fail-above)"),
+        (("--fail-above", "30"), 0, ""),
+        (("--fail-above", "19", "--by", "object"), 3, "the whole grew by +20.0 %, more than 19 %"),
+        (("--fail-above", "19", "--normalize"), 3, "[o1.so] in o1.so grew by +21.7 %"),
+        (("--fail-above", "25", "--normalize"), 0, ""),
+    ],
+)
+def test_the_gate(pair: tuple[Path, Path], words: tuple[str, ...], code: int, sentence: str) -> None:
+    ran = perf2x("diff", *pair, *QUICK, *words, env={"GITHUB_ACTIONS": "", "GITLAB_CI": ""})
+    assert ran.code == code
+    assert sentence in ran.err
+    assert (ran.err == "") == (code == 0)
+
+
+def test_two_columns_hold_both_recordings(pair: tuple[Path, Path]) -> None:
+    lines = perf2x("diff", *pair, *QUICK, "--to", "collapsed", "-o", "-").out.splitlines()
+    assert lines == ["app;[o5.so];[o1.so] 2000 5000", "app;[o5.so];[o2.so] 8000 6000", "app;[o5.so];[o3.so] 0 1000"]
+
+
+def test_two_columns_of_real_recordings_add_up() -> None:
+    words = (recording("zstd"), recording("pipe_zstd"))
+    lines = perf2x("diff", *words, *QUICK, "--to", "collapsed", "-o", "-").out.splitlines()
+    rows = [line.rsplit(" ", 2) for line in lines]
+    assert {row[0]: int(row[1]) for row in rows if row[1] != "0"} == folded(words[0], value="period")
+    assert {row[0]: int(row[2]) for row in rows if row[2] != "0"} == folded(words[1], value="period")
+
+
+def read_pprof(path: Path) -> Pprof:
+    message = Pprof()
+    message.ParseFromString(gzip.decompress(path.read_bytes()))
+    return message
+
+
+def labelled(message: Pprof, key: str) -> dict[str, list[int]]:
+    """Sum of values by the text of a label, "" for samples without it."""
+    text, sums = message.string_table, dict[str, list[int]]()
+    for sample in message.sample:
+        found = next((text[label.str] for label in sample.label if text[label.key] == key), "")
+        whole = sums.setdefault(found, [0] * len(sample.value))
+        sums[found] = [a + b for a, b in zip(whole, sample.value, strict=True)]
+    return sums
+
+
+def test_pprof_finds_its_base_in_the_difference(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    out = tmp_path / "diff.pb.gz"
+    assert perf2x("diff", *pair, *QUICK, "--to", "pprof", "-o", out).code == 0
+    assert labelled(read_pprof(out), "pprof::base") == {"true": [-10, -10000], "": [12, 12000]}
+
+
+def test_independent_recordings_are_added_up_and_keep_their_tags(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    out = tmp_path / "sum.pb.gz"
+    tags = ("--tag", "commit=old", "--tag", "commit=new", "--tag", "host=ci")
+    assert perf2x("convert", *pair, *QUICK, *tags, "-o", out).code == 0
+    message = read_pprof(out)
+    assert labelled(message, "commit") == {"old": [10, 10000], "new": [12, 12000]}
+    assert labelled(message, "host") == {"ci": [22, 22000]}
+    assert message.duration_nanos == 9 + 11
+    assert folded(*pair) == {
+        "app;[o5.so];[o1.so]": 7, "app;[o5.so];[o2.so]": 14, "app;[o5.so];[o3.so]": 1,
+    }  # fmt: skip
+
+
+def test_the_order_of_inputs_does_not_matter(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    out = [tmp_path / "a.pb.gz", tmp_path / "b.pb.gz"]
+    for path, inputs in zip(out, (pair, pair[::-1]), strict=True):
+        assert perf2x("convert", *inputs, *QUICK, "-o", path).code == 0
+    assert out[0].read_bytes() == out[1].read_bytes()
+
+
+@pytest.mark.parametrize("name", ["html", "chrome", "speedscope", "firefox"])
+def test_timelines_of_several_recordings_can_be_written(pair: tuple[Path, Path], tmp_path: Path, name: str) -> None:
+    assert perf2x("convert", *pair, *QUICK, "-t", name, "-o", tmp_path / "out").code == 0
+
+
+def test_real_recordings_add_up(tmp_path: Path) -> None:
+    words = (recording("calls"), recording("family"))
+    expected: dict[str, int] = {}
+    for word in words:
+        for stack, number in folded(word).items():
+            expected[stack] = expected.get(stack, 0) + number
+    assert folded(*words) == expected
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("diff", "A", "B", "--to", "svg"), "a difference can be collapsed or pprof"),
+        (("diff", "A", "B", "-o", "x"), "say what to write with --to"),
+        (("diff", "A", "B", "--fail-above", "-1"), "expected a percentage"),
+        (("convert", "A", "A", "-t", "pprof"), "is given twice"),
+        (("convert", "A", "B", "-t", "pprof", "--tag", "x"), "expected KEY=VALUE"),
+        (("convert", "A", "-t", "pprof", "--tag", "k=1", "--tag", "k=2"), "given 2 times for 1 inputs"),
+    ],
+)
+def test_usage(words: tuple[str, ...], sentence: str, pair: tuple[Path, Path]) -> None:
+    named = [{"A": str(pair[0]), "B": str(pair[1])}.get(word, word) for word in words]
+    ran = perf2x(*named, "--no-symbols")
+    assert (ran.code, ran.out) == (2, "")
+    assert sentence in ran.err
