@@ -10,7 +10,7 @@ import numpy as np
 
 from perf2x.model.arrays import I64
 from perf2x.model.profile import Stacks
-from perf2x.model.ragged import Ragged
+from perf2x.model.ragged import Ragged, small_order
 from perf2x.model.stacks import depths
 
 
@@ -60,12 +60,37 @@ def expand(stacks: Stacks, frames_of_location: Ragged) -> FrameRows:
     return FrameRows(parent, rows.values, end - 1)
 
 
+def folded(rows: FrameRows, key_of_frame: I64) -> FrameRows:
+    """The same tree with frames of one key under one parent made one: most of the work, done before groups multiply it.
+
+    Each row keeps one of the frames that it stands for. Level by level, so parents stay in front of their children.
+    """
+    depth = depths(rows.parent)
+    order = small_order(depth)
+    ends = np.cumsum(np.bincount(depth)).tolist() if len(depth) else []
+    row_of = np.full(len(depth) + 1, -1, np.int64)  # the last one stands for parent −1
+    width = int(key_of_frame.max()) + 1 if len(key_of_frame) else 1
+    parents, frames = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    begin = count = 0
+    for end in ends:
+        level = order[begin:end]
+        frame = rows.frame[level]
+        keys = (row_of[rows.parent[level]] + 1) * width + key_of_frame[frame]
+        unique, first, place = np.unique(keys, return_index=True, return_inverse=True)
+        row_of[level] = place.reshape(-1) + count
+        parents.append(unique // width - 1)
+        frames.append(frame[first])
+        begin, count = end, count + len(unique)
+    return FrameRows(np.concatenate(parents), np.concatenate(frames), row_of[rows.row_of_stack])
+
+
 def merge(rows: FrameRows, key_of_frame: I64, group: I64, stack: I64) -> tuple[FrameTree, I64]:
     """The tree of all (group, stack) pairs, frames of one key under one parent made one.
 
     ``group`` counts from 0 without holes; ``stack`` is a row of Profile.stacks or −1. Also returns the tree row of
     each pair (the group's own row for −1). Order of rows: level by level, by parent, by key.
     """
+    rows = folded(rows, key_of_frame)
     groups = int(group.max()) + 1 if len(group) else 0
     levels = _closure(rows.parent, group, rows.innermost(stack))
     parents, keys, level_sizes = [np.full(groups, -1, np.int64)], [np.full(groups, -1, np.int64)], [groups]

@@ -6,7 +6,7 @@ import numpy as np
 
 from perf2x.model.arrays import I32, I64, U64, Bools
 from perf2x.model.growing import Growing
-from perf2x.model.ragged import Ragged, offsets_of, ranges
+from perf2x.model.ragged import Ragged, offsets_of, ranges, small_order
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
@@ -201,12 +201,9 @@ def rows_equal(words: U64, starts: I64, lengths: I64, others: U64, other_starts:
 
 def by_length(lengths: I64) -> Iterable[tuple[I64, int]]:
     """Row numbers grouped by length, zero left out; blocks are cut so that one gather stays below 2²⁰ words."""
-    longest = int(lengths.max(initial=0))
-    # numpy sorts 16-bit numbers by radix; chains have lengths below 2¹³, as a record has less than 2¹⁶ bytes
-    order = np.argsort(lengths.astype(np.uint16) if longest < 1 << 16 else lengths, kind="stable")
-    counts = np.bincount(lengths) if longest < 1 << 16 else None
-    found = np.flatnonzero(counts) if counts is not None else np.unique(lengths)
-    ends = np.searchsorted(lengths[order], found, "right").tolist()
+    order = small_order(lengths)
+    found, counts = np.unique(lengths[order], return_counts=True)
+    ends = np.cumsum(counts).tolist()
     begin = 0
     for length, end in zip(found.tolist(), ends, strict=True):
         if length > 0:

@@ -53,11 +53,11 @@ def stacked(keys: Keys, chain: I64, chains: Ragged, deferred_chains: Ragged, spa
     lookup, place = places.located(spaces)
     lookup, root_rows = _with_roots(lookup, keys.root)
     rows = Ragged(np.concatenate(offsets), place[np.concatenate([*values, np.zeros(0, np.int32)])])
-    return Stacked(lookup, reverse_rows(side_by_side([rows, root_rows])), unknown)
+    return Stacked(lookup, side_by_side([root_rows, rows]) if len(root_rows.values) else rows, unknown)
 
 
 def _placed(keys: Keys, chains: Ragged, deferred_chains: Ragged, places: "_Places") -> tuple[Ragged, int]:
-    """The frames of some stacks as numbers of places, innermost first; and the number of unknown markers."""
+    """The frames of some stacks as numbers of places, root first; and the number of unknown markers."""
     mode = keys.mode.astype(np.uint8)
     own, unknown = frames_of(chains, mode)
     parts = [own, _leaf_frames(keys, mode), _deferred_frames(keys, deferred_chains)]
@@ -74,7 +74,8 @@ def _placed(keys: Keys, chains: Ragged, deferred_chains: Ragged, places: "_Place
     place = places.number(np.concatenate(epochs), address, is_return, in_exec, modes)
     cuts = np.cumsum([len(part.address) for part in parts])[:-1]
     split = np.split(place, cuts)
-    return side_by_side([Ragged(part.offsets, piece) for part, piece in zip(parts, split, strict=True)]), unknown
+    glued = side_by_side([Ragged(part.offsets, piece) for part, piece in zip(parts, split, strict=True)])
+    return reverse_rows(glued), unknown
 
 
 def _leaf_frames(keys: Keys, mode: U8) -> Frames:
