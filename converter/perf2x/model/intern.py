@@ -6,7 +6,7 @@ import numpy as np
 
 from perf2x.model.arrays import I32, I64, U64, Bools
 from perf2x.model.growing import Growing
-from perf2x.model.ragged import Ragged, offsets_of, ranges, small_order
+from perf2x.model.ragged import Ragged, end_to_end, offsets_of, ranges
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
@@ -174,43 +174,33 @@ class ChainTable:
 
     def _add(self, words: U64, starts: I64, lengths: I64) -> I64:
         self._spans.extend(len(self._words) + offsets_of(lengths)[:-1], lengths)
-        self._words.extend(words[ranges(starts, lengths)])
+        self._words.extend(end_to_end(words, starts, lengths))
         return np.arange(len(self) - len(starts), len(self))
 
 
 def hash_rows(words: U64, starts: I64, lengths: I64) -> U64:
-    """(n,) uint64: one hash per row, in blocks of equal length so that every block is one 2-D gather."""
-    hashes = np.zeros(len(starts), np.uint64)
-    multipliers = weights(int(lengths.max(initial=0)))
-    for rows, length in by_length(lengths):
-        block = words[starts[rows, None] + np.arange(length)]
-        block ^= block >> np.uint64(29)
-        hashes[rows] = block @ multipliers[:length] + np.uint64(length)
+    """(n,) uint64: one hash per row words[start : start + length]."""
+    laid = end_to_end(words, starts, lengths)
+    laid = laid ^ (laid >> np.uint64(29))
+    laid *= weights(int(lengths.max(initial=0))).take(ranges(np.zeros_like(lengths), lengths))
+    hashes = lengths.astype(np.uint64)
+    filled = np.flatnonzero(lengths)
+    if len(filled):
+        hashes[filled] += np.add.reduceat(laid, offsets_of(lengths)[filled])
     return mix(hashes)
 
 
 def rows_equal(words: U64, starts: I64, lengths: I64, others: U64, other_starts: I64, other_lengths: I64) -> Bools:
     """(n,) bool: whether each row of one store equals its partner of another."""
     same: Bools = lengths == other_lengths
-    for rows, length in by_length(lengths):
-        rows = rows[same[rows]]
-        span = np.arange(length)
-        same[rows] = (words[starts[rows, None] + span] == others[other_starts[rows, None] + span]).all(axis=1)
+    if not same.all():
+        rows = np.flatnonzero(same)
+        same[rows] = rows_equal(words, starts[rows], lengths[rows], others, other_starts[rows], lengths[rows])
+        return same
+    unlike = end_to_end(words, starts, lengths) != end_to_end(others, other_starts, lengths)
+    if unlike.any():  # hardly ever: the hashes are equal
+        same[np.searchsorted(offsets_of(lengths), np.flatnonzero(unlike), "right") - 1] = False
     return same
-
-
-def by_length(lengths: I64) -> Iterable[tuple[I64, int]]:
-    """Row numbers grouped by length, zero left out; blocks are cut so that one gather stays below 2²⁰ words."""
-    order = small_order(lengths)
-    found, counts = np.unique(lengths[order], return_counts=True)
-    ends = np.cumsum(counts).tolist()
-    begin = 0
-    for length, end in zip(found.tolist(), ends, strict=True):
-        if length > 0:
-            step = max(1, (1 << 20) // length)
-            for at in range(begin, end, step):
-                yield order[at : min(at + step, end)], length
-        begin = end
 
 
 def prefix_tree(rows: Ragged) -> tuple[I32, I32, I32]:
