@@ -158,8 +158,7 @@ class ChainTable:
         """(n,) int64 numbers of the rows words[start : start + length], given their ``hash_rows``."""
 
         def equal(rows: I64, numbers: I64) -> Bools:
-            known_starts, known_lengths = self._spans[0][numbers], self._spans[1][numbers]
-            return rows_equal(words, starts[rows], lengths[rows], self._words[0], known_starts, known_lengths)
+            return self.same(words, starts[rows], lengths[rows], numbers)
 
         return self._index.number(hashes, equal, lambda rows: self._add(words, starts[rows], lengths[rows]))
 
@@ -167,6 +166,11 @@ class ChainTable:
         """``number`` of whole ragged rows."""
         starts, lengths = rows.offsets[:-1], rows.lengths
         return self.number(rows.values, starts, lengths, hash_rows(rows.values, starts, lengths))
+
+    def same(self, words: U64, starts: I64, lengths: I64, numbers: I64) -> Bools:
+        """(n,) bool: whether each row is the known one of that number."""
+        known_starts, known_lengths = self._spans[0][numbers], self._spans[1][numbers]
+        return rows_equal(words, starts, lengths, self._words[0], known_starts, known_lengths)
 
     def table(self) -> Ragged:
         """Every unique row, by number."""

@@ -65,8 +65,19 @@ class RowTable:
 
     def add(self, keys: Keys, words: U64, starts: I64, lengths: I64, value: I64, moment: I64) -> I64:
         """Number every sample's row and add its value to the row's sum; returns the (n,) int64 row numbers."""
-        chain = self.chains.number(words, starts, lengths, hash_rows(words, starts, lengths))
-        numbers = self._number([*keys.columns(), chain], moment)
+        columns, chain_hashes = keys.columns(), hash_rows(words, starts, lengths)
+
+        def equal(rows: I64, numbers: I64) -> Bools:
+            same = columns_equal(columns, rows, self.keys().columns(), numbers)
+            return same & self.chains.same(words, starts[rows], lengths[rows], self.chain[numbers])
+
+        def add(rows: I64) -> I64:
+            chain = self.chains.number(words, starts[rows], lengths[rows], chain_hashes[rows])
+            self._columns.extend(*(column[rows] for column in columns), chain, moment[rows])
+            self._sums.extend(np.zeros(len(rows), np.int64), 0)
+            return np.arange(len(self) - len(rows), len(self))
+
+        numbers = self._index.number(hash_columns(*columns, chain_hashes), equal, add)
         np.add.at(self.values, numbers, value)
         np.add.at(self.counts, numbers, 1)
         return numbers
@@ -94,14 +105,3 @@ class RowTable:
     def counts(self) -> I64:
         """(rows,) number of samples."""
         return self._sums[1]
-
-    def _number(self, columns: list[I64], moment: I64) -> I64:
-        def equal(rows: I64, numbers: I64) -> Bools:
-            return columns_equal(columns, rows, self._columns.columns()[:-1], numbers)
-
-        def add(rows: I64) -> I64:
-            self._columns.extend(*(column[rows] for column in columns), moment[rows])
-            self._sums.extend(np.zeros(len(rows), np.int64), 0)
-            return np.arange(len(self) - len(rows), len(self))
-
-        return self._index.number(hash_columns(*columns), equal, add)
