@@ -12,6 +12,7 @@ from zlib import crc32
 from perf2x.model.errors import ObjectError
 from perf2x.objects.elf import ElfObject, open_elf
 from perf2x.objects.inflate import inflate, inflate_file, limit_for
+from perf2x.objects.notes import same_build_id, unpadded
 from perf2x.objects.paths import below, is_file, is_real_path, without_deleted
 
 
@@ -92,6 +93,7 @@ class Finder:
 
     def find(self, name: str, build_id: bytes, pid: int = -1) -> Found:
         """Every file of the object recorded as ``name`` with ``build_id`` (b"": not recorded) in process ``pid``."""
+        build_id = unpadded(build_id)
         key = (name, build_id)
         if key not in self._known:
             self._known[key] = self._search(without_deleted(name), build_id, pid)
@@ -175,7 +177,7 @@ class Finder:
         return self._keep(found, file, build_id)
 
     def _keep(self, found: Found, file: ElfObject, build_id: bytes) -> bool:
-        if build_id and file.build_id != build_id:
+        if build_id and not same_build_id(build_id, file.build_id):
             other = f"build id {file.build_id.hex()}" if file.build_id else "no build id"
             if not self.places.allow_mismatch:
                 found.refused.append(f"{file.name} is another build: it has {other}")

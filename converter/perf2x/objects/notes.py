@@ -29,3 +29,16 @@ def gnu_build_id(notes: bytes, byte_order: str, alignment: int = 4) -> bytes:
             return notes[start : start + size]
         at = -(-(start + size) // align) * align
     return b""
+
+
+def unpadded(build_id: bytes) -> bytes:
+    """A recorded build id without the zeros that perf fills it up with to 20 bytes (util/build-id.c)."""
+    for size in (8, 16):
+        if len(build_id) == 20 and build_id[:size].strip(b"\0") and not build_id[size:].strip(b"\0"):
+            return build_id[:size]
+    return build_id
+
+
+def same_build_id(recorded: bytes, found: bytes) -> bool:
+    """Whether a file's build id is the recorded one, zeros at the end apart (util/dso.c dso__build_id_equal)."""
+    return bool(found) and recorded.rstrip(b"\0") == found.rstrip(b"\0")

@@ -90,7 +90,11 @@ def note_elsewhere(file: ElfObject, places: Sequence[Sequence[Place]], diagnosti
     strings = file.section(".debug_str")
     if strings is None or any(place.line for found in places for place in found):
         return
-    if file.section(".debug_addr") is not None and b".dwo\0" in file.data(strings):
+    try:
+        names_dwo_files = file.section(".debug_addr") is not None and b".dwo\0" in file.data(strings)
+    except ObjectError:
+        return
+    if names_dwo_files:
         advice = "debug info lies in .dwo files (gcc -gsplit-dwarf), which are not read; build without that for lines."
         diagnostics.add("debug_info_in_dwo", Severity.INFO, advice, where=file.name)
 

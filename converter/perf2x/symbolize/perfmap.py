@@ -4,6 +4,7 @@ Source of truth: tools/perf/Documentation/jit-interface.txt, tools/perf/util/sym
 dso__find_perf_map. The file says nothing of time: where code was replaced, the entry written last wins.
 """
 
+import platform
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -108,7 +109,15 @@ class PerfMapSource:
             yield options.perf_map_dir / f"perf-{pid}.map"
         if options.symfs is not None:
             yield from filter(None, [below(options.symfs, f"/tmp/perf-{pid}.map")])
-            return
+        elif self._recorded_here():
+            yield from self._on_this_machine(pid)
+
+    def _recorded_here(self) -> bool:
+        """Process ids mean nothing on another machine; a recording that names none may be of this one."""
+        recorded = self._context.session.hostname
+        return not recorded or recorded == platform.node()
+
+    def _on_this_machine(self, pid: int) -> Iterator[Path]:
         yield from _in_container(self._context.finder.places.proc, pid)
         yield Path(f"/tmp/perf-{pid}.map")
 

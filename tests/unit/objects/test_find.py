@@ -5,6 +5,7 @@ import zlib
 
 import pytest
 
+from perf2x.objects.elf import ElfObject
 from perf2x.objects.find import Finder, SearchPlaces
 from perf2x.objects.paths import below, is_real_path
 
@@ -147,3 +148,25 @@ def test_deleted_files_are_looked_for_by_name(tmp_path):
 def test_container_root_of_a_living_process(tmp_path):
     put(tmp_path, "proc/42/root/bin/prog", STRIPPED)
     assert finder(proc=tmp_path / "proc").find("/bin/prog", ONE, pid=42).code is not None
+
+
+def test_short_build_ids_were_filled_up_with_zeros(tmp_path):
+    short = TinySection(".note.gnu.build-id", b"\x04\0\0\0\x10\0\0\0\x03\0\0\0GNU\0" + b"\x77" * 16, 0x300, "NOTE", 2)
+    put(tmp_path, "/bin/prog", tiny_elf([TEXT, short]))
+    debug = tiny_elf([EMPTY_TEXT, short, *symbol_sections([TinySymbol("f", 0x1000, 16)], 3)])
+    put(tmp_path, f"debug/.build-id/77/{'77' * 15}.debug", debug)
+    found = finder(symfs=tmp_path, debug_dirs=(tmp_path / "debug",)).find("/bin/prog", b"\x77" * 16 + bytes(4))
+    assert found.code is not None and found.symbols is not None
+    assert not finder(symfs=tmp_path).find("/bin/prog", b"\x77" * 16 + bytes(3) + b"\1").files
+
+
+def test_opening_an_object_reads_its_headers_only(tmp_path, monkeypatch):
+    path = put(tmp_path, "/bin/big", STRIPPED)
+    with path.open("r+b") as stream:
+        stream.truncate(1 << 26)
+    read = []
+    monkeypatch.setattr(
+        ElfObject, "read", lambda self, at, size, real=ElfObject.read: read.append(size) or real(self, at, size)
+    )
+    found = finder(symfs=tmp_path).find("/bin/big", ONE)
+    assert found.code is not None and sum(read) < 4096

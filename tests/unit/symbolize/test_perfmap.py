@@ -1,5 +1,7 @@
 """perf-PID.map: later entries win, broken lines are passed over, names tell files where they can."""
 
+import platform
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,7 +11,7 @@ from perf2x.model.diagnostics import Diagnostics
 from perf2x.plugins import load_symbol_sources
 from perf2x.symbolize.jit_names import jit_function
 from perf2x.symbolize.options import SymbolOptions
-from perf2x.symbolize.perfmap import PerfMap, read_perf_map
+from perf2x.symbolize.perfmap import PerfMap, PerfMapSource, read_perf_map
 from perf2x.symbolize.resolve import symbolize
 
 from .profiles import lines_of, make_profile, make_session, name_of
@@ -102,3 +104,13 @@ def test_a_line_of_blanks_takes_no_time(tmp_path):
     path = tmp_path / "perf-1.map"
     path.write_bytes(b"1000 10 x" + b" " * 3_000_000 + b"y\n" + b"1 1 " + b" " * 3_000_000 + b"\n")
     assert len(read_perf_map(path).names) == 1
+
+
+def test_maps_of_this_machine_are_for_recordings_of_this_machine(tmp_path, monkeypatch):
+    (tmp_path / "perf-77.map").write_text(TEXT)
+    monkeypatch.setattr(PerfMapSource, "_on_this_machine", lambda self, pid: [tmp_path / f"perf-{pid}.map"])
+    profile = make_profile([(0x7F0000000000, 0x7F0000100000, 0, "//anon", "", 77)], [(0, 0x7F0000001050)])
+    for hostname, name in (("", "Builtin:Call"), (platform.node(), "Builtin:Call"), ("elsewhere", None)):
+        session = make_session(hostname=hostname)
+        result, _ = symbolize(profile, session, SymbolOptions(), Diagnostics(), load_symbol_sources())
+        assert name_of(result, 0) == name
