@@ -70,12 +70,17 @@ def _with_lines(names: ElfNames, row: I64, places: Sequence[Sequence[Place]], in
     count = np.zeros(len(row), np.int64)
     for i, found in enumerate(places):
         outermost = names.name(int(row[i])) if row[i] >= 0 else ""
-        chain = merged(outermost, found, inline)
+        chain = merged(outermost, found if outermost or _has_line(found) or not names.has_symtab else (), inline)
         count[i] = len(chain)
         function += [functions.setdefault(one, len(functions)) for one, _ in chain]
         line += [number for _, number in chain]
     columns = np.array(function, np.int32), np.array(line, np.int32)
     return Symbols(offsets_of(count), *columns, tuple(functions), has_inlines=inline, missing=missing)
+
+
+def _has_line(places: Sequence[Place]) -> bool:
+    """Whether debug info really knows the place: symbolic stretches the last symbol before a gap over the gap."""
+    return any(place.line for place in places)
 
 
 def merged(outermost: str, places: Sequence[Place], inline: bool = True) -> list[tuple[Function, int]]:
