@@ -45,6 +45,8 @@ class LoadOptions:
     """What part of the recording is wanted."""
     grouping: Grouping = field(default_factory=Grouping)
     """How the samples of that part are put together."""
+    off_cpu: str = ""
+    """How to show the time that threads waited, one of model.off_cpu.HOW; empty: not at all."""
     tags: tuple[Mapping[str, str], ...] = ()
     """Labels of each input; empty: none."""
     symbols: SymbolOptions | None = None
@@ -114,6 +116,8 @@ def _loaded(
     from perf2x.stitch.report import deferred_report
 
     profile = finish(stitcher)
+    if options.off_cpu:
+        profile = _with_waits(profile, recording, options, diagnostics)
     if options.events:
         profile = keep_events(profile, options.events)
     profile = selection.before_symbols(profile)
@@ -223,7 +227,7 @@ def _stitched(
     from perf2x.stitch.stitcher import Stitcher, StitchOptions
 
     stitch_options: StitchOptions = StitchOptions(
-        timeline=options.timeline,
+        timeline=options.timeline or bool(options.off_cpu),
         by_cpu=options.by_cpu or options.grouping.root == "cpu",
         by_cgroup=options.by_cgroup or options.grouping.root == "cgroup",
         deferred_missing=options.deferred_missing,
@@ -247,6 +251,16 @@ def _counted(batches: Iterator[Samples], total: int, progress: Progress | None) 
         done += len(batch)
         if progress is not None:
             progress("stitching", done, total)
+
+
+def _with_waits(profile: Profile, recording: Recording, options: LoadOptions, diagnostics: Diagnostics) -> Profile:
+    """The profile with off-CPU time; samples are told apart by time only while that is worked out."""
+    from perf2x.model.stacks import without_times
+    from perf2x.waiting import off_cpu
+
+    profile = off_cpu(profile, recording, options.off_cpu, diagnostics)
+    by_cpu = options.by_cpu or options.grouping.root == "cpu"
+    return profile if options.timeline else without_times(profile, keep_cpu=by_cpu)
 
 
 def _finder(options: SymbolOptions | None, diagnostics: Diagnostics, progress: Progress | None) -> Callable[[], Finder]:

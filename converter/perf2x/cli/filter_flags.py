@@ -106,6 +106,15 @@ class GroupFlags:
         typer.Option("--fold-recursion", help="One frame for a function that calls itself.", rich_help_panel=_GROUPS),
     ] = False
 
+    off_cpu: Annotated[
+        str | None,
+        typer.Option(
+            metavar="apart|beside|merged",
+            help="Time that threads waited: alone, as one more event, or added to the clock event.",
+            rich_help_panel=_GROUPS,
+        ),
+    ] = None
+
     def grouping(self) -> Grouping:
         """What was said."""
         return Grouping(self.root or "none", self.merge_threads, self.fold_recursion)

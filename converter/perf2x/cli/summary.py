@@ -56,7 +56,7 @@ def _contents(loaded: Loaded) -> str:
     time = f", {span / 1e9:.3f} s" if span else ""
     kinds = plural(len(counted), "event")
     kept = sum(event.samples for event in loaded.events)
-    samples = f"{kept:,} of {loaded.samples:,}" if kept != loaded.samples else f"{kept:,}"
+    samples = f"{kept:,} of {loaded.samples:,}" if kept < loaded.samples else f"{kept:,}"
     return f"{samples} samples of {kinds} ({events}{more}), {plural(len(loaded.profile.threads), 'thread')}{time}"
 
 

@@ -91,3 +91,10 @@ def summed(profile: Profile) -> Profile:
     return dataclasses.replace(
         profile, samples=dataclasses.replace(samples, value=value[order], count=count[order], **chosen)
     )
+
+
+def without_times(profile: Profile, *, keep_cpu: bool) -> Profile:
+    """A timeline's samples summed."""
+    cpu = profile.samples.cpu if keep_cpu else None
+    samples = dataclasses.replace(profile.samples, time=None, cpu=cpu)
+    return summed(dataclasses.replace(profile, samples=samples, switches=None))

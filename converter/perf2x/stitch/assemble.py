@@ -62,10 +62,11 @@ def profile_event(event: Event) -> ProfileEvent:
     """The event in the profile's words; clock events count nanoseconds (their period is one, evsel.c evsel__unit)."""
     clocks = (SoftwareConfig.CPU_CLOCK, SoftwareConfig.TASK_CLOCK)
     is_clock = event.type == EventType.SOFTWARE and event.config in clocks
+    is_time = is_clock or event.name.split(":")[0] == "offcpu-time"  # perf record --off-cpu
     is_freq = "freq" in event.flags
     return ProfileEvent(
         name=event.name,
-        unit="nanoseconds" if is_clock else "count",
+        unit="nanoseconds" if is_time else "count",
         period=0 if is_freq else event.sample_period,
         frequency=event.sample_period if is_freq else 0,
     )

@@ -1,0 +1,99 @@
+"""``--off-cpu`` on a recording with context switches, and on forged ones whose answer is known."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.forge import Comm, Event, Sample, Session, Stamp, Switch, write_file
+from tests.support.command import folded, perf2x, recording
+
+CLOCKED = Path(__file__).parent / "data" / "clocked.data"
+OUT = 1 << 13
+"""PERF_RECORD_MISC_SWITCH_OUT"""
+
+
+@pytest.fixture
+def switching(tmp_path: Path) -> Path:
+    """Thread 7 computes at 0x1000, waits 50 ns, computes at 0x2000, waits 30 ns, and leaves for good."""
+    path = tmp_path / "switching.data"
+
+    def switch(time: int, misc: int) -> Switch:
+        return Switch(misc=misc, stamp=Stamp(pid=7, tid=7, time=time))
+
+    records = [
+        Comm(pid=7, tid=7, comm="app"),
+        switch(50, OUT), switch(60, 0),
+        Sample(pid=7, tid=7, ip=0x1000, time=100, period=5, chain=(0xFFFFFFFFFFFFFE00, 0x1000)),
+        switch(110, OUT), switch(160, 0),
+        Sample(pid=7, tid=7, ip=0x2000, time=170, period=5, chain=(0xFFFFFFFFFFFFFE00, 0x2000)),
+        switch(180, OUT), switch(210, 0), switch(220, OUT),
+    ]  # fmt: skip
+    path.write_bytes(write_file(Session(events=(Event(),)), records))
+    return path
+
+
+def totals(path: Path, how: str) -> dict[str, int]:
+    ran = perf2x("top", path, "--no-symbols", "--off-cpu", how, "--json", "-q")
+    assert ran.code == 0, ran.err
+    facts = json.loads(ran.out)
+    return {"samples": facts["samples"], "value": facts["value"]}
+
+
+def test_the_time_between_leaving_and_coming_back(switching: Path) -> None:
+    assert totals(switching, "apart") == {"samples": 2, "value": 80}
+    assert totals(switching, "merged") == {"samples": 4, "value": 90}
+
+
+def test_what_could_not_be_told_is_said(switching: Path) -> None:
+    ran = perf2x("convert", switching, "--no-symbols", "--off-cpu", "apart", "-t", "collapsed", "-o", "-", "-v")
+    assert "loss: waits without stack 1" in ran.err
+    assert "info: waits without end 1" in ran.err
+    assert "guess: guessed stacks of waits 3" in ran.err
+
+
+def test_on_and_off_cpu_together_are_the_time_that_threads_lived() -> None:
+    wall = sum(folded(CLOCKED, "--off-cpu", "merged", value="period").values())
+    assert 4 * 2.0e9 * 0.95 < wall < 4 * 2.0e9 * 1.05
+
+
+def test_beside_keeps_the_other_events() -> None:
+    ran = perf2x("convert", CLOCKED, "--no-symbols", "--off-cpu", "beside", "-t", "pprof", "-o", "-")
+    assert "2 events (cpu-clock 228, off-cpu" in ran.err
+
+
+@pytest.mark.parametrize("name", ["chrome", "html", "firefox"])
+def test_timelines(name: str, tmp_path: Path) -> None:
+    ran = perf2x("convert", CLOCKED, "--no-symbols", "--off-cpu", "beside", "-t", name, "-o", tmp_path / "out")
+    assert ran.code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (
+            (recording("calls"), "--off-cpu", "apart"),
+            "does not say when threads waited; record with: perf",
+        ),
+        ((recording("per_thread"), "--off-cpu", "apart"), "does not say the time of its samples"),
+        ((CLOCKED, "--off-cpu", "yes"), "--off-cpu yes: it is one of apart, beside, merged"),
+    ],
+)
+def test_usage(words: tuple[object, ...], sentence: str) -> None:
+    ran = perf2x("convert", *words, "--no-symbols", "-t", "collapsed", "-o", "-")
+    assert (ran.code, ran.out) == (2, "")
+    assert sentence in ran.err
+
+
+@pytest.mark.shared
+def test_sched_switch_samples() -> None:
+    from tests.support.recordings import DEFERRED
+
+    path = DEFERRED / "32_sched_switch_defer" / "perf.data"
+    if not path.exists():
+        pytest.skip("the larger recordings are not here")
+    ran = perf2x("top", path, "--no-symbols", "--off-cpu", "apart", "--by", "thread", "--json", "-q")
+    facts = json.loads(ran.out)
+    slept = {row["name"].split()[0]: row["self"] for row in facts["rows"]}
+    # a thread of this program sleeps 5 ms at a time, all its life of 1.5 s
+    assert 1.4e9 < slept["nap00005"] < 1.51e9
