@@ -45,7 +45,7 @@ def kind_of(filename: str, is_kernel: bool) -> DsoKind:
         if filename.startswith(KERNEL_PREFIXES) or not filename:
             return DsoKind.KERNEL
         return DsoKind.MODULE if filename.startswith(("/", "[")) else DsoKind.SYMBOL
-    if filename.startswith(("[vdso", "[vsyscall")):
+    if filename.startswith(("[vdso", "[vsyscall", "[uprobes")):
         return DsoKind.VDSO
     return DsoKind.FILE if is_real_path(without_deleted(filename)) else DsoKind.ANONYMOUS
 

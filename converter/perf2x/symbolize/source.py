@@ -30,7 +30,7 @@ class DsoKind(Enum):
     SYMBOL = "symbol"
     """Kernel code made at run time (BPF programs, trampolines): the mapping's name is the function's."""
     VDSO = "vdso"
-    """The kernel's pages of user code, [vdso] and [vsyscall]: svmas, or offsets into the mapping without a file."""
+    """Kernel pages for user code ([vdso], [vsyscall], [uprobes]): svmas, offsets into the mapping without a file."""
     ANONYMOUS = "anonymous"
     """Memory without a file, of one process: addresses as recorded."""
 

@@ -13,11 +13,18 @@ from perf2x.plugins import load_symbol_sources
 from perf2x.symbolize.kernel_files import kernel_slide, section_places
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.resolve import symbolize
+from tests.forge.session import zstd
 from tests.unit.objects.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
 
 from .profiles import make_profile, make_session, name_of
 
 BASE = 0xFFFFFFFF81000000
+
+
+def zstd_compress(data):
+    return zstd().compress(data)
+
+
 KERNEL_ID, MODULE_ID = b"\xaa" * 20, b"\xbb" * 20
 MODULE_AT = 0xFFFFFFFFC0100000
 
@@ -94,7 +101,9 @@ def test_slide_is_zero_when_the_address_was_hidden():
     assert kernel_slide(file, ("_text", BASE + 0x1000)) == 0x1000
 
 
-@pytest.mark.parametrize(("suffix", "pack"), [("", bytes), (".xz", lzma.compress), (".gz", gzip.compress)])
+@pytest.mark.parametrize(
+    ("suffix", "pack"), [("", bytes), (".xz", lzma.compress), (".gz", gzip.compress), (".zst", zstd_compress)]
+)
 @pytest.mark.parametrize("by_name", [True, False])
 def test_modules_from_their_files(tmp_path, suffix, pack, by_name):
     path = tmp_path / f"lib/modules/7.2.0/kernel/snd-x.ko{suffix}"
@@ -202,3 +211,8 @@ def test_a_hidden_place_of_the_kernel_makes_names_a_guess(tmp_path):
     result, _, diagnostics = run(profile, session, symfs=tmp_path, buildid_dir=tmp_path)
     assert name_of(result, 0) == "f" and diagnostics["kernel_place_unknown"] == 1
     assert "kptr_restrict" in diagnostics.counts["kernel_place_unknown"].advice
+
+
+def test_pages_of_the_kernel_keep_their_name_in_the_report(tmp_path):
+    _, report, _ = run(make_profile([(0x7FFF00000000, 0x7FFF00001000, 0, "[uprobes]", "", 7)], [(0, 0x7FFF00000000)]))
+    assert [(row.name, row.unnamed) for row in report.objects] == [("[uprobes]", 1)]
