@@ -1,5 +1,6 @@
 """The command's skeleton: names, version, and which module answers what."""
 
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -12,6 +13,7 @@ from perf2x.cli.exits import guarded
 from perf2x.cli.formats import formats
 from perf2x.cli.groups import with_groups
 from perf2x.cli.info import info
+from perf2x.cli.man import man
 from perf2x.cli.top import top
 
 
@@ -32,6 +34,7 @@ app = typer.Typer(
 )
 for command in (convert, top, diff, info, formats):
     app.command()(guarded(with_groups(command)))
+app.command()(man)
 
 
 def _version(wanted: bool) -> None:
@@ -42,6 +45,15 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def root(
+    context: typer.Context,
     version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Show the version."),
 ) -> None:
     """Convert Linux perf.data recordings to pprof, Chrome trace JSON, collapsed stacks and more."""
+    guarded(_take_defaults)(context)
+
+
+def _take_defaults(context: typer.Context) -> None:
+    from perf2x.cli.config import defaults
+
+    group: Any = context.command
+    context.default_map = defaults(group.commands, Path.cwd())

@@ -1,0 +1,75 @@
+"""``perf2x man``: the manual page, made from the commands themselves, so that it cannot fall behind them."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import typer
+
+from perf2x import __version__
+
+_TAIL = r""".SH EXIT STATUS
+.TP
+0
+done
+.TP
+1
+the input cannot be converted, or the output cannot be written
+.TP
+2
+usage, or a filter that met nothing
+.TP
+3
+done, but a quality gate closed (\-\-fail\-if\-\&..., \-\-fail\-above, \-\-strict)
+.SH ENVIRONMENT
+.TP
+PERF2X_OPTION
+The default of \-\-option, of any command: PERF2X_FAIL_IF_LOST=1.
+.TP
+DEBUGINFOD_URLS
+Servers to ask for symbols.
+.TP
+NO_COLOR
+No colours.
+.SH FILES
+.TP
+pyproject.toml, perf2x.toml
+Defaults of options, in [tool.perf2x] and [tool.perf2x.COMMAND], or at the top of perf2x.toml.
+.SH SEE ALSO
+.BR perf\-record (1),
+.BR perf\-script (1)"""
+
+
+def man(context: typer.Context) -> None:
+    """Print the manual page: perf2x man | man -l -."""
+    root: Any = context.find_root().command
+    for line in page(root.commands):
+        typer.echo(line)
+
+
+def page(commands: dict[str, Any]) -> Iterator[str]:
+    """Lines of roff (man macros)."""
+    yield f'.TH PERF2X 1 "" "perf2x {__version__}" "User Commands"'
+    yield r".SH NAME" + "\n" + r"perf2x \- convert Linux perf.data recordings"
+    yield ".SH SYNOPSIS\n.B perf2x\n.I COMMAND\n[OPTION]... [INPUT]..."
+    for name, command in commands.items():
+        yield f".SH {_text(name.upper())}"
+        yield from (_text(part) for part in (command.help or "").strip().splitlines())
+        for parameter in command.params:
+            if parameter.param_type_name == "option" and not parameter.hidden:
+                yield from _option(parameter)
+    yield _TAIL
+
+
+def _option(option: Any) -> Iterator[str]:
+    names = ", ".join([*option.opts, *option.secondary_opts])
+    value = "" if option.is_flag else f" {option.metavar or option.type.name.upper()}"
+    yield f".TP\n.B {_text(names + value)}"
+    help_text = (option.help or "").replace("\\[", "[")
+    shown = isinstance(option.default, str | int) and not isinstance(option.default, bool)
+    yield _text(help_text + (f" [default: {option.default}]" if shown else ""))
+
+
+def _text(text: str) -> str:
+    escaped = text.replace("…", "...").replace("\\", r"\e").replace("-", r"\-")
+    escaped = "".join(char if char.isascii() else f"\\[u{ord(char):04X}]" for char in escaped)
+    return r"\&" + escaped if escaped.startswith((".", "'")) else escaped

@@ -1,0 +1,97 @@
+"""Defaults from [tool.perf2x], and the manual page."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.support.command import perf2x, recording
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / ".git").mkdir()
+    monkeypatch.chdir(tmp_path)
+    for name in ("GITHUB_ACTIONS", "GITLAB_CI"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+def test_common_defaults_and_those_of_one_command(here: Path) -> None:
+    (here / "pyproject.toml").write_text(
+        '[tool.perf2x]\nno-symbols = true\nquiet = true\n[tool.perf2x.convert]\nto = "collapsed"\nroot = "process"\n'
+        'fail_if_lost = 100\nevent = ["cpu-*"]\n[tool.perf2x.top]\nlimit = 1\n'
+    )
+    assert perf2x("convert", recording("calls")).code == 0
+    assert (here / "perf.folded").read_text().startswith("calls-21926;")
+    assert len(perf2x("top", recording("calls")).out.splitlines()) == 3
+
+
+def test_the_command_line_wins_over_the_environment_and_that_over_the_file(here: Path) -> None:
+    (here / "perf2x.toml").write_text('to = "pprof"\nno-symbols = true\n')
+    calls = recording("calls")
+    assert "wrote pprof" in perf2x("convert", calls).err
+    assert "wrote svg" in perf2x("convert", calls, env={"PERF2X_TO": "svg"}).err
+    assert "wrote collapsed" in perf2x("convert", calls, "--to", "collapsed", env={"PERF2X_TO": "svg"}).err
+
+
+def test_the_nearest_file_counts_and_none_outside_the_repository(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (here / "perf2x.toml").write_text('to = "pprof"\n')
+    inner = here / "inner"
+    inner.mkdir()
+    monkeypatch.chdir(inner)
+    words = ("convert", recording("calls"), "--no-symbols")
+    assert "wrote pprof" in perf2x(*words).err
+    (inner / "pyproject.toml").write_text('[tool.perf2x]\nto = "svg"\n')
+    assert "wrote svg" in perf2x(*words).err
+    (inner / "pyproject.toml").unlink()
+    (inner / ".git").mkdir()
+    assert "say what to convert to" in perf2x(*words).err
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("kernl-suffix = true", "no option 'kernl-suffix'; there are: "),
+        ('output = "/etc/passwd"', "no option 'output'"),
+        ("[convert]\nlimit = 3", "no option 'limit'"),
+        ("to = {a = 1}", "is no text"),
+        ("to = ", "perf2x.toml: "),
+    ],
+)
+def test_mistakes_in_the_file_are_usage_errors(here: Path, text: str, sentence: str) -> None:
+    (here / "perf2x.toml").write_text(text)
+    ran = perf2x("convert", recording("calls"))
+    assert ran.code == 2
+    assert sentence in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_the_manual_page_has_every_command_and_option() -> None:
+    text = perf2x("man").out
+    plain = text.replace("\\-", "-").replace("\\&", "")
+    for command in ("convert", "top", "diff", "info", "formats"):
+        assert f".SH {command.upper()}\n" in text
+        helped = perf2x(command, "--help", env={"COLUMNS": "200", "NO_COLOR": "1"}).out
+        for option in re.findall(r"(?<![\w-])--[a-z][a-z-]+", helped):
+            assert option in plain or option == "--help", option
+
+
+def test_man_reads_it_without_complaint(tmp_path: Path) -> None:
+    page = tmp_path / "perf2x.1"
+    page.write_text(perf2x("man").out)
+    readers = {"mandoc": ("-Tlint", "-Wwarning"), "groff": ("-man", "-ww", "-Tascii", "-z")}
+    tool = next((tool for tool in readers if shutil.which(tool)), None)
+    if tool is None:
+        pytest.skip("neither mandoc nor groff is here")
+    words = [tool, *readers[tool], str(page)]
+    ran = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
+def test_no_colour_when_nobody_wants_any() -> None:
+    coloured = perf2x("convert", "--help", env={"FORCE_COLOR": "1", "NO_COLOR": ""}).out
+    assert "\x1b[3" not in perf2x("convert", "--help", env={"FORCE_COLOR": "1", "NO_COLOR": "1"}).out
+    assert "\x1b[" in coloured
