@@ -166,3 +166,13 @@ def test_debug_info_in_files_that_are_not_read_is_said(sections, name):
     diagnostics = Diagnostics()
     note_elsewhere(open_elf(tiny_elf(sections)), [[Place("f", "", 0, 0)]], diagnostics)
     assert list(diagnostics.counts) == ([name] if name else [])
+
+
+def test_padding_between_functions_has_no_name(tmp_path):
+    """helper ends at 0x1071 and run begins at 0x1080; symbolic alone would stretch helper over the gap."""
+    profile = make_profile(
+        [(0x10000, 0x20000, 0, "/split.so", "", 7)], [(0, 0x10000 + a) for a in (0x1070, 0x1078, 0x1080)]
+    )
+    options = SymbolOptions(symfs=DATA, cache_dir=tmp_path)
+    result, _ = symbolize(profile, make_session(), options, Diagnostics(), load_symbol_sources())
+    assert [bool(lines_of(result, row)) for row in range(3)] == [True, False, True]
