@@ -35,7 +35,8 @@ class Joiner:
         """Exec from a thread that is not the leader gives it the leader's thread id (fs/exec.c, de_thread)."""
         if record.stamp_pid != sample.pid or record.stamp_tid != record.stamp_pid:
             return False
-        return any(sample.time <= time <= record.time for time in self.execs[sample.pid])
+        low, high = sorted((sample.time or 0, record.time or 0))
+        return any(low <= time <= high for time in self.execs[sample.pid])
 
 
 def _distance(sample: SimpleNamespace, record: SimpleNamespace) -> tuple[int, int, int]:

@@ -49,8 +49,10 @@ class Processes:
     _mmap2 = _mmap
 
     def _fork(self, record: SimpleNamespace) -> None:
-        if record.pid != record.ppid and not record.is_exec:
-            self.maps[record.pid] = list(self.maps.get(record.ppid, []))
+        if record.pid != record.ppid:
+            parents = [] if record.is_exec else self.maps.get(record.ppid, [])
+            self.maps[record.pid] = list(parents)
+            self.before_exec.pop(record.pid, None)
         self.comms.pop(record.tid, None)
         if record.ptid in self.comms:
             self.comms[record.tid] = self.comms[record.ptid]

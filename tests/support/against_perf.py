@@ -41,9 +41,13 @@ class Outcome:
     examples: dict[str, tuple[Ours | None, Block | None]] = field(default_factory=dict)
     renamed: list[tuple[Ours, Block]] = field(default_factory=list)
     """Pairs whose threads have different names."""
+    completed: list[tuple[Ours, Block]] = field(default_factory=list)
+    """Pairs that agree on every frame."""
 
     def add(self, verdict: str, ours: Ours | None, block: Block | None) -> None:
         self.verdicts[verdict] += 1
+        if ours and block and verdict in {"equal", "comm"}:
+            self.completed.append((ours, block))
         if verdict != "equal":
             self.examples.setdefault(verdict, (ours, block))
         if ours and block and ours.comm != block.comm:

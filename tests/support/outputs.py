@@ -12,16 +12,22 @@ from perf2x.emit import profile_pb2
 from perf2x.model.profile import Profile
 from perf2x.pipeline import LoadOptions, load
 from perf2x.plugins import load_emitter
+from perf2x.symbolize.demangle import Demangle
 from perf2x.symbolize.options import SymbolOptions
 from tests.support.recordings import Case
 
 
 @lru_cache(maxsize=2)
 def symbols_of(case: Case) -> SymbolOptions:
-    """Symbols from the corpus alone: no build-id cache, no perf maps, no network."""
+    """Symbols from the corpus alone, named as perf names them: no build-id cache, no perf maps, no network."""
     nowhere = Path("/nonexistent")
     return SymbolOptions(
-        symfs=case.symfs, kallsyms=case.kallsyms, buildid_dir=nowhere, perf_map_dir=nowhere, inline=False
+        symfs=case.symfs,
+        kallsyms=case.kallsyms,
+        buildid_dir=nowhere,
+        perf_map_dir=nowhere,
+        inline=False,
+        demangle=Demangle.FULL,
     )
 
 

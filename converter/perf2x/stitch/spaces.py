@@ -65,7 +65,7 @@ class AddressSpaces:
         ksymbol_moment: I64,
     ) -> None:
         owner = np.where(_is_kernel(mmaps), KERNEL, mmaps.pid.astype(np.int64))
-        lives = _lives(owner, forks, fork_moment, comms, comm_moment)
+        lives = _lives(_first_seen(owner, mmap_moment), forks, fork_moment, comms, comm_moment)
         self._parent = np.array(lives.parent, np.int64)
         self._parent_moment = np.array(lives.parent_moment, np.int64)
         self._before = np.array(lives.before, np.int64)
@@ -119,12 +119,24 @@ def _is_kernel(mmaps: Mmaps) -> Bools:
     return kernel
 
 
-def _lives(owner: I64, forks: Tasks, fork_moment: I64, comms: Comms, comm_moment: I64) -> _Lives:
-    """Walk forks and execs in order; a Python step per fork or exec, not per sample."""
+def _first_seen(owner: I64, moment: I64) -> dict[int, int]:
+    """When each process mapped something for the first time."""
+    order = np.lexsort((moment, owner))
+    owners, first = np.unique(owner[order], return_index=True)
+    return dict(zip(owners.tolist(), moment[order][first].tolist(), strict=True))
+
+
+def _lives(first_seen: dict[int, int], forks: Tasks, fork_moment: I64, comms: Comms, comm_moment: I64) -> _Lives:
+    """Walk forks and execs in order; a Python step per fork or exec, not per sample.
+
+    A process that had mappings before it was forked had that number before somebody else did.
+    """
     lives = _Lives([], [], [], [], [], {})
     changes = [(int(fork_moment[row]), 0, int(row)) for row in np.flatnonzero(forks.pid != forks.ppid)]
     changes += [(int(comm_moment[row]), 1, int(row)) for row in np.flatnonzero(comms.is_exec)]
     for moment, is_exec, row in sorted(changes):
+        if not is_exec and first_seen.get(int(forks.pid[row]), moment) < moment:
+            lives.of(int(forks.pid[row]))
         if is_exec:
             old = lives.of(int(comms.pid[row]))
             lives.begin(int(comms.pid[row]), moment, before=old)
@@ -133,7 +145,7 @@ def _lives(owner: I64, forks: Tasks, fork_moment: I64, comms: Comms, comm_moment
         else:
             lives.begin(int(forks.pid[row]), moment, lives.of(int(forks.ppid[row])), moment)
     born = set(lives.pid)
-    for pid in np.unique(owner).tolist():
+    for pid in first_seen:
         if pid not in born:
             lives.begin(pid, 0)
     return lives
@@ -150,7 +162,6 @@ def _index(
     value = np.concatenate([np.arange(len(mmaps)), np.full(len(gone), _TOMBSTONE, np.int64)])
     key = np.concatenate([owner, np.full(len(gone), KERNEL, np.int64)])
     space = spaces.at(key, moment)
-    # A process seen first in a later fork may have mappings from before it; they stay out of every picture.
     known = space >= 0
     return IntervalIndex(space[known], start[known], limits(start, length)[known], moment[known], value[known])
 

@@ -1,0 +1,45 @@
+"""Runs a command and says what it cost: wall time, processor time, peak memory."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Seconds and MiB. Memory is the largest process's, as the kernel keeps it (ru_maxrss)."""
+
+    wall: float
+    cpu: float
+    memory: float
+
+
+def run(command: Sequence[str], log: Path) -> Cost:
+    """One run, output thrown away; RuntimeError with what it said when it fails."""
+    with log.open("wb") as errors:
+        begin = time.perf_counter()
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors)
+        _, status, usage = os.wait4(process.pid, 0)
+        wall = time.perf_counter() - begin
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise RuntimeError(f"{' '.join(command)}: {log.read_text(errors='replace')[-500:]}")
+    unit = 1 << 20 if sys.platform == "darwin" else 1 << 10
+    return Cost(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / unit)
+
+
+def in_turn(commands: dict[str, Sequence[str]], runs: int, log: Path) -> dict[str, Cost]:
+    """The median of each: every command once, then all again, so that a slow minute harms all alike."""
+    costs: dict[str, list[Cost]] = {name: [] for name in commands}
+    for _ in range(runs):
+        for name, command in commands.items():
+            costs[name].append(run(command, log))
+    return {
+        name: Cost(*(median(getattr(cost, field) for cost in found) for field in ("wall", "cpu", "memory")))
+        for name, found in costs.items()
+    }
