@@ -2,9 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
-from perf2x.model.errors import OptionError
 from perf2x.pipeline import LoadOptions, load
 from tests.support.recordings import CORPUS
 
@@ -31,7 +28,9 @@ def test_the_order_on_the_command_line_does_not_matter() -> None:
             assert mine is theirs is None or mine.tolist() == theirs.tolist(), (table, column)
 
 
-def test_files_of_other_sessions_are_not_stitched_together() -> None:
-    other = Path(CORPUS / "forker" / "perf.data")
-    with pytest.raises(OptionError, match="not of the same recording session"):
-        load([FILES[0], str(other)], LoadOptions())
+def test_files_of_other_sessions_are_added_up_but_not_stitched_together() -> None:
+    files = [FILES[0], str(Path(CORPUS / "forker" / "perf.data"))]
+    parts, both = [load(path, LoadOptions()) for path in files], load(files, LoadOptions())
+    assert both.samples == sum(part.samples for part in parts)
+    assert both.deferred.joined == sum(part.deferred.joined for part in parts)
+    assert both.profile.samples.value.sum() == sum(part.profile.samples.value.sum() for part in parts)
