@@ -22,7 +22,7 @@ from perf2x.stitch.branches import call_stack_chains, no_state, stitch
 from perf2x.stitch.stitcher import Root, Stitcher
 from perf2x.unwind.chains import End, Lookup, UserMappings
 from perf2x.unwind.join import with_user_part
-from perf2x.unwind.unwinder import MAX_DEPTH, Unwinder
+from perf2x.unwind.unwinder import BY_ABI, MAX_DEPTH, Unwinder
 
 PROT_EXEC = 4
 DATA_NAMES = frozenset({"[stack]", "[heap]", "[vvar]", "[vvar_vclock]"})
@@ -82,6 +82,7 @@ class CallGraphs:
         self._copied = _events(session, _copies_stack)
         self._called = _events(session, _keeps_calls)
         self._depth = _registers(session)
+        self._session_arch = session.arch or "x86_64"
         self._state = no_state()
         self._ends = np.zeros(len(End), np.int64)
         self._frames = self._guessed = 0
@@ -89,7 +90,7 @@ class CallGraphs:
         self._unwinder: Unwinder | None = None
         if len(self._copied):
             mappings = _mappings(stitcher.mmaps, session)
-            self._unwinder = Unwinder(mappings, _opener(finder()), session.arch or "x86_64", options.max_depth)
+            self._unwinder = Unwinder(mappings, _opener(finder()), self._session_arch, options.max_depth)
 
     @property
     def want(self) -> Want:
@@ -117,6 +118,9 @@ class CallGraphs:
         """Count what rests on guesses, and damaged objects."""
         advice = "code without unwind information was crossed by frame pointer; install its debug info."
         diagnostics.add("guessed_frames", Severity.GUESS, advice, self._guessed)
+        if self._session_arch not in BY_ABI:
+            advice = f"stacks of {self._session_arch} processors cannot be unwound; record with frame pointers."
+            diagnostics.add("stacks_not_unwound", Severity.LOSS, advice, int(self._ends[End.NO_REGISTERS]))
         problems = self._unwinder.problems() if self._unwinder is not None else []
         for problem in problems:
             diagnostics.add(

@@ -22,7 +22,8 @@ class End(IntEnum):
     NOT_MAPPED = 4
     """The return address lies in no mapping; it is not part of the chain."""
     OTHER_STACK = 5
-    """The chain goes on on a stack that perf did not copy (a signal handler on an alternate stack)."""
+    """The chain goes on on a stack that perf did not copy: that of a thread whose signal handler runs on an alternate
+    stack, that of the old program when a sample was taken inside execve."""
     REGISTERS_MISSING = 6
     """A rule needs a register that was not recorded."""
     TOO_DEEP = 7

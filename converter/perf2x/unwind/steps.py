@@ -112,7 +112,8 @@ def _leave(view: View, columns: RuleColumns, rule: I32, cfa: U64, sound: Bools, 
 def _why(view: View, columns: RuleColumns, rule: I32, cfa: U64, sound: Bools, bad: I64) -> U8:
     """Why the return address of the samples ``bad`` is not to be had."""
     rows, word = view.rows[bad], np.uint64(view.architecture.word)
-    end = np.where(view.frames.crossed_signal[rows], End.OTHER_STACK, End.BROKEN).astype(np.uint8)
+    elsewhere = view.frames.crossed_signal[rows] | (view.memory.count[rows] == 0)
+    end = np.where(elsewhere, End.OTHER_STACK, End.BROKEN).astype(np.uint8)
     end[view.memory.is_beyond(rows, cfa[bad] - word)] = End.TRUNCATED
     register = columns.cfa_register[rule[bad]]
     needed = np.where(register == CFA_BY_EXPRESSION, view.architecture.stack_pointer, register)
@@ -135,7 +136,8 @@ def step_by_frame_pointer(view: View) -> tuple[U8, U64]:
     plausible = known & (pointer >= stack) & (pointer & (word - np.uint64(1)) == 0)
     end = np.full(len(rows), GOING, np.uint8)
     end[plausible & ~read & view.memory.is_beyond(rows, pointer + word)] = End.TRUNCATED
-    end[(end == GOING) & ~(plausible & read)] = End.NO_UNWIND_INFO
+    lost = (end == GOING) & ~(plausible & read)
+    end[lost] = np.where(view.memory.count[rows[lost]] == 0, End.OTHER_STACK, End.NO_UNWIND_INFO)
     end[known & (pointer == 0) & ~frames.is_exact[rows]] = End.COMPLETE
     end[(end == GOING) & (address == 0)] = End.COMPLETE
     going = np.flatnonzero(end == GOING)

@@ -147,6 +147,12 @@ def test_only_events_that_ask_for_it_are_unwound(tmp_path, installed):
     assert [addresses(stack) for stack in chains_of(result)] == [[0x1234, chain[0]], chain[::-1]]
 
 
+def test_stacks_of_other_processors_are_counted(tmp_path):
+    machine, _ = Program("x86_64", [Function(True, [], 3)]).run([0], Random(1))
+    result = loaded(tmp_path, [event_of("x86_64")], [copied_sample(machine, 5)], arch="riscv64")
+    assert result.diagnostics["stacks_not_unwound"] == 1
+
+
 CALLS = (Branch(0x105, 0x200), Branch(0x55, 0x100))
 LBR = Event(
     type=0,

@@ -170,6 +170,18 @@ def test_samples_without_registers_have_no_chain():
     assert result.end.tolist() == [End.COMPLETE, End.NO_REGISTERS, End.COMPLETE]
 
 
+@pytest.mark.parametrize("has_entry", [True, False])
+def test_a_stack_of_which_nothing_was_copied(has_entry):
+    """Inside execve the stack pointer is the old program's and the memory the new one's."""
+    program = Program("x86_64", [Function(True, [3], 5, has_entry)])
+    machine, chain = program.run([0], Random(1))
+    stacks = stacks_of([machine], 4096)
+    unwinder, lookup = unwinder_of(open_elf(program.file().bytes()), "x86_64")
+    result = unwinder.unwind(replace(stacks, size=stacks.size * 0), lookup)
+    assert result.chain.row(0).tolist() == chain[:1]
+    assert result.end.tolist() == [End.OTHER_STACK]
+
+
 def test_objects_that_are_not_there_leave_the_frame_pointer():
     program = Program("x86_64", [Function(True, [3], 5)])
     machine, chain = program.run([0, 0, 0], Random(1))
