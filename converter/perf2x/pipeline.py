@@ -91,9 +91,13 @@ def load(paths: str | Sequence[str], options: LoadOptions, progress: Progress | 
     names = [paths] if isinstance(paths, str) else paths
     tags: Sequence[Mapping[str, str]] = options.tags or [{}] * len(names)
     diagnostics = Diagnostics()
-    finder = _finder(options.symbols, diagnostics, progress)
-    sessions = _sessions(names, tags, diagnostics, progress)
-    loaded = [_loaded(recording, options, diagnostics, finder, progress) for recording, _ in sessions]
+    from perf2x.bundling import unbundled
+
+    with unbundled(names, options.symbols) as (files, symbols):
+        options = replace(options, symbols=symbols)
+        finder = _finder(symbols, diagnostics, progress)
+        sessions = _sessions(list(zip(files, names, tags, strict=True)), diagnostics, progress)
+        loaded = [_loaded(recording, options, diagnostics, finder, progress) for recording, _ in sessions]
     return _tagged(loaded, [tag for _, tag in sessions])
 
 
@@ -155,15 +159,20 @@ def event_counts(profile: Profile) -> tuple[EventCount, ...]:
 
 
 def _sessions(
-    paths: Sequence[str], tags: Sequence[Mapping[str, str]], diagnostics: Diagnostics, progress: Progress | None
+    inputs: Sequence[tuple[str, str, Mapping[str, str]]], diagnostics: Diagnostics, progress: Progress | None
 ) -> list[tuple[Recording, Mapping[str, str]]]:
-    """The recordings and their tags in the order given; the files of a session, in order of time, are one."""
+    """The recordings and their tags in the order given; the files of a session, in order of time, are one.
+
+    An input is a file, what the user calls it, and its tags.
+    """
     from perf2x.read import open_recording
     from perf2x.read.joined import JoinedRecording, in_order, same_session
 
     groups: list[tuple[list[Recording], Mapping[str, str]]] = []
-    for path, tag in zip(paths, tags, strict=True):
+    for path, name, tag in inputs:
         part = open_recording(path, diagnostics=diagnostics, progress=_stage(progress, "indexing"))
+        if path != name:
+            part.session = replace(part.session, source=name)
         session, source = part.session, part.session.source
         mates = next((group for group in groups if same_session(group[0][0].session, session)), None)
         if mates is None:

@@ -7,6 +7,7 @@ import typer
 from typer.core import TyperGroup
 
 from perf2x import __version__
+from perf2x.cli.bundle import bundle
 from perf2x.cli.convert import convert
 from perf2x.cli.diff import diff
 from perf2x.cli.exits import guarded
@@ -32,7 +33,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (convert, top, diff, info, formats):
+for command in (convert, top, diff, info, bundle, formats):
     app.command()(guarded(with_groups(command)))
 app.command()(man)
 

@@ -8,7 +8,7 @@ import pytest
 from perf2x import __version__
 from tests.support.command import folded, perf2x, recording
 
-COMMANDS = ("convert", "top", "diff", "info", "formats", "man")
+COMMANDS = ("convert", "top", "diff", "info", "bundle", "formats", "man")
 
 
 def test_help_imports_nothing_heavy() -> None:
