@@ -309,10 +309,10 @@ class EmitterContract:
 
     def test_idle_and_unknown_threads(self) -> None:
         builder = _threads_of(1, depth=2)
-        idle, unknown = builder.thread("swapper", 0, 0), builder.thread("", -1, -1)
+        odd = [builder.thread("swapper", 0, 0), builder.thread("", -1, -1), builder.thread(":7", 7, 0)]
         place = builder.function("cpu_startup_entry", CpuMode.KERNEL)
-        for number in range(4):
-            builder.sample([place], (idle, unknown)[number % 2], time=number * 1_000_000, cpu=number)
+        for number in range(6):
+            builder.sample([place], odd[number % 3], time=number * 1_000_000, cpu=number)
         self._holds(builder)
 
     def test_ten_thousand_threads(self) -> None:

@@ -17,7 +17,7 @@ const TYPES = { ".html": "text/html", ".js": "text/javascript", ".css": "text/cs
 function serve(root) {
   const server = http.createServer((request, response) => {
     const name = path.normalize(decodeURIComponent(new URL(request.url, "http://x").pathname));
-    const file = path.join(root, name === "/" ? "index.html" : name);
+    const file = path.join(path.resolve(root), name === "/" ? "index.html" : name);
     if (!file.startsWith(path.resolve(root)) || !fs.existsSync(file)) return response.writeHead(404).end();
     response.writeHead(200, { "content-type": TYPES[path.extname(file)] || "application/octet-stream" });
     return response.end(fs.readFileSync(file));

@@ -18,6 +18,7 @@ CPUS_ID = 4_194_306
 """The process that holds the tracks of CPUs."""
 
 _PERIODS_SHOWN = 1.5
+_LONGEST_GUESS_NS = 10_000_000.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,8 @@ def moments_of(profile: Profile, track: I64, wanted: I64) -> Moments:
 
 def _ids(profile: Profile, thread: I64) -> tuple[I64, I64]:
     pid, tid = profile.threads.pid.astype(np.int64), profile.threads.tid.astype(np.int64)
-    return np.where(pid < 0, UNKNOWN_ID, pid)[thread], np.where(tid < 0, UNKNOWN_ID, tid)[thread]
+    nameless = (tid < 0) | ((tid == 0) & (pid != 0))  # Perfetto takes tid 0 of another process for its leader
+    return np.where(pid < 0, UNKNOWN_ID, pid)[thread], np.where(nameless, UNKNOWN_ID, tid)[thread]
 
 
 def _ends(profile: Profile, order: I64, lane: I64, time: U64) -> U64:
@@ -142,19 +144,30 @@ def _switched_out(profile: Profile, order: I64, lane: I64, time: U64) -> tuple[U
 
 
 def _gaps(profile: Profile, order: I64, lane: I64, time: U64) -> U64:
-    """How long a row's stack is believed without a newer sample, by its event."""
+    """How long a row's stack is believed without a newer sample, by its event.
+
+    Clock events say so themselves. Others happen when they happen: their median distance counts, but no more than a
+    clock event of the same recording allows, which would have seen the thread run.
+    """
     event = profile.samples.event[order]
+    kinds = np.unique(event).tolist()
+    clocks = {kind: period for kind in kinds if (period := _clock_period_ns(profile.events[kind]))}
+    longest = min(clocks.values(), default=_LONGEST_GUESS_NS)
     gaps = np.zeros(len(profile.events), np.uint64)
-    for kind in np.unique(event).tolist():
-        gaps[kind] = int(_PERIODS_SHOWN * _period_ns(profile.events[kind], lane[event == kind], time[event == kind]))
+    for kind in kinds:
+        rows = event == kind
+        period = clocks.get(kind) or min(_median_step_ns(lane[rows], time[rows]), longest)
+        gaps[kind] = int(_PERIODS_SHOWN * period)
     return gaps[event]
 
 
-def _period_ns(event: ProfileEvent, lane: I64, time: U64) -> float:
-    """Time between two samples of a busy thread: asked for, else the median of what was seen."""
+def _clock_period_ns(event: ProfileEvent) -> float:
+    """Time between two samples of a busy thread as it was asked for; 0 where only the hardware knows."""
     if event.frequency:
         return 1e9 / event.frequency
-    if event.unit == "nanoseconds" and event.period:
-        return float(event.period)
+    return float(event.period) if event.unit == "nanoseconds" else 0.0
+
+
+def _median_step_ns(lane: I64, time: U64) -> float:
     steps = np.diff(time)[lane[1:] == lane[:-1]]
     return float(np.median(steps)) if len(steps) else 0.0

@@ -144,6 +144,18 @@ def test_fixed_period_of_other_events_takes_the_median(builder):
     assert slices(trace(builder.build(timeline=True))) == [("a", 0, 7000), ("a", 90_000, 3000)]
 
 
+def test_rare_events_do_not_draw_sleep_as_work(builder):
+    faults = builder.event("page-faults", "count", period=1, frequency=0)
+    first, second = stacks(builder, "a", "b")
+    for time in (0, 400, 800):
+        builder.sample(first, event=faults, time=time * MS)
+    profile = builder.build(timeline=True)
+    assert [one[2] for one in slices(trace(profile))] == [15_000] * 3  # ten milliseconds at most, once and a half
+    builder.sample(second, time=1000 * MS)
+    with_clock = builder.build(timeline=True)
+    assert [one[2] for one in slices(trace(with_clock))] == [1500] * 4
+
+
 def test_samples_of_one_microsecond(builder):
     for row, stack in enumerate(stacks(builder, "a", "b", "c")):
         builder.sample(stack, time=row * 100)

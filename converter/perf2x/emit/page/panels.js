@@ -60,9 +60,11 @@ function showLegend() {
   for (const entry of functions) {
     const group = colours.group(entry.frame);
     const known = sums.get(group) || { self: 0, frame: entry.frame };
-    sums.set(group, { self: known.self + entry.self, frame: known.frame });
+    // a named frame has the group's colour; nameless ones are grey
+    const frame = profile.frames.resolved[known.frame] ? known.frame : entry.frame;
+    sums.set(group, { self: known.self + entry.self, frame });
   }
-  const parts = [...sums].filter(([name]) => name).sort((a, b) => b[1].self - a[1].self).slice(0, 24);
+  const parts = [...sums].filter(([name, { self }]) => name && self > 0).sort((a, b) => b[1].self - a[1].self).slice(0, 24);
   $("legend").hidden = state.colour === "name";
   $("legend").replaceChildren(...parts.map(([name, { self, frame }]) => {
     const button = make("button", { title: `Only ${name}` }, make("i"), `${name}  ${percent(self, total)}`);
