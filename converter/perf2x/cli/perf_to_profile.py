@@ -4,13 +4,14 @@ Source of truth: google/pprof's internal/driver/fetch.go, which calls ``perf_to_
 perf_data_converter's src/perf_to_profile_lib.cc for the rest.
 """
 
+import io
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from perf2x.cli.exits import guarded
-from perf2x.model.errors import OutputError
+from perf2x.model.errors import OptionError, OutputError
 
 Source = Annotated[str, typer.Option("-i", "--input", metavar="FILE", help="The recording.")]
 Target = Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="The pprof profile to write.")]
@@ -31,8 +32,23 @@ def perf_to_profile(
     emitter = plugins.build_emitter("pprof")
     options = pipeline.LoadOptions(timeline=emitter.timeline, symbols=SymbolOptions())
     loaded = pipeline.load((source,), options)
-    with writing(target, inputs=(source,)) as out:
-        emitter.emit(loaded.profile, out)
+    if target == STANDARD or not Path(target).exists():
+        with writing(target, inputs=(source,)) as out:
+            emitter.emit(loaded.profile, out)
+        return
+    whole = io.BytesIO()
+    emitter.emit(loaded.profile, whole)
+    _overwrite(Path(target), source, whole.getvalue())
+
+
+def _overwrite(target: Path, source: str, content: bytes) -> None:
+    """Fill the file that is there: pprof made it and reads it through the handle that it kept, so no other may come."""
+    if source != "-" and Path(source).exists() and target.samefile(source):
+        raise OptionError(f"the output {target} is the input; name another with -o")
+    try:
+        target.write_bytes(content)
+    except OSError as error:
+        raise OutputError(f"cannot write {target}: {error.strerror}") from None
 
 
 def main() -> None:

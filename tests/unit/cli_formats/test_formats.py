@@ -80,8 +80,20 @@ class TestPerfToProfile:
     def test_as_pprof_calls_it(self, monkeypatch, tmp_path):
         target = tmp_path / "out.pb"
         target.write_text("what pprof's temporary file holds")
-        assert self.run(monkeypatch, "-i", CALLS, "-o", target, "-f") == 0
-        assert len(profile(target).sample) > 0
+        with target.open("rb") as kept:  # pprof reads through the handle it had before
+            assert self.run(monkeypatch, "-i", CALLS, "-o", target, "-f") == 0
+            parsed = profile_pb2.Profile.FromString(gzip.decompress(kept.read()))
+        assert len(parsed.sample) > 0
+
+    def test_a_new_file(self, monkeypatch, tmp_path):
+        assert self.run(monkeypatch, "-i", CALLS, "-o", tmp_path / "new.pb") == 0
+        assert len(profile(tmp_path / "new.pb").sample) > 0
+
+    def test_the_input_is_never_overwritten(self, monkeypatch, tmp_path):
+        recording = tmp_path / "perf.data"
+        recording.write_bytes(CALLS.read_bytes())
+        assert self.run(monkeypatch, "-i", recording, "-o", recording, "-f") == 2
+        assert recording.read_bytes() == CALLS.read_bytes()
 
     def test_without_f_nothing_is_overwritten(self, monkeypatch, tmp_path, capsys):
         target = tmp_path / "out.pb"
