@@ -47,6 +47,8 @@ class LoadOptions:
     """How the samples of that part are put together."""
     off_cpu: str = ""
     """How to show the time that threads waited, one of model.off_cpu.HOW; empty: not at all."""
+    anonymize: str = ""
+    """Secret to hash names with; empty: leave them."""
     tags: tuple[Mapping[str, str], ...] = ()
     """Labels of each input; empty: none."""
     symbols: SymbolOptions | None = None
@@ -114,6 +116,8 @@ def _loaded(
     check_root(options.grouping.root, recording)
     selection = Selection(options.choice, recording)
     stitcher, call_graphs = _stitched(recording, options, selection, diagnostics, finder, progress)
+    from perf2x.model.anonymize import anonymized
+    from perf2x.model.compact import compact
     from perf2x.model.grouping import grouped
     from perf2x.model.select import keep_events
     from perf2x.stitch.assemble import finish
@@ -128,7 +132,10 @@ def _loaded(
     symbols = None
     if options.symbols is not None:
         profile, symbols = _symbolized(profile, recording, options.symbols, diagnostics, finder())
-    profile = grouped(selection.after_symbols(profile), options.grouping)
+    profile = selection.after_symbols(profile)
+    if options.anonymize:
+        profile = anonymized(compact(profile), options.anonymize)
+    profile = grouped(profile, options.grouping)
     counts = event_counts(profile)
     _note_losses(recording, diagnostics)
     deferred = deferred_report(stitcher)

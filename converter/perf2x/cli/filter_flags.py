@@ -115,6 +115,15 @@ class GroupFlags:
         ),
     ] = None
 
+    anonymize: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SECRET",
+            help="Hash names of programs, files, functions and threads; equal secrets, equal hashes.",
+            rich_help_panel=_GROUPS,
+        ),
+    ] = None
+
     def grouping(self) -> Grouping:
         """What was said."""
         return Grouping(self.root or "none", self.merge_threads, self.fold_recursion)

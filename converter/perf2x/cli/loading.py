@@ -35,6 +35,7 @@ def load_options(
         by_cgroup="cgroup" in columns,
         tags=tags,
         off_cpu=groups.off_cpu or "",
+        anonymize=groups.anonymize or "",
         deferred_missing=stitching.deferred_missing,
         call_graphs=CallGraphOptions(stitch_lbr=stitching.stitch_lbr),
         merge_callchains=stitching.merge_callchains,
