@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from enum import Flag, auto
 from typing import Any, Protocol
 
+import numpy as np
+
 from perf2x.model.arrays import I32, I64, U8, U64, Bools
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.ragged import Ragged, SharedRows
@@ -170,6 +172,27 @@ class Losts:
 
 
 @dataclass(frozen=True, slots=True)
+class Throttles:
+    """PERF_RECORD_THROTTLE, and UNTHROTTLE (``lifted``): the kernel stopped an event that fired too often."""
+
+    time: U64
+    position: I64
+    event: I32
+    """−1 where the id is nobody's."""
+    cpu: I32
+    lifted: Bools
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+
+def no_throttles() -> Throttles:
+    """An empty table."""
+    none = np.zeros(0, np.int64)
+    return Throttles(none.astype(np.uint64), none, none.astype(np.int32), none.astype(np.int32), none.astype(np.bool_))
+
+
+@dataclass(frozen=True, slots=True)
 class Ksymbols:
     """PERF_RECORD_KSYMBOL: kernel code that came (or went, ``unregister``) at run time: BPF programs, trampolines."""
 
@@ -246,6 +269,7 @@ class Sideband:
     """Kernel name without prefix (``"MMAP2"``, ``"SAMPLE"``, ``"UNKNOWN_99"``) to number of records of the type."""
     stream_end: int
     """One past the last record's position."""
+    throttles: Throttles = field(default_factory=no_throttles)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,9 @@ from perf2x.read.block import Block
 from perf2x.read.columns import Cursor, as_i32
 from perf2x.read.draft import Draft
 from perf2x.read.event_table import trailer_length
+from perf2x.read.file_clock import FileClock, has_time
 from perf2x.read.readings import Delivered, Readings, Splitter, read_values
-from perf2x.read.records import DECODERS
+from perf2x.read.records import DECODERS, Columns
 from perf2x.read.samples import Layout, layout_of, words_before_read
 from perf2x.read.tables import TABLES, TableBuilder, build_sideband
 from perf2x.read.trailer import read_trailer
@@ -46,6 +47,7 @@ class Index:
     """For each block the events of its samples, −1 where the id is nobody's."""
     _builders: dict[str, TableBuilder] = field(default_factory=dict)
     _splitter: Splitter = field(default_factory=Splitter)
+    _clock: FileClock = field(default_factory=FileClock)
 
     def add(self, block: Block) -> None:
         """All records of the next block."""
@@ -55,10 +57,11 @@ class Index:
         present = frozenset(kinds.tolist())
         if present & SESSION_RECORDS:
             self._read_session_records(block)
-        for kind in sorted(present & DECODERS.keys()):
-            self._decode(block, kind)
         rows = np.flatnonzero(block.types == RecordType.SAMPLE)
         owners = self.draft.events.of_samples(block, rows)
+        self._clock.pass_block(block, rows, self.draft.events.events)
+        for kind in sorted(present & DECODERS.keys()):
+            self._decode(block, kind)
         self._read_counters(block, rows, owners)
         self.owners.append(owners.astype(np.int16))
 
@@ -90,10 +93,14 @@ class Index:
         event = events[max(owner, 0)] if events else None
         at = Cursor(block, rows, trailer_length(event) if event else 0)
         decoder = DECODERS[kind]
-        columns = {"position": block.positions.take(rows), "event": np.full(len(rows), owner, np.int32)}
+        columns: Columns = {"position": block.positions.take(rows), "event": np.full(len(rows), owner, np.int32)}
         trailer = read_trailer(at, event)
         columns |= {"time": trailer.time, "pid": trailer.pid, "tid": trailer.tid, "cpu": trailer.cpu}
         columns |= decoder.decode(at, block.misc.take(rows))
+        if "owner_id" in columns:
+            columns["event"] = self.draft.events.owners_of(columns["owner_id"])
+        if not has_time(event):
+            columns["time"] = columns.get("own_time", self._clock.at(columns["position"]))
         self.diagnostics.add(
             "records_malformed", Severity.LOSS, "A record is cut short or damaged.",
             count=int(at.bad.sum()), where=NAMES[kind],

@@ -14,6 +14,7 @@ from perf2x.read.batches import join_batches, kept_rows, take_rows
 from perf2x.read.block import Block
 from perf2x.read.draft import Draft
 from perf2x.read.index import NAMES, Index, is_split
+from perf2x.read.losses import note_losses
 from perf2x.read.off_cpu import is_off_cpu, override_off_cpu
 from perf2x.read.opening import open_path
 from perf2x.read.readings import Delivered
@@ -65,6 +66,7 @@ class PerfRecording:
         self.sideband = index.sideband(counts, stream.end)
         self.sample_count = self._count_samples()
         self._note_unknown(counts)
+        note_losses(self.session, self.sideband, diagnostics)
 
     def _note_unknown(self, counts: dict[int, int]) -> None:
         unknown = sum(number for kind, number in counts.items() if kind not in NAMES)

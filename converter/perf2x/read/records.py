@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perf2x.abi import uapi
+from perf2x.abi.perffile import UserRecordType
 from perf2x.abi.uapi import RecordType
 from perf2x.model.arrays import Bools
 from perf2x.read.columns import Cursor, as_i32
@@ -90,12 +91,23 @@ def _task(at: Cursor, misc: Misc) -> Columns:
 
 def _lost(at: Cursor, misc: Misc) -> Columns:
     """struct { header; u64 id; u64 lost; sample_id; }."""
-    return {"id": at.u64(), "lost": at.u64(), "samples_only": np.zeros(len(at), np.bool_)}
+    return {"owner_id": at.u64(), "lost": at.u64(), "samples_only": np.zeros(len(at), np.bool_)}
 
 
 def _lost_samples(at: Cursor, misc: Misc) -> Columns:
-    """struct { header; u64 lost; sample_id; }."""
-    return {"lost": at.u64(), "samples_only": np.ones(len(at), np.bool_)}
+    """struct { header; u64 lost; sample_id; }: with MISC_LOST_SAMPLES_BPF what a filter of the user's left out."""
+    filtered = has_flag(misc, uapi.MISC_LOST_SAMPLES_BPF)
+    return {"lost": np.where(filtered, np.uint64(0), at.u64()), "samples_only": np.ones(len(at), np.bool_)}
+
+
+def _throttle(at: Cursor, misc: Misc) -> Columns:
+    """struct { header; u64 time; u64 id; u64 stream_id; sample_id; }."""
+    return {"own_time": at.u64(), "owner_id": at.u64(), "lifted": np.zeros(len(at), np.bool_)}
+
+
+def _unthrottle(at: Cursor, misc: Misc) -> Columns:
+    """The same struct."""
+    return _throttle(at, misc) | {"lifted": np.ones(len(at), np.bool_)}
 
 
 def _ksymbol(at: Cursor, misc: Misc) -> Columns:
@@ -140,6 +152,8 @@ DECODERS: dict[int, Decoder] = {
     RecordType.LOST: Decoder("losts", _lost),
     RecordType.COMM: Decoder("comms", _comm),
     RecordType.EXIT: Decoder("exits", _task),
+    RecordType.THROTTLE: Decoder("throttles", _throttle),
+    RecordType.UNTHROTTLE: Decoder("throttles", _unthrottle),
     RecordType.FORK: Decoder("forks", _task),
     RecordType.MMAP2: Decoder("mmaps", _mmap2),
     RecordType.LOST_SAMPLES: Decoder("losts", _lost_samples),
@@ -150,6 +164,35 @@ DECODERS: dict[int, Decoder] = {
     RecordType.CGROUP: Decoder("cgroups", _cgroup),
     RecordType.CALLCHAIN_DEFERRED: Decoder("deferred", _callchain_deferred),
 }
+
+
+SKIPPED: dict[int, str] = {
+    RecordType.READ: "counter totals of threads that ended (perf record -s); they belong to no stack",
+    RecordType.AUX: "hardware trace needs a decoder of its own",
+    RecordType.ITRACE_START: "hardware trace needs a decoder of its own",
+    RecordType.BPF_EVENT: "KSYMBOL says where BPF programs lie; what they are called stands in the header",
+    RecordType.TEXT_POKE: "patched kernel instructions do not change where functions lie",
+    RecordType.AUX_OUTPUT_HW_ID: "hardware trace needs a decoder of its own",
+    UserRecordType.HEADER_TRACING_DATA: "the data behind it becomes the feature section tracing_data",
+    UserRecordType.FINISHED_ROUND: "a hint for sorting a stream; here everything is sorted by time",
+    UserRecordType.FINISHED_INIT: "a hint for reading while recording",
+    UserRecordType.ID_INDEX: "ids stand in the attributes as well",
+    UserRecordType.AUXTRACE_INFO: "hardware trace needs a decoder of its own",
+    UserRecordType.AUXTRACE: "hardware trace needs a decoder of its own",
+    UserRecordType.AUXTRACE_ERROR: "hardware trace needs a decoder of its own",
+    UserRecordType.THREAD_MAP: "threads that were asked for; COMM records name all there are",
+    UserRecordType.CPU_MAP: "CPUs that were asked for",
+    UserRecordType.STAT_CONFIG: "perf stat counts; it takes no samples",
+    UserRecordType.STAT: "perf stat counts; it takes no samples",
+    UserRecordType.STAT_ROUND: "perf stat counts; it takes no samples",
+    UserRecordType.TIME_CONV: "turns the time stamp counter of hardware trace into time",
+    UserRecordType.COMPRESSED: "the records inside are read in its place",
+    UserRecordType.COMPRESSED2: "the records inside are read in its place",
+    UserRecordType.BPF_METADATA: "variables of BPF programs; they belong to no stack",
+    UserRecordType.SCHEDSTAT_CPU: "perf sched stats counts; it takes no samples",
+    UserRecordType.SCHEDSTAT_DOMAIN: "perf sched stats counts; it takes no samples",
+}
+"""Record types that become no table, each with the reason."""
 
 
 def has_flag(misc: Misc, bit: int) -> Bools:

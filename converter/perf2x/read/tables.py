@@ -17,6 +17,7 @@ from perf2x.model.events import (
     Sideband,
     Switches,
     Tasks,
+    Throttles,
 )  # fmt: skip
 from perf2x.model.intern import ChainTable
 from perf2x.model.ragged import Ragged, SharedRows, concatenate
@@ -33,10 +34,10 @@ _DTYPES: dict[str, Any] = {
     "time": np.uint64, "position": np.int64, "start": np.uint64, "length": np.uint64, "pgoff": np.uint64,
     "cookie": np.uint64, "lost": np.uint64, "id": np.uint64, "cpumode": np.uint8,
 }  # fmt: skip
-_BOOLS = frozenset({"is_exec", "is_data", "samples_only", "unregister", "is_out", "preempted"})
+_BOOLS = frozenset({"is_exec", "is_data", "samples_only", "unregister", "is_out", "preempted", "lifted"})
 TABLES: dict[str, type] = {
     "mmaps": Mmaps, "comms": Comms, "forks": Tasks, "exits": Tasks, "deferred": DeferredChains, "losts": Losts,
-    "ksymbols": Ksymbols, "switches": Switches, "cgroups": Cgroups, "namespaces": Namespaces,
+    "ksymbols": Ksymbols, "switches": Switches, "throttles": Throttles, "cgroups": Cgroups, "namespaces": Namespaces,
 }  # fmt: skip
 
 

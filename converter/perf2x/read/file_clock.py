@@ -1,0 +1,46 @@
+"""When records happened that do not say: at the time that the samples before them in the file had reached.
+
+Only recordings without sample_id_all (kernels before 2.6.38, or perf told so) have such records. perf handles them at
+once when it reads them, which is the same moment up to one round of its buffers (perf_session__process_event in
+tools/perf/util/session.c). In a recording without any times everything stands at 0 and the file's order counts.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from perf2x.abi.uapi import SampleType
+from perf2x.model.arrays import I64, U64
+from perf2x.model.events import Event
+from perf2x.read.block import Block
+
+_BEFORE_TIME = SampleType.IDENTIFIER | SampleType.IP | SampleType.TID
+
+
+def has_time(event: Event | None) -> bool:
+    """Whether the records of this event that are no samples carry a time."""
+    return event is not None and "sample_id_all" in event.flags and bool(event.sample_type & SampleType.TIME)
+
+
+@dataclass(slots=True)
+class FileClock:
+    """The latest sample time up to each place of the block in hand."""
+
+    _positions: I64 = field(default_factory=lambda: np.zeros(0, np.int64))
+    _times: U64 = field(default_factory=lambda: np.zeros(1, np.uint64))
+    """(positions + 1,) first what was reached before the block, then after each of its samples."""
+
+    def pass_block(self, block: Block, rows: I64, events: Sequence[Event]) -> None:
+        """Take the times of a block's samples in ``rows``; nothing to do where every record has its own."""
+        if not events or all(has_time(event) for event in events) or not events[0].sample_type & SampleType.TIME:
+            return
+        place = block.starts.take(rows) + 1 + (events[0].sample_type & _BEFORE_TIME).bit_count()
+        inside = place < block.starts.take(rows) + (block.sizes.take(rows) >> 3)
+        times = np.where(inside, block.words.take(place, mode="clip"), np.uint64(0))
+        self._times = np.maximum.accumulate(np.concatenate([self._times[-1:], times]))
+        self._positions = block.positions.take(rows)
+
+    def at(self, positions: I64) -> U64:
+        """The time at these places of the block."""
+        return self._times[np.searchsorted(self._positions, positions)]
