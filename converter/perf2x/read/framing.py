@@ -65,7 +65,7 @@ def frame(data: U8, order: ByteOrder, careful: bool = False, specials: frozenset
 def _follow_words(data: U8, order: ByteOrder) -> npt.NDArray[np.int64]:
     """Starts of whole records, in steps of 8 bytes; wrong from the first record on whose size is no multiple of 8."""
     words = len(data) // 8
-    halves = data[: words * 8].view(order + "u2").astype("u2", copy=False).data[3:]
+    halves = np.require(data[: words * 8].view(order + "u2"), np.uint16, "A").data[3:]
     starts = array("q")
     add = starts.append
     at = 0

@@ -128,14 +128,15 @@ class PerfRecording:
         if not split.any():
             return batch
         plain = np.flatnonzero(~split)
-        sources = np.searchsorted(batch.position, delivered.position)
+        whole = np.isin(delivered.position, batch.position)
+        sources = np.searchsorted(batch.position, delivered.position[whole])
         rows = np.concatenate([plain, sources])
         order = np.argsort(rows, kind="stable")
         joined = take_rows(batch, rows[order])
         return replace(
             joined,
-            event=np.concatenate([batch.event[plain], delivered.event])[order],
-            period=np.concatenate([batch.period[plain], delivered.period])[order],
+            event=np.concatenate([batch.event[plain], delivered.event[whole]])[order],
+            period=np.concatenate([batch.period[plain], delivered.period[whole]])[order],
         )
 
     def _note_malformed(self, block: Block, number: int) -> None:

@@ -42,7 +42,7 @@ def test_mmaps(tmp_path: Path, order: str) -> None:
     assert mmaps.pid.tolist() == [-1, 1, 1] and mmaps.tid.tolist() == [0, 2, 2]
     assert mmaps.start.tolist() == [2**63, 16, 1] and mmaps.length.tolist() == [2**40, 32, 2]
     assert mmaps.pgoff.tolist() == [5, 48, 0] and mmaps.prot.tolist() == [-1, 4, 5]
-    assert mmaps.filename == ["[k]", "/bin/ü", "/\udcff"]
+    assert mmaps.filename == ["[kernel]", "/bin/ü", "/\udcff"]
     assert mmaps.build_id == [b"", b"", bytes(range(16))]
     assert mmaps.cpumode.tolist()[0] == k.KERNEL and mmaps.time.tolist()[:2] == [900, 900]
 
