@@ -59,7 +59,7 @@ def events() -> st.SearchStrategy[Event]:
 @given(
     event=events(), forged=st.lists(samples(), min_size=1, max_size=4), order=st.sampled_from("<>"), pipe=st.booleans()
 )
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 def test_what_is_forged_is_read(tmp_path: Path, event: Event, forged: list[Sample], order: str, pipe: bool) -> None:
     recording = reopened(tmp_path, Session(events=(event,), order=order, pipe=pipe), forged)
     assert recording.sample_count == len(forged)
