@@ -23,3 +23,11 @@ I386_DWARF = {0: 0, 1: 3, 2: 1, 3: 2, 4: 6, 5: 7, 6: 5, 7: 4, 8: 8}
 
 AARCH64_DWARF = {number: number for number in range(33)}
 """enum perf_event_arm_regs: x0 to x29, LR 30, SP 31, PC 32, as "DWARF for the Arm 64-bit Architecture" numbers them."""
+
+_X86 = ("AX", "BX", "CX", "DX", "SI", "DI", "BP", "SP", "IP", "FLAGS", "CS", "SS", "DS", "ES", "FS", "GS")
+NAMES = {
+    "x86_64": (*_X86, *(f"R{number}" for number in range(8, 16))),
+    "i686": _X86,
+    "aarch64": (*(f"x{number}" for number in range(30)), "lr", "sp", "pc"),
+}
+"""What perf calls the register of each bit (tools/perf/util/perf-regs-arch), by ``uname -m``."""

@@ -10,6 +10,7 @@ from perf2x import __version__
 from perf2x.cli.bundle import bundle
 from perf2x.cli.convert import convert
 from perf2x.cli.diff import diff
+from perf2x.cli.dump import dump
 from perf2x.cli.exits import guarded
 from perf2x.cli.formats import formats
 from perf2x.cli.groups import with_groups
@@ -33,7 +34,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (convert, top, diff, info, bundle, formats):
+for command in (convert, top, diff, info, dump, bundle, formats):
     app.command()(guarded(with_groups(command)))
 app.command()(man)
 

@@ -36,6 +36,10 @@ class EventTable:
         """Change fields of one event."""
         self.events[index] = replace(self.events[index], **changes)  # type: ignore[arg-type]
 
+    def event(self, owner: int) -> Event | None:
+        """The event with this index; the first one for −1, as perf takes it; None before any is known."""
+        return self.events[max(owner, 0)] if self.events else None
+
     def by_id(self, identifier: int) -> int:
         """Index of the event with this id, −1 for none."""
         return int(self._lookup(np.array([identifier], np.uint64))[0])

@@ -14,13 +14,11 @@ from perf2x.model.ragged import row_numbers
 from perf2x.read.block import Block
 from perf2x.read.columns import Cursor, as_i32
 from perf2x.read.draft import Draft
-from perf2x.read.event_table import trailer_length
 from perf2x.read.file_clock import FileClock, has_time
 from perf2x.read.readings import Delivered, Readings, Splitter, read_values
-from perf2x.read.records import DECODERS, Columns
+from perf2x.read.records import DECODERS, decode_rows
 from perf2x.read.samples import Layout, layout_of, words_before_read
 from perf2x.read.tables import TABLES, TableBuilder, build_sideband
-from perf2x.read.trailer import read_trailer
 
 SESSION_RECORDS = frozenset(
     {
@@ -89,24 +87,19 @@ class Index:
             self._decode_of_event(block, kind, rows[owners == owner], owner)
 
     def _decode_of_event(self, block: Block, kind: int, rows: I64, owner: int) -> None:
-        events = self.draft.events.events
-        event = events[max(owner, 0)] if events else None
-        at = Cursor(block, rows, trailer_length(event) if event else 0)
-        decoder = DECODERS[kind]
-        columns: Columns = {"position": block.positions.take(rows), "event": np.full(len(rows), owner, np.int32)}
-        trailer = read_trailer(at, event)
-        columns |= {"time": trailer.time, "pid": trailer.pid, "tid": trailer.tid, "cpu": trailer.cpu}
-        columns |= decoder.decode(at, block.misc.take(rows))
+        event = self.draft.events.event(owner)
+        columns, bad = decode_rows(block, rows, kind, event)
+        columns["event"] = np.full(len(rows), owner, np.int32)
         if "owner_id" in columns:
             columns["event"] = self.draft.events.owners_of(columns["owner_id"])
         if not has_time(event):
             columns["time"] = columns.get("own_time", self._clock.at(columns["position"]))
         self.diagnostics.add(
             "records_malformed", Severity.LOSS, "A record is cut short or damaged.",
-            count=int(at.bad.sum()), where=NAMES[kind],
+            count=int(bad.sum()), where=NAMES[kind],
         )  # fmt: skip
-        builder = self._builders.setdefault(decoder.table, TableBuilder(TABLES[decoder.table]))
-        builder.append(columns, ~at.bad)
+        table = DECODERS[kind].table
+        self._builders.setdefault(table, TableBuilder(TABLES[table])).append(columns, ~bad)
 
     def _read_counters(self, block: Block, rows: I64, owners: I32) -> None:
         """Values of samples with PERF_SAMPLE_READ, by layout."""

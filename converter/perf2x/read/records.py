@@ -15,8 +15,12 @@ import numpy.typing as npt
 from perf2x.abi import uapi
 from perf2x.abi.perffile import UserRecordType
 from perf2x.abi.uapi import RecordType
-from perf2x.model.arrays import Bools
+from perf2x.model.arrays import I64, Bools
+from perf2x.model.events import Event
+from perf2x.read.block import Block
 from perf2x.read.columns import Cursor, as_i32
+from perf2x.read.event_table import trailer_length
+from perf2x.read.trailer import read_trailer
 
 Misc = npt.NDArray[np.uint16]
 Columns = dict[str, Any]
@@ -49,11 +53,13 @@ def _mmap2(at: Cursor, misc: Misc) -> Columns:
     pid, tid = at.i32_pair()
     start, length, pgoff = at.u64(), at.u64(), at.u64()
     build_ids = _build_ids(at, has_flag(misc, uapi.MISC_MMAP_BUILD_ID))
-    at.skip(3)
+    major, minor = at.u32_pair()
+    inode, inode_generation = at.u64(), at.u64()
     prot, flags = at.i32_pair()
     return {
         "pid": pid, "tid": tid, "start": start, "length": length, "pgoff": pgoff,
-        "prot": prot, "flags": flags, **_mapped_file(at, misc, build_ids),
+        "prot": prot, "flags": flags, "major": major, "minor": minor, "inode": inode,
+        "inode_generation": inode_generation, **_mapped_file(at, misc, build_ids),
     }  # fmt: skip
 
 
@@ -120,12 +126,15 @@ def _ksymbol(at: Cursor, misc: Misc) -> Columns:
 
 
 def _switch(at: Cursor, misc: Misc) -> Columns:
-    """struct { header; sample_id; }, the thread in the trailer is the one that switches.
-
-    SWITCH_CPU_WIDE has u32 next_prev_pid, next_prev_tid in between: the other thread, which has its own record.
-    """
+    """struct { header; sample_id; }, the thread in the trailer is the one that switches."""
     out = has_flag(misc, uapi.MISC_SWITCH_OUT)
     return {"is_out": out, "preempted": out & has_flag(misc, uapi.MISC_SWITCH_OUT_PREEMPT)}
+
+
+def _switch_cpu_wide(at: Cursor, misc: Misc) -> Columns:
+    """struct { header; u32 next_prev_pid, next_prev_tid; sample_id; }: the other thread, which has its own record."""
+    pid, tid = at.i32_pair()
+    return {"next_prev_pid": pid, "next_prev_tid": tid, **_switch(at, misc)}
 
 
 def _cgroup(at: Cursor, misc: Misc) -> Columns:
@@ -158,7 +167,7 @@ DECODERS: dict[int, Decoder] = {
     RecordType.MMAP2: Decoder("mmaps", _mmap2),
     RecordType.LOST_SAMPLES: Decoder("losts", _lost_samples),
     RecordType.SWITCH: Decoder("switches", _switch),
-    RecordType.SWITCH_CPU_WIDE: Decoder("switches", _switch),
+    RecordType.SWITCH_CPU_WIDE: Decoder("switches", _switch_cpu_wide),
     RecordType.NAMESPACES: Decoder("namespaces", _namespaces),
     RecordType.KSYMBOL: Decoder("ksymbols", _ksymbol),
     RecordType.CGROUP: Decoder("cgroups", _cgroup),
@@ -193,6 +202,17 @@ SKIPPED: dict[int, str] = {
     UserRecordType.SCHEDSTAT_DOMAIN: "perf sched stats counts; it takes no samples",
 }
 """Record types that become no table, each with the reason."""
+
+
+def decode_rows(block: Block, rows: I64, kind: int, event: Event | None) -> tuple[Columns, Bools]:
+    """Columns of records of one type whose trailers are those of ``event``; and which rows are cut short."""
+    at = Cursor(block, rows, trailer_length(event) if event else 0)
+    trailer = read_trailer(at, event)
+    columns: Columns = {
+        "position": block.positions.take(rows),
+        "time": trailer.time, "pid": trailer.pid, "tid": trailer.tid, "cpu": trailer.cpu,
+    }  # fmt: skip
+    return columns | DECODERS[kind].decode(at, block.misc.take(rows)), at.bad
 
 
 def has_flag(misc: Misc, bit: int) -> Bools:

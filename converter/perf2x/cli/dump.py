@@ -1,0 +1,70 @@
+"""``perf2x dump``: the records of a recording as text, one by one."""
+
+import re
+import sys
+from itertools import islice
+from typing import Annotated
+
+import typer
+
+from perf2x.cli.convert import Input
+from perf2x.model.errors import OptionError
+
+Types = Annotated[
+    list[str] | None,
+    typer.Option("--type", "-t", metavar="NAME", help="Only records of this type (SAMPLE, MMAP2, …); may be repeated."),
+]
+Time = Annotated[
+    str | None,
+    typer.Option("--time", metavar="START,STOP", help="Only records from START to before STOP (seconds)."),
+]
+Limit = Annotated[int | None, typer.Option("--limit", "-n", min=0, help="Stop after this many lines.")]
+Raw = Annotated[bool, typer.Option("--raw", "-x", help="Show the bytes of each record too.")]
+Events = Annotated[bool, typer.Option("--events/--no-events", help="Begin with a line for every event.")]
+
+_SECONDS = re.compile(r"(\d+)(?:\.(\d{1,9}))?")
+_CHUNK = 1000
+
+
+def dump(
+    source: Input = "perf.data",
+    types: Types = None,
+    time: Time = None,
+    limit: Limit = None,
+    raw: Raw = False,
+    events: Events = True,
+) -> None:
+    """Show the records of a recording, much as perf script -D does: in file order, nothing looked up."""
+    from perf2x.read.dump import DumpOptions, dump_lines
+
+    start, stop = _span(time)
+    names = frozenset(name.upper().removeprefix("PERF_RECORD_") for name in types or ())
+    lines = islice(dump_lines(source, DumpOptions(names, start, stop, raw, events)), limit)
+    while chunk := list(islice(lines, _CHUNK)):
+        sys.stdout.write("".join(f"{_plain(line)}\n" for line in chunk))
+
+
+def _span(time: str | None) -> tuple[int | None, int | None]:
+    """``1.5,2`` in nanoseconds; either side may be empty."""
+    if time is None:
+        return None, None
+    start, comma, stop = time.partition(",")
+    if not comma:
+        raise OptionError(f"--time {time}: expected START,STOP, either of which may be empty")
+    return _nanoseconds(start), _nanoseconds(stop)
+
+
+def _nanoseconds(seconds: str) -> int | None:
+    if not seconds.strip():
+        return None
+    match = _SECONDS.fullmatch(seconds.strip())
+    if match is None:
+        raise OptionError(f"--time: {seconds!r} is no number of seconds")
+    return int(match[1]) * 10**9 + int((match[2] or "").ljust(9, "0"))
+
+
+def _plain(line: str) -> str:
+    """What a terminal or an encoding might stumble over, escaped."""
+    if line.isascii() and line.isprintable():
+        return line
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in line)

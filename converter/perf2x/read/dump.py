@@ -1,0 +1,171 @@
+"""The record stream as text, much as ``perf script -D`` prints it: record by record in file order, in constant memory.
+
+What perf adds by looking addresses up (thread names, objects) is left out; everything here stands in the record itself.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from perf2x.abi.uapi import RecordType, SampleType
+from perf2x.model.arrays import I64, Bools
+from perf2x.model.diagnostics import Diagnostics
+from perf2x.model.errors import OptionError
+from perf2x.model.events import Event, Want
+from perf2x.read.block import Block
+from perf2x.read.draft import Draft
+from perf2x.read.dump_events import event_line
+from perf2x.read.dump_records import record_text
+from perf2x.read.dump_samples import sample_lines
+from perf2x.read.dump_user import user_record_text
+from perf2x.read.index import NAMES, SESSION_RECORDS
+from perf2x.read.opening import open_path
+from perf2x.read.records import DECODERS, decode_rows
+from perf2x.read.samples import decode_samples, layout_of
+
+NUMBERS = {name: kind for kind, name in NAMES.items()}
+_RAW_WIDTH = 16
+
+
+@dataclass(frozen=True, slots=True)
+class DumpOptions:
+    """Which records, and how much of them."""
+
+    types: frozenset[str] = frozenset()
+    """Kernel names without PERF_RECORD_ (``MMAP2``); empty for all."""
+    start_ns: int | None = None
+    """Leave out records before this time, and those that have none."""
+    stop_ns: int | None = None
+    """Leave out records from this time on, and those that have none."""
+    raw: bool = False
+    """Show each record's bytes too."""
+    events: bool = True
+    """Begin with a line for every event."""
+
+
+@dataclass(slots=True)
+class _Row:
+    """One record's text: what stands behind its name, and the lines below."""
+
+    text: str
+    time: int = 0
+    cpu: int = 0
+    more: list[str] = field(default_factory=list)
+
+
+def dump_lines(path: str, options: DumpOptions, diagnostics: Diagnostics | None = None) -> Iterator[str]:
+    """Lines without their ends; ``path`` as for ``open_recording``. OptionError for a type that there is not."""
+    unknown = sorted(options.types - NUMBERS.keys())
+    if unknown:
+        raise OptionError(f"no record type {unknown[0]!r}; there are {', '.join(sorted(NUMBERS))}")
+    diagnostics = Diagnostics() if diagnostics is None else diagnostics
+    opened = open_path(path, diagnostics)
+    if options.events:
+        yield from map(event_line, opened.draft.events.events)
+    origin = 0 if opened.draft.is_pipe else opened.stream.stretches[0].start
+    for block, _ in opened.stream.index():
+        yield from _block_lines(block, opened.draft, options, origin)
+
+
+def _block_lines(block: Block, draft: Draft, options: DumpOptions, origin: int) -> Iterator[str]:
+    shown = _shown(block, options)
+    rows = _decoded(block, draft, shown)
+    events = draft.events.events
+    for row in np.flatnonzero(shown).tolist():
+        found = rows.get(row, _Row(": cut short or damaged"))
+        if not _in_time(found, options):
+            continue
+        if options.raw:
+            yield from _raw_lines(block, row)
+        kind = int(block.types[row])
+        place = f"{origin + int(block.positions[row]):#x} [{int(block.sizes[row]):#x}]"
+        name = NAMES.get(kind, f"UNKNOWN_{kind}").removeprefix("HEADER_")
+        yield f"{_stamp(found, events)}{place}: PERF_RECORD_{name}{found.text}"
+        yield from found.more
+
+
+def _shown(block: Block, options: DumpOptions) -> Bools:
+    if not options.types:
+        return np.ones(len(block.types), np.bool_)
+    shown: Bools = np.isin(block.types, [NUMBERS[name] for name in options.types])
+    return shown
+
+
+def _in_time(row: _Row, options: DumpOptions) -> bool:
+    if options.start_ns is None and options.stop_ns is None:
+        return True
+    after = options.start_ns is None or row.time >= options.start_ns
+    return row.time > 0 and after and (options.stop_ns is None or row.time < options.stop_ns)
+
+
+def _stamp(row: _Row, events: list[Event]) -> str:
+    """CPU and time, where any event's samples have them (evlist__print_tstamp in tools/perf/util/session.c)."""
+    combined = 0
+    for event in events:
+        combined |= event.sample_type
+    cpu = f"{row.cpu} " if combined & SampleType.CPU else ""
+    return cpu + (f"{row.time} " if combined & SampleType.TIME else "")
+
+
+def _decoded(block: Block, draft: Draft, shown: Bools) -> dict[int, _Row]:
+    """Text of the wanted records by row; what a pipe says of its session is taken in on the way."""
+    rows: dict[int, _Row] = {}
+    for row in np.flatnonzero(np.isin(block.types, list(SESSION_RECORDS))).tolist():
+        draft.add_record(int(block.types[row]), int(block.misc[row]), _payload(block, row))
+    for kind in np.unique(block.types[shown]).tolist():
+        mine = np.flatnonzero((block.types == kind) & shown)
+        if kind == RecordType.SAMPLE:
+            rows |= _samples(block, draft, mine)
+        elif kind in DECODERS:
+            rows |= _records(block, draft, mine, kind)
+        else:
+            rows |= {row: _Row(user_record_text(kind, _payload(block, row), draft)) for row in mine.tolist()}
+    return rows
+
+
+def _payload(block: Block, row: int) -> bytes:
+    start = int(block.starts[row]) * 8
+    return block.data[start + 8 : start + int(block.sizes[row])].tobytes()
+
+
+def _records(block: Block, draft: Draft, mine: I64, kind: int) -> dict[int, _Row]:
+    rows: dict[int, _Row] = {}
+    owners = draft.events.of_others(block, mine)
+    for owner in np.unique(owners).tolist():
+        chosen = mine[owners == owner]
+        columns, bad = decode_rows(block, chosen, kind, draft.events.event(owner))
+        for at, row in enumerate(chosen.tolist()):
+            if not bad[at]:
+                text, more = record_text(kind, columns, at, int(block.misc[row]))
+                rows[row] = _Row(text, int(columns["time"][at]), int(columns["cpu"][at]), more)
+    return rows
+
+
+def _samples(block: Block, draft: Draft, mine: I64) -> dict[int, _Row]:
+    rows: dict[int, _Row] = {}
+    events = draft.events.events
+    owners = draft.events.of_samples(block, mine)
+    for owner in [owner for owner in np.unique(owners).tolist() if 0 <= owner < len(events)]:
+        event, chosen = events[owner], np.flatnonzero(owners == owner)
+        periods = np.array([each.sample_period for each in events], np.uint64)
+        batch, whole = decode_samples(block, mine[chosen], owners[chosen], layout_of(event), periods, ~Want(0))
+        for at in np.flatnonzero(whole).tolist():
+            row = int(mine[chosen[at]])
+            text, *more = sample_lines(batch, at, event, draft, int(block.misc[row]))
+            time = 0 if batch.time is None else int(batch.time[at])
+            rows[row] = _Row(text, time, -1 if batch.cpu is None else int(batch.cpu[at]), more)
+    return rows
+
+
+def _raw_lines(block: Block, row: int) -> Iterator[str]:
+    """The bytes in hex and as text, as perf's trace_event prints them."""
+    start = int(block.starts[row]) * 8
+    data = block.data[start : start + int(block.sizes[row])].tobytes()
+    yield ""
+    yield f". ... raw event: size {len(data)} bytes"
+    for at in range(0, len(data), _RAW_WIDTH):
+        part = data[at : at + _RAW_WIDTH]
+        text = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in part)
+        yield f".  {at:04x}:  {part.hex(' '):<{3 * _RAW_WIDTH - 1}}  {text}"
+    yield ""
