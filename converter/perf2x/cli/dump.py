@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from perf2x.cli.convert import Input
 from perf2x.model.errors import OptionError
 
+Input = Annotated[str, typer.Argument(metavar="[INPUT]", help="The recording; - is standard input.")]
 Types = Annotated[
     list[str] | None,
     typer.Option("--type", "-t", metavar="NAME", help="Only records of this type (SAMPLE, MMAP2, …); may be repeated."),
