@@ -100,6 +100,8 @@ class EventUpdate(IntEnum):
     CPUS = 3
 
 
+MISC_LOST_SAMPLES_BPF = 1 << 15
+"""PERF_RECORD_MISC_LOST_SAMPLES_BPF: what a BPF filter left out."""
 MISC_BUILD_ID_SIZE = 1 << 15
 """PERF_RECORD_MISC_BUILD_ID_SIZE: the build id record says how long its id is."""
 BUILD_ID_SIZE = 20

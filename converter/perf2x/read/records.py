@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perf2x.abi import uapi
-from perf2x.abi.perffile import UserRecordType
+from perf2x.abi.perffile import MISC_LOST_SAMPLES_BPF, UserRecordType
 from perf2x.abi.uapi import RecordType
 from perf2x.model.arrays import I64, Bools
 from perf2x.model.events import Event
@@ -102,7 +102,7 @@ def _lost(at: Cursor, misc: Misc) -> Columns:
 
 def _lost_samples(at: Cursor, misc: Misc) -> Columns:
     """struct { header; u64 lost; sample_id; }: with MISC_LOST_SAMPLES_BPF what a filter of the user's left out."""
-    filtered = has_flag(misc, uapi.MISC_LOST_SAMPLES_BPF)
+    filtered = has_flag(misc, MISC_LOST_SAMPLES_BPF)
     return {"lost": np.where(filtered, np.uint64(0), at.u64()), "samples_only": np.ones(len(at), np.bool_)}
 
 
