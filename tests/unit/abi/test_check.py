@@ -18,8 +18,7 @@ def _header() -> str:
     """A header that says exactly what we say, in the kernel's ways of saying it."""
     lines = ["/* PERF_RECORD_IN_A_COMMENT = 77, */", "enum numbers {"]
     for prefix, family, _ in FAMILIES:
-        for member in family:
-            lines.append(f"\t{prefix}{member.name} = {_as_written(int(member))}, /* why */")
+        lines += [f"\t{prefix}{member.name} = {_as_written(int(member))}, /* why */" for member in family]
     for prefix, partly in KNOWN_PARTLY:
         lines += [f"\t{prefix}{bit.name}_SHIFT = {int(bit).bit_length() - 1}," for bit in partly]
         lines += [f"\t{prefix}{bit.name} = 1U << {prefix}{bit.name}_SHIFT," for bit in partly]
