@@ -73,8 +73,8 @@ class Unpacker:
 def _payload(record: U8, order: ByteOrder) -> bytes:
     """The zstd bytes of a record.
 
-    COMPRESSED2 says how many they are, COMPRESSED fills its record. perf 6.16 wrote a wrong data_size for all but the
-    first record of a batch: a size that cannot be gives way to all that the record holds.
+    COMPRESSED2 says how many they are, COMPRESSED fills its record. perf 6.16 forgot data_size, and the padding it is
+    there for, in all but the first record of a batch: a size that cannot be gives way to all that the record holds.
     """
     kind, _, size = struct.unpack_from(order + "IHH", record.data)
     if kind == UserRecordType.COMPRESSED:
