@@ -18,9 +18,9 @@ from perf2x.read.block import Block
 _BEFORE_TIME = SampleType.IDENTIFIER | SampleType.IP | SampleType.TID
 
 
-def has_time(event: Event | None) -> bool:
-    """Whether the records of this event that are no samples carry a time."""
-    return event is not None and "sample_id_all" in event.flags and bool(event.sample_type & SampleType.TIME)
+def has_trailer(event: Event | None) -> bool:
+    """Whether the records of this event that are no samples say when they were made, if samples do."""
+    return event is not None and "sample_id_all" in event.flags
 
 
 @dataclass(slots=True)
@@ -30,17 +30,21 @@ class FileClock:
     _positions: I64 = field(default_factory=lambda: np.zeros(0, np.int64))
     _times: U64 = field(default_factory=lambda: np.zeros(1, np.uint64))
     """(positions + 1,) first what was reached before the block, then after each of its samples."""
+    _running: bool = False
 
     def pass_block(self, block: Block, rows: I64, events: Sequence[Event]) -> None:
         """Take the times of a block's samples in ``rows``; nothing to do where every record has its own."""
-        if not events or all(has_time(event) for event in events) or not events[0].sample_type & SampleType.TIME:
+        if not events or all(has_trailer(event) for event in events) or not events[0].sample_type & SampleType.TIME:
             return
+        self._running = True
         place = block.starts.take(rows) + 1 + (events[0].sample_type & _BEFORE_TIME).bit_count()
         inside = place < block.starts.take(rows) + (block.sizes.take(rows) >> 3)
         times = np.where(inside, block.words.take(place, mode="clip"), np.uint64(0))
         self._times = np.maximum.accumulate(np.concatenate([self._times[-1:], times]))
         self._positions = block.positions.take(rows)
 
-    def at(self, positions: I64) -> U64:
-        """The time at these places of the block."""
+    def at(self, positions: I64, own: U64 | None = None) -> U64:
+        """The time at these places of the block; what FORK and EXIT say themselves, where there are times at all."""
+        if own is not None and self._running:
+            return own
         return self._times[np.searchsorted(self._positions, positions)]

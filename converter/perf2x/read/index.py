@@ -14,7 +14,7 @@ from perf2x.model.ragged import row_numbers
 from perf2x.read.block import Block
 from perf2x.read.columns import Cursor, as_i32
 from perf2x.read.draft import Draft
-from perf2x.read.file_clock import FileClock, has_time
+from perf2x.read.file_clock import FileClock, has_trailer
 from perf2x.read.readings import Delivered, Readings, Splitter, read_values
 from perf2x.read.records import DECODERS, decode_rows
 from perf2x.read.samples import Layout, layout_of, words_before_read
@@ -92,8 +92,8 @@ class Index:
         columns["event"] = np.full(len(rows), owner, np.int32)
         if "owner_id" in columns:
             columns["event"] = self.draft.events.owners_of(columns["owner_id"])
-        if not has_time(event):
-            columns["time"] = columns.get("own_time", self._clock.at(columns["position"]))
+        if not has_trailer(event):
+            columns["time"] = self._clock.at(columns["position"], columns.get("own_time"))
         self.diagnostics.add(
             "records_malformed", Severity.LOSS, "A record is cut short or damaged.",
             count=int(bad.sum()), where=NAMES[kind],
