@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from perf2x.model.choice import Choice, Grouping
-from perf2x.model.diagnostics import Diagnostics, Severity
+from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.errors import OptionError
 
 if TYPE_CHECKING:
@@ -137,7 +137,6 @@ def _loaded(
         profile = anonymized(compact(profile), options.anonymize)
     profile = grouped(profile, options.grouping)
     counts = event_counts(profile)
-    _note_losses(recording, diagnostics)
     deferred = deferred_report(stitcher)
     return Loaded(
         profile=_commented(profile, deferred, diagnostics),
@@ -319,14 +318,6 @@ def _symbolized(
     from perf2x.symbolize.resolve import symbolize
 
     return symbolize(profile, recording.session, options, diagnostics, load_symbol_sources(), finder)
-
-
-def _note_losses(recording: Recording, diagnostics: Diagnostics) -> None:
-    """Records and samples that the kernel could not write."""
-    losts = recording.sideband.losts
-    advice = "record with a larger buffer (-m) or a lower rate (-F)"
-    diagnostics.add("lost_samples", Severity.LOSS, advice, int(losts.lost[losts.samples_only].sum()))
-    diagnostics.add("lost_records", Severity.LOSS, advice, int(losts.lost[~losts.samples_only].sum()))
 
 
 def _stage(progress: Progress | None, stage: str) -> Callable[[int, int], None] | None:

@@ -7,6 +7,8 @@ from perf2x.model.arrays import I32, U64
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.events import Session, Sideband
 
+ADVICE = "record with a larger buffer (-m) or a lower rate (-F)"
+
 
 def note_losses(session: Session, sideband: Sideband, diagnostics: Diagnostics) -> None:
     """Count lost records and samples, throttling and undecoded hardware trace."""
@@ -14,23 +16,23 @@ def note_losses(session: Session, sideband: Sideband, diagnostics: Diagnostics) 
     counted = losts.samples_only
     diagnostics.add(
         "lost_records", Severity.LOSS,
-        "The kernel's buffers were full: record with larger ones (perf record -m 4M), fewer events or a lower -F.",
+        ADVICE,
         count=int(losts.lost[~counted].sum()), where=_by_event(session, losts.event[~counted], losts.lost[~counted]),
     )  # fmt: skip
     diagnostics.add(
         "lost_samples", Severity.LOSS,
-        "Samples could not be written: record with larger buffers (perf record -m 4M), fewer events or a lower -F.",
+        ADVICE,
         count=int(losts.lost[counted].sum()), where=_by_event(session, losts.event[counted], losts.lost[counted]),
     )  # fmt: skip
     stopped = sideband.throttles.event[~sideband.throttles.lifted]
     diagnostics.add(
         "throttled", Severity.LOSS,
-        "The kernel paused events that took too much time: lower -F, or raise kernel.perf_event_max_sample_rate.",
+        "the kernel paused events that fired too often: record with a lower rate (-F)",
         count=len(stopped), where=_by_event(session, stopped, np.ones(len(stopped), np.uint64)),
     )  # fmt: skip
     diagnostics.add(
         "hardware_trace", Severity.LOSS,
-        "Hardware trace (Intel PT, Arm SPE or CoreSight) is not decoded; perf inject --itrace turns it into samples.",
+        "hardware trace is not decoded; perf inject --itrace turns it into samples",
         count=sideband.record_counts.get(UserRecordType.AUXTRACE.name, 0),
     )  # fmt: skip
 
