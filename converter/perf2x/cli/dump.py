@@ -18,7 +18,7 @@ Time = Annotated[
     str | None,
     typer.Option("--time", metavar="START,STOP", help="Only records from START to before STOP (seconds)."),
 ]
-Limit = Annotated[int | None, typer.Option("--limit", "-n", min=0, help="Stop after this many lines.")]
+Limit = Annotated[int | None, typer.Option("--limit", "-n", min=0, metavar="N", help="Stop after this many lines.")]
 Raw = Annotated[bool, typer.Option("--raw", "-x", help="Show the bytes of each record too.")]
 Events = Annotated[bool, typer.Option("--events/--no-events", help="Begin with a line for every event.")]
 
