@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from perf2x.model.choice import Choice, Grouping
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.errors import OptionError
+from perf2x.model.stages import Stages
 
 if TYPE_CHECKING:
     from perf2x.callgraphs import CallGraphOptions, CallGraphs, UnwindReport
@@ -84,12 +85,19 @@ class Loaded:
     notes: tuple[str, ...] = field(default_factory=tuple)
 
 
-def load(paths: str | Sequence[str], options: LoadOptions, progress: Progress | None = None) -> Loaded:
+def load(
+    paths: str | Sequence[str],
+    options: LoadOptions,
+    progress: Progress | None = None,
+    stages: Stages | None = None,
+) -> Loaded:
     """Read, stitch and symbolize recordings (``-`` is standard input).
 
     Files of one session are stitched together, independent ones are merged afterwards. Raises Perf2xError when one
-    cannot be read, OptionError when the files of a session are tagged differently.
+    cannot be read, OptionError when the files of a session are tagged differently. ``stages`` is told how long each
+    stage took.
     """
+    stages = stages or Stages()
     names = [paths] if isinstance(paths, str) else paths
     tags: Sequence[Mapping[str, str]] = options.tags or [{}] * len(names)
     diagnostics = Diagnostics()
@@ -98,8 +106,9 @@ def load(paths: str | Sequence[str], options: LoadOptions, progress: Progress | 
     with unbundled(names, options.symbols) as (files, symbols):
         options = replace(options, symbols=symbols)
         finder = _finder(symbols, diagnostics, progress)
-        sessions = _sessions(list(zip(files, names, tags, strict=True)), diagnostics, progress)
-        loaded = [_loaded(recording, options, diagnostics, finder, progress) for recording, _ in sessions]
+        with stages.stage("index"):
+            sessions = _sessions(list(zip(files, names, tags, strict=True)), diagnostics, progress)
+        loaded = [_loaded(recording, options, diagnostics, finder, progress, stages) for recording, _ in sessions]
     return _tagged(loaded, [tag for _, tag in sessions])
 
 
@@ -109,13 +118,14 @@ def _loaded(
     diagnostics: Diagnostics,
     finder: Callable[[], Finder],
     progress: Progress | None,
+    stages: Stages,
 ) -> Loaded:
     """One session: read, stitch, symbolize, choose and group."""
     from perf2x.selection import Selection, check_root
 
     check_root(options.grouping.root, recording)
     selection = Selection(options.choice, recording)
-    stitcher, call_graphs = _stitched(recording, options, selection, diagnostics, finder, progress)
+    stitcher, call_graphs = _stitched(recording, options, selection, diagnostics, finder, progress, stages)
     from perf2x.model.anonymize import anonymized
     from perf2x.model.compact import compact
     from perf2x.model.grouping import grouped
@@ -123,7 +133,8 @@ def _loaded(
     from perf2x.stitch.assemble import finish
     from perf2x.stitch.report import deferred_report
 
-    profile = finish(stitcher)
+    with stages.stage("resolve"):
+        profile = finish(stitcher)
     if options.off_cpu:
         profile = _with_waits(profile, recording, options, diagnostics)
     if options.events:
@@ -131,7 +142,8 @@ def _loaded(
     profile = selection.before_symbols(profile)
     symbols = None
     if options.symbols is not None:
-        profile, symbols = _symbolized(profile, recording, options.symbols, diagnostics, finder())
+        with stages.stage("symbolize"):
+            profile, symbols = _symbolized(profile, recording, options.symbols, diagnostics, finder())
     profile = selection.after_symbols(profile)
     if options.anonymize:
         profile = anonymized(compact(profile), options.anonymize)
@@ -237,6 +249,7 @@ def _stitched(
     diagnostics: Diagnostics,
     finder: Callable[[], Finder],
     progress: Progress | None,
+    stages: Stages,
 ) -> tuple[Stitcher, CallGraphs]:
     from perf2x.callgraphs import CallGraphOptions, CallGraphs
     from perf2x.stitch.stitcher import Stitcher, StitchOptions
@@ -248,12 +261,16 @@ def _stitched(
         deferred_missing=options.deferred_missing,
         merge_callchains=options.merge_callchains,
     )
-    sideband = _with_compiled_code(recording, options.symbols, finder, diagnostics)
-    stitcher = Stitcher(recording.session, sideband, stitch_options, diagnostics)
+    with stages.stage("picture"):
+        sideband = _with_compiled_code(recording, options.symbols, finder, diagnostics)
+        stitcher = Stitcher(recording.session, sideband, stitch_options, diagnostics)
     call_graphs = CallGraphs(recording.session, stitcher, finder, options.call_graphs or CallGraphOptions())
     batches = _counted(recording.samples(_wanted(options) | call_graphs.want), recording.sample_count, progress)
-    for batch in selection.batches(batches):
-        stitcher.add(*call_graphs.complete(batch))
+    for batch in stages.each("decode", selection.batches(batches)):
+        with stages.stage("unwind"):
+            completed = call_graphs.complete(batch)
+        with stages.stage("stitch"):
+            stitcher.add(*completed)
     call_graphs.note(diagnostics)
     return stitcher, call_graphs
 

@@ -28,6 +28,9 @@ Stats = Annotated[
         metavar="json|FILE.json", help="Quality as JSON: on standard error, or in a file.", rich_help_panel="For CI"
     ),
 ]
+ProfileStages = Annotated[
+    bool, typer.Option("--profile-stages", help="Say on standard error how long each stage took.")
+]
 
 
 def convert(
@@ -42,6 +45,7 @@ def convert(
     tag: Tag = None,
     gates: GateFlags,
     stats: Stats = None,
+    profile_stages: ProfileStages = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
@@ -55,6 +59,7 @@ def convert(
     from perf2x.cli.output import STANDARD, writing
     from perf2x.cli.summary import summary
     from perf2x.merging import tags_of_inputs
+    from perf2x.model.stages import Stages
 
     sources = tuple(inputs or ["perf.data"])
     name = written.format()
@@ -72,14 +77,16 @@ def convert(
     )
     gates.check(options.symbols is not None)
     check_stats(stats)
-    started = time.monotonic()
+    started, stages = time.monotonic(), Stages()
     with console.progress(quiet) as progress:
-        loaded = pipeline.load(sources, options, progress)
+        loaded = pipeline.load(sources, options, progress, stages)
         read = time.monotonic()
         outputs = dict(formatting.outputs(loaded.profile, target, emitter.suffix))
         for file, part in outputs.items():
-            with writing(file, inputs=sources, compress=compress(file, emitter.suffix)) as out:
+            with writing(file, inputs=sources, compress=compress(file, emitter.suffix)) as out, stages.stage("emit"):
                 emitter.emit(part, out)
+    for line in stages.lines() if profile_stages else ():
+        console.note(line)
     closed = list(gates.closed(loaded))
     if stats:
         seconds = {"read": read - started, "write": time.monotonic() - read}

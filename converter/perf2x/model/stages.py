@@ -1,0 +1,45 @@
+"""How long each stage of a conversion took: for ``--profile-stages`` and the benchmark."""
+
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+Item = TypeVar("Item")
+
+
+@dataclass(slots=True)
+class Stages:
+    """Seconds of wall and processor time by stage, in the order in which the stages were first entered."""
+
+    wall: dict[str, float] = field(default_factory=dict)
+    processor: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Add what the body takes to a stage; stages do not nest."""
+        wall, processor = time.perf_counter(), time.process_time()
+        try:
+            yield
+        finally:
+            self.wall[name] = self.wall.get(name, 0.0) + time.perf_counter() - wall
+            self.processor[name] = self.processor.get(name, 0.0) + time.process_time() - processor
+
+    def each(self, name: str, items: Iterable[Item]) -> Iterator[Item]:
+        """``items``, with the time that making them takes added to a stage."""
+        iterator = iter(items)
+        while True:
+            with self.stage(name):
+                try:
+                    item = next(iterator)
+                except StopIteration:
+                    return
+            yield item
+
+    def lines(self) -> Iterator[str]:
+        """One line for each stage, and their sum."""
+        yield f"{'stage':<12}{'wall s':>9}{'cpu s':>9}"
+        for name, wall in [*self.wall.items(), ("all", sum(self.wall.values()))]:
+            processor = self.processor.get(name, sum(self.processor.values()))
+            yield f"{name:<12}{wall:>9.3f}{processor:>9.3f}"
