@@ -1,7 +1,7 @@
 """``perf2x info``: what is in a recording, for people and, with ``--json``, for machines.
 
 The JSON's top level is stable: ``samples``, ``events``, ``threads``, ``duration_ns``, ``records``, ``deferred``,
-``unwound``, ``symbols``; later versions only add. The schema is in the README.
+``unwound``, ``symbols``, ``lost``, ``session``; later versions only add. The schema is in the README.
 """
 
 import dataclasses
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from perf2x.cli import console
+from perf2x.cli import console, sections
 from perf2x.cli.common import Input, Quiet
 from perf2x.cli.stats import symbol_facts
 from perf2x.cli.symbol_flags import SymbolFlags
@@ -65,8 +65,26 @@ def facts(loaded: "Loaded") -> dict[str, Any]:
             "os_release": session.os_release,
             "perf_version": session.perf_version,
             "command_line": list(session.command_line),
+            "build_ids": {name: build_id.hex() for name, build_id in sorted(session.build_ids.items())},
+            "features": sections.as_json(session.features),
         },
+        "lost": _lost(loaded),
     }
+
+
+def _lost(loaded: "Loaded") -> dict[str, Any]:
+    """What the kernel could not write, by event, and how often it stopped an event that fired too often."""
+    names = [event.name for event in loaded.recording.session.events]
+    losts, throttles = loaded.recording.sideband.losts, loaded.recording.sideband.throttles
+    records: dict[str, int] = {}
+    samples: dict[str, int] = {}
+    for event, lost, samples_only in zip(
+        losts.event.tolist(), losts.lost.tolist(), losts.samples_only.tolist(), strict=True
+    ):
+        counts = samples if samples_only else records
+        name = names[event] if 0 <= event < len(names) else ""
+        counts[name] = counts.get(name, 0) + lost
+    return {"records": records, "samples": samples, "throttled": int((~throttles.lifted).sum())}
 
 
 def _unwound(loaded: "Loaded") -> dict[str, Any]:
@@ -99,6 +117,7 @@ def _lines(loaded: "Loaded") -> Iterator[str]:
             yield f"{label.replace('_', ' ')}: {session[label]}"
     if session["command_line"]:
         yield f"command: {' '.join(session['command_line'])}"
+    yield from sections.lines(loaded.recording.session.features)
     yield f"samples: {known['samples']:,}"
     for event in known["events"]:
         yield f"  {event['name']}: {event['samples']:,} samples, {event['value']:,} {event['unit']}"

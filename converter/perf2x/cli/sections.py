@@ -1,0 +1,80 @@
+"""What the header sections of a recording say, for ``perf2x info``: all for machines, the useful part for people."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+
+def as_json(features: Mapping[str, Any]) -> dict[str, Any]:
+    """Every section by name; of tracepoint formats only which there are and their fields, not the whole texts."""
+    plain = dict(features)
+    tracing = plain.get("tracing_data")
+    if isinstance(tracing, dict):
+        formats = tracing.get("formats", {})
+        plain["tracing_data"] = {**tracing, "formats": {number: _tracepoint(one) for number, one in formats.items()}}
+    return plain
+
+
+def _tracepoint(described: Mapping[str, Any]) -> dict[str, Any]:
+    fields = [field.get("name", "") if isinstance(field, dict) else str(field) for field in described.get("fields", [])]
+    return {"name": f"{described.get('system', '')}:{described.get('name', '')}", "fields": fields}
+
+
+def lines(features: Mapping[str, Any]) -> Iterator[str]:
+    """One line per section that helps a reader to judge a recording."""
+    for name, describe in _DESCRIBED.items():
+        value = features.get(name)
+        if value:
+            yield describe(value)
+    others = sorted(set(features) - set(_DESCRIBED) - _SHOWN_ELSEWHERE)
+    if others:
+        yield f"also recorded: {', '.join(others)} (--json shows them)"
+
+
+def _cpus(value: Mapping[str, Any]) -> str:
+    return f"cpus: {value['online']} of {value['available']} online"
+
+
+def _topology(value: Mapping[str, Any]) -> str:
+    cpus = value.get("cpus", [])
+    return f"cpu topology: {len({cpu['socket'] for cpu in cpus})} sockets, {len(cpus)} cpus"
+
+
+def _nodes(value: list[Mapping[str, Any]]) -> str:
+    return "memory nodes: " + ", ".join(f"{node['node']} ({node['total_kb'] / 1048576:.1f} GiB)" for node in value)
+
+
+def _pmus(value: Mapping[str, Any]) -> str:
+    return f"pmus: {', '.join(sorted(value))}"
+
+
+def _groups(value: list[Mapping[str, Any]]) -> str:
+    return "groups: " + ", ".join(f"{group.get('name') or '{}'} of {group['members']} events" for group in value)
+
+
+def _compressed(value: Mapping[str, Any]) -> str:
+    return f"compressed: zstd level {value['level']}, ratio {value['ratio']}"
+
+
+def _programs(value: list[Any]) -> str:
+    return f"bpf programs: {len(value)}"
+
+
+def _formats(value: Mapping[str, Any]) -> str:
+    names = sorted(_tracepoint(one)["name"] for one in value.get("formats", {}).values())
+    return f"tracepoint formats: {', '.join(names)}"
+
+
+_DESCRIBED: dict[str, Callable[[Any], str]] = {
+    "cpudesc": lambda value: f"cpu: {value}",
+    "nrcpus": _cpus,
+    "cpu_topology": _topology,
+    "total_mem": lambda value: f"memory: {value / 1048576:.1f} GiB",
+    "numa_topology": _nodes,
+    "clock_data": lambda value: "clock: " + ", ".join(f"{key} {number}" for key, number in value.items()),
+    "pmu_mappings": _pmus,
+    "group_desc": _groups,
+    "compressed": _compressed,
+    "bpf_prog_info": _programs,
+    "tracing_data": _formats,
+}
+_SHOWN_ELSEWHERE = {"hostname", "osrelease", "version", "arch", "cmdline", "event_desc", "build_id", "sample_time"}

@@ -1,0 +1,34 @@
+"""Header sections as ``perf2x info`` shows them."""
+
+import json
+from pathlib import Path
+
+from perf2x.cli.sections import as_json, lines
+from perf2x.read import open_recording
+from tests.support.recordings import CORPUS, ROOT
+
+
+def features(path: Path) -> dict[str, object]:
+    return dict(open_recording(str(path)).session.features)
+
+
+def test_every_section_is_plain_json_and_some_speak_to_people() -> None:
+    found = features(ROOT / "examples" / "deferred" / "perf.data")
+    assert json.loads(json.dumps(as_json(found))).keys() == found.keys()
+    said = list(lines(found))
+    assert "cpu: QEMU TCG CPU version 2.5+" in said
+    assert "cpus: 2 of 2 online" in said
+    assert "compressed: zstd level 1, ratio 10" in said
+    assert said[-1].startswith("also recorded: bpf_btf")
+
+
+def test_groups_are_said() -> None:
+    assert "groups: {anon_group} of 2 events" in list(lines(features(CORPUS / "group_read" / "perf.data")))
+
+
+def test_tracepoints_by_name_and_field() -> None:
+    field = {"name": "pid"}
+    tracing = {"formats": {"7": {"system": "sched", "name": "sched_switch", "fields": [field], "text": "…"}}}
+    shown = as_json({"tracing_data": tracing})["tracing_data"]["formats"]
+    assert shown == {"7": {"name": "sched:sched_switch", "fields": ["pid"]}}
+    assert list(lines({"tracing_data": tracing})) == ["tracepoint formats: sched:sched_switch"]
