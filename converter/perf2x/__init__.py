@@ -38,9 +38,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """PEP 562: the public names, on first use. ``read`` is the reader's package, which may be called as api.read."""
-    if name == "read":
-        return import_module("perf2x.read")
+    """PEP 562: the public names, on first use."""
     if name == "Perf2xError":
         return import_module("perf2x.model.errors").Perf2xError
     if name in __all__:

@@ -183,8 +183,8 @@ def _sessions(
 
     An input is a file, what the user calls it, and its tags.
     """
-    from perf2x.read import open_recording
-    from perf2x.read.joined import JoinedRecording, in_order, same_session
+    from perf2x.reader import open_recording
+    from perf2x.reader.joined import JoinedRecording, in_order, same_session
 
     groups: list[tuple[list[Recording], Mapping[str, str]]] = []
     for path, name, tag in inputs:

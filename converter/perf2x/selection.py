@@ -17,7 +17,7 @@ from perf2x.model.events import Recording, Samples, Want
 from perf2x.model.profile import Profile
 from perf2x.model.sample_filter import SampleFilter, Seen
 from perf2x.model.times import Range, needs_bounds, parse_times, parse_wall_times
-from perf2x.read.batches import kept_rows
+from perf2x.reader.batches import kept_rows
 
 
 class Selection:

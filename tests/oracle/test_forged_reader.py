@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from perf2x.read import open_recording
+from perf2x.reader import open_recording
 from tests import forge
 from tests.forge import kernel as k
 from tests.forge.strategies import recordings

@@ -11,7 +11,7 @@ import numpy as np
 from perf2x.model.arrays import AnyArray
 from perf2x.model.events import Recording as Product
 from perf2x.model.events import Samples, UserStacks, Want
-from perf2x.read import open_recording
+from perf2x.reader import open_recording
 from tests.reference.decode import Recording, read
 from tests.reference.stitch import expanded
 

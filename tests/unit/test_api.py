@@ -27,7 +27,7 @@ def test_importing_perf2x_imports_nothing_else() -> None:
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "\n"
 
 
-@pytest.mark.parametrize("before", ["", "import perf2x.read.recording; ", "import perf2x.pipeline, perf2x.read; "])
+@pytest.mark.parametrize("before", ["", "import perf2x.reader.recording; ", "import perf2x.pipeline, perf2x.reader; "])
 def test_read_can_be_called_whatever_was_imported_before(before: str) -> None:
     code = f"{before}from perf2x import read; print(read({recording('calls')!r}, symbols=None).samples)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "335\n"

@@ -35,7 +35,7 @@ def dump(
     events: Events = True,
 ) -> None:
     """Show the records of a recording, much as perf script -D does: in file order, nothing looked up."""
-    from perf2x.read.dump import DumpOptions, dump_lines
+    from perf2x.reader.dump import DumpOptions, dump_lines
 
     start, stop = _span(time)
     names = frozenset(name.upper().removeprefix("PERF_RECORD_") for name in types or ())

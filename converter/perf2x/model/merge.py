@@ -1,6 +1,6 @@
 """Independent profiles as one: tables joined by content and sorted as the stitcher sorts them, samples summed.
 
-Pure: profiles in, profile out. Recordings that belong to one session are stitched together instead (read/joined.py);
+Pure: profiles in, profile out. Recordings that belong to one session are stitched together instead (reader/joined.py);
 here each was finished by itself.
 """
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from perf2x.model.events import Samples, Want
-from perf2x.read import PerfRecording, open_recording
+from perf2x.reader import PerfRecording, open_recording
 from tests.forge import Record, Session, write_file
 
 EVERYTHING = ~Want(0)

@@ -10,7 +10,7 @@ import pytest
 
 from perf2x.abi.layouts import ATTR_REVISIONS
 from perf2x.model.events import Samples, Want
-from perf2x.read import PerfRecording, open_recording
+from perf2x.reader import PerfRecording, open_recording
 from tests import forge
 from tests.forge import kernel as k
 from tests.forge.features import Features

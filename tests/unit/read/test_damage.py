@@ -9,7 +9,7 @@ import pytest
 
 from perf2x.model.errors import FormatError, Perf2xError
 from perf2x.model.events import Want
-from perf2x.read import PerfRecording, open_recording
+from perf2x.reader import PerfRecording, open_recording
 from tests import forge
 from tests.forge import kernel as k
 from tests.forge.features import Features

@@ -4,7 +4,7 @@ import struct
 from pathlib import Path
 
 from perf2x.model.events import Want
-from perf2x.read import open_recording
+from perf2x.reader import open_recording
 
 # 0x38 … of the message: type 22, misc user, size 64, cookie, nr 3, ips; trailer pid, tid, time
 QUOTED = bytes.fromhex(

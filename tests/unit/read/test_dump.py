@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from perf2x.cli.app import app
 from perf2x.model.errors import OptionError
-from perf2x.read.dump import DumpOptions, dump_lines
+from perf2x.reader.dump import DumpOptions, dump_lines
 from tests import forge
 from tests.forge import kernel as k
 from tests.forge.records import Stamp

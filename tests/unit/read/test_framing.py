@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.read.framing import frame
+from perf2x.reader.framing import frame
 
 Order = Literal["<", ">"]
 LOOKS_LIKE_A_HEADER = (9, 2, 24)

@@ -6,7 +6,7 @@ import pytest
 
 from perf2x.abi.perffile import UserRecordType
 from perf2x.abi.uapi import RecordType
-from perf2x.read.records import DECODERS, SKIPPED
+from perf2x.reader.records import DECODERS, SKIPPED
 from tests import forge
 from tests.forge import kernel as k
 from tests.forge.records import Stamp

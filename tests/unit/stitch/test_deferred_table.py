@@ -10,7 +10,7 @@ import pytest
 
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.events import Want
-from perf2x.read import open_recording
+from perf2x.reader import open_recording
 from perf2x.stitch.report import DeferredReport, deferred_report
 from perf2x.stitch.stitcher import Stitcher, StitchOptions
 from tests.support.recordings import DEFERRED

@@ -11,7 +11,7 @@ from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.errors import ObjectError
 from perf2x.model.events import Want
 from perf2x.plugins import load_symbol_sources
-from perf2x.read import open_recording
+from perf2x.reader import open_recording
 from perf2x.stitch.assemble import finish
 from perf2x.stitch.stitcher import Stitcher, StitchOptions
 from perf2x.symbolize.jit import with_jitdumps

@@ -12,7 +12,7 @@ import pytest
 from perf2x import pipeline
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.plugins import load_symbol_sources
-from perf2x.read import open_recording
+from perf2x.reader import open_recording
 from perf2x.symbolize.demangle import Demangle
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.resolve import symbolize

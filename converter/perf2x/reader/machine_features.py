@@ -5,7 +5,7 @@ Source of truth: the write_* and process_* functions in tools/perf/util/header.c
 
 from typing import Any
 
-from perf2x.read.sections import SectionReader, text
+from perf2x.reader.sections import SectionReader, text
 
 
 def cpu_topology(section: SectionReader) -> dict[str, Any]:

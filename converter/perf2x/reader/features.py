@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from perf2x.abi.perffile import Feature
-from perf2x.read import machine_features as machine
-from perf2x.read.sections import SectionReader
+from perf2x.reader import machine_features as machine
+from perf2x.reader.sections import SectionReader
 
 
 def _string(section: SectionReader) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from perf2x.abi.uapi import SampleType
 from perf2x.model.arrays import I32, I64, U64
 from perf2x.model.events import Event
-from perf2x.read.block import Block
+from perf2x.reader.block import Block
 
 _BEFORE_ID = SampleType.IP | SampleType.TID | SampleType.TIME | SampleType.ADDR
 TRAILER_FIELDS = (

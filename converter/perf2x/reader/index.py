@@ -11,14 +11,14 @@ from perf2x.model.arrays import I32, I64
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.events import Event, Sideband
 from perf2x.model.ragged import row_numbers
-from perf2x.read.block import Block
-from perf2x.read.columns import Cursor, as_i32
-from perf2x.read.draft import Draft
-from perf2x.read.file_clock import FileClock, has_trailer
-from perf2x.read.readings import Delivered, Readings, Splitter, read_values
-from perf2x.read.records import DECODERS, decode_rows
-from perf2x.read.samples import Layout, layout_of, words_before_read
-from perf2x.read.tables import TABLES, TableBuilder, build_sideband
+from perf2x.reader.block import Block
+from perf2x.reader.columns import Cursor, as_i32
+from perf2x.reader.draft import Draft
+from perf2x.reader.file_clock import FileClock, has_trailer
+from perf2x.reader.readings import Delivered, Readings, Splitter, read_values
+from perf2x.reader.records import DECODERS, decode_rows
+from perf2x.reader.samples import Layout, layout_of, words_before_read
+from perf2x.reader.tables import TABLES, TableBuilder, build_sideband
 
 SESSION_RECORDS = frozenset(
     {

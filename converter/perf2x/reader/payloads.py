@@ -10,7 +10,7 @@ from perf2x.abi.uapi import BranchSampleType
 from perf2x.model.arrays import I64, U8, U64
 from perf2x.model.events import Branches, UserStacks
 from perf2x.model.ragged import Ragged, offsets_of, ranges
-from perf2x.read.columns import Cursor
+from perf2x.reader.columns import Cursor
 
 ENTRY_WORDS = 3
 """struct perf_branch_entry: from, to, flags."""

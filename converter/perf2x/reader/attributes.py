@@ -7,7 +7,7 @@ part that we know is taken: both is what the kernel does (perf_copy_attr in kern
 from perf2x.abi.layouts import ATTR_SIZE_NEWEST, ByteOrder, attr_dtype
 from perf2x.abi.uapi import ATTR_FLAGS
 from perf2x.model.events import Event
-from perf2x.read.naming import event_name
+from perf2x.reader.naming import event_name
 
 import numpy as np  # isort: skip
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from perf2x.abi.layouts import ByteOrder
-from perf2x.read.sections import SectionError, SectionReader
+from perf2x.reader.sections import SectionError, SectionReader
 
 MAGIC = b"\x17\x08\x44tracing"
 _FIELD = re.compile(

@@ -17,7 +17,7 @@ import numpy as np
 from perf2x.abi.uapi import ReadFormat
 from perf2x.model.arrays import I32, I64, U64
 from perf2x.model.ragged import offsets_of, ranges
-from perf2x.read.columns import Cursor
+from perf2x.reader.columns import Cursor
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ import numpy as np
 from perf2x.model.arrays import U8
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.errors import FormatError
-from perf2x.read.zstandard import ZstdReader
+from perf2x.reader.zstandard import ZstdReader
 
 CHUNK = 1 << 20
 BOMB_FLOOR = 256 << 20

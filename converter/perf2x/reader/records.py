@@ -17,10 +17,10 @@ from perf2x.abi.perffile import MISC_LOST_SAMPLES_BPF, UserRecordType
 from perf2x.abi.uapi import RecordType
 from perf2x.model.arrays import I64, Bools
 from perf2x.model.events import Event
-from perf2x.read.block import Block
-from perf2x.read.columns import Cursor, as_i32
-from perf2x.read.event_table import trailer_length
-from perf2x.read.trailer import read_trailer
+from perf2x.reader.block import Block
+from perf2x.reader.columns import Cursor, as_i32
+from perf2x.reader.event_table import trailer_length
+from perf2x.reader.trailer import read_trailer
 
 Misc = npt.NDArray[np.uint16]
 Columns = dict[str, Any]

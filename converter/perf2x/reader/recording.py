@@ -10,16 +10,16 @@ from perf2x.abi.uapi import RecordType
 from perf2x.model.arrays import I32, I64
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.events import Event, Samples, Session, Sideband, Want
-from perf2x.read.batches import join_batches, kept_rows, take_rows
-from perf2x.read.block import Block
-from perf2x.read.draft import Draft
-from perf2x.read.index import NAMES, Index, is_split
-from perf2x.read.losses import note_losses
-from perf2x.read.off_cpu import is_off_cpu, override_off_cpu
-from perf2x.read.opening import open_path
-from perf2x.read.readings import Delivered
-from perf2x.read.samples import decode_samples, layout_of
-from perf2x.read.stream import Stream
+from perf2x.reader.batches import join_batches, kept_rows, take_rows
+from perf2x.reader.block import Block
+from perf2x.reader.draft import Draft
+from perf2x.reader.index import NAMES, Index, is_split
+from perf2x.reader.losses import note_losses
+from perf2x.reader.off_cpu import is_off_cpu, override_off_cpu
+from perf2x.reader.opening import open_path
+from perf2x.reader.readings import Delivered
+from perf2x.reader.samples import decode_samples, layout_of
+from perf2x.reader.stream import Stream
 
 Progress = Callable[[int, int], None]
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from perf2x.model.arrays import I32, I64, U64, Bools
 from perf2x.model.ragged import Ragged, offsets_of, ranges
-from perf2x.read.block import Block
+from perf2x.reader.block import Block
 
 LOW = np.uint64(0xFFFFFFFF)
 SHIFT_32 = np.uint64(32)

@@ -16,8 +16,8 @@ import numpy.typing as npt
 from perf2x.abi.layouts import HEADER_SIZE, ByteOrder
 from perf2x.abi.perffile import UserRecordType
 from perf2x.model.arrays import U8
-from perf2x.read.framing import frame
-from perf2x.read.zstandard import ZstdStream
+from perf2x.reader.framing import frame
+from perf2x.reader.zstandard import ZstdStream
 
 LIMIT_WITHOUT_HEADER = 256 << 20
 """Most that a compressed record may unpack to when the file does not tell the size of its ring buffers."""

@@ -13,7 +13,7 @@ import numpy as np
 from perf2x.abi.uapi import SampleType
 from perf2x.model.arrays import I64, U64
 from perf2x.model.events import Event
-from perf2x.read.block import Block
+from perf2x.reader.block import Block
 
 _BEFORE_TIME = SampleType.IDENTIFIER | SampleType.IP | SampleType.TID
 

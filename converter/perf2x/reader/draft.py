@@ -9,12 +9,12 @@ from perf2x.abi.perffile import BUILD_ID_SIZE, MACHINES, MISC_BUILD_ID_SIZE, Eve
 from perf2x.abi.uapi import EventType
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.events import Session
-from perf2x.read.attributes import parse_attr
-from perf2x.read.container import Container
-from perf2x.read.event_table import EventTable
-from perf2x.read.features import DECODERS
-from perf2x.read.sections import SectionError, SectionReader, text
-from perf2x.read.tracepoints import tracing_data
+from perf2x.reader.attributes import parse_attr
+from perf2x.reader.container import Container
+from perf2x.reader.event_table import EventTable
+from perf2x.reader.features import DECODERS
+from perf2x.reader.sections import SectionError, SectionReader, text
+from perf2x.reader.tracepoints import tracing_data
 
 _NAMES = {int(feature): feature.name.lower() for feature in Feature}
 

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from perf2x.abi.layouts import ByteOrder
 from perf2x.abi.perffile import EventUpdate, Feature, UserRecordType
 from perf2x.abi.uapi import RecordType
-from perf2x.read.attributes import parse_attr
-from perf2x.read.draft import Draft
-from perf2x.read.dump_events import attribute_pairs
-from perf2x.read.sections import SectionError, SectionReader, text
+from perf2x.reader.attributes import parse_attr
+from perf2x.reader.draft import Draft
+from perf2x.reader.dump_events import attribute_pairs
+from perf2x.reader.sections import SectionError, SectionReader, text
 
 FIELDS: dict[int, tuple[tuple[str, str], ...]] = {
     RecordType.READ: (("pid", "I"), ("tid", "I"), ("value", "Q")),

@@ -9,7 +9,7 @@ import numpy as np
 from perf2x.model.arrays import I64, Bools
 from perf2x.model.events import Branches, Samples, UserStacks
 from perf2x.model.ragged import Ragged, concatenate, offsets_of, ranges
-from perf2x.read.readings import ReadValues
+from perf2x.reader.readings import ReadValues
 
 _FILL = {"cpu": -1}
 

@@ -21,10 +21,10 @@ from perf2x.abi.layouts import HEADER_SIZE, ByteOrder
 from perf2x.abi.perffile import UserRecordType
 from perf2x.model.arrays import U8
 from perf2x.model.diagnostics import Diagnostics, Severity
-from perf2x.read.block import Block, make_block
-from perf2x.read.compressed import Unpacker
-from perf2x.read.framing import Frame, frame
-from perf2x.read.source import Source
+from perf2x.reader.block import Block, make_block
+from perf2x.reader.compressed import Unpacker
+from perf2x.reader.framing import Frame, frame
+from perf2x.reader.source import Source
 
 SPAN = 2 << 20
 """Bytes of records in a block, about: small enough for the cache, large enough to hide numpy's cost per call."""

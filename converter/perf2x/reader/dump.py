@@ -13,16 +13,16 @@ from perf2x.model.arrays import I64, Bools
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.errors import OptionError
 from perf2x.model.events import Event, Want
-from perf2x.read.block import Block
-from perf2x.read.draft import Draft
-from perf2x.read.dump_events import event_line
-from perf2x.read.dump_records import record_text
-from perf2x.read.dump_samples import sample_lines
-from perf2x.read.dump_user import user_record_text
-from perf2x.read.index import NAMES, SESSION_RECORDS
-from perf2x.read.opening import open_path
-from perf2x.read.records import DECODERS, decode_rows
-from perf2x.read.samples import decode_samples, layout_of
+from perf2x.reader.block import Block
+from perf2x.reader.draft import Draft
+from perf2x.reader.dump_events import event_line
+from perf2x.reader.dump_records import record_text
+from perf2x.reader.dump_samples import sample_lines
+from perf2x.reader.dump_user import user_record_text
+from perf2x.reader.index import NAMES, SESSION_RECORDS
+from perf2x.reader.opening import open_path
+from perf2x.reader.records import DECODERS, decode_rows
+from perf2x.reader.samples import decode_samples, layout_of
 
 NUMBERS = {name: kind for kind, name in NAMES.items()}
 _RAW_WIDTH = 16

@@ -15,8 +15,8 @@ from perf2x.abi.uapi import EventType, SampleType, SoftwareConfig
 from perf2x.model.arrays import Bools
 from perf2x.model.events import Event, Samples, Want
 from perf2x.model.ragged import Ragged, offsets_of, ranges
-from perf2x.read.block import make_block
-from perf2x.read.columns import Cursor
+from perf2x.reader.block import make_block
+from perf2x.reader.columns import Cursor
 
 NAME = "offcpu-time"
 _HEADER = 8

@@ -6,10 +6,10 @@ from typing import Any
 from perf2x.abi.registers import NAMES
 from perf2x.abi.uapi import MISC_CPUMODE_MASK, CallchainContext, EventType, ReadFormat, SampleType
 from perf2x.model.events import Event, Samples
-from perf2x.read.draft import Draft
-from perf2x.read.dump_records import chain_lines
-from perf2x.read.readings import ReadValues
-from perf2x.read.tracepoints import field_values
+from perf2x.reader.draft import Draft
+from perf2x.reader.dump_records import chain_lines
+from perf2x.reader.readings import ReadValues
+from perf2x.reader.tracepoints import field_values
 
 _ABI = {0: "none", 1: "32-bit", 2: "64-bit"}
 _FLAGS = ((0, "M"), (1, "P"), (2, "X"), (3, "A"))

@@ -13,10 +13,10 @@ from perf2x.abi.uapi import MISC_CPUMODE_MASK, SampleType
 from perf2x.model.arrays import I32, I64, U64, Bools
 from perf2x.model.events import Event, Samples, Want
 from perf2x.model.ragged import Ragged
-from perf2x.read.block import Block
-from perf2x.read.columns import Cursor, as_i32
-from perf2x.read.payloads import branch_stack, bytes_with_size, raw_bytes, registers, user_stacks
-from perf2x.read.readings import read_values
+from perf2x.reader.block import Block
+from perf2x.reader.columns import Cursor, as_i32
+from perf2x.reader.payloads import branch_stack, bytes_with_size, raw_bytes, registers, user_stacks
+from perf2x.reader.readings import read_values
 
 _ALL_TAILS = Want.RAW | Want.BRANCHES | Want.STACKS | Want.MEMORY | Want.CGROUP | Want.EXTRA
 Columns = dict[str, Any]

@@ -19,8 +19,8 @@ import numpy as np
 from perf2x.abi.uapi import SampleType
 from perf2x.model.arrays import I32, U64
 from perf2x.model.events import Event
-from perf2x.read.columns import Cursor, as_i32
-from perf2x.read.event_table import TRAILER_FIELDS, trailer_length
+from perf2x.reader.columns import Cursor, as_i32
+from perf2x.reader.event_table import TRAILER_FIELDS, trailer_length
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,10 @@ from pathlib import Path
 
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.errors import FormatError
-from perf2x.read.container import open_container
-from perf2x.read.draft import Draft
-from perf2x.read.source import load
-from perf2x.read.stream import Stream, Stretch
+from perf2x.reader.container import open_container
+from perf2x.reader.draft import Draft
+from perf2x.reader.source import load
+from perf2x.reader.stream import Stream, Stretch
 
 
 @dataclass(frozen=True, slots=True)
