@@ -74,7 +74,11 @@ class DeferredJoin:
     def orphans(self) -> int:
         """Records whose cookie no sample had."""
         cookie = self._records.cookie
-        return int(np.sum(~np.isin(cookie, cookie[self.used])))
+        if not len(cookie):
+            return 0
+        first = np.flatnonzero(np.concatenate([[True], cookie[1:] != cookie[:-1]]))
+        used = np.logical_or.reduceat(self.used, first)
+        return int(np.diff(first, append=len(cookie))[~used].sum())
 
     def when_of(self, time: U64 | None, position: I64) -> U64:
         """What orders samples against records: their times, or positions where there are none."""
