@@ -82,7 +82,6 @@ class Loaded:
     diagnostics: Diagnostics
     others: tuple[Recording, ...] = ()
     """The recordings after the first when independent ones were merged."""
-    notes: tuple[str, ...] = field(default_factory=tuple)
 
 
 def load(

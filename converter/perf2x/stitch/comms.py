@@ -16,17 +16,12 @@ class ThreadNames:
     """Names by (tid, moment) as indices of ``strings``."""
 
     def __init__(self, comms: Comms, comm_moment: I64, forks: Tasks, fork_moment: I64, strings: Strings) -> None:
-        self._strings = strings
         tids, moments, names = _changes(comms, comm_moment, forks, fork_moment, strings)
         self._names = Timeline(np.array(tids, np.int64), np.array(moments, np.int64), np.array(names, np.int64))
 
     def at(self, tid: I64, moment: I64) -> I64:
         """(n,) int64: string index of each thread's name, −1 for threads without any."""
         return self._names.at(tid, moment)
-
-    def fallback(self, tid: int) -> int:
-        """String index of the name of a thread that nobody named."""
-        return self._strings.add("swapper" if tid == 0 else f":{tid}")
 
 
 def _changes(

@@ -96,7 +96,7 @@ def test_kernel_is_marked_by_mode_not_by_name(builder):
     assert folded(builder.build(), annotate_all=True) == expected
 
 
-@pytest.mark.parametrize("filename", ["//anon", "/tmp/perf-7.map", "/root/.debug/jit/x/jitted-7-12.so"])
+@pytest.mark.parametrize("filename", ["//anon", "/tmp/perf-7.map", "/home/me/.debug/jit/x/jitted-7-12.so"])
 def test_jit_frames_are_marked(builder, filename):
     builder.sample([builder.location(0x400010, builder.mapping(filename), ["Lfoo;::bar"])], value=1)
     assert folded(builder.build(), jit_suffix=True) == ["my_prog;Lfoo:::bar_[j] 1"]
