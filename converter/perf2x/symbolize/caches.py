@@ -20,7 +20,7 @@ def user_cache_dir() -> Path | None:
     return Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache") / "perf2x"
 
 
-def write_whole(path: Path, write: Callable[[Path], None]) -> bool:
+def write_whole(path: Path, write: Callable[[Path], object]) -> bool:
     """Let ``write`` fill a temporary file beside ``path``, then rename it; False when the place cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

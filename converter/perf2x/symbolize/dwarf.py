@@ -5,64 +5,63 @@ microseconds; the table is kept in the user's cache directory by build id and ve
 has no wheel, everything else still works.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from perf2x.model.arrays import U64
+import numpy as np
+
+from perf2x.model.arrays import U8, U64
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.errors import ObjectError
 from perf2x.objects.elf import ElfObject
 from perf2x.symbolize.caches import user_cache_dir, write_whole
 from perf2x.symbolize.options import SymbolOptions
+from perf2x.symbolize.places import Places, Site, places_of
+from perf2x.symbolize.symcache import read_symcache
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """One function at one place in the source."""
+class Lines(Protocol):
+    """Lines of one object."""
 
-    symbol: str
-    """Linkage name where debug info has one."""
-    path: str
-    line: int
-    entry_line: int
-    """Line of the function's first instruction, 0 where unknown."""
+    def find(self, svma: U64) -> Places:
+        """The functions that each address belongs to, innermost inlined first."""
+        ...
 
 
 class SourceLines:
-    """Lines of one object; ``base`` is the svma that symbolic counts from."""
+    """Lines of one object from a symcache; ``base`` is the svma that symbolic counts from."""
 
-    def __init__(self, cache: Any, base: int) -> None:
-        self._cache, self._base = cache, base
-        self._entry: dict[int, int] = {}
+    def __init__(self, table: Lines, base: int) -> None:
+        self._table, self._base = table, base
 
-    def find(self, svma: U64) -> list[list[Place]]:
-        """For each address the functions it belongs to, innermost inlined first; [] where debug info is silent."""
-        return [self._at(int(address)) for address in svma]
-
-    def _at(self, address: int) -> list[Place]:
-        if not 0 <= address - self._base < 2**32:
-            return []
-        found = self._cache.lookup(address - self._base)
-        outer = len(found) - 1
-        return [
-            Place(
-                where.symbol, where.full_path or "", where.line, self._entry_line(where.sym_addr) if i == outer else 0
-            )
-            for i, where in enumerate(found)
-        ]
-
-    def _entry_line(self, start: int) -> int:
-        """The line that the function's first instruction belongs to; symcaches do not keep DW_AT_decl_line."""
-        if start not in self._entry:
-            found = self._cache.lookup(start) if start < 2**32 - 1 else []
-            self._entry[start] = found[-1].line if found else 0
-        return self._entry[start]
+    def find(self, svma: U64) -> Places:
+        """The functions that each address belongs to, innermost inlined first; below ``base`` lies nothing."""
+        # what lies below the base wraps around, far behind the last address that a symcache can hold
+        return self._table.find(svma - np.uint64(self._base))
 
 
-def open_lines(file: ElfObject | None, options: SymbolOptions, diagnostics: Diagnostics) -> SourceLines | None:
+class LibraryLines:
+    """The same from a symcache whose version is not known here: asked through the library, one by one."""
+
+    def __init__(self, cache: Any) -> None:
+        self._cache = cache
+
+    def find(self, address: U64) -> Places:
+        """As ``Symcache.find``."""
+        return places_of([self._at(int(one)) if one < 2**32 - 1 else [] for one in address])
+
+    def _at(self, address: int) -> list[tuple[Site, int]]:
+        found = self._cache.lookup(address)
+        chain = [(Site(where.symbol, where.full_path or ""), where.line) for where in found]
+        if chain:
+            entry = self._cache.lookup(found[-1].sym_addr) if found[-1].sym_addr < 2**32 - 1 else []
+            chain[-1] = (replace(chain[-1][0], start_line=entry[-1].line if entry else 0), chain[-1][1])
+        return chain
+
+
+def open_lines(file: ElfObject | None, options: SymbolOptions, diagnostics: Diagnostics) -> Lines | None:
     """Lines of the object whose debug info is in ``file``; None without debug info or without symbolic."""
     if file is None:
         return None
@@ -74,21 +73,22 @@ def open_lines(file: ElfObject | None, options: SymbolOptions, diagnostics: Diag
         return None
     base = next((segment.address for segment in file.segments if segment.type == "PT_LOAD"), 0)
     stored = _cache_path(file, options, symbolic.SYMCACHE_LATEST_VERSION)
-    cache = _stored(symbolic, stored)
-    if cache is None:
-        cache = _made(symbolic, file)
+    table = _stored(symbolic, stored)
+    if table is None:
+        data = _made(symbolic, file)
         if stored is not None:
-            write_whole(stored, lambda path: _dump(cache, path))
-    return SourceLines(cache, base)
+            write_whole(stored, lambda path: path.write_bytes(data))
+        table = _lines_in(symbolic, np.frombuffer(data, np.uint8))
+    return SourceLines(table, base)
 
 
-def note_elsewhere(file: ElfObject, places: Sequence[Sequence[Place]], diagnostics: Diagnostics) -> None:
+def note_elsewhere(file: ElfObject, places: Places, diagnostics: Diagnostics) -> None:
     """Say so when an object's debug info lies in files that are not read: .dwo files, or what dwz moved out."""
     if file.section(".gnu_debugaltlink") is not None:
         advice = "a part of the debug info lies in a dwz file, which is not read; some inlined functions have no name."
         diagnostics.add("debug_info_in_dwz", Severity.INFO, advice, where=file.name)
     strings = file.section(".debug_str")
-    if strings is None or any(place.line for found in places for place in found):
+    if strings is None or places.has_line.any():
         return
     try:
         names_dwo_files = file.section(".debug_addr") is not None and b".dwo\0" in file.data(strings)
@@ -107,29 +107,34 @@ def _cache_path(file: ElfObject, options: SymbolOptions, version: int) -> Path |
     return directory / "symcache" / f"v{version}" / text[:2] / text[2:]
 
 
-def _stored(symbolic: Any, path: Path | None) -> Any:
-    """A symcache made earlier; None when there is none, or when it cannot be used."""
+def _stored(symbolic: Any, path: Path | None) -> Lines | None:
+    """A symcache made earlier, of which only what is asked for is read; None when there is none that can be used."""
     if path is None or not path.is_file():
         return None
     try:
-        cache = symbolic.SymCache.open(str(path))
-        return cache if cache.is_latest_version else None
-    except (symbolic.SymbolicError, OSError):
+        return _lines_in(symbolic, np.asarray(np.memmap(path, np.uint8, "r")))
+    except (ObjectError, OSError, ValueError):
         return None
 
 
-def _made(symbolic: Any, file: ElfObject) -> Any:
+def _lines_in(symbolic: Any, data: U8) -> Lines:
+    """The symcache in ``data``; ObjectError when it is none."""
+    table = read_symcache(data)
+    if table is not None:
+        return table
+    try:
+        return LibraryLines(symbolic.SymCache.from_bytes(data.tobytes()))
+    except symbolic.SymbolicError as error:
+        raise ObjectError(f"symcache: {error}") from None
+
+
+def _made(symbolic: Any, file: ElfObject) -> bytes:
     data = b"" if file.path else file.read(0, file.size)
     try:
         # from_bytes does not hold on to its bytes: ``data`` must live until the symcache is made
         archive = symbolic.Archive.open(str(file.path)) if file.path else symbolic.Archive.from_bytes(data)
-        cache = next(archive.iter_objects()).make_symcache()
+        made: bytes = next(archive.iter_objects()).make_symcache().open_stream().read()
     except (symbolic.SymbolicError, StopIteration, ValueError) as error:
         raise ObjectError(f"{file.name}: debug info cannot be read: {error}") from None
     del data
-    return cache
-
-
-def _dump(cache: Any, path: Path) -> None:
-    with path.open("wb") as stream:
-        cache.dump_into(stream)
+    return made

@@ -11,10 +11,11 @@ import numpy as np
 
 from perf2x.model.arrays import I64, U64
 from perf2x.model.errors import ObjectError
-from perf2x.model.ragged import offsets_of
+from perf2x.model.ragged import offsets_of, ranges
 from perf2x.objects.find import Found
-from perf2x.symbolize.dwarf import Place, SourceLines, note_elsewhere, open_lines
+from perf2x.symbolize.dwarf import Lines, note_elsewhere, open_lines
 from perf2x.symbolize.elf_names import ElfNames, count_broken
+from perf2x.symbolize.places import Places, Site
 from perf2x.symbolize.source import Context, Dso, DsoKind, Function, Symbols, nothing, one_line_each
 
 STRIPPED = "stripped: no symbol table in it, and no debug file found"
@@ -46,7 +47,7 @@ def symbols_of(context: Context, found: Found, names: ElfNames, svma: U64) -> Sy
     if lines is not None and found.dwarf is not None:
         places = lines.find(svma)
         note_elsewhere(found.dwarf, places, context.diagnostics)
-        return _with_lines(names, row, places, context.options.inline, missing)
+        return with_lines(names, row, places, context.options.inline, missing)
     rows = np.unique(row[row >= 0])
     if not len(rows):
         return nothing(len(svma), missing)
@@ -54,7 +55,7 @@ def symbols_of(context: Context, found: Found, names: ElfNames, svma: U64) -> Sy
     return one_line_each(known, np.where(row >= 0, np.searchsorted(rows, row), -1), missing)
 
 
-def _lines(context: Context, found: Found) -> SourceLines | None:
+def _lines(context: Context, found: Found) -> Lines | None:
     try:
         return open_lines(found.dwarf, context.options, context.diagnostics)
     except ObjectError as error:
@@ -62,33 +63,42 @@ def _lines(context: Context, found: Found) -> SourceLines | None:
         return None
 
 
-def _with_lines(names: ElfNames, row: I64, places: Sequence[Sequence[Place]], inline: bool, missing: str) -> Symbols:
-    """Symbol table and debug info as one answer; without ``inline`` only outermost functions are kept."""
-    functions: dict[Function, int] = {}
-    function: list[int] = []
-    line: list[int] = []
-    count = np.zeros(len(row), np.int64)
-    for i, found in enumerate(places):
-        outermost = names.name(int(row[i])) if row[i] >= 0 else ""
-        chain = merged(outermost, found if outermost or _has_line(found) or not names.has_symtab else (), inline)
-        count[i] = len(chain)
-        function += [functions.setdefault(one, len(functions)) for one, _ in chain]
-        line += [number for _, number in chain]
-    columns = np.array(function, np.int32), np.array(line, np.int32)
-    return Symbols(offsets_of(count), *columns, tuple(functions), has_inlines=inline, missing=missing)
+def with_lines(names: ElfNames, row: I64, places: Places, inline: bool, missing: str = "") -> Symbols:
+    """Symbol table and debug info as one answer: the symbol table's name wins for the outermost function.
+
+    ``row`` (n,) are the addresses' symbols, −1 for none. Without ``inline`` only outermost functions are kept.
+    """
+    count = np.diff(places.offsets)
+    if names.has_symtab:
+        # symbolic stretches the last symbol before a gap over the gap: there debug info does not really know the place
+        count = np.where((row >= 0) | places.has_line, count, 0)
+    nameless = np.array([not site.symbol for site in places.sites], np.bool_)
+    alone = np.flatnonzero((count == 1) & (row < 0))
+    count[alone[nameless[places.site[places.offsets[alone]]]]] = 0
+    kept = count if inline else np.minimum(count, 1)
+    # an address that only the symbol table knows has one row, without a line
+    bare = (row >= 0) & (count == 0)
+    offsets = offsets_of(kept + bare)
+    source = ranges(places.offsets[:-1] + count - kept, kept)
+    known = np.ones(int(offsets[-1]), np.bool_)
+    known[offsets[:-1][bare]] = False
+    symbol = np.full(len(known), -1, np.int64)
+    last = kept + bare > 0
+    symbol[offsets[1:][last] - 1] = row[last]
+    outermost = np.zeros(len(known), np.bool_)
+    outermost[offsets[1:][last] - 1] = True
+    site, line = np.full(len(known), -1, np.int64), np.zeros(len(known), np.int32)
+    site[known], line[known] = places.site[source], places.line[source]
+    key = np.stack([symbol, site, outermost])
+    distinct, function = np.unique(key, axis=1, return_inverse=True)
+    functions = [_function(names, places.sites, *column) for column in distinct.T.tolist()]
+    return Symbols(
+        offsets, function.reshape(-1).astype(np.int32), line, functions, has_inlines=inline, missing=missing
+    )  # fmt: skip
 
 
-def _has_line(places: Sequence[Place]) -> bool:
-    """Whether debug info really knows the place: symbolic stretches the last symbol before a gap over the gap."""
-    return any(place.line for place in places)
-
-
-def merged(outermost: str, places: Sequence[Place], inline: bool = True) -> list[tuple[Function, int]]:
-    """One address: (function, line) innermost first; the symbol table's name wins for the outermost one."""
-    if not places:
-        return [(Function(outermost), 0)] if outermost else []
-    inlined = places[:-1] if inline else ()
-    chain = [(Function(p.symbol or "??", "", p.path), p.line) for p in inlined]
-    last = places[-1]
-    name = outermost or last.symbol
-    return [*chain, (Function(name, "", last.path, last.entry_line), last.line)] if name else chain
+def _function(names: ElfNames, sites: Sequence[Site], symbol: int, site: int, outermost: int) -> Function:
+    """One function: an outermost one has the symbol table's name and a first line."""
+    known = sites[site] if site >= 0 else Site("", "")
+    name = names.name(symbol) if symbol >= 0 else known.symbol
+    return Function(name or "??", "", known.path, known.start_line if outermost else 0)

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +14,11 @@ from perf2x.objects.elf import open_elf
 from perf2x.objects.find import Finder, SearchPlaces
 from perf2x.plugins import load_symbol_sources
 from perf2x.symbolize.demangle import Demangle
-from perf2x.symbolize.dwarf import Place, note_elsewhere, open_lines
+from perf2x.symbolize.dwarf import note_elsewhere, open_lines
 from perf2x.symbolize.elf_names import ElfNames
-from perf2x.symbolize.elf_source import merged
+from perf2x.symbolize.elf_source import with_lines
 from perf2x.symbolize.options import SymbolOptions
+from perf2x.symbolize.places import Site, places_of
 from perf2x.symbolize.resolve import symbolize
 from tests.unit.objects.tiny_elf import TinySection, tiny_elf
 
@@ -43,7 +45,8 @@ def addr2line(name):
 
 def places(path, addresses, tmp_path):
     lines = open_lines(open_elf(path), SymbolOptions(cache_dir=tmp_path), Diagnostics())
-    return lines.find(np.array(addresses, np.uint64))
+    found = lines.find(np.array(addresses, np.uint64))
+    return [found.chain(row) for row in range(len(found))]
 
 
 def inside_functions(path, addresses):
@@ -59,7 +62,7 @@ def test_agrees_with_addr2line(name, tmp_path):
     addresses = inside_functions(path, sorted(wanted))
     assert len(addresses) > 40
     for address, found in zip(addresses, places(path, addresses, tmp_path), strict=True):
-        ours, theirs = [(p.symbol, p.path, p.line) for p in found], wanted[address]
+        ours, theirs = [(site.symbol, site.path, line) for site, line in found], wanted[address]
         if name == "lto":  # binutils takes the unit's name for the file's
             ours, theirs = ([(row[0], row[2]) for row in rows] for rows in (ours, theirs))
         if theirs[0][0] == theirs[-1][0]:  # binutils names an innermost function without linkage name by the symbol
@@ -148,10 +151,49 @@ def test_debug_info_that_is_none(tmp_path):
         assert "debug info" in str(error)
 
 
-def test_the_symbol_tables_name_wins_for_the_outermost_function():
-    chain = merged("f.part.0", [Place("inner", "/a.c", 3, 0), Place("f", "/a.c", 9, 7)])
-    assert [(f.system_name, line, f.start_line) for f, line in chain] == [("inner", 3, 0), ("f.part.0", 9, 7)]
-    assert merged("g", []) == merged("g", [], inline=False) and merged("", []) == []
+class Table:
+    """A symbol table in place of ElfNames."""
+
+    def __init__(self, *names, has_symtab=True):
+        self.names, self.has_symtab = names, has_symtab
+
+    def name(self, row):
+        return self.names[row]
+
+
+def shown(table, rows, chains, inline=True):
+    """[(function, line, first line)] of each address."""
+    symbols = with_lines(table, np.array(rows, np.int64), places_of(chains), inline)
+    known = [symbols.functions[i] for i in symbols.function]
+    flat = [(f.system_name, int(line), f.start_line) for f, line in zip(known, symbols.line, strict=True)]
+    return [flat[start:end] for start, end in pairwise(symbols.offsets.tolist())]
+
+
+F, INNER, NAMELESS = Site("f", "/a.c", 7), Site("inner", "/a.c", 2), Site("", "/a.c")
+
+
+@pytest.mark.parametrize(
+    ("row", "chain", "wanted"),
+    [
+        (0, [(INNER, 3), (F, 9)], [("inner", 3, 0), ("f.part.0", 9, 7)]),
+        (0, [], [("f.part.0", 0, 0)]),
+        (-1, [(F, 9)], [("f", 9, 7)]),
+        (-1, [(INNER, 0), (F, 0)], []),  # a gap, over which symbolic stretched the symbol before it
+        (-1, [(NAMELESS, 9)], []),
+        (-1, [(INNER, 3), (NAMELESS, 9)], [("inner", 3, 0), ("??", 9, 0)]),
+        (-1, [], []),
+    ],
+)
+def test_the_symbol_tables_name_wins_for_the_outermost_function(row, chain, wanted):
+    table = Table("f.part.0")
+    assert shown(table, [row], [chain]) == [wanted]
+    assert shown(table, [row], [chain], inline=False) == [wanted[-1:]]
+    every = shown(table, [0, row, -1], [[(F, 1)], chain, [(F, 2)]])
+    assert every == [[("f.part.0", 1, 7)], wanted, [("f", 2, 7)]]
+
+
+def test_without_a_symbol_table_debug_info_names_gaps_too():
+    assert shown(Table(has_symtab=False), [-1], [[(F, 0)]]) == [[("f", 0, 7)]]
 
 
 @pytest.mark.parametrize(
@@ -164,7 +206,7 @@ def test_the_symbol_tables_name_wins_for_the_outermost_function():
 )
 def test_debug_info_in_files_that_are_not_read_is_said(sections, name):
     diagnostics = Diagnostics()
-    note_elsewhere(open_elf(tiny_elf(sections)), [[Place("f", "", 0, 0)]], diagnostics)
+    note_elsewhere(open_elf(tiny_elf(sections)), places_of([[(Site("f", ""), 0)]]), diagnostics)
     assert list(diagnostics.counts) == ([name] if name else [])
 
 

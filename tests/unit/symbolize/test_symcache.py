@@ -1,0 +1,89 @@
+"""Symcaches read in columns give what the library gives, address by address; damaged ones do no harm."""
+
+import contextlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from perf2x.model.diagnostics import Diagnostics
+from perf2x.model.errors import ObjectError
+from perf2x.objects.elf import open_elf
+from perf2x.symbolize.dwarf import LibraryLines, open_lines
+from perf2x.symbolize.options import SymbolOptions
+from perf2x.symbolize.places import Site, places_of, replaced
+from perf2x.symbolize.symcache import DEEPEST, VERSION, read_symcache
+
+symbolic = pytest.importorskip("symbolic", reason="the dwarf extra is not installed")
+DATA = Path(__file__).parent / "data"
+A, B, C = Site("a", "/a.c", 1), Site("b", "/b.c", 2), Site("c", "/c.c", 3)
+
+
+def made(name):
+    return next(symbolic.Archive.open(str(DATA / name)).iter_objects()).make_symcache().open_stream().read()
+
+
+def table(data):
+    return read_symcache(np.frombuffer(bytes(data), np.uint8))
+
+
+@pytest.mark.parametrize("name", ["inlines.so", "lto.so", "rust.so", "split.so.debug"])
+def test_as_the_library(name):
+    data = made(name)
+    addresses = np.array([*range(0x5000), 2**32 - 2, 2**32 - 1, 2**32, 2**63, 2**64 - 1], np.uint64)
+    ours, theirs = table(data).find(addresses), LibraryLines(symbolic.SymCache.from_bytes(data)).find(addresses)
+    chains = [ours.chain(row) for row in range(len(ours))]
+    # only outermost functions have a first line that is looked at
+    chains = [[*((Site(s.symbol, s.path), n) for s, n in chain[:-1]), *chain[-1:]] for chain in chains]
+    assert chains == [theirs.chain(row) for row in range(len(theirs))]
+    assert max(map(len, chains)) >= 3
+
+
+def test_no_address_and_no_range():
+    assert len(table(made("inlines.so")).find(np.zeros(0, np.uint64))) == 0
+    data = bytearray(made("inlines.so"))
+    data[56:60] = bytes(4)
+    assert not len(table(data).find(np.arange(0x2000, dtype=np.uint64)).site)
+
+
+def test_other_versions_are_left_to_the_library(tmp_path, monkeypatch):
+    data = bytearray(made("inlines.so"))
+    data[4] = VERSION + 1
+    assert table(data) is None
+    monkeypatch.setattr("perf2x.symbolize.dwarf.read_symcache", lambda _: None)
+    lines = open_lines(open_elf(DATA / "inlines.so"), SymbolOptions(cache_dir=tmp_path), Diagnostics())
+    assert lines.find(np.array([0x1084], np.uint64)).chain(0)[-1][0].symbol
+
+
+ORIGINAL = made("inlines.so")
+FLIPS = st.lists(st.tuples(st.integers(0, len(ORIGINAL) - 1), st.integers(0, 255)), min_size=1, max_size=6)
+
+
+@settings(max_examples=150, deadline=None)
+@given(flips=FLIPS, length=st.integers(0, len(ORIGINAL)) | st.none())
+def test_damaged(flips, length):
+    data = bytearray(ORIGINAL)
+    for position, value in flips:
+        data[position] = value
+    with contextlib.suppress(ObjectError):
+        found = table(data[:length])
+        if found is not None:
+            found.find(np.arange(0x1000, 0x1200, dtype=np.uint64))
+
+
+def test_a_caller_that_is_its_own_caller_ends():
+    data = np.frombuffer(bytearray(ORIGINAL), np.uint8)
+    cache = read_symcache(data)
+    cache.locations[:, 3] = np.arange(len(cache.locations))
+    assert len(cache.find(np.array([0x1084], np.uint64)).site) == DEEPEST
+
+
+def test_places_replaced():
+    places = places_of([[(A, 1)], [(B, 2), (A, 3)], [], [(C, 4)]])
+    better = places_of([[(C, 5), (B, 6)], [(A, 7)]])
+    result = replaced(places, np.array([1, 2]), better)
+    assert [result.chain(row) for row in range(4)] == [[(A, 1)], [(C, 5), (B, 6)], [(A, 7)], [(C, 4)]]
+    assert result.take(np.array([3, 1])).chain(1) == [(C, 5), (B, 6)]
+    assert places_of([[], [(A, 0)], [(A, 0), (B, 2)]]).has_line.tolist() == [False, False, True]
