@@ -8,6 +8,7 @@ from perf2x.model.diagnostics import Diagnostics
 from perf2x.objects.find import Finder, Found, SearchPlaces
 from perf2x.plugins import load_symbol_sources
 from perf2x.symbolize.elf_source import ElfSource
+from perf2x.symbolize.go_names import GoSource
 from perf2x.symbolize.jit import JitdumpSource
 from perf2x.symbolize.kernel import KernelSource
 from perf2x.symbolize.kernel_files import ModuleSource, VmlinuxSource
@@ -16,6 +17,9 @@ from perf2x.symbolize.perfmap import PerfMapSource
 from perf2x.symbolize.source import Context, Dso, DsoKind
 from perf2x.testing import SymbolSourceContract
 
+from ..objects.test_go_functions import CODE as GO_CODE
+from ..objects.test_go_functions import table as go_table
+from ..objects.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
 from .profiles import make_session
 from .test_jit import CODE, header, load
 from .test_kernel import BASE, MODULE_AT, module, vmlinux
@@ -52,6 +56,35 @@ class TestElf(Prepared):
 
     def dso(self):
         return Dso("/split.so", b"", DsoKind.FILE, 5, self.found("split.so", DATA))
+
+
+class TestGo(Prepared):
+    known = ((0x401002, "main.main"), (0x401210, "main.(*T).run"))
+
+    def source(self):
+        return GoSource(self.context())
+
+    def dso(self):
+        table = TinySection(".gopclntab", go_table(), 0x500000, flags=2)
+        (self.directory / "stripped").write_bytes(tiny_elf([GO_CODE, table]))
+        return Dso("/stripped", b"", DsoKind.FILE, 5, self.found("stripped"))
+
+    def test_line_and_file(self):
+        assert self.ask([0x401000, 0x401004]) == [
+            [("main.main", "/src/main.go", 10)],
+            [("main.main", "/src/main.go", 12)],
+        ]
+
+    def test_a_line_of_another_file_is_not_told(self):
+        assert self.ask([0x401207, 0x401208]) == [
+            [("main.(*T).run", "/src/main.go", 70)], [("main.(*T).run", "/src/main.go", 0)],
+        ]  # fmt: skip
+
+    def test_not_for_programs_with_symbols(self):
+        sections = [GO_CODE, TinySection(".gopclntab", go_table(), 0x500000, flags=2)]
+        sections += symbol_sections([TinySymbol("main.main", 0x401000)], 3)
+        (self.directory / "whole").write_bytes(tiny_elf(sections))
+        assert not self.source().covers(Dso("/whole", b"", DsoKind.FILE, 5, self.found("whole")))
 
 
 class TestKallsyms(Prepared):
@@ -104,6 +137,6 @@ class TestJitdump(Prepared):
 def test_all_built_in_sources_are_installed_in_a_known_order():
     ordered = sorted(load_symbol_sources(), key=lambda source: source.order)
     assert [source.__name__ for source in ordered] == [
-        "VmlinuxSource", "KernelSource", "ModuleSource", "ElfSource", "JitdumpSource", "PerfMapSource",
+        "VmlinuxSource", "KernelSource", "ModuleSource", "GoSource", "ElfSource", "JitdumpSource", "PerfMapSource",
         "VsyscallSource",
     ]  # fmt: skip

@@ -24,9 +24,9 @@ LANG = Path(__file__).parent / "data" / "lang"
 NAMES = ["c", "cpp", "rust", "go", "node", "java", "python"]
 
 
-def options(name, tmp_path):
+def options(name, tmp_path, program=None):
     """The recorded machine's files: the program under its path, maps and dumps in a directory of their own."""
-    packed = LANG / name / f"{name}.xz"
+    packed = LANG / name / f"{program or name}.xz"
     if packed.exists():
         (tmp_path / "srv/demo").mkdir(parents=True)
         (tmp_path / "srv/demo" / name).write_bytes(lzma.decompress(packed.read_bytes()))
@@ -48,6 +48,19 @@ def wanted(name):
 def test_every_name_is_perfs(name, tmp_path):
     frames, count = wanted(name)
     assert count[True] > 100
+    result = named(name, options(name, tmp_path), frames)
+    functions, strings = result.functions, result.strings
+    for row, ((address, dso), symbol) in enumerate(frames.items()):
+        start, end = (int(result.locations.line_offsets[row + i]) for i in (0, 1))
+        ours = {None: "[unknown]"}
+        for line in range(start, end):
+            index = int(result.locations.line_function[line])
+            ours = {strings[int(column[index])] for column in (functions.name, functions.system_name)}
+        assert symbol in ours or symbol == "[unknown]", (hex(address), dso, symbol, ours)
+
+
+def named(name, options, frames):
+    """A profile with one location for each frame that perf printed, in that order."""
     recording = open_recording(str(LANG / name / "perf.data"))
     maps = recording.sideband.mmaps
     rows, chosen = [], []
@@ -58,16 +71,19 @@ def test_every_name_is_perfs(name, tmp_path):
         held = [i for i, m in enumerate(rows) if m[0] <= address < m[1] and m[3] in (dso, "//anon")]
         chosen.append((held[-1], address))
     profile = make_profile(rows, chosen)
-    result, _ = symbolize(profile, recording.session, options(name, tmp_path), Diagnostics(), load_symbol_sources())
+    result, _ = symbolize(profile, recording.session, options, Diagnostics(), load_symbol_sources())
     result.check()
-    functions, strings = result.functions, result.strings
-    for row, ((address, dso), symbol) in enumerate(frames.items()):
-        start, end = (int(result.locations.line_offsets[row + i]) for i in (0, 1))
-        ours = {None: "[unknown]"}
-        for line in range(start, end):
-            index = int(result.locations.line_function[line])
-            ours = {strings[int(column[index])] for column in (functions.name, functions.system_name)}
-        assert symbol in ours or symbol == "[unknown]", (hex(address), dso, symbol, ours)
+    return result
+
+
+def test_go_without_symbols_has_the_names_that_perf_finds_with_them(tmp_path):
+    frames, _ = wanted("go")
+    result = named("go", options("go", tmp_path, "stripped"), frames)
+    rows = [lines_of(result, row) for row in range(len(frames))]
+    assert [row[0][0] for row in rows] == [name.removesuffix(".abi0") for name in frames.values()]
+    mine = {(name, file.rpartition("/")[2]): line for ((name, file, line),) in rows if name.startswith("main.")}
+    assert mine.keys() == {("main.main", "main.go"), ("main.build", "main.go"), ("main.(*tree).count", "main.go")}
+    assert all(0 < line <= 27 for line in mine.values())
 
 
 @pytest.mark.parametrize("name", NAMES)
