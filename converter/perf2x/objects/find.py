@@ -240,7 +240,10 @@ def _in_debug_dir(directory: Path, name: str, build_id: bytes) -> Iterator[Path]
         text = build_id.hex()
         yield directory / ".build-id" / text[:2] / f"{text[2:]}.debug"
     if is_real_path(name):
-        for tail in (f"{name}.debug", name):
+        plain = (
+            name.removesuffix(".gz").removesuffix(".xz").removesuffix(".zst")
+        )  # modules are packed, not their debug files
+        for tail in dict.fromkeys((f"{name}.debug", name, f"{plain}.debug", plain)):
             yield from filter(None, [below(directory, tail)])
         if name.startswith("/usr/lib/"):  # MIXEDUP_UBUNTU_DEBUGINFO: packaged before /lib moved
             yield from filter(None, [below(directory, name.removeprefix("/usr"))])

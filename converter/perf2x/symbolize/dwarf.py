@@ -16,6 +16,7 @@ from perf2x.model.arrays import U8, U64
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.errors import ObjectError
 from perf2x.objects.elf import ElfObject
+from perf2x.objects.relocate import relocated
 from perf2x.symbolize.caches import user_cache_dir, write_whole
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.places import Places, Site, places_of
@@ -129,10 +130,12 @@ def _lines_in(symbolic: Any, data: U8) -> Lines:
 
 
 def _made(symbolic: Any, file: ElfObject) -> bytes:
-    data = b"" if file.path else file.read(0, file.size)
+    """The symcache of a file, or of a module as it lies when it is loaded."""
+    path = file.path if file.type != "ET_REL" else None
+    data = b"" if path else relocated(file) if file.type == "ET_REL" else file.read(0, file.size)
     try:
         # from_bytes does not hold on to its bytes: ``data`` must live until the symcache is made
-        archive = symbolic.Archive.open(str(file.path)) if file.path else symbolic.Archive.from_bytes(data)
+        archive = symbolic.Archive.open(str(path)) if path else symbolic.Archive.from_bytes(data)
         made: bytes = next(archive.iter_objects()).make_symcache().open_stream().read()
     except (symbolic.SymbolicError, StopIteration, ValueError) as error:
         raise ObjectError(f"{file.name}: debug info cannot be read: {error}") from None

@@ -1,7 +1,6 @@
 """The kernel's ELF files: vmlinux with its KASLR slide, and modules that kallsyms does not know.
 
-Source of truth: tools/perf/util/symbol.c vmlinux_path__init and dso__load_vmlinux; kernel/module/main.c
-__layout_sections for where a module's sections lie.
+Source of truth: tools/perf/util/symbol.c vmlinux_path__init and dso__load_vmlinux.
 """
 
 from collections.abc import Iterator
@@ -13,16 +12,16 @@ import numpy as np
 from perf2x.model.arrays import U64
 from perf2x.model.diagnostics import Severity
 from perf2x.model.errors import ObjectError
-from perf2x.objects.elf import SHF_ALLOC, ElfObject
+from perf2x.objects.elf import ElfObject
 from perf2x.objects.find import Found, open_object
 from perf2x.objects.paths import is_file
+from perf2x.objects.relocate import MODULE_BASE, section_places
 from perf2x.objects.symtab import raw_symbols
 from perf2x.symbolize.elf_names import ElfNames
 from perf2x.symbolize.elf_source import symbols_of
 from perf2x.symbolize.kernel import module_name
 from perf2x.symbolize.source import Context, Dso, DsoKind, Symbols, nothing
 
-SHF_EXECINSTR = 0x4
 _PLACES = (
     "/boot/vmlinux-{0}", "/usr/lib/debug/boot/vmlinux-{0}", "/lib/modules/{0}/build/vmlinux",
     "/usr/lib/debug/lib/modules/{0}/vmlinux", "/usr/lib/debug/boot/vmlinux-{0}.debug", "/lib/modules/{0}/vmlinux",
@@ -127,39 +126,38 @@ class ModuleSource:
         return dso.kind is DsoKind.MODULE
 
     def lookup(self, dso: Dso, address: U64) -> Symbols:
-        """Functions by recorded address."""
-        file = dso.found.symbols or self._by_name(dso)
-        if file is None:
+        """Functions by recorded address, with lines and inlined functions where there is debug info."""
+        found = dso.found if dso.found.files else self._by_name(dso)
+        if found is None or found.symbols is None:
             return nothing(len(address), dso.found.reason or "no module file found")
-        places = section_places(file, dso.start)
-        names = ElfNames(Found([file]), self._context.options.demangle, self._context.diagnostics, places)
-        return symbols_of(self._context, Found(), names, address)
+        places = section_places(found.symbols)
+        names = ElfNames(Found([found.symbols]), self._context.options.demangle, self._context.diagnostics, places)
+        return symbols_of(self._context, found, names, address + np.uint64((MODULE_BASE - dso.start) % 2**64))
 
-    def _by_name(self, dso: Dso) -> ElfObject | None:
+    def _by_name(self, dso: Dso) -> Found | None:
         """Modules recorded as ``[name]`` alone: anywhere below /lib/modules/RELEASE."""
         release = self._context.session.os_release
         if not dso.name.startswith("[") or not release or "/" in release:
             return None
-        for folder in self._context.finder.on_disk(f"/lib/modules/{release}"):
+        recorded = f"/lib/modules/{release}"
+        for folder in self._context.finder.on_disk(recorded):
             for path in sorted(folder.rglob("*.ko*")):
                 if module_name(path.name) == module_name(dso.name):
-                    file = open_object(path)
-                    if not dso.build_id or file.build_id == dso.build_id:
-                        return file
+                    name = f"{recorded}/{path.relative_to(folder).as_posix()}"
+                    found = self._context.finder.find(name, dso.build_id)
+                    if found.files:
+                        return found
         return None
 
 
-def section_places(module: ElfObject, start: int) -> dict[int, int]:
-    """Where the kernel put each executable section of a module: one behind the other, aligned, init code apart."""
-    places: dict[int, int] = {}
-    at = start
-    for index, section in enumerate(module.sections):
-        executable = section.flags & (SHF_ALLOC | SHF_EXECINSTR) == SHF_ALLOC | SHF_EXECINSTR
-        if executable and not section.name.startswith(".init"):
-            step = section.alignment if 0 < section.alignment <= 1 << 16 else 1
-            at = -(-at // step) * step
-            if at + section.size >= 2**64:
-                break
-            places[index] = at
-            at += section.size
-    return places
+class ModuleLinesSource(ModuleSource):
+    """The same, asked before kallsyms, for modules that have debug info: kallsyms knows no lines."""
+
+    order: ClassVar[int] = 7
+
+    def lookup(self, dso: Dso, address: U64) -> Symbols:
+        """Nothing at all for modules without debug info, and where the user named a kallsyms file."""
+        found = dso.found if dso.found.files else self._by_name(dso)
+        if found is None or found.dwarf is None or self._context.options.kallsyms is not None:
+            return nothing(len(address))
+        return super().lookup(dso, address)

@@ -137,6 +137,6 @@ class TestJitdump(Prepared):
 def test_all_built_in_sources_are_installed_in_a_known_order():
     ordered = sorted(load_symbol_sources(), key=lambda source: source.order)
     assert [source.__name__ for source in ordered] == [
-        "VmlinuxSource", "KernelSource", "ModuleSource", "GoSource", "ElfSource", "JitdumpSource", "PerfMapSource",
-        "VsyscallSource",
+        "VmlinuxSource", "ModuleLinesSource", "KernelSource", "ModuleSource", "GoSource", "ElfSource",
+        "JitdumpSource", "PerfMapSource", "VsyscallSource",
     ]  # fmt: skip

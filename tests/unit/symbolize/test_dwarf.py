@@ -1,6 +1,5 @@
 """Lines and inlined frames agree with addr2line -i -f on C++ (templates, lambdas, LTO, split debug) and Rust."""
 
-import re
 import shutil
 from itertools import pairwise
 from pathlib import Path
@@ -22,25 +21,12 @@ from perf2x.symbolize.places import Site, places_of
 from perf2x.symbolize.resolve import symbolize
 from tests.unit.objects.tiny_elf import TinySection, tiny_elf
 
+from .answers import addr2line
 from .profiles import lines_of, make_profile, make_session
 
 symbolic = pytest.importorskip("symbolic", reason="the dwarf extra is not installed")
 DATA = Path(__file__).parent / "data"
 LIBRARIES = ["inlines", "lto", "rust"]
-
-
-def addr2line(name):
-    """{address: [(function, file, line)]} innermost first, as binutils printed it."""
-    found, function = {}, ""
-    for line in (DATA / f"{name}.addr2line.txt").read_text().splitlines():
-        if re.fullmatch(r"0x[0-9a-f]{16}", line):
-            found[int(line, 16)] = rows = []
-        elif match := re.fullmatch(r"(.*):(\d+|\?)(?: \(discriminator \d+\))?", line):
-            file, number = match.groups()
-            rows.append((function, "" if file == "??" else file, int(number) if number.isdigit() else 0))
-        else:
-            function = line
-    return found
 
 
 def places(path, addresses, tmp_path):
@@ -58,7 +44,8 @@ def inside_functions(path, addresses):
 
 @pytest.mark.parametrize("name", LIBRARIES)
 def test_agrees_with_addr2line(name, tmp_path):
-    wanted, path = addr2line(name), DATA / f"{name}.so"
+    wanted, path = addr2line(DATA / f"{name}.addr2line.txt"), DATA / f"{name}.so"
+    wanted = {address: rows for (_, address), rows in wanted.items()}
     addresses = inside_functions(path, sorted(wanted))
     assert len(addresses) > 40
     for address, found in zip(addresses, places(path, addresses, tmp_path), strict=True):

@@ -12,10 +12,10 @@ from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.errors import ObjectError
 from perf2x.objects.elf import open_elf
 from perf2x.objects.find import Finder, SearchPlaces, debug_link
+from perf2x.objects.relocate import section_places
 from perf2x.symbolize.demangle import Demangle
 from perf2x.symbolize.dwarf import open_lines
 from perf2x.symbolize.elf_names import ElfNames
-from perf2x.symbolize.kernel_files import section_places
 from perf2x.symbolize.options import SymbolOptions
 
 DATA = Path(__file__).parent / "data"

@@ -8,9 +8,10 @@ import pytest
 
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.objects.elf import open_elf
+from perf2x.objects.relocate import section_places
 from perf2x.objects.symtab import function_symbols
 from perf2x.plugins import load_symbol_sources
-from perf2x.symbolize.kernel_files import kernel_slide, section_places
+from perf2x.symbolize.kernel_files import kernel_slide
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.resolve import symbolize
 from tests.forge.session import zstd
