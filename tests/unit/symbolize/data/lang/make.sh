@@ -30,5 +30,7 @@ for name in python node java; do
     cp "/tmp/perf-$pid.map" "$here/$name/"
 done
 cp jit-*.dump "$here/jit/" && rm jit-*.dump
+go build -ldflags=-s -gcflags=-l -o go-s main.go # the same code; of it, all but headers and .gopclntab was zeroed
+xz -9e -c go-s >"$here/go/stripped.xz"
 objcopy --only-keep-debug go go.symbols && mv go.symbols go # smaller, and a file without code is a case of its own
 for name in c cpp rust go python jit; do xz -9e -c $name >"$here/$name/$name.xz"; done
