@@ -333,7 +333,8 @@ def _symbolized(
     from perf2x.plugins import load_symbol_sources
     from perf2x.symbolize.resolve import symbolize
 
-    return symbolize(profile, recording.session, options, diagnostics, load_symbol_sources(), finder)
+    sources, namespaces = load_symbol_sources(), recording.sideband.namespaces
+    return symbolize(profile, recording.session, options, diagnostics, sources, finder, namespaces)
 
 
 def _stage(progress: Progress | None, stage: str) -> Callable[[int, int], None] | None:

@@ -17,7 +17,9 @@ from perf2x.model.arrays import I64, U64
 from perf2x.model.diagnostics import Severity
 from perf2x.model.errors import ObjectError
 from perf2x.objects.paths import below, is_file
+from perf2x.symbolize.elf_names import count_broken
 from perf2x.symbolize.jit_names import jit_function
+from perf2x.symbolize.perfmap_places import Homes, as_the_process_saw_it, left_in_container, maps_in
 from perf2x.symbolize.source import Context, Dso, DsoKind, Symbols, from_functions, nothing
 
 _LINE = re.compile(rb"^(?:0x)?([0-9a-fA-F]{1,16})[ \t]+(?:0x)?([0-9a-fA-F]{1,16})[ \t]+(\S.*)$", re.MULTILINE)
@@ -87,6 +89,7 @@ class PerfMapSource:
 
     def __init__(self, context: Context) -> None:
         self._context = context
+        self._homes = Homes(context.namespaces)
 
     def covers(self, dso: Dso) -> bool:
         """Anonymous memory of a known process."""
@@ -94,10 +97,10 @@ class PerfMapSource:
 
     def lookup(self, dso: Dso, address: U64) -> Symbols:
         """Functions by address in the process."""
-        path = next((path for path in self._candidates(dso.pid) if is_file(path)), None) or self._only_one(dso.pid)
-        if path is None:
+        path = next((path for path in self._candidates(dso.pid) if is_file(path)), None)
+        path, table = (path, read_perf_map(path)) if path is not None else self._by_contents(dso.pid, address)
+        if path is None or table is None:
             return nothing(len(address), f"no perf-{dso.pid}.map (--perf-map-dir)")
-        table = read_perf_map(path)
         row = table.find(address)
         used = np.unique(row[row >= 0])
         functions = [jit_function(table.names[int(index)]) for index in used]
@@ -118,28 +121,38 @@ class PerfMapSource:
         return not recorded or recorded == platform.node()
 
     def _on_this_machine(self, pid: int) -> Iterator[Path]:
-        yield from _in_container(self._context.finder.places.proc, pid)
+        yield from as_the_process_saw_it(self._context.finder.places.proc, pid)
         yield Path(f"/tmp/perf-{pid}.map")
 
-    def _only_one(self, pid: int) -> Path | None:
-        """A container's processes count from 1: when the directory named by the user has one map, it is meant."""
-        directory = self._context.options.perf_map_dir
-        found = sorted(directory.glob("perf-*.map")) if directory is not None else []
-        if len(found) != 1:
-            return None
-        advice = "the only map in --perf-map-dir was used although it is named after another process id."
-        self._context.diagnostics.add("perf_map_of_other_pid", Severity.GUESS, advice, where=f"{found[0]} for {pid}")
-        return found[0]
+    def _by_contents(self, pid: int, address: U64) -> tuple[Path | None, PerfMap | None]:
+        """The map under another process's id that names the most of what was sampled, when no other names as much.
 
+        Just-in-time compiled code lies elsewhere in every process, so a map of another one hardly ever names anything.
+        """
+        best: tuple[Path | None, PerfMap | None] = None, None
+        most = 0
+        for path in self._of_other_ids(pid):
+            try:
+                table = read_perf_map(path)
+            except ObjectError as error:
+                count_broken(self._context.diagnostics, error)
+                continue
+            named = int((table.find(address) >= 0).sum())
+            if named >= most:
+                best, most = ((path, table) if named > most else (None, None)), named
+        if best[0] is not None:
+            advice = "a map named after another process id was taken: its addresses are those of the process."
+            where = f"{best[0]} for {pid}"
+            self._context.diagnostics.add("perf_map_of_other_pid", Severity.GUESS, advice, where=where)
+        return best
 
-def _in_container(proc: Path | None, pid: int) -> Iterator[Path]:
-    """The map as the process itself wrote it, while it lives: in its root directory, under its own process id."""
-    if proc is None:
-        return
-    try:
-        status = (proc / str(pid) / "status").read_text(errors="replace")
-    except OSError:
-        return
-    match = re.search(r"^NSpid:.*?(\d+)$", status, re.MULTILINE)
-    inner = match.group(1) if match else str(pid)
-    yield from filter(None, [below(proc / str(pid) / "root", f"/tmp/perf-{inner}.map")])
+    def _of_other_ids(self, pid: int) -> list[Path]:
+        """What the user named; beyond that, only for processes that are known to count their ids apart."""
+        options, proc = self._context.options, self._context.finder.places.proc
+        found = maps_in(options.perf_map_dir) if options.perf_map_dir is not None else []
+        if self._homes.is_container(pid):
+            if options.symfs is not None:
+                found += maps_in(below(options.symfs, "/tmp") or options.symfs)
+            elif self._recorded_here():
+                found += left_in_container(proc, self._homes.mount(pid)) + maps_in(Path("/tmp"))
+        return list(dict.fromkeys(found))

@@ -1,6 +1,7 @@
 """Names every location of a profile: one batch of unique addresses per object, sources asked in order."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -8,7 +9,7 @@ from perf2x.abi.uapi import CpuMode
 from perf2x.model.arrays import I64, U64
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.errors import ObjectError
-from perf2x.model.events import Session
+from perf2x.model.events import Namespaces, Session
 from perf2x.model.profile import Profile
 from perf2x.objects.find import Finder, Found
 from perf2x.symbolize.elf_names import count_broken
@@ -28,15 +29,16 @@ def symbolize(
     diagnostics: Diagnostics,
     sources: Sequence[type[SymbolSource]],
     finder: Finder | None = None,
+    namespaces: Namespaces | None = None,
 ) -> tuple[Profile, SymbolReport]:
     """The same profile with functions, lines and truthful ``has_*`` flags, and what became of each object.
 
     Locations that already have lines keep them; what no source knows stays without lines. ``sources`` are the classes
-    behind the entry points (``perf2x.plugins``); ``finder`` is shared with the unwinder when there was one. An object
-    that cannot be read is counted in ``diagnostics`` and left unnamed.
+    behind the entry points (``perf2x.plugins``); ``finder`` is shared with the unwinder when there was one;
+    ``namespaces`` are the recording's. An object that cannot be read is counted in ``diagnostics`` and left unnamed.
     """
     finder = finder or make_finder(options, diagnostics)
-    context = _context(profile, session, options, diagnostics, finder)
+    context = replace(_context(profile, session, options, diagnostics, finder), namespaces=namespaces)
     asked = sorted((source(context) for source in sources), key=lambda source: source.order)
     lines = Lines(profile, options.demangle)
     weights = location_weights(profile)

@@ -13,7 +13,7 @@ import numpy as np
 
 from perf2x.model.arrays import I32, I64, U64
 from perf2x.model.diagnostics import Diagnostics
-from perf2x.model.events import Session
+from perf2x.model.events import Namespaces, Session
 from perf2x.objects.find import Finder, Found
 from perf2x.symbolize.options import SymbolOptions
 
@@ -94,6 +94,8 @@ class Context:
     """Of the recorded kernel, b"" when the recording does not tell."""
     kernel_reference: tuple[str, int] = ("", 0)
     """The relocation reference in ``[kernel.kallsyms]_text``: its name and its address then; 0 when it was hidden."""
+    namespaces: Namespaces | None = None
+    """What the recording says of containers (``perf record --namespaces``)."""
 
 
 class SymbolSource(Protocol):

@@ -8,11 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perf2x.model.diagnostics import Diagnostics
+from perf2x.objects.find import Finder, SearchPlaces
 from perf2x.plugins import load_symbol_sources
+from perf2x.reader import open_recording
 from perf2x.symbolize.jit_names import jit_function
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.perfmap import PerfMap, PerfMapSource, read_perf_map
+from perf2x.symbolize.perfmap_places import FIRST_PID_NAMESPACE, Homes
 from perf2x.symbolize.resolve import symbolize
+from tests import forge
+from tests.forge.session import write_file
 
 from .profiles import lines_of, make_profile, make_session, name_of
 
@@ -26,12 +31,27 @@ not a line
 """
 
 
-def run(frames, pid=77, **options):
+def run(frames, pid=77, namespaces=None, finder=None, **options):
     profile = make_profile([(0x7F0000000000, 0x7F0000100000, 0, "//anon", "", pid)], [(0, a) for a in frames])
     diagnostics = Diagnostics()
-    result, report = symbolize(profile, make_session(), SymbolOptions(**options), diagnostics, load_symbol_sources())
+    sources, options = load_symbol_sources(), SymbolOptions(**options)
+    result, report = symbolize(profile, make_session(), options, diagnostics, sources, finder, namespaces)
     result.check()
     return result, report, diagnostics
+
+
+def namespaces(tmp_path, *homes):
+    """The side-band table of forged records: (process, inode of its pid namespace, of its mount namespace)."""
+    records = [
+        forge.Namespaces(pid=pid, tid=pid, links=((4, 1), (4, 2), (4, 3), (4, inner), (4, 5), (4, mount), (4, 7)))
+        for pid, inner, mount in homes
+    ]
+    return table_of(tmp_path, records)
+
+
+def table_of(tmp_path, records):
+    (tmp_path / "forged").write_bytes(write_file(forge.Session(), records))
+    return open_recording(str(tmp_path / "forged")).sideband.namespaces
 
 
 def test_names_of_one_process(tmp_path):
@@ -58,6 +78,45 @@ def test_a_containers_only_map_is_taken_and_said(tmp_path):
     (tmp_path / "perf-2.map").write_text(TEXT)
     result, report, _ = run([0x7F0000001050], perf_map_dir=tmp_path)
     assert name_of(result, 0) is None and "no perf-77.map" in report.objects[0].reason
+
+
+def test_of_several_maps_the_one_that_names_most_is_the_processs(tmp_path):
+    (tmp_path / "perf-1.map").write_text("7f0000001000 10 other\n")
+    (tmp_path / "perf-2.map").write_text(TEXT)
+    frames = [0x7F0000001008, 0x7F0000001050, 0x7F0000002004]
+    result, _, diagnostics = run(frames, perf_map_dir=tmp_path)
+    assert [name_of(result, row) for row in range(3)] == ["replaced", "Builtin:Call", "main"]
+    assert diagnostics["perf_map_of_other_pid"] == 1
+
+
+@pytest.mark.parametrize(("inner", "name"), [(0xF0000152, "Builtin:Call"), (FIRST_PID_NAMESPACE, None)])
+def test_a_container_by_its_record(tmp_path, inner, name):
+    """Only a process that counts its ids apart may have a map under another id."""
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "tmp/perf-1.map").write_text(TEXT)
+    table = namespaces(tmp_path, (77, FIRST_PID_NAMESPACE, 9), (77, inner, 9), (78, 0xF0000152, 9))
+    result, _, diagnostics = run([0x7F0000001050], namespaces=table, symfs=tmp_path)
+    assert name_of(result, 0) == name and diagnostics["perf_map_of_other_pid"] == (name is not None)
+
+
+def test_a_process_that_is_gone_while_its_container_lives(tmp_path, monkeypatch):
+    proc = tmp_path / "proc"
+    for pid in ("12", "self", "345"):
+        (proc / pid / "ns").mkdir(parents=True)
+        (proc / pid / "ns/mnt").write_text("")
+        (proc / pid / "root/tmp").mkdir(parents=True)
+    (proc / "345/root/tmp/perf-3.map").write_text(TEXT)
+    table = namespaces(tmp_path, (77, 0xF0000152, (proc / "345/ns/mnt").stat().st_ino))
+    finder = Finder(SearchPlaces(system_debug_dir=None, proc=proc))
+    result, _, _ = run([0x7F0000001050], namespaces=table, finder=finder)
+    assert name_of(result, 0) == "Builtin:Call"
+    table = namespaces(tmp_path, (77, 0xF0000152, (proc / "12/ns/mnt").stat().st_ino))
+    assert name_of(run([0x7F0000001050], namespaces=table, finder=finder)[0], 0) is None
+
+
+def test_records_with_too_few_namespaces_say_nothing(tmp_path):
+    homes = Homes(table_of(tmp_path, [forge.Namespaces(pid=5, tid=5, links=((4, 1), (4, 2)))]))
+    assert not homes.is_container(5) and homes.mount(5) == 0
 
 
 @pytest.mark.parametrize(
