@@ -35,6 +35,10 @@ class Change:
         """How much more it costs itself."""
         return self.own_after - self.own_before
 
+    def moved(self, sort: str) -> int:
+        """The change that ``sort`` (self or total) means."""
+        return self.own if sort == "self" else self.total
+
     @property
     def total(self) -> int:
         """How much more it costs with all that it calls."""
@@ -69,11 +73,29 @@ def difference(before: Profile, after: Profile) -> Profile:
     return dataclasses.replace(whole, meta=dataclasses.replace(whole.meta, duration_ns=after.meta.duration_ns))
 
 
-def scaled(profile: Profile, factor: float) -> Profile:
-    """Every sample times a factor, rounded."""
+def normalized(before: Profile, after: Profile, value: str) -> Profile:
+    """``after`` with every event scaled to its whole in ``before``; events that one of them lacks stay as they are.
+
+    Sums are rounded, not samples: a thousand samples of 1 times 0.4 are four hundred.
+    """
+    wholes = _wholes(before, value)
+    samples = after.samples
+    value_column, count = samples.value.copy(), samples.count.copy()
+    for row, (event, whole) in enumerate(_wholes(after, value).items()):
+        held = np.flatnonzero(samples.event == row)
+        factor = wholes[event] / whole if whole and wholes.get(event) else 1.0
+        for column in (value_column, count):
+            sums = np.rint(np.cumsum(column[held]) * factor).astype(np.int64)
+            column[held] = np.diff(sums, prepend=0)
+    return dataclasses.replace(after, samples=dataclasses.replace(samples, value=value_column, count=count))
+
+
+def _wholes(profile: Profile, value: str) -> dict[tuple[str, str], int]:
+    """Sum of each event's samples, in the order of the events."""
     samples = profile.samples
-    value, count = (np.rint(column * factor).astype(np.int64) for column in (samples.value, samples.count))
-    return dataclasses.replace(profile, samples=dataclasses.replace(samples, value=value, count=count))
+    whole = np.zeros(len(profile.events), np.int64)
+    np.add.at(whole, samples.event, samples.count if value == "samples" else samples.value)
+    return dict(zip([(event.name, event.unit) for event in profile.events], whole.tolist(), strict=True))
 
 
 def _lines(profile: Profile, emitter: Collapsed) -> dict[bytes, int]:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from perf2x.abi.uapi import CpuMode
+from perf2x.emit.difference import DifferencePage
 from perf2x.model.profile import Profile
 from perf2x.plugins import build_emitter
 from perf2x.testing import ODD_NAMES, ProfileBuilder
@@ -57,6 +58,22 @@ def odd(timeline: bool) -> Profile:
     return builder.build(timeline=timeline)
 
 
+def changed() -> list[Profile]:
+    """Before and after: steady stays, slower doubles, faster halves, old goes, fresh comes."""
+    sides = []
+    for pid, costs in ((7, {"steady": 400, "slower": 100, "faster": 200, "old": 100}),
+                       (9, {"steady": 400, "slower": 200, "faster": 100, "fresh": 300})):  # fmt: skip
+        builder = ProfileBuilder()
+        builder.event("cpu-clock", "nanoseconds", frequency=1000)
+        thread = builder.thread("app", pid)
+        for name, count in costs.items():
+            for _ in range(count):
+                builder.sample([builder.function("main"), builder.function(name)], thread, value=MS)
+        sides.append(builder.build())
+    return sides
+
+
+CHOSEN = "[state.shown, state.scale, state.colour]"
 FORMATS = {
     "pprof": ("pprof", {"inline": "frames"}),
     "chrome": ("chrome", {}),
@@ -102,6 +119,21 @@ def jobs(folder: Path) -> dict[str, dict]:
         "page bad link": {"hash": bad_link, "evaluate": "state.thread"},
         "page odd": {"file": strange, "evaluate": boxes},
         "page empty": {"file": empty},
+    }
+    compared = folder / "diff.html"
+    with compared.open("wb") as out:
+        DifferencePage().emit(*changed(), out)
+    strengths = "[...layout.change.entries()].map(([box, one]) => one && [frameName(box), one.total.strength])"
+    difference = {"viewer": "page", "file": str(compared)}
+    made |= {
+        "page diff": difference | {"evaluate": strengths, "shot": "diff.png"},
+        "page diff before": difference | {"steps": [["key", "b"]], "evaluate": "layout.width"},
+        "page diff shares": difference | {"steps": [["key", "n"]], "evaluate": "layout.width"},
+        "page diff tip": difference | {"steps": [["move", 300, 200]], "evaluate": "$('tip').innerText"},
+        "page diff linked": difference | {"hash": "#shown=before&scale=shares&colour=own", "evaluate": CHOSEN},
+        "page diff colours": difference | {"steps": [["key", "c"]] * 5, "evaluate": CHOSEN},
+        "page diff threads": difference | {"steps": [["choose", "#thread", "split"]], "evaluate": boxes},
+        "page no diff": page | {"hash": "#shown=before&colour=change", "evaluate": CHOSEN},
     }
     return made | {name: page | choice for name, choice in choices.items()}
 
@@ -218,3 +250,27 @@ def test_page_keys_choices_and_links(shown):
 def test_page_with_odd_names_and_without_samples(shown):
     assert shown["page odd"]["value"] == 2 + len(ODD_NAMES)
     assert "holds no samples" in shown["page empty"]["text"]
+
+
+def test_difference_says_and_colours_what_changed(shown):
+    told = dict(filter(None, shown["page diff"]["value"]))
+    assert told == {"main": 0.2, "steady": 0, "slower": 0.5, "faster": -0.5, "fresh": 1}
+    for words in ("800 → 1,000", "+37.5 %", "−12.5 %", "gone", "pale: within the noise of sampling"):
+        assert words in shown["page diff"]["text"], words
+    assert "Over time" not in shown["page diff"]["text"]
+
+
+def test_difference_widths_scale_and_tips(shown):
+    assert shown["page diff before"]["value"] == 800 * MS
+    assert shown["page diff shares"]["value"] == 800 * MS
+    tip = shown["page diff tip"]["value"]
+    assert tip.splitlines()[0] == "main"
+    assert "total 800 ms (100 %) → 1 s (100 %), +25.0 % of the whole" in tip
+    assert shown["page diff threads"]["value"] == 7
+
+
+def test_difference_links_and_the_plain_page_has_none_of_it(shown):
+    assert shown["page diff linked"]["value"] == ["before", "shares", "own"]
+    assert shown["page diff colours"]["value"] == ["after", "absolute", "change"]
+    assert shown["page no diff"]["value"][2] == "object"
+    assert "Shares" not in shown["page"]["text"]

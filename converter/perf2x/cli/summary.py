@@ -48,6 +48,24 @@ def summary(loaded: Loaded, name: str, where: str, notes: tuple[str, ...], *, ve
         yield from _details(loaded)
 
 
+def described(loaded: Loaded) -> Iterator[str]:
+    """All that --verbose says about a recording, for commands that write tables."""
+    yield _contents(loaded)
+    yield from filter(None, (deferred_line(loaded.deferred), unwound_line(loaded.unwound)))
+    yield from warnings(loaded, 1000)
+    yield from _details(loaded)
+
+
+def warnings(loaded: Loaded, most: int = 1) -> Iterator[str]:
+    """What makes a table less true than it looks: losses, and frames without names; nothing when all is well."""
+    troubles = _troubles(loaded)
+    if troubles:
+        yield troubles
+    report = loaded.symbols
+    if report is not None and report.named < report.total:
+        yield from symbol_lines(loaded, most)
+
+
 def _contents(loaded: Loaded) -> str:
     counted = [event for event in loaded.events if event.samples]
     events = ", ".join(f"{event.name} {event.samples:,}" for event in counted[:4])

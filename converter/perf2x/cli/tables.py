@@ -6,11 +6,12 @@ _TIMES = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"))
 
 
 def amount(value: int, unit: str, scale_of: int | None = None) -> str:
-    """``12.34 ms``, or ``1,234``; all of a table with one ``scale_of`` are in one unit of time."""
+    """``12.34 ms``, or ``1,234``; all of a table with one ``scale_of`` are in one unit of time,
+    small enough for a thousandth of that."""
     if unit != "nanoseconds":
         return f"{value:,}"
     for size, name in _TIMES:
-        if abs(value if scale_of is None else scale_of) >= size:
+        if abs(value if scale_of is None else scale_of // 10) >= size:
             return f"{value / size:,.2f} {name}"
     return f"{value:,} ns"
 
@@ -18,6 +19,12 @@ def amount(value: int, unit: str, scale_of: int | None = None) -> str:
 def percent(part: int, whole: int) -> str:
     """``12.3 %``; a dash when there is no whole."""
     return f"{100 * part / whole:.1f} %" if whole else "–"
+
+
+def signed(change: int, whole: int) -> str:
+    """In percent of the whole, with a sign: ``+1.2 %``."""
+    text = percent(change, whole)
+    return text if change < 0 or not whole else f"+{text}"
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]], texts: int) -> Iterator[str]:

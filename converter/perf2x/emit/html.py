@@ -4,13 +4,8 @@ The page's own parts stand in emit/page/ (plain HTML, CSS and JavaScript, no bui
 the merged tree of frames, the summed samples, and the moments of the timeline.
 """
 
-import base64
-import gzip
-import html
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import BinaryIO, ClassVar
 
 import numpy as np
@@ -18,15 +13,14 @@ import numpy as np
 from perf2x.emit.frames import Frames, frames_of, is_jit
 from perf2x.emit.heading import facts, heading
 from perf2x.emit.jsontext import json_bytes, json_table
+from perf2x.emit.page_file import field, write_page
 from perf2x.emit.rows import unique_rows
-from perf2x.emit.text import one_line, printable
+from perf2x.emit.text import one_line
 from perf2x.emit.tracks import Tracks, moments_of, tracks_of
 from perf2x.emit.tree import FrameTree, expand, merge
 from perf2x.model.arrays import I64, AnyArray
 from perf2x.model.options import check_choices, option
 from perf2x.model.profile import Profile
-
-_SCRIPTS = ("data.js", "layout.js", "draw.js", "page.js", "panels.js", "input.js")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +43,7 @@ class Html:
 
     def emit(self, profile: Profile, out: BinaryIO) -> None:
         """Write the page; the data is encoded as it is made."""
-        head, tail = _page(self._title(profile))
-        out.write(head)
-        pieces = self._data(profile)
-        for piece in _packed(pieces) if self.compress else (_inside_script(piece) for piece in pieces):
-            out.write(piece)
-        out.write(tail)
+        write_page(self._title(profile), self._data(profile), out, compress=self.compress)
 
     def notes(self, profile: Profile) -> tuple[str, ...]:
         """Says when the view over time is missing."""
@@ -73,24 +62,21 @@ class Html:
         node = node - 1  # row 0 is the root of all; the page knows it as -1
         tracks, track = tracks_of(profile)
         strings: dict[str, int] = {}
-        yield b"{" + _field("title", self._title(profile)) + _field("facts", facts(profile))
-        yield _field("direction", self.direction) + _field("defaultEvent", profile.default_event)
-        yield _field("events", _events(profile)) + _field("threads", _threads(profile, tracks))
-        yield b'"frames":' + b"".join(_frames(profile, frames, strings)) + b","
-        yield b'"nodes":' + b"".join(_nodes(tree)) + b","
+        yield b"{" + field("title", self._title(profile)) + field("facts", facts(profile))
+        yield field("direction", self.direction) + field("defaultEvent", profile.default_event)
+        yield field("events", event_table(profile)) + field("threads", _threads(profile, tracks))
+        yield b'"frames":' + b"".join(frame_table(profile, frames, strings, np.arange(len(frames)))) + b","
+        yield b'"nodes":' + b"".join(node_table(tree)) + b","
         yield b'"rows":' + b"".join(_rows(profile, track, node)) + b","
         if samples.time is None or len(samples) > self.max_moments:
-            yield _field("noMoments", _no_moments(profile, self.max_moments)) + b'"moments":null,'
+            yield field("noMoments", _no_moments(profile, self.max_moments)) + b'"moments":null,'
         else:
             yield b'"moments":' + b"".join(_moments(profile, track, node)) + b","
         yield b'"strings":' + json_bytes(list(strings)) + b"}"
 
 
-def _field(name: str, value: object) -> bytes:
-    return json_bytes(name) + b":" + json_bytes(value) + b","
-
-
-def _events(profile: Profile) -> list[dict[str, object]]:
+def event_table(profile: Profile) -> list[dict[str, object]]:
+    """Name, unit and number of samples of every event."""
     counts = np.zeros(len(profile.events), np.int64)
     np.add.at(counts, profile.samples.event, profile.samples.count)
     return [
@@ -112,26 +98,30 @@ def _threads(profile: Profile, tracks: Tracks) -> list[dict[str, object]]:
     ]
 
 
-def _frames(profile: Profile, frames: Frames, strings: dict[str, int]) -> Iterator[bytes]:
-    def texts(values: list[str]) -> I64:
+def frame_table(profile: Profile, frames: Frames, strings: dict[str, int], rows: I64) -> Iterator[bytes]:
+    """Columns of the given frames; their texts are numbered in ``strings``, which grows."""
+
+    def texts(values: Sequence[str]) -> I64:
         return np.array([strings.setdefault(one_line(value), len(strings)) for value in values], np.int64)
 
-    named = frames.function >= 0
+    chosen = rows.tolist()
+    function = frames.function[rows]
     file_of = [profile.strings[row] for row in profile.functions.filename]
     yield from json_table(
         [
-            ("name", texts(list(frames.name))),
-            ("object", texts(list(frames.object))),
-            ("file", texts([file_of[row] if row >= 0 else "" for row in frames.function.tolist()])),
-            ("mode", frames.mode),
-            ("inlined", frames.inlined.astype(np.uint8)),
-            ("resolved", named.astype(np.uint8)),
-            ("jit", np.array([is_jit(profile, frames, row) for row in range(len(frames))], np.uint8)),
+            ("name", texts([frames.name[row] for row in chosen])),
+            ("object", texts([frames.object[row] for row in chosen])),
+            ("file", texts([file_of[row] if row >= 0 else "" for row in function.tolist()])),
+            ("mode", frames.mode[rows]),
+            ("inlined", frames.inlined[rows].astype(np.uint8)),
+            ("resolved", (function >= 0).astype(np.uint8)),
+            ("jit", np.array([is_jit(profile, frames, row) for row in chosen], np.uint8)),
         ]
     )
 
 
-def _nodes(tree: FrameTree) -> Iterator[bytes]:
+def node_table(tree: FrameTree) -> Iterator[bytes]:
+    """Columns of the tree without the root of all, which the page knows as −1."""
     yield from json_table([("parent", tree.parent[1:] - 1), ("frame", tree.key[1:])])
 
 
@@ -162,32 +152,3 @@ def _no_moments(profile: Profile, limit: int) -> str:
     if profile.samples.time is None:
         return "The recording has no times."
     return f"The view over time is left out: {len(profile.samples):,} samples are more than max_moments={limit:,}"
-
-
-def _page(title: str) -> tuple[bytes, bytes]:
-    """The page's text before and behind the data."""
-    folder = files("perf2x.emit") / "page"
-    parts = {
-        "TITLE": html.escape(printable(title)),
-        "STYLE": (folder / "page.css").read_text("utf-8"),
-        "SCRIPT": "\n".join((folder / name).read_text("utf-8") for name in _SCRIPTS),
-    }
-    page = (folder / "page.html").read_text("utf-8")
-    head, tail = page.split("{{DATA}}")
-    fill = re.compile(r"\{\{(\w+)\}\}")
-    return (
-        fill.sub(lambda found: parts[found.group(1)], head).encode(),
-        fill.sub(lambda found: parts[found.group(1)], tail).encode(),
-    )
-
-
-def _packed(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Pieces as base64 of gzip, in lines."""
-    packed = gzip.compress(b"".join(pieces), 9, mtime=0)
-    for start in range(0, len(packed), 57 * 1024):
-        yield base64.b64encode(packed[start : start + 57 * 1024]) + b"\n"
-
-
-def _inside_script(piece: bytes) -> bytes:
-    """JSON that cannot end the script element around it."""
-    return piece.replace(b"<", b"\\u003c")

@@ -1,13 +1,23 @@
 """``perf2x diff``, and recordings that are added up."""
 
+import base64
 import gzip
+import io
 import json
+import re
+import shutil
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from perf2x.comparing import normalized
+from perf2x.emit.difference import DifferencePage
 from perf2x.emit.profile_pb2 import Profile as Pprof
+from perf2x.model.profile import Profile
+from perf2x.testing import ProfileBuilder
 from tests.forge import Comm, Event, Features, Mmap2, Sample, Session, write_file
 from tests.support.command import folded, perf2x, recording
 
@@ -63,6 +73,14 @@ def test_shares_compare_recordings_of_different_length(pair: tuple[Path, Path]) 
         (("--fail-above", "19", "--by", "object"), 3, "the whole grew by +20.0 %, more than 19 %"),
         (("--fail-above", "19", "--normalize"), 3, "[o1.so] in o1.so grew by +21.7 %"),
         (("--fail-above", "25", "--normalize"), 0, ""),
+        (("--fail-above", "total=19"), 3, "the whole grew by +20.0 %, more than 19 %"),
+        (("--fail-above", "total=20%"), 0, ""),
+        (("--fail-above", "function=29"), 3, "[o1.so] in o1.so grew by +30.0 % of the whole"),
+        (("--fail-above", "object=29"), 3, "perf2x: o1.so grew by +30.0 % of the whole"),
+        (("--fail-above", "object:o2.so=0"), 0, ""),
+        (("--fail-above", "function:[[]o3*=9"), 3, "[o3.so] in o3.so grew by +10.0 %"),
+        (("--fail-above", "function:[o3.so]=10", "--fail-above", "total=50"), 0, ""),
+        (("--fail-above", "function:[o5.so]=19", "--sort", "total"), 3, "[o5.so] in o5.so grew by +20.0 %"),
     ],
 )
 def test_the_gate(pair: tuple[Path, Path], words: tuple[str, ...], code: int, sentence: str) -> None:
@@ -70,6 +88,12 @@ def test_the_gate(pair: tuple[Path, Path], words: tuple[str, ...], code: int, se
     assert ran.code == code
     assert sentence in ran.err
     assert (ran.err == "") == (code == 0)
+
+
+def test_a_gate_for_what_was_never_sampled_says_so_and_stays_open(pair: tuple[Path, Path]) -> None:
+    ran = perf2x("diff", *pair, *QUICK, "--fail-above", "object:o9.so=1")
+    assert ran.code == 0
+    assert ran.err == "perf2x: --fail-above: no object 'o9.so'; the file has: o1.so, o2.so, o3.so, o5.so\n"
 
 
 def test_two_columns_hold_both_recordings(pair: tuple[Path, Path]) -> None:
@@ -105,6 +129,91 @@ def test_pprof_finds_its_base_in_the_difference(pair: tuple[Path, Path], tmp_pat
     out = tmp_path / "diff.pb.gz"
     assert perf2x("diff", *pair, *QUICK, "--to", "pprof", "-o", out).code == 0
     assert labelled(read_pprof(out), "pprof::base") == {"true": [-10, -10000], "": [12, 12000]}
+
+
+@pytest.mark.parametrize("normalize", [False, True])
+def test_go_pprof_sees_the_difference_as_it_would_make_it_itself(
+    pair: tuple[Path, Path], tmp_path: Path, normalize: bool
+) -> None:
+    go = shutil.which("go")
+    if go is None:
+        pytest.skip("no go tool pprof here")
+    words = ("--normalize",) if normalize else ()
+    out = [tmp_path / f"{name}.pb.gz" for name in ("diff", "before", "after")]
+    assert perf2x("diff", *pair, *QUICK, *words, "-o", out[0]).code == 0
+    for path, source in zip(out[1:], pair, strict=True):
+        assert perf2x("convert", source, *QUICK, "-o", path).code == 0
+
+    def top(*said: object) -> list[str]:
+        command = [go, "tool", "pprof", "-top", "-nodefraction=0", *map(str, said)]
+        text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        return text[text.index("      flat") :].splitlines()
+
+    theirs = top(*(["-normalize"] if normalize else []), "-diff_base", out[1], out[2])
+    assert len(theirs) == (4 if normalize else 5)
+    assert top(out[0]) == theirs
+
+
+def page_of(path: Path) -> dict[str, Any]:
+    held = re.search(r'<script id="data" type="text/plain">(.*?)</script>', path.read_text(), re.DOTALL)
+    assert held is not None
+    found: dict[str, Any] = json.loads(gzip.decompress(base64.b64decode(held.group(1))))
+    return found
+
+
+def test_the_page_holds_both_recordings(tmp_path: Path) -> None:
+    sources = recording("zstd"), recording("pipe_zstd")
+    out = tmp_path / "diff.html"
+    ran = perf2x("diff", *sources, "--no-symbols", "-o", out, "--normalize")
+    assert f"wrote html to {out}" in ran.err
+    held = page_of(out)
+    assert held["compare"] == {"normalize": True, "samples": False}
+    parent, frame, strings = held["nodes"]["parent"], held["nodes"]["frame"], held["strings"]
+    for column, source in (("beforeValue", sources[0]), ("value", sources[1])):
+        stacks: dict[str, int] = {}
+        rows = held["rows"]
+        for thread, node, value in zip(rows["thread"], rows["node"], rows[column], strict=True):
+            path = []
+            while node >= 0:
+                path.append(strings[held["frames"]["name"][frame[node]]])
+                node = parent[node]
+            comm = held["threads"][thread]["name"].replace(" ", "_")
+            key = ";".join([comm, *reversed(path)])
+            stacks[key] = stacks.get(key, 0) + value
+        assert {key: value for key, value in stacks.items() if value} == folded(source, value="period")
+
+
+def test_the_page_knows_a_function_again_that_moved(tmp_path: Path) -> None:
+    sides = []
+    for line in (3, 30):
+        builder = ProfileBuilder()
+        builder.event()
+        thread = builder.thread("app", line)
+        program = builder.mapping("/bin/app", 0x1000 * line)
+        builder.sample([builder.location(0x1000 * line + 1, program, [("main", f"/build{line}/a.c", line)])], thread)
+        sides.append(builder.build())
+    out = io.BytesIO()
+    DifferencePage(compress=False).emit(*sides, out)
+    (tmp_path / "x").write_bytes(out.getvalue())
+    text = out.getvalue().decode()
+    held = json.loads(text[text.index('{"title"') : text.index("</script>", text.index('{"title"'))])
+    assert held["nodes"] == {"parent": [-1], "frame": [0]}
+    assert (held["rows"]["count"], held["rows"]["beforeCount"]) == ([1], [1])
+    assert [thread["name"] for thread in held["threads"]] == ["app"]
+
+
+def test_scaling_keeps_the_whole_of_many_small_samples() -> None:
+    def made(samples: int) -> Profile:
+        builder = ProfileBuilder()
+        builder.event("faults", "count")
+        builder.thread()
+        for row in range(samples):
+            builder.sample([builder.function(f"f{row}")], value=1)
+        return builder.build()
+
+    after = normalized(made(40), made(100), "period")
+    assert int(after.samples.value.sum()) == 40
+    assert set(after.samples.value.tolist()) == {0, 1}
 
 
 def test_independent_recordings_are_added_up_and_keep_their_tags(pair: tuple[Path, Path], tmp_path: Path) -> None:
@@ -144,8 +253,10 @@ def test_real_recordings_add_up(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("diff", "A", "B", "--to", "svg"), "a difference can be collapsed or pprof"),
-        (("diff", "A", "B", "-o", "x"), "say what to write with --to"),
+        (("diff", "A", "B", "--to", "svg"), "a difference can be html or pprof or collapsed"),
+        (("diff", "A", "B", "-o", "x"), "the name does not tell the format"),
+        (("diff", "A", "B", "--fail-above", "thread=5"), "expected 5%, total=5%"),
+        (("diff", "A", "B", "--fail-above", "function:=5"), "expected 5%, total=5%"),
         (("diff", "A", "B", "--fail-above", "-1"), "expected a percentage"),
         (("convert", "A", "A", "-t", "pprof"), "is given twice"),
         (("convert", "A", "B", "-t", "pprof", "--tag", "x"), "expected KEY=VALUE"),

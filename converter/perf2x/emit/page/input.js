@@ -138,7 +138,7 @@ function showTip(event) {
       const node = layout.node[box];
       const parts = [make("b", {}, frameName(box))];
       if (node >= 0) parts.push(make("span", {}, describe(profile.frame[node])));
-      tip.replaceChildren(...parts, make("span", {}, numbers(box)));
+      tip.replaceChildren(...parts, ...sizes(box).map((line) => make("span", {}, line)));
     }
   }
   tip.hidden = box < 0;
@@ -154,7 +154,9 @@ const KEYS = {
   Enter: () => selected >= 0 && zoomTo(selected),
   o: () => profile.moments && choose("order", state.order === "heavy" ? "time" : "heavy"),
   f: () => choose("direction", state.direction === "icicle" ? "flame" : "icicle"),
-  c: () => choose("colour", { object: "mode", mode: "name", name: "object" }[state.colour]),
+  c: () => choose("colour", { change: "own", own: "object", object: "mode", mode: "name", name: comparison ? "change" : "object" }[state.colour]),
+  b: () => comparison && choose("shown", state.shown === "after" ? "before" : "after"),
+  n: () => comparison && choose("scale", state.scale === "absolute" ? "shares" : "absolute"),
   v: () => choose("weight", state.weight === "value" ? "count" : "value"),
   l: togglePanel,
   t: switchTheme,

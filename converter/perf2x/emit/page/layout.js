@@ -11,6 +11,7 @@ class Layout {
     this.lane = [];
     this.up = []; // the box that holds this one, −1 for none
     this.own = []; // weight of the box itself, without those above it
+    this.change = []; // what it was before and is after, when two profiles are compared
     this.width = 0;
     this.unit = "";
     this.isTime = false;
@@ -67,7 +68,7 @@ class Layout {
 }
 
 /** Same callers merged, heaviest first. groups: [{label, rows}]; one without a label has no box of its own. */
-function leftHeavy(profile, groups, weight, unit) {
+function leftHeavy(profile, groups, weight, unit, comparison) {
   const layout = new Layout();
   layout.unit = unit;
   const lane = layout.addLane("");
@@ -82,15 +83,16 @@ function leftHeavy(profile, groups, weight, unit) {
       layout.labels = layout.labels || new Map();
       layout.labels.set(up, group.label);
     }
-    placeTree(profile, layout, lane, group.rows, weight, at, up);
+    placeTree(profile, layout, lane, group.rows, weight, at, up, comparison);
     at += group.total;
   }
   layout.end[root] = layout.width = at;
   return layout;
 }
 
-function placeTree(profile, layout, lane, rows, weight, from, up) {
-  const nodes = profile.fold(rows, weight);
+function placeTree(profile, layout, lane, rows, weight, from, up, comparison) {
+  if (comparison) comparison.fold(rows);
+  const nodes = profile.fold(rows, weight).filter((node) => !comparison || profile.sum[node] > 0);
   const children = new Map();
   for (const node of nodes) {
     const key = profile.parent[node];
@@ -108,6 +110,7 @@ function placeTree(profile, layout, lane, rows, weight, from, up) {
     const placed = [];
     for (const child of below) {
       const box = layout.addBox(lane, layout.depth[holder] + 1, x, x + sum[child], child, holder, own[child]);
+      if (comparison) layout.change[box] = comparison.of(child);
       placed.push([child, x, box]);
       x += sum[child];
     }

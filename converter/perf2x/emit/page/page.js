@@ -2,8 +2,8 @@
 // The page: what is chosen, what is on screen, and what keys and pointer do to it.
 
 const $ = (id) => document.getElementById(id);
-const state = { event: 0, thread: "merged", order: "heavy", direction: "icicle", colour: "object", weight: "value", search: "", sort: "self", group: null };
-let profile, colours, painter, layout, rows, functions = [];
+const state = { event: 0, thread: "merged", order: "heavy", direction: "icicle", colour: "object", weight: "value", search: "", sort: "self", group: null, shown: "after", scale: "absolute" };
+let profile, colours, painter, layout, rows, weight, functions = [], comparison = null;
 let selected = -1, hovered = -1, matcher = null, total = 0, zoomed = -1;
 
 async function start() {
@@ -12,6 +12,7 @@ async function start() {
   colours = new Colours(profile);
   painter = new Painter($("canvas"), $("ruler"));
   Object.assign(state, { event: profile.defaultEvent, direction: profile.direction });
+  if (profile.compare) compareFirst();
   readHash();
   fillHeader();
   listen();
@@ -19,9 +20,20 @@ async function start() {
   rebuild();
 }
 
+function compareFirst() {
+  comparison = new Comparison(profile);
+  const { normalize, samples } = profile.compare;
+  Object.assign(state, { colour: "change", scale: normalize ? "shares" : "absolute", weight: samples ? "count" : "value" });
+  document.body.dataset.compare = "";
+}
+
 /** Names of threads, and where each track's moments begin. */
 function prepare() {
   for (const thread of profile.threads) {
+    if (thread.pid < 0 && profile.compare) {
+      thread.label = thread.name || "?";
+      continue;
+    }
     const number = thread.tid === thread.pid ? thread.pid : `${thread.pid}/${thread.tid}`;
     thread.label = `${thread.name || "?"} (${number})`;
   }
@@ -40,17 +52,23 @@ function prepare() {
 function fillHeader() {
   $("title").textContent = $("title").title = profile.title;
   $("facts").textContent = $("facts").title = profile.facts.join("  ·  ");
-  profile.events.forEach((event, row) => $("event").add(new Option(`${event.name}  (${event.samples.toLocaleString("en")})`, row)));
+  profile.events.forEach((event, row) => $("event").add(new Option(`${event.name}  (${samplesOf(row)})`, row)));
   $("event").disabled = profile.events.length < 2;
   fillThreads();
+}
+
+function samplesOf(event) {
+  if (!comparison) return profile.events[event].samples.toLocaleString("en");
+  const { before, after } = comparison.samples(event);
+  return `${before.toLocaleString("en")} → ${after.toLocaleString("en")}`;
 }
 
 function fillThreads() {
   const list = $("thread");
   list.replaceChildren(new Option("All, merged", "merged"), new Option("Side by side", "split"), new Option("By process", "process"));
   const sums = new Float64Array(profile.threads.length);
-  const { thread, event, value } = profile.rows;
-  for (let row = 0; row < thread.length; row += 1) if (event[row] === state.event) sums[thread[row]] += value[row];
+  const { thread, event, value, beforeValue } = profile.rows;
+  for (let row = 0; row < thread.length; row += 1) if (event[row] === state.event) sums[thread[row]] += value[row] + (beforeValue ? beforeValue[row] : 0);
   const all = sums.reduce((a, b) => a + b, 0);
   const order = [...sums.keys()].filter((row) => sums[row] > 0).sort((a, b) => sums[b] - sums[a]).slice(0, 2000);
   for (const row of order) list.add(new Option(`${profile.threads[row].label}  ${percent(sums[row], all)}`, row));
@@ -62,17 +80,18 @@ function fillThreads() {
 function rebuild() {
   const one = ["merged", "split", "process"].includes(state.thread) ? null : Number(state.thread);
   const event = profile.events[state.event] || { unit: "count", name: "" };
-  const weight = profile.rows[state.weight];
+  if (comparison) comparison.use(state.event, state.weight, state.scale === "shares");
+  weight = comparison ? comparison.column[state.shown] : profile.rows[state.weight];
   rows = profile.rowsOf(state.event, one);
   if (!profile.moments) state.order = "heavy";
   if (state.order === "time") {
     const tracks = one === null ? [...profile.threads.keys()].sort((a, b) => weightOf(b) - weightOf(a)) : [one];
     layout = overTime(profile, tracks, one === null);
   } else {
-    layout = leftHeavy(profile, groupsOf(one), weight, state.weight === "count" ? "samples" : unitOf(event));
+    layout = leftHeavy(profile, groupsOf(one), weight, state.weight === "count" ? "samples" : unitOf(event), comparison);
   }
   total = rows.reduce((sum, row) => sum + weight[row], 0);
-  functions = profile.functions(rows, weight);
+  functions = comparison ? comparison.functions(rows) : profile.functions(rows, weight);
   selected = hovered = zoomed = -1;
   [painter.from, painter.to] = [0, layout.width || 1];
   $("scroll").scrollTop = 0;
@@ -133,9 +152,14 @@ function isFaded(box) {
 
 function colourOf(box) {
   const node = layout.node[box];
-  if (node < 0) return document.documentElement.dataset.theme === "dark" ? "#3b3833" : "#e6e2db";
+  const dark = document.documentElement.dataset.theme === "dark";
+  if (node < 0) return dark ? "#3b3833" : "#e6e2db";
+  if (isChangeColour()) return changeColour(layout.change[box][state.colour === "change" ? "total" : "self"].strength, dark, isFaded(box));
   return colours.of(profile.frame[node], isFaded(box));
 }
+
+/** By what changed with all that a box calls ("change"), or in itself ("own"). */
+const isChangeColour = () => comparison !== null && ["change", "own"].includes(state.colour);
 
 function weighed(value) {
   return layout.isTime ? spoken(value * 1000, "nanoseconds") : spoken(value, layout.unit);

@@ -26,7 +26,7 @@ function showMatched() {
     $("matched").textContent = "";
     return;
   }
-  const nodes = profile.fold(rows, profile.rows[state.weight]);
+  const nodes = profile.fold(rows, weight);
   const inside = new Uint8Array(profile.parent.length);
   let sum = 0;
   for (const node of nodes) {
@@ -55,14 +55,32 @@ function showButtons() {
   $("toggle").setAttribute("aria-pressed", String(!$("side").hidden));
 }
 
+/** What the colours of a difference mean. */
+function showScale() {
+  const dark = document.documentElement.dataset.theme === "dark";
+  const parts = LEGEND.map(([word, strength]) => {
+    const entry = make("span", {}, make("i"), word);
+    entry.firstChild.style.background = changeColour(strength, dark, false);
+    return entry;
+  });
+  const what = state.colour === "own" ? "the function itself" : "with all that it calls";
+  $("legend").replaceChildren(...parts, make("span", {}, `pale: within the noise of sampling · ${what}`));
+  $("legend").hidden = false;
+}
+
 function showLegend() {
+  if (isChangeColour()) {
+    showScale();
+    return;
+  }
   const sums = new Map();
   for (const entry of functions) {
     const group = colours.group(entry.frame);
+    const self = comparison ? entry[state.shown === "before" ? "was" : "now"].self : entry.self;
     const known = sums.get(group) || { self: 0, frame: entry.frame };
     // a named frame has the group's colour; nameless ones are grey
     const frame = profile.frames.resolved[known.frame] ? known.frame : entry.frame;
-    sums.set(group, { self: known.self + entry.self, frame });
+    sums.set(group, { self: known.self + self, frame });
   }
   const parts = [...sums].filter(([name, { self }]) => name && self > 0).sort((a, b) => b[1].self - a[1].self).slice(0, 24);
   $("legend").hidden = state.colour === "name";
@@ -86,7 +104,34 @@ function make(tag, fields, ...inside) {
   return element;
 }
 
+/** Functions that moved most; self and total are changes, in percent of the whole before. */
+function showChanges() {
+  const key = state.sort === "total" ? "total" : "self";
+  const shown = functions.filter((entry) => isMatch(entry.frame));
+  const size = (entry) => Math.abs(entry[key]);
+  shown.sort((a, b) => (state.sort === "name" ? 0 : size(b) - size(a)) || (a.name < b.name ? -1 : 1));
+  const most = shown.reduce((top, entry) => Math.max(top, size(entry)), 0) || 1;
+  $("rows").replaceChildren(...shown.slice(0, 400).map((entry) => {
+    const lines = ["self", "total"].map((word) => `${word} ${spoken(entry.was[word], layout.unit)} → ${spoken(entry.now[word], layout.unit)}`);
+    const row = make("tr", { title: [entry.name, entry.object, ...lines].join("\n"), className: entry[key] > 0 ? "grew" : "shrank" },
+      make("td", {}, entry.name, " ", make("small", {}, entry.name.startsWith("[") ? "" : entry.object)), make("td", {}, comparison.signed(entry.self)), make("td", {}, comparison.signed(entry.total)));
+    row.style.setProperty("--share", `${(100 * size(entry)) / most}%`);
+    row.onclick = () => find(entry.name);
+    return row;
+  }));
+}
+
 function showTable() {
+  if (comparison) showChanges();
+  else showCosts();
+  for (const button of document.querySelectorAll("th button")) {
+    const head = button.parentElement;
+    if (button.dataset.sort === state.sort) head.setAttribute("aria-sort", state.sort === "name" ? "ascending" : "descending");
+    else head.removeAttribute("aria-sort");
+  }
+}
+
+function showCosts() {
   const key = state.sort;
   const shown = functions.filter((entry) => isMatch(entry.frame));
   shown.sort((a, b) => (key === "name" ? (a.name < b.name ? -1 : 1) : b[key] - a[key] || b.total - a.total || (a.name < b.name ? -1 : 1)));
@@ -98,11 +143,6 @@ function showTable() {
     row.onclick = () => find(entry.name);
     return row;
   }));
-  for (const button of document.querySelectorAll("th button")) {
-    const head = button.parentElement;
-    if (button.dataset.sort === key) head.setAttribute("aria-sort", key === "name" ? "ascending" : "descending");
-    else head.removeAttribute("aria-sort");
-  }
 }
 
 /** Search for exactly this function, or stop when it was searched for already. */
@@ -125,7 +165,7 @@ function showDetail() {
   const detail = $("detail");
   if (selected < 0) {
     const event = profile.events[state.event];
-    const line = event ? `${rows.reduce((sum, row) => sum + profile.rows.count[row], 0).toLocaleString("en")} samples of ${event.name}` : "";
+    const line = event ? `${comparison ? samplesOf(state.event) : rows.reduce((sum, row) => sum + profile.rows.count[row], 0).toLocaleString("en")} samples of ${event.name}` : "";
     detail.replaceChildren(make("h2", {}, profile.title), make("p", {}, line), make("p", {}, "Click a box to look closer."));
     return;
   }
@@ -133,14 +173,19 @@ function showDetail() {
   const size = sizeOf(selected);
   const parts = [make("h2", {}, frameName(selected))];
   if (node >= 0) parts.push(make("p", {}, describe(profile.frame[node])));
-  const bars = make("div", { className: "bars" });
-  const whole = wholeOf(selected);
-  for (const [word, value] of [["total", size], ["self", layout.own[selected]]]) {
+  const bars = make("div", { className: comparison ? "bars wide" : "bars" });
+  const lines = comparison && layout.change[selected] ? changeBars(layout.change[selected]) : [["total", size, wholeOf(selected)], ["self", layout.own[selected], wholeOf(selected)]];
+  for (const [word, value, whole] of lines) {
     const bar = make("b", {}, make("i"));
     bar.firstChild.style.width = `${(100 * value) / (whole || 1)}%`;
     bars.append(make("span", {}, word), bar, make("span", {}, `${weighed(value)}  ${percent(value, whole)}`));
   }
   detail.replaceChildren(...parts, bars);
+}
+
+function changeBars({ total: all, self }) {
+  const { before, after } = comparison.wholes;
+  return [["before", all.before, before], ["after", all.after, after], ["self before", self.before, before], ["self after", self.after, after]];
 }
 
 function describe(frame) {
@@ -161,8 +206,18 @@ function showStatus(box) {
   if (box < 0) return;
   const node = layout.node[box];
   const words = node >= 0 ? ` ${describe(profile.frame[node])}` : "";
-  $("status").replaceChildren(make("b", {}, frameName(box)), `${words} · ${numbers(box)}`);
+  $("status").replaceChildren(make("b", {}, frameName(box)), `${words} · ${sizes(box).join(" · ")}`);
 }
+
+/** before → after and the change, of the box with all that it calls and of itself. */
+function changeNumbers({ total: all, self }) {
+  const { wholes } = comparison;
+  const told = ({ before, after, noisy }) => `${weighed(before)} (${percent(before, wholes.before)}) → ${weighed(after)} (${percent(after, wholes.after)}), ${comparison.signed(after - before)} of the whole${noisy ? ", within the noise of sampling" : ""}`;
+  return [`total ${told(all)}`, ...(self.before || self.after ? [`self ${told(self)}`] : [])];
+}
+
+/** Lines that say how much a box is. */
+const sizes = (box) => (comparison && layout.change[box] ? changeNumbers(layout.change[box]) : [numbers(box)]);
 
 function numbers(box) {
   const own = layout.own[box];
@@ -175,13 +230,14 @@ function numbers(box) {
 
 function writeHash() {
   const words = new URLSearchParams();
-  for (const key of ["event", "thread", "order", "direction", "colour", "weight", "search"]) words.set(key, state[key]);
+  for (const key of ["event", "thread", "order", "direction", "colour", "weight", "search", ...(comparison ? ["shown", "scale"] : [])]) words.set(key, state[key]);
   history.replaceState(null, "", `#${words}`);
 }
 
 function readHash() {
   const words = new URLSearchParams(location.hash.slice(1));
-  const fits = { order: ["heavy", "time"], direction: ["icicle", "flame"], colour: ["object", "mode", "name"], weight: ["value", "count"] };
+  const fits = { order: ["heavy", "time"], direction: ["icicle", "flame"], colour: ["object", "mode", "name"], weight: ["value", "count"], shown: ["before", "after"], scale: ["absolute", "shares"] };
+  if (comparison) fits.colour.push("change", "own");
   for (const [key, value] of words) {
     if (fits[key] ? fits[key].includes(value) : ["thread", "search"].includes(key)) state[key] = value;
     if (key === "event" && profile.events[Number(value)]) state.event = Number(value);

@@ -1,0 +1,60 @@
+"""The page around the data: HTML, style and scripts of emit/page/ as one file, the profile inside it as text.
+
+Separate from emit/html.py because the difference of two profiles (emit/difference.py) is shown by the same page.
+"""
+
+import base64
+import gzip
+import html
+import re
+from collections.abc import Iterator
+from importlib.resources import files
+from typing import BinaryIO
+
+from perf2x.emit.jsontext import json_bytes
+from perf2x.emit.text import printable
+
+_SCRIPTS = ("data.js", "compare.js", "layout.js", "draw.js", "page.js", "panels.js", "input.js")
+
+
+def write_page(title: str, pieces: Iterator[bytes], out: BinaryIO, *, compress: bool) -> None:
+    """The whole file; ``pieces`` are one JSON object, as emit/page/data.js reads it."""
+    head, tail = _page(title)
+    out.write(head)
+    for piece in _packed(pieces) if compress else (_inside_script(piece) for piece in pieces):
+        out.write(piece)
+    out.write(tail)
+
+
+def field(name: str, value: object) -> bytes:
+    """One member of the object, with the comma that separates it from the next."""
+    return json_bytes(name) + b":" + json_bytes(value) + b","
+
+
+def _page(title: str) -> tuple[bytes, bytes]:
+    """The page's text before and behind the data."""
+    folder = files("perf2x.emit") / "page"
+    parts = {
+        "TITLE": html.escape(printable(title)),
+        "STYLE": (folder / "page.css").read_text("utf-8"),
+        "SCRIPT": "\n".join((folder / name).read_text("utf-8") for name in _SCRIPTS),
+    }
+    page = (folder / "page.html").read_text("utf-8")
+    head, tail = page.split("{{DATA}}")
+    fill = re.compile(r"\{\{(\w+)\}\}")
+    return (
+        fill.sub(lambda found: parts[found.group(1)], head).encode(),
+        fill.sub(lambda found: parts[found.group(1)], tail).encode(),
+    )
+
+
+def _packed(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Pieces as base64 of gzip, in lines."""
+    packed = gzip.compress(b"".join(pieces), 9, mtime=0)
+    for start in range(0, len(packed), 57 * 1024):
+        yield base64.b64encode(packed[start : start + 57 * 1024]) + b"\n"
+
+
+def _inside_script(piece: bytes) -> bytes:
+    """JSON that cannot end the script element around it."""
+    return piece.replace(b"<", b"\\u003c")
