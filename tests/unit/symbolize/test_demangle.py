@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perf2x.symbolize.demangle import Demangle, demangle, without_parameters
+from perf2x.symbolize.gnu_spelling import gnu_spelling
 
 NAMES = [  # mangled, as c++filt -i prints it, as c++filt -i -p prints it (clones kept)
     ("_Z11thread_mainI7ComputeEPvS1_", "void* thread_main<Compute>(void*)", "thread_main<Compute>"),
@@ -33,6 +34,19 @@ NAMES = [  # mangled, as c++filt -i prints it, as c++filt -i -p prints it (clone
     ("_ZN1A1fB5cxx11Ev", "A::f[abi:cxx11]()", "A::f[abi:cxx11]"),
     ("_ZGTtNSt12out_of_rangeD1Ev", "transaction clone for std::out_of_range::~out_of_range()",
      "transaction clone for std::out_of_range::~out_of_range()"),
+    ("_ZN1A4headEi", "A::head(int)", "A::head"),
+    ("_ZN1A4h264Ev.part.0", "A::h264() [clone .part.0]", "A::h264 [clone .part.0]"),
+    ("_ZN9foo4headE1hEv", "foo4headE::h()", "foo4headE::h"),
+    ("_ZN4headC1Ev", "head::head()", "head::head"),
+    ("_ZNSolsEDn", "std::ostream::operator<<(decltype(nullptr))", "std::ostream::operator<<"),
+    ("_Z3runIZ4mainEUlT_T0_E0_Evv", "void run<main::{lambda(auto:1, auto:2)#2}>()",
+     "run<main::{lambda(auto:1, auto:2)#2}>"),
+    ("_Z3runIZ4workIiEvT_EUlvE_Evv", "void run<work<int>(int)::{lambda()#1}>()", "run<work<int>(int)::{lambda()#1}>"),
+    ("_ZZN1A4workIiEEvT_E1x", "A::work<int>(int)::x", "A::work<int>(int)::x"),
+    ("_Z4callIXadL_ZN1A3runEiEEEvv", "void call<&A::run>()", "call<&A::run>"),
+    ("_Z4callIXadL_Z3runiEEEvv", "void call<&(run(int))>()", "call<&(run(int))>"),
+    ("_Z4callIXadL_Z3runIlEivEEEvv", "void call<&(int run<long>())>()", "call<&(int run<long>())>"),
+    ("_Z4callIXadL_Z4dataEEEvv", "void call<&data>()", "call<&data>"),
 ]  # fmt: skip
 
 
@@ -81,3 +95,12 @@ def test_anything(text):
     for name in ("_Z" + text, "_R" + text, text):
         assert isinstance(demangle(name, Demangle.SIMPLE), str)
     without_parameters(text)
+
+
+@given(
+    st.text("<>(),& :a{}'#1lambd[]-*", max_size=60),
+    st.sampled_from(["", "a<&", "<&f(", "(a)::", "(", ")::", "'lambda0'("]),
+)
+def test_respelling_takes_any_text(text, again):
+    """Nothing is raised, and no time is lost, whatever LLVM may print."""
+    assert isinstance(gnu_spelling(again * 300 + text, "_Z"), str)
