@@ -33,4 +33,13 @@ cp jit-*.dump "$here/jit/" && rm jit-*.dump
 go build -ldflags=-s -gcflags=-l -o go-s main.go # the same code; of it, all but headers and .gopclntab was zeroed
 xz -9e -c go-s >"$here/go/stripped.xz"
 objcopy --only-keep-debug go go.symbols && mv go.symbols go # smaller, and a file without code is a case of its own
+# the runtimes of test_runtimes.py, with perf 7.2; cpython.py lies in /srv/demo, python is Debian's 3.14
+export PERF="${PERF:-perf}" && user="-q -k mono -g -e cpu-clock:u"
+$PERF record $user -F 399 -o cpython_map.data -- python3.14 -X perf "$here/cpython.py" 0.6
+$PERF record $user -F 399 -o cpython_jit.data -- python3.14 -X perf_jit "$here/cpython.py" 0.6
+$PERF record $user -F 199 -o node_jit.data -- node --perf-prof --interpreted-frames-native-stack node.js
+$PERF record $user -F 149 --namespaces -o container.data -- unshare -pmf --mount-proc \
+    node --perf-basic-prof-only-functions --interpreted-frames-native-stack node.js
+# of jit-*.dump the code's bytes were zeroed; perf script was asked after perf inject --jit, of the container with
+# /tmp/perf-1.map renamed to the process's outer id
 for name in c cpp rust go python jit; do xz -9e -c $name >"$here/$name/$name.xz"; done

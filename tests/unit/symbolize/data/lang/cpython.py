@@ -1,0 +1,41 @@
+import sys
+import time
+
+
+class Shape:
+    def __init__(self, n):
+        self.n = n
+
+    def area(self):
+        return sum(i * i % 7 for i in range(self.n))
+
+    @staticmethod
+    def twice(x):
+        return heavy(x) + heavy(x)
+
+
+def heavy(n):
+    total = 0
+    for i in range(n):
+        total += i * i % 13
+    return total
+
+
+def fib(n):
+    return n if n < 2 else fib(n - 1) + fib(n - 2)
+
+
+def mapper(n):
+    return sorted(map(lambda v: (v * 7919) % 1009, range(n)))  # noqa: C417 a lambda is wanted
+
+
+def main():
+    end = time.monotonic() + float(sys.argv[1])
+    while time.monotonic() < end:
+        Shape(2000).area()
+        Shape.twice(3000)
+        fib(16)
+        mapper(3000)
+
+
+main()

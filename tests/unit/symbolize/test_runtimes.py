@@ -1,0 +1,91 @@
+"""CPython 3.14, node and a container with node, recorded: every frame in compiled code has perf's name (data/lang).
+
+Dumps lie here without the code's bytes, which name nothing. perf was asked about ``container`` with the map renamed to
+the process's outer id, and names no frame without that.
+"""
+
+import lzma
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from perf2x.pipeline import LoadOptions, load
+from perf2x.symbolize.options import SymbolOptions
+from tests.support.perf_script import read_blocks
+
+LANG = Path(__file__).parent / "data" / "lang"
+FRAMES = {"cpython_map": 140, "cpython_jit": 153, "node_jit": 2415, "container": 1539}
+
+
+def loaded(name, tmp_path):
+    for file in LANG.joinpath(name).iterdir():
+        if file.name.endswith(".dump.xz"):
+            (tmp_path / file.stem).write_bytes(lzma.decompress(file.read_bytes()))
+        elif file.suffix == ".map":
+            shutil.copy(file, tmp_path)
+    symbols = SymbolOptions(symfs=tmp_path, perf_map_dir=tmp_path, inline=False)
+    return load(str(LANG / name / "perf.data"), LoadOptions(timeline=True, symbols=symbols))
+
+
+def perfs_frames(name):
+    """How often perf printed (thread, microsecond, address, symbol), in compiled code only."""
+    return Counter(
+        (block.tid, block.time, frame.address, frame.symbol)
+        for block in read_blocks(LANG / name / "script.txt.xz")
+        for frame in block.frames
+        if frame.dso.startswith("/tmp/perf-") or "/jitted-" in frame.dso
+    )
+
+
+def our_frames(profile):
+    """The same of a profile: code without a file, or in a dump; names as the runtime wrote them."""
+    found: Counter[tuple[int, int, int, str]] = Counter()
+    locations, samples, strings = profile.locations, profile.samples, profile.strings
+    columns = (samples.thread, samples.stack, samples.time)
+    for thread, stack, time in zip(*(column.tolist() for column in columns), strict=True):
+        while stack >= 0:
+            row = int(profile.stacks.location[stack])
+            mapping = int(locations.mapping[row])
+            name = strings[int(profile.mappings.filename[mapping])] if mapping >= 0 else ""
+            if name.startswith("//anon") or name.endswith(".dump"):
+                found[
+                    int(profile.threads.tid[thread]), time // 1000, int(locations.address[row]), written(profile, row)
+                ] += 1
+            stack = int(profile.stacks.parent[stack])
+    return found
+
+
+def written(profile, location):
+    """The outermost function's name as the runtime wrote it."""
+    start, end = (int(profile.locations.line_offsets[location + i]) for i in (0, 1))
+    if start == end:
+        return "[unknown]"
+    function = int(profile.locations.line_function[end - 1])
+    return profile.strings[int(profile.functions.system_name[function])]
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_every_frame_has_perfs_name(name, tmp_path):
+    perfs, ours = perfs_frames(name), our_frames(loaded(name, tmp_path).profile)
+    assert perfs.total() == FRAMES[name]
+    named = Counter({key: count for key, count in perfs.items() if key[3] != "[unknown]"})
+    assert not named - ours, list((named - ours).items())[:5]
+    assert ours.total() == perfs.total()
+    assert sum(count for key, count in ours.items() if key[3] != "[unknown]") >= named.total() > 0.99 * perfs.total()
+
+
+@pytest.mark.parametrize("name", ["cpython_map", "cpython_jit"])
+def test_python_frames_read_as_functions_of_their_files(name, tmp_path):
+    profile = loaded(name, tmp_path).profile
+    functions, strings = profile.functions, profile.strings
+    rows = zip(functions.system_name.tolist(), functions.name.tolist(), functions.filename.tolist(), strict=True)
+    mine = {(strings[n], strings[f]) for s, n, f in rows if strings[s].endswith("/srv/demo/cpython.py")}
+    file = "/srv/demo/cpython.py"
+    expected = {"fib", "heavy", "main", "mapper", "mapper.<locals>.<lambda>", "Shape.area.<locals>.<genexpr>"}
+    assert mine >= {(function, file) for function in expected - {"main"}} and {f for _, f in mine} == {file}
+
+
+def test_the_containers_map_is_a_guess_that_is_told(tmp_path):
+    assert loaded("container", tmp_path).diagnostics["perf_map_of_other_pid"] == 1
