@@ -144,8 +144,8 @@ class Finder:
                     yield path
         if build_id and self.places.buildid_dir:
             yield from cached_paths(self.places.buildid_dir, build_id, ("debug",))
-        for directory in self._debug_dirs():
-            yield from _in_debug_dir(directory, name, build_id)
+        for directory in self.debug_dirs():
+            yield from in_debug_dir(directory, name, build_id)
         if is_real_path(name):  # OpenEmbedded: .debug beside the file
             folder, _, last = name.rpartition("/")
             yield from self.on_disk(f"{folder}/.debug/{last}")
@@ -156,10 +156,11 @@ class Finder:
         folder = name.rpartition("/")[0] if is_real_path(name) else ""
         yield from self.on_disk(f"{folder}/{link}")
         yield from self.on_disk(f"{folder}/.debug/{link}")
-        for directory in self._debug_dirs():
+        for directory in self.debug_dirs():
             yield from filter(None, [below(directory, f"{folder}/{link}")])
 
-    def _debug_dirs(self) -> Iterator[Path]:
+    def debug_dirs(self) -> Iterator[Path]:
+        """Directories like /usr/lib/debug, in the order of search."""
         yield from self.places.debug_dirs
         system = self.places.system_debug_dir
         if system is not None:
@@ -199,6 +200,11 @@ class Finder:
                 else:
                     found.files.append(inner)
 
+    def fetch(self, kind: str, build_id: bytes) -> Iterator[ElfObject]:
+        """Files from archives and servers: ``executable`` or ``debuginfo`` by build id, not checked yet."""
+        for fetch in self._fetchers:
+            yield from fetch(kind, build_id)
+
     def _fetch(self, found: Found, build_id: bytes) -> None:
         for fetch in self._fetchers if build_id else ():
             if found.code is None:
@@ -235,7 +241,8 @@ def cached_paths(directory: Path, build_id: bytes, kinds: tuple[str, ...]) -> It
         yield place
 
 
-def _in_debug_dir(directory: Path, name: str, build_id: bytes) -> Iterator[Path]:
+def in_debug_dir(directory: Path, name: str, build_id: bytes) -> Iterator[Path]:
+    """An object's debug files in a directory like /usr/lib/debug: by build id, then by recorded name."""
     if build_id:
         text = build_id.hex()
         yield directory / ".build-id" / text[:2] / f"{text[2:]}.debug"

@@ -1,8 +1,8 @@
 """Source lines and inlined frames from DWARF, by way of symbolic's symcache.
 
 symbolic (Rust, the optional extra ``perf2x[dwarf]``) turns an object's debug info once into a table that answers in
-microseconds; the table is kept in the user's cache directory by build id and version. Without symbolic, or where it
-has no wheel, everything else still works.
+microseconds; the table is kept in the user's cache directory by build id and version. What it cannot tell, and all
+of it where symbolic is not installed, is read by ``unit_lines``.
 """
 
 from dataclasses import replace
@@ -69,7 +69,7 @@ def open_lines(file: ElfObject | None, options: SymbolOptions, diagnostics: Diag
     try:
         symbolic: Any = import_module("symbolic")
     except ImportError:
-        advice = "source lines and inlined frames need the extra: pip install 'perf2x[dwarf]'"
+        advice = "source lines are read the slow way and not kept; quicker with the extra: pip install 'perf2x[dwarf]'"
         diagnostics.add("lines_need_symbolic", Severity.INFO, advice, where=file.name)
         return None
     base = next((segment.address for segment in file.segments if segment.type == "PT_LOAD"), 0)
@@ -81,23 +81,6 @@ def open_lines(file: ElfObject | None, options: SymbolOptions, diagnostics: Diag
             write_whole(stored, lambda path: path.write_bytes(data))
         table = _lines_in(symbolic, np.frombuffer(data, np.uint8))
     return SourceLines(table, base)
-
-
-def note_elsewhere(file: ElfObject, places: Places, diagnostics: Diagnostics) -> None:
-    """Say so when an object's debug info lies in files that are not read: .dwo files, or what dwz moved out."""
-    if file.section(".gnu_debugaltlink") is not None:
-        advice = "a part of the debug info lies in a dwz file, which is not read; some inlined functions have no name."
-        diagnostics.add("debug_info_in_dwz", Severity.INFO, advice, where=file.name)
-    strings = file.section(".debug_str")
-    if strings is None or places.has_line.any():
-        return
-    try:
-        names_dwo_files = file.section(".debug_addr") is not None and b".dwo\0" in file.data(strings)
-    except ObjectError:
-        return
-    if names_dwo_files:
-        advice = "debug info lies in .dwo files (gcc -gsplit-dwarf), which are not read; build without that for lines."
-        diagnostics.add("debug_info_in_dwo", Severity.INFO, advice, where=file.name)
 
 
 def _cache_path(file: ElfObject, options: SymbolOptions, version: int) -> Path | None:

@@ -12,11 +12,13 @@ import numpy as np
 from perf2x.model.arrays import I64, U64
 from perf2x.model.errors import ObjectError
 from perf2x.model.ragged import offsets_of, ranges
+from perf2x.objects.elf import ElfObject
 from perf2x.objects.find import Found
-from perf2x.symbolize.dwarf import Lines, note_elsewhere, open_lines
+from perf2x.symbolize.dwarf import open_lines
 from perf2x.symbolize.elf_names import ElfNames, count_broken
-from perf2x.symbolize.places import Places, Site
+from perf2x.symbolize.places import Places, Site, places_of, replaced
 from perf2x.symbolize.source import Context, Dso, DsoKind, Function, Symbols, nothing, one_line_each
+from perf2x.symbolize.unit_lines import lies_elsewhere, unit_places
 
 STRIPPED = "stripped: no symbol table in it, and no debug file found"
 
@@ -36,17 +38,18 @@ class ElfSource:
     def lookup(self, dso: Dso, address: U64) -> Symbols:
         """Functions by svma, lines where there is debug info."""
         names = ElfNames(dso.found, self._context.options.demangle, self._context.diagnostics)
-        return symbols_of(self._context, dso.found, names, address)
+        return symbols_of(self._context, dso.found, names, address, dso.name)
 
 
-def symbols_of(context: Context, found: Found, names: ElfNames, svma: U64) -> Symbols:
-    """Functions by svma from ``names``, with lines and inlined frames where a file of ``found`` has debug info."""
+def symbols_of(context: Context, found: Found, names: ElfNames, svma: U64, recorded: str = "") -> Symbols:
+    """Functions by svma from ``names``, with lines and inlined frames where a file of ``found`` has debug info.
+
+    ``recorded``: the object's name, beside which the rest of split debug info may lie.
+    """
     row = names.find(svma)
     missing = "" if names.has_symtab else STRIPPED
-    lines = _lines(context, found)
-    if lines is not None and found.dwarf is not None:
-        places = lines.find(svma)
-        note_elsewhere(found.dwarf, places, context.diagnostics)
+    if found.dwarf is not None:
+        places = _places(context, found, found.dwarf, recorded, svma)
         return with_lines(names, row, places, context.options.inline, missing)
     rows = np.unique(row[row >= 0])
     if not len(rows):
@@ -55,12 +58,26 @@ def symbols_of(context: Context, found: Found, names: ElfNames, svma: U64) -> Sy
     return one_line_each(known, np.where(row >= 0, np.searchsorted(rows, row), -1), missing)
 
 
-def _lines(context: Context, found: Found) -> Lines | None:
+def _places(context: Context, found: Found, file: ElfObject, recorded: str, svma: U64) -> Places:
+    """From the symcache; what that does not know, and other files do, from debug info itself."""
+    places, lacking = places_of([[]] * len(svma)), np.arange(len(svma))
     try:
-        return open_lines(found.dwarf, context.options, context.diagnostics)
+        lines = open_lines(file, context.options, context.diagnostics)
+        if lines is not None:
+            places = lines.find(svma)
+            lacking = np.flatnonzero(~places.is_whole) if lies_elsewhere(file) else lacking[:0]
+    except ObjectError as error:  # one unit that cannot be read is enough: the others are read one by one
+        count_broken(context.diagnostics, error)
+        lacking = lacking[: 0 if file.type == "ET_REL" else None]
+    if not len(lacking):
+        return places
+    try:
+        better = unit_places(context, found, recorded, svma[lacking])
     except ObjectError as error:
         count_broken(context.diagnostics, error)
-        return None
+        return places
+    known = np.flatnonzero(np.diff(better.offsets))
+    return replaced(places, lacking[known], better.take(known))
 
 
 def with_lines(names: ElfNames, row: I64, places: Places, inline: bool, missing: str = "") -> Symbols:

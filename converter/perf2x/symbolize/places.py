@@ -47,6 +47,14 @@ class Places:
         result: Bools = known[self.offsets[1:]] > known[self.offsets[:-1]]
         return result
 
+    @property
+    def is_whole(self) -> Bools:
+        """(n,) whether the address has a line, and every function there a name."""
+        nameless = np.array([not site.symbol for site in self.sites], np.bool_)[self.site]
+        lost = np.concatenate([[0], np.cumsum(nameless)])
+        result: Bools = self.has_line & (lost[self.offsets[1:]] == lost[self.offsets[:-1]])
+        return result
+
     def take(self, addresses: I64) -> "Places":
         """The places of some addresses, by index."""
         count = np.diff(self.offsets)[addresses]

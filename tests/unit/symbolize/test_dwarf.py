@@ -13,7 +13,7 @@ from perf2x.objects.elf import open_elf
 from perf2x.objects.find import Finder, SearchPlaces
 from perf2x.plugins import load_symbol_sources
 from perf2x.symbolize.demangle import Demangle
-from perf2x.symbolize.dwarf import note_elsewhere, open_lines
+from perf2x.symbolize.dwarf import open_lines
 from perf2x.symbolize.elf_names import ElfNames
 from perf2x.symbolize.elf_source import with_lines
 from perf2x.symbolize.options import SymbolOptions
@@ -107,13 +107,14 @@ def test_broken_cache_is_made_again(tmp_path):
     assert np.array_equal(first.locations.line_number, second.locations.line_number)
 
 
-def test_without_symbolic_names_still_come(tmp_path, monkeypatch):
+def test_without_symbolic_the_same_lines_come(tmp_path, monkeypatch):
     def absent(name):
         raise ImportError(name)
 
+    first, _ = converted(DATA, tmp_path)
     monkeypatch.setattr("perf2x.symbolize.dwarf.import_module", absent)
     result, diagnostics = converted(DATA, tmp_path)
-    assert lines_of(result, 0) == [("work::run", "", 0)]
+    assert [lines_of(result, row) for row in range(0x31)] == [lines_of(first, row) for row in range(0x31)]
     assert (
         diagnostics["lines_need_symbolic"] == 1 and "perf2x[dwarf]" in diagnostics.counts["lines_need_symbolic"].advice
     )
@@ -181,20 +182,6 @@ def test_the_symbol_tables_name_wins_for_the_outermost_function(row, chain, want
 
 def test_without_a_symbol_table_debug_info_names_gaps_too():
     assert shown(Table(has_symtab=False), [-1], [[(F, 0)]]) == [[("f", 0, 7)]]
-
-
-@pytest.mark.parametrize(
-    ("sections", "name"),
-    [
-        ([TinySection(".debug_addr", b"\0" * 8), TinySection(".debug_str", b"\0a.dwo\0")], "debug_info_in_dwo"),
-        ([TinySection(".gnu_debugaltlink", b"x.dwz\0")], "debug_info_in_dwz"),
-        ([TinySection(".debug_str", b"\0a.c\0")], None),
-    ],
-)
-def test_debug_info_in_files_that_are_not_read_is_said(sections, name):
-    diagnostics = Diagnostics()
-    note_elsewhere(open_elf(tiny_elf(sections)), places_of([[(Site("f", ""), 0)]]), diagnostics)
-    assert list(diagnostics.counts) == ([name] if name else [])
 
 
 def test_padding_between_functions_has_no_name(tmp_path):

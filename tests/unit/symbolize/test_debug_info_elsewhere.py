@@ -1,0 +1,175 @@
+"""Split DWARF, DWARF packages and dwz files: every address is where binutils or LLVM says it is."""
+
+import shutil
+from itertools import pairwise
+from pathlib import Path
+from posixpath import normpath
+
+import numpy as np
+import pytest
+
+from perf2x.model.diagnostics import Diagnostics
+from perf2x.objects.elf import open_elf
+from perf2x.objects.find import Finder, SearchPlaces
+from perf2x.objects.find_parts import supplementary_file
+from perf2x.plugins import load_symbol_sources
+from perf2x.symbolize.demangle import Demangle
+from perf2x.symbolize.elf_names import ElfNames
+from perf2x.symbolize.options import SymbolOptions
+from perf2x.symbolize.resolve import symbolize
+
+from .answers import addr2line
+from .profiles import make_profile, make_session
+
+DATA = Path(__file__).parent / "data" / "debug_info"
+AT = 0x7F0000000000
+DWZ_ID = open_elf(DATA / "common.dwz").build_id.hex()
+
+
+@pytest.fixture(params=["symcache", "without symbolic"])
+def _reader(request, monkeypatch):
+    """Once with symbolic, which knows a part of it, and once without."""
+    if request.param == "symcache":
+        pytest.importorskip("symbolic", reason="the dwarf extra is not installed")
+        return
+
+    def absent(name):
+        raise ImportError(name)
+
+    monkeypatch.setattr("perf2x.symbolize.dwarf.import_module", absent)
+
+
+def chains(symfs, addresses, recorded, **options):
+    """[[(linkage name, file, line)]] of each address, and the diagnostics."""
+    profile = make_profile([(AT, AT + 0x10000, 0, recorded, "", 7)], [(0, AT + address) for address in addresses])
+    diagnostics = Diagnostics()
+    places = {"symfs": symfs, "cache_dir": symfs / "cache", "buildid_dir": symfs / "debug", "demangle": Demangle.NONE}
+    options = SymbolOptions(**{**places, **options})
+    result, _ = symbolize(profile, make_session(), options, diagnostics, load_symbol_sources())
+    result.check()
+    functions, strings = result.functions, result.strings
+    rows = [
+        (strings[int(functions.system_name[f])], strings[int(functions.filename[f])], int(line))
+        for f, line in zip(result.locations.line_function, result.locations.line_number, strict=True)
+    ]
+    return [rows[start:end] for start, end in pairwise(result.locations.line_offsets.tolist())], diagnostics
+
+
+def wanted(name):
+    """{address: answer} inside of functions; binutils names the padding between them, too."""
+    answers = {address: rows for (_, address), rows in addr2line(DATA / f"{name}.addr2line.txt").items()}
+    found = Finder(SearchPlaces()).find(str(DATA / f"{name}.so"), b"")
+    rows = ElfNames(found, Demangle.NONE, Diagnostics()).find(np.array(list(answers), np.uint64))
+    return {address: answers[address] for address, row in zip(answers, rows, strict=True) if row >= 0}
+
+
+def bare(rows):
+    """binutils names an outermost function by debug info, and an innermost one without linkage name by the symbol."""
+    inner = range(1, len(rows) - 1)
+    return [(name if i in inner else "", normpath(file), line) for i, (name, file, line) in enumerate(rows)]
+
+
+def put(symfs, *pairs):
+    for source, place in pairs:
+        path = symfs / place.lstrip("/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(DATA / source, path)
+    return symfs
+
+
+def agrees(name, symfs, recorded="/usr/lib/prog.so", **options):
+    answers = wanted(name)
+    assert len(answers) > 80 and max(map(len, answers.values())) >= 3
+    found, diagnostics = chains(symfs, sorted(answers), recorded, **options)
+    assert [bare(rows) for rows in found] == [bare(answers[address]) for address in sorted(answers)]
+    assert set(diagnostics.counts) <= {"lines_need_symbolic"}
+
+
+WHERE = {
+    "compiled": "/src/{0}",
+    "beside": "/usr/lib/{0}",
+    "debug directory": "/usr/lib/debug/src/{0}",
+}
+
+
+@pytest.mark.usefixtures("_reader")
+@pytest.mark.parametrize("place", WHERE)
+@pytest.mark.parametrize("name", ["gnu4", "gnu5"])
+def test_split_files(tmp_path, name, place):
+    parts = [(f"{name}_{unit}.dwo", WHERE[place].format(f"{name}_{unit}.dwo")) for unit in ("one", "two")]
+    agrees(name, put(tmp_path, (f"{name}.so", "/usr/lib/prog.so"), *parts))
+
+
+@pytest.mark.usefixtures("_reader")
+@pytest.mark.parametrize("place", ["/usr/lib/prog.so.dwp", "/usr/lib/debug/usr/lib/prog.so.dwp"])
+@pytest.mark.parametrize("name", ["gnu4", "clang4", "clang5"])
+def test_packages(tmp_path, name, place):
+    agrees(name, put(tmp_path, (f"{name}.so", "/usr/lib/prog.so"), (f"{name}.so.dwp", place)))
+
+
+@pytest.mark.usefixtures("_reader")
+@pytest.mark.parametrize(
+    "place",
+    [
+        "/usr/lib/common.dwz",
+        "/usr/lib/debug/.dwz/common.dwz",
+        f"/usr/lib/debug/.build-id/{DWZ_ID[:2]}/{DWZ_ID[2:]}.debug",
+        f"/debug/.build-id/{DWZ_ID[:2]}/{DWZ_ID[2:]}/debug",
+    ],
+)
+def test_dwz_files(tmp_path, place):
+    agrees("dwz_one", put(tmp_path, ("dwz_one.so", "/usr/lib/prog.so"), ("common.dwz", place)))
+
+
+def test_dwz_file_from_a_server():
+    asked = []
+
+    def fetch(kind, build_id):
+        asked.append((kind, build_id.hex()))
+        yield open_elf(DATA / "dwz_one.so")  # not what was asked for
+        yield open_elf(DATA / "common.dwz")
+
+    finder = Finder(SearchPlaces(system_debug_dir=None, proc=None), (fetch,))
+    elsewhere = open_elf((DATA / "dwz_one.so").read_bytes(), "dwz_one.so")
+    assert supplementary_file(finder, elsewhere).build_id.hex() == DWZ_ID
+    assert asked == [("debuginfo", DWZ_ID)]
+
+
+@pytest.mark.usefixtures("_reader")
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [("gnu4", "debug_info_in_dwo"), ("clang5", "debug_info_in_dwo"), ("dwz_one", "debug_info_in_dwz")],
+)
+def test_without_the_other_file_lines_still_come(tmp_path, name, count):
+    answers = {address: rows for address, rows in wanted(name).items() if rows[0][2]}
+    symfs = put(tmp_path, (f"{name}.so", "/usr/lib/prog.so"))
+    found, diagnostics = chains(symfs, sorted(answers), "/usr/lib/prog.so")
+    assert [bare(rows[:1]) for rows in found] == [bare(answers[address][:1]) for address in sorted(answers)]
+    assert diagnostics[count] > 0 and "/" not in diagnostics.counts[count].advice.partition("--")[0]
+
+
+@pytest.mark.usefixtures("_reader")
+def test_split_file_of_another_compilation_is_not_used(tmp_path):
+    pairs = [("gnu4_two.dwo", "/src/gnu4_one.dwo"), ("gnu4_one.dwo", "/src/gnu4_two.dwo")]
+    symfs = put(tmp_path, ("gnu4.so", "/usr/lib/prog.so"), *pairs)
+    found, diagnostics = chains(symfs, sorted(wanted("gnu4")), "/usr/lib/prog.so")
+    assert max(map(len, found)) == 1 and diagnostics["debug_info_in_dwo"] == 2
+
+
+def test_declared_lines_where_debug_info_is_read(tmp_path):
+    symfs = put(tmp_path, ("gnu5.so", "/prog.so"), ("gnu5_one.dwo", "/gnu5_one.dwo"), ("gnu5_two.dwo", "/gnu5_two.dwo"))
+    address = min(a for a, rows in wanted("gnu5").items() if rows[-1][0] == "_ZNK4work5Shape3sumEPKmS2_")
+    profile = make_profile([(AT, AT + 0x10000, 0, "/prog.so", "", 7)], [(0, AT + address)])
+    options = SymbolOptions(symfs=symfs, cache_dir=tmp_path / "cache", buildid_dir=tmp_path)
+    result, _ = symbolize(profile, make_session(), options, Diagnostics(), load_symbol_sources())
+    assert int(result.functions.start_line[result.locations.line_function[-1]]) == 5
+
+
+def test_names_in_debug_info_do_not_lead_out_of_symfs(tmp_path):
+    """The compile directory of the unit is /src; a link there that leads out of symfs is followed inside of it."""
+    outside = tmp_path / "outside"
+    put(outside, ("gnu5_one.dwo", "gnu5_one.dwo"), ("gnu5_two.dwo", "gnu5_two.dwo"))
+    symfs = put(tmp_path / "symfs", ("gnu5.so", "/usr/lib/prog.so"))
+    (symfs / "src").symlink_to(outside)
+    found, diagnostics = chains(symfs, sorted(wanted("gnu5")), "/usr/lib/prog.so")
+    assert max(map(len, found)) == 1 and diagnostics["debug_info_in_dwo"] == 2
