@@ -1,60 +1,22 @@
 """One ELF file: header, sections, segments, build id; its contents are read only when asked for.
 
-pyelftools reads the headers, which are few; anything with a row per symbol is numpy's work (see ``symtab``). The
-values are copied into plain tables at once and no file stays open, so five hundred objects cost no descriptors.
-Source of truth: the System V ABI, chapters 4 and 5, and include/uapi/linux/elf.h.
+The headers are plain tables (``elf_headers``); anything with a row per symbol is numpy's work (see ``symtab``). No file
+stays open, so five hundred objects cost no descriptors.
 """
 
 import io
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
-from elftools.common.exceptions import ELFError
-from elftools.common.utils import struct_parse
-from elftools.elf.elffile import ELFFile
 
 from perf2x.model.arrays import U64, Bools
 from perf2x.model.errors import ObjectError
+from perf2x.objects.elf_headers import PF_X, SHF_ALLOC, SHF_COMPRESSED, Headers, Section, Segment
 from perf2x.objects.inflate import inflate, limit_for
+
+__all__ = ["PF_X", "SHF_ALLOC", "SHF_COMPRESSED", "ElfObject", "Section", "Segment", "open_elf"]
 from perf2x.objects.notes import gnu_build_id
-
-SHF_ALLOC = 0x2
-SHF_COMPRESSED = 0x800
-PF_X = 0x1
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """One row of the section header table, names as in Elf64_Shdr without the ``sh_``."""
-
-    name: str
-    type: str
-    """``SHT_PROGBITS`` …, or the number as text where pyelftools knows no name."""
-    flags: int
-    address: int
-    """svma; 0 when the section is not loaded."""
-    offset: int
-    size: int
-    link: int
-    info: int
-    alignment: int
-    entry_size: int
-
-
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """One program header, names as in Elf64_Phdr without the ``p_``."""
-
-    type: str
-    """``PT_LOAD`` …, or the number as text."""
-    flags: int
-    offset: int
-    address: int
-    file_size: int
-    memory_size: int
-    alignment: int
 
 
 class ElfObject:
@@ -83,11 +45,12 @@ class ElfObject:
         self.name = name
         try:
             with self._stream() as stream:
-                self._read_headers(ELFFile(stream), stream)
-        except ELFError as error:
-            raise ObjectError(f"{name}: not a readable ELF file: {error or 'the header is cut off'}") from None
+                headers = Headers(stream, name)
         except OSError as error:
             raise ObjectError(f"{name}: {error.strerror or error}") from None
+        self.size, self.is_64, self.byte_order = headers.size, headers.is_64, headers.byte_order
+        self.machine, self.type, self.entry = headers.machine, headers.type, headers.entry
+        self.sections, self.segments = headers.sections, headers.segments
         self.build_id = self._find_build_id()
 
     @property
@@ -145,54 +108,6 @@ class ElfObject:
     def _stream(self) -> IO[bytes]:
         return io.BytesIO(self._source) if isinstance(self._source, bytes) else self._source.open("rb")
 
-    def _read_headers(self, elf: Any, stream: IO[bytes]) -> None:
-        self.size = elf.stream_len
-        self.is_64 = elf.elfclass == 64
-        self.byte_order = "<" if elf.little_endian else ">"
-        self.machine, self.type, self.entry = str(elf["e_machine"]), str(elf["e_type"]), elf["e_entry"]
-        first = self._first_section(elf, stream)
-        self.sections = self._named(self._section_table(elf, stream, first), elf, first)
-        self.segments = self._segment_table(elf, stream, first)
-
-    def _first_section(self, elf: Any, stream: IO[bytes]) -> Any:
-        """Section 0, which holds the counts that do not fit the ELF header (SHN_XINDEX, PN_XNUM); None without any."""
-        if elf["e_shoff"] == 0:
-            return None
-        self._require_table("section headers", elf["e_shoff"], 1, elf["e_shentsize"], elf.structs.Elf_Shdr.sizeof())
-        return struct_parse(elf.structs.Elf_Shdr, stream, elf["e_shoff"])
-
-    def _require_table(self, what: str, offset: int, count: int, step: int, needed: int) -> None:
-        if step < needed:
-            raise ObjectError(f"{self.name}: {what} of {step} bytes each, {needed} expected")
-        if offset + count * step > self.size:
-            raise ObjectError(f"{self.name}: {count} {what} at {offset:#x} lie outside its {self.size:#x} bytes")
-
-    def _section_table(self, elf: Any, stream: IO[bytes], first: Any) -> list[Any]:
-        if first is None:
-            return []
-        count, offset, step = elf["e_shnum"] or first["sh_size"], elf["e_shoff"], elf["e_shentsize"]
-        self._require_table("section headers", offset, count, step, elf.structs.Elf_Shdr.sizeof())
-        return [struct_parse(elf.structs.Elf_Shdr, stream, offset + i * step) for i in range(count)]
-
-    def _named(self, headers: list[Any], elf: Any, first: Any) -> tuple[Section, ...]:
-        if first is None:
-            return ()
-        index = elf["e_shstrndx"]
-        index = first["sh_link"] if index in ("SHN_XINDEX", 0xFFFF) else index
-        names = b""
-        if isinstance(index, int) and 0 < index < len(headers):
-            names = self.read(headers[index]["sh_offset"], headers[index]["sh_size"])
-        return tuple(_section(header, names) for header in headers)
-
-    def _segment_table(self, elf: Any, stream: IO[bytes], first: Any) -> tuple[Segment, ...]:
-        count, offset, step = elf["e_phnum"], elf["e_phoff"], elf["e_phentsize"]
-        if count == 0xFFFF and first is not None:
-            count = first["sh_info"]
-        if count == 0 or offset == 0:
-            return ()
-        self._require_table("program headers", offset, count, step, elf.structs.Elf_Phdr.sizeof())
-        return tuple(_segment(struct_parse(elf.structs.Elf_Phdr, stream, offset + i * step)) for i in range(count))
-
     def _find_build_id(self) -> bytes:
         """The first NT_GNU_BUILD_ID: by section (debug files keep those), else by segment (stripped section tables)."""
         places = [(s.offset, s.size, s.alignment) for s in self.sections if s.type == "SHT_NOTE"]
@@ -226,20 +141,3 @@ def open_elf(source: Path | str | bytes, name: str = "") -> ElfObject:
     if isinstance(source, bytes):
         return ElfObject(source, name or "(bytes)")
     return ElfObject(Path(source), name or str(source))
-
-
-def _section(header: Any, names: bytes) -> Section:
-    start = header["sh_name"]
-    end = names.find(b"\0", start)
-    name = names[start : end if end >= 0 else len(names)].decode(errors="surrogateescape")
-    return Section(
-        name, str(header["sh_type"]), header["sh_flags"], header["sh_addr"], header["sh_offset"], header["sh_size"],
-        header["sh_link"], header["sh_info"], header["sh_addralign"], header["sh_entsize"],
-    )  # fmt: skip
-
-
-def _segment(header: Any) -> Segment:
-    return Segment(
-        str(header["p_type"]), header["p_flags"], header["p_offset"], header["p_vaddr"], header["p_filesz"],
-        header["p_memsz"], header["p_align"],
-    )  # fmt: skip

@@ -3,13 +3,16 @@
 import struct
 import sys
 import zlib
+from dataclasses import astuple
 from pathlib import Path
 
 import numpy as np
 import pytest
+from elftools.elf.elffile import ELFFile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from perf2x.abi import elf as abi
 from perf2x.model.errors import ObjectError
 from perf2x.objects.elf import open_elf
 from perf2x.objects.notes import gnu_build_id
@@ -68,6 +71,46 @@ def test_this_python_is_readable():
         pytest.skip("no ELF files on this platform")
     elf = open_elf(Path(sys.executable))
     assert elf.section(".dynsym") is not None and elf.segments
+
+
+OBJECTS = sorted({Path(sys.executable).resolve(), *sorted(Path("/usr/lib").glob("*/*.so.?"))[:25]})
+
+
+@pytest.mark.parametrize("path", OBJECTS, ids=lambda path: path.name)
+def test_headers_are_those_of_pyelftools(path):
+    """A second opinion on every binary that happens to be here."""
+    with path.open("rb") as stream:
+        if stream.read(4) != b"\x7fELF":
+            pytest.skip("no ELF file")
+        theirs, ours = ELFFile(stream), open_elf(path)
+        assert (ours.machine, ours.type, ours.entry) == (theirs["e_machine"], theirs["e_type"], theirs["e_entry"])
+        known = set(abi.SECTION_TYPES.values()) | set(abi.SEGMENT_TYPES.values())
+        keys = ["flags", "addr", "offset", "size", "link", "info", "addralign", "entsize"]
+        sections = [(s.name, s["sh_type"], *(s[f"sh_{key}"] for key in keys)) for s in theirs.iter_sections()]
+        assert [astuple(s) if s.type in known else (s.name, *astuple(s)[2:]) for s in ours.sections] == [
+            row if row[1] in known else (row[0], *row[2:]) for row in sections
+        ]
+        keys = ["flags", "offset", "vaddr", "filesz", "memsz", "align"]
+        segments = [(s["p_type"], *(s[f"p_{key}"] for key in keys)) for s in theirs.iter_segments()]
+        assert [astuple(s) if s.type in known else astuple(s)[1:] for s in ours.segments] == [
+            row if row[0] in known else row[1:] for row in segments
+        ]
+
+
+@pytest.mark.parametrize("is_64", [True, False])
+@pytest.mark.parametrize("byte_order", ["<", ">"])
+def test_counts_that_do_not_fit_the_header_stand_in_section_0(is_64, byte_order):
+    data = bytearray(tiny_elf([TEXT], is_64, byte_order))
+    plain = open_elf(bytes(data))
+    word, counts = ("Q", 54) if is_64 else ("I", 42)  # e_phentsize, e_phnum, e_shentsize, e_shnum, e_shstrndx
+    _, segments, _, sections, names = struct.unpack_from(byte_order + "5H", data, counts)
+    table = struct.unpack_from(byte_order + word, data, 40 if is_64 else 32)[0]
+    struct.pack_into(byte_order + "H", data, counts + 2, 0xFFFF)
+    struct.pack_into(byte_order + "2H", data, counts + 6, 0, 0xFFFF)
+    at = table + (32 if is_64 else 20)
+    struct.pack_into(byte_order + word + "II", data, at, sections, names, segments)
+    moved = open_elf(bytes(data))
+    assert moved.sections[1:] == plain.sections[1:] and moved.segments == plain.segments
 
 
 def test_missing_file_is_an_object_error(tmp_path):
