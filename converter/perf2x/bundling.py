@@ -1,171 +1,214 @@
-"""Bundles: a recording and the objects its samples lie in as one tarball, to be converted on any machine.
+"""Bundles: a recording and what names its samples as one tarball, to be converted on any machine.
 
-Beside the pipeline, which opens them. A bundle is a tarball of ``perf archive`` (objects/archive.py) that begins with
-the recording itself::
+Beside the pipeline, which opens them (unbundling.py). Names of members are plain ASCII and differ by more than case,
+whatever was recorded; the recorded names stand in the list at the end. A bundle is also a tarball of ``perf archive``
+(objects/archive.py)::
 
-    perf.data                           the recording, byte for byte
-    usr/bin/prog/BUILDID/elf            what was mapped
-    usr/bin/prog/BUILDID/debug          its debug info, where that is another file
-    [kernel.kallsyms]/BUILDID/kallsyms  the kernel's symbols
+    perf.data                    the recording, byte for byte; perf.data/data … for one that is a directory
+    objects/BUILDID/elf          what was mapped (or vdso: what the kernel lent)
+    objects/BUILDID/debug        its debug info or symbols, where they are in another file
+    objects/BUILDID/kallsyms     the kernel's symbols
+    maps/perf-PID.map            code of just-in-time compilers; maps/jit-PID.dump
+    bundle.json                  what each of them is, and what is missing
+
+BUILDID is a hash of the recorded name where no build id was recorded.
 """
 
-import contextlib
 import gzip
 import io
+import json
 import lzma
-import shutil
+import re
 import tarfile
-import tempfile
-import zlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import IO, BinaryIO
+from typing import BinaryIO
 
-from perf2x.model.errors import FormatError, ObjectError
-from perf2x.model.events import Session
+from perf2x.model.errors import ObjectError
 from perf2x.model.profile import Profile
-from perf2x.objects.find import Finder, cached_paths
+from perf2x.objects.archive import name_key
+from perf2x.objects.elf import ElfObject
+from perf2x.objects.find import Found
 from perf2x.objects.paths import is_file
-from perf2x.symbolize.kallsyms import read_kallsyms
-from perf2x.symbolize.kernel import running_kernel_build_id
-from perf2x.symbolize.objects import mapped_objects
-from perf2x.symbolize.options import SymbolOptions
-from perf2x.symbolize.source import DsoKind
+from perf2x.objects.skeleton import symbols_only
+from perf2x.symbolize.jit import dump_paths, is_jitdump
+from perf2x.symbolize.kernel import KernelSource
+from perf2x.symbolize.kernel_files import ModuleSource, VmlinuxSource
+from perf2x.symbolize.objects import MappedObject, dso_of, mapped_objects
+from perf2x.symbolize.perfmap import PerfMapSource
+from perf2x.symbolize.source import Context, DsoKind
+from perf2x.symbolize.vdso import own_vdso
+from perf2x.unbundling import BROKEN, MAPS, RECORDING
+from perf2x.unwind.aarch64 import AARCH64
+from perf2x.unwind.x86_64 import I386, X86_64
 
-RECORDING = "perf.data"
-_BROKEN = (OSError, EOFError, tarfile.TarError, lzma.LZMAError, zlib.error, ValueError)
-_KINDS = {DsoKind.FILE: "elf", DsoKind.MODULE: "elf", DsoKind.VDSO: "vdso"}
+LIST = "bundle.json"
+SCHEMA = 1
+_TRAMPOLINES = [code for machine in (X86_64, I386, AARCH64) for code, _ in machine.trampolines]
+_FILES = re.compile(r"data(\.\d{1,9})?|kcore_dir/(kallsyms|modules)")
 
 
 @dataclass(frozen=True, slots=True)
-class Packed:
-    """What went into a bundle, by member name, and the objects that could not, with the reason."""
+class PackedObject:
+    """One object of the bundle."""
 
+    name: str
+    """As recorded."""
+    build_id: str
+    """In hex; "" where none was recorded."""
     members: tuple[str, ...]
-    left_out: tuple[tuple[str, str], ...]
 
 
-def write_bundle(
-    recording: Path, profile: Profile, session: Session, options: SymbolOptions, finder: Finder, out: BinaryIO
-) -> Packed:
+@dataclass(slots=True)
+class Packed:
+    """What goes into a bundle, and the objects that could not, with the reason."""
+
+    objects: list[PackedObject] = field(default_factory=list)
+    left_out: dict[str, str] = field(default_factory=dict)
+    contents: dict[str, Callable[[], bytes]] = field(default_factory=dict)
+    """How to get the bytes of each member but the recording's."""
+
+
+def pack(profile: Profile, context: Context, *, only_symbols: bool) -> Packed:
+    """Everything that a conversion of the recording asks for; ``profile`` has no names yet (LoadOptions.look_up)."""
+    packer = _Packer(profile, context, only_symbols)
+    for mapped in mapped_objects(profile, context.session.build_ids):
+        packer.add(mapped)
+    return packer.packed
+
+
+def write_bundle(recording: Path, packed: Packed, out: BinaryIO, *, only_symbols: bool) -> None:
     """Write the tarball (gzip, without times and owners: equal contents are equal bytes)."""
-    members: dict[str, bytes] = {}
-    left_out: dict[str, str] = {}
-    for mapped in mapped_objects(profile, session.build_ids):
-        key = mapped.key
-        if key.kind is DsoKind.KERNEL:
-            _add_kernel(members, left_out, key.build_id or _kernel_build_id(session), options)
-        elif key.kind in _KINDS:
-            _add_object(members, left_out, finder, key.name, key.build_id, _KINDS[key.kind])
-    with gzip.GzipFile("", "wb", 6, out, mtime=0) as packed, tarfile.open(fileobj=packed, mode="w") as tar:
-        info = tarfile.TarInfo(RECORDING)
-        info.size = recording.stat().st_size
-        with recording.open("rb") as stream:
-            tar.addfile(info, stream)
-        for name in sorted(members):
+    listed = {
+        "schema": SCHEMA,
+        "only_symbols": only_symbols,
+        "objects": [asdict(entry) for entry in packed.objects],
+        "left_out": dict(sorted(packed.left_out.items())),
+    }
+    with gzip.GzipFile("", "wb", 6, out, mtime=0) as whole, tarfile.open(fileobj=whole, mode="w") as tar:
+        for name, path in recorded_files(recording):
             info = tarfile.TarInfo(name)
-            info.size = len(members[name])
-            tar.addfile(info, io.BytesIO(members[name]))
-    return Packed((RECORDING, *sorted(members)), tuple(sorted(left_out.items())))
+            info.size = path.stat().st_size
+            with path.open("rb") as stream:
+                tar.addfile(info, stream)
+        for name in sorted(packed.contents):
+            _add(tar, name, packed.contents[name]())
+        _add(tar, LIST, (json.dumps(listed, indent=1, ensure_ascii=True) + "\n").encode())
 
 
-def _add_object(
-    members: dict[str, bytes], left_out: dict[str, str], finder: Finder, name: str, build_id: bytes, kind: str
-) -> None:
-    found = finder.find(name, build_id)
-    if not build_id:
-        left_out[name] = "no build id was recorded"
+def recorded_files(recording: Path) -> Iterator[tuple[str, Path]]:
+    """Members of the recording: itself, or, of a directory, what belongs to it (but not the kernel's code)."""
+    if not recording.is_dir():
+        yield RECORDING, recording
         return
-    if not found.files:
-        left_out[name] = found.reason
-        return
-    first = found.code or found.symbols or found.files[0]
-    folder = f"{name.strip('/')}/{build_id.hex()}"
-    members[f"{folder}/{kind}"] = first.read(0, first.size)
-    debug = found.dwarf or found.symbols
-    if debug is not None and debug is not first:
-        members[f"{folder}/debug"] = debug.read(0, debug.size)
+    found = [path.relative_to(recording).as_posix() for path in recording.rglob("*") if is_file(path)]
+    for name in sorted(name for name in found if _FILES.fullmatch(name)):
+        yield f"{RECORDING}/{name}", recording / name
 
 
-def _add_kernel(members: dict[str, bytes], left_out: dict[str, str], build_id: bytes, options: SymbolOptions) -> None:
-    name = "[kernel.kallsyms]"
-    path = _kallsyms(build_id, options) if build_id else None
-    if path is None:
-        left_out[name] = (
-            "no kallsyms of the recorded kernel found (--kallsyms)" if build_id else "no build id was recorded"
-        )
-        return
-    try:
-        read_kallsyms(path)  # refuses one whose addresses are hidden
-        members[f"{name}/{build_id.hex()}/kallsyms"] = _plain(path)
-    except (ObjectError, *_BROKEN) as error:
-        left_out[name] = str(error)
+def _add(tar: tarfile.TarFile, name: str, data: bytes) -> None:
+    info = tarfile.TarInfo(name)
+    info.size = len(data)
+    tar.addfile(info, io.BytesIO(data))
 
 
-def _kallsyms(build_id: bytes, options: SymbolOptions) -> Path | None:
-    if options.kallsyms is not None:
-        return options.kallsyms
-    directory = options.places().buildid_dir
-    cached = cached_paths(directory, build_id, ("kallsyms",)) if directory is not None else iter(())
-    running = options.symfs is None and running_kernel_build_id() == build_id
-    here = [Path("/proc/kallsyms")] if running else []
-    return next((path for path in (*cached, *here) if is_file(path)), None)
+class _Packer:
+    """Asks for each object what the symbolizer's sources would ask for."""
+
+    def __init__(self, profile: Profile, context: Context, only_symbols: bool) -> None:
+        self.packed = Packed()
+        self._profile, self._context, self._only_symbols = profile, context, only_symbols
+        self._perf_maps = PerfMapSource(context)
+
+    def add(self, mapped: MappedObject) -> None:
+        """One object; what cannot be had is noted."""
+        kind, name = mapped.key.kind, mapped.key.name
+        try:
+            if kind is DsoKind.KERNEL:
+                self._add_kernel(name)
+            elif kind is DsoKind.ANONYMOUS:
+                self._add_perf_map(mapped)
+            elif kind is DsoKind.FILE and is_jitdump(name):
+                self._add_dump(mapped)
+            elif kind is not DsoKind.SYMBOL and name != "[vsyscall]":
+                self._add_files(mapped)
+        except (ObjectError, *BROKEN) as error:
+            self.packed.left_out[name] = str(error)
+
+    def _add_files(self, mapped: MappedObject) -> None:
+        key, found = mapped.key, self._found(mapped)
+        if not found.files:
+            self.packed.left_out[key.name] = found.reason
+            return
+        kind = "vdso" if key.kind is DsoKind.VDSO else "elf"
+        self._keep_object(key.name, key.build_id, found, kind)
+
+    def _found(self, mapped: MappedObject) -> Found:
+        key, context = mapped.key, self._context
+        found = context.finder.find(key.name, key.build_id, mapped.pid)
+        if key.kind is DsoKind.VDSO and not found.files:
+            return own_vdso(context, key.name, key.build_id)
+        if key.kind is DsoKind.MODULE:
+            return ModuleSource(context).files(dso_of(self._profile, mapped, found)) or found
+        return found
+
+    def _keep_object(self, name: str, build_id: bytes, found: Found, kind: str) -> None:
+        first = found.code or found.symbols or found.files[0]
+        further = found.symbols if self._only_symbols else (found.dwarf or found.symbols)
+        members = {kind: first} | ({"debug": further} if further is not None and further is not first else {})
+        self._keep(name, build_id, {kind: self._contents(file) for kind, file in members.items()})
+
+    def _contents(self, file: ElfObject) -> Callable[[], bytes]:
+        return lambda: symbols_only(file, _TRAMPOLINES) if self._only_symbols else file.read(0, file.size)
+
+    def _keep(self, name: str, build_id: bytes, members: dict[str, Callable[[], bytes]]) -> None:
+        folder = f"objects/{(build_id or name_key(name)).hex()}"
+        named = {f"{folder}/{kind}": contents for kind, contents in members.items()}
+        self.packed.contents |= named
+        self.packed.objects.append(PackedObject(name, build_id.hex(), tuple(named)))
+
+    def _add_kernel(self, name: str) -> None:
+        """vmlinux where there is one, and kallsyms; neither when the recording does not say which kernel it was."""
+        context, build_id = self._context, self._context.kernel_build_id
+        if name.startswith("[guest") or not build_id:
+            self.packed.left_out[name] = "no build id was recorded"
+            return
+        members: dict[str, Callable[[], bytes]] = {}
+        source = VmlinuxSource(context)
+        given = context.options.vmlinux is not None or context.options.kallsyms is None
+        files = source.files() if given else None
+        if files is not None and files.files:
+            members["elf"] = self._contents(files.symbols or files.files[0])
+        kallsyms, reason = KernelSource(context).file()
+        if kallsyms is not None and not context.session.kcore_dir:
+            members["kallsyms"] = lambda: _plain(kallsyms.read_bytes() if isinstance(kallsyms, Path) else kallsyms[1])
+        if members:
+            self._keep("[kernel.kallsyms]", build_id, members)
+        elif kallsyms is None:
+            self.packed.left_out["[kernel.kallsyms]"] = reason
+
+    def _add_perf_map(self, mapped: MappedObject) -> None:
+        address = self._profile.locations.lookup[mapped.locations]
+        path, _ = self._perf_maps.file(mapped.pid, address)
+        if path is None:
+            self.packed.left_out[f"//anon of process {mapped.pid}"] = f"no perf-{mapped.pid}.map (--perf-map-dir)"
+        else:
+            self._keep_map(f"perf-{mapped.pid}.map", str(path), path)
+
+    def _add_dump(self, mapped: MappedObject) -> None:
+        context = self._context
+        paths = dump_paths(mapped.key.name, mapped.pid, context.options, context.finder)
+        path = next(filter(is_file, paths), None)
+        if path is not None:
+            self._keep_map(mapped.key.name.rpartition("/")[2], mapped.key.name, path)
+
+    def _keep_map(self, member: str, name: str, path: Path) -> None:
+        self.packed.contents[f"{MAPS}/{member}"] = path.read_bytes
+        self.packed.objects.append(PackedObject(name, "", (f"{MAPS}/{member}",)))
 
 
-def _plain(path: Path) -> bytes:
-    data = path.read_bytes()
+def _plain(data: bytes) -> bytes:
     if data.startswith(b"\xfd7zXZ"):
         return lzma.decompress(data)
     return gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data
-
-
-def _kernel_build_id(session: Session) -> bytes:
-    return session.build_ids.get("[kernel.kallsyms]", b"")
-
-
-@contextlib.contextmanager
-def unbundled(names: Sequence[str], options: SymbolOptions | None) -> Iterator[tuple[list[str], SymbolOptions | None]]:
-    """The inputs with every bundle's recording in a temporary file, and its objects among the archives."""
-    bundles = [name for name in names if name != "-" and is_bundle(Path(name))]
-    if not bundles:
-        yield list(names), options
-        return
-    with tempfile.TemporaryDirectory(prefix="perf2x-", ignore_cleanup_errors=True) as folder:
-        places = {name: Path(folder) / f"{number}-{RECORDING}" for number, name in enumerate(bundles)}
-        for name, place in places.items():
-            _take_out(name, place)
-        if options is not None:
-            options = replace(options, archives=(*options.archives, *(Path(name) for name in bundles)))
-        yield [str(places.get(name, name)) for name in names], options
-
-
-def is_bundle(path: Path) -> bool:
-    """Whether a file is a tarball that begins with a recording."""
-    try:
-        if not path.is_file() or not _looks_packed(path):
-            return False
-        with tarfile.open(path) as tar:
-            first = tar.next()
-            return first is not None and first.name == RECORDING and first.isreg()
-    except _BROKEN:
-        return False
-
-
-def _looks_packed(path: Path) -> bool:
-    """Cheap: perf.data itself begins with PERFILE2."""
-    with path.open("rb") as stream:
-        head = stream.read(512)
-    return head.startswith((b"\x1f\x8b", b"\xfd7zXZ", b"BZh")) or head[257:262] == b"ustar"
-
-
-def _take_out(name: str, place: Path) -> None:
-    try:
-        with tarfile.open(name) as tar:
-            stream: IO[bytes] | None = tar.extractfile(RECORDING)
-            if stream is None:
-                raise FormatError(f"{name}: {RECORDING} in it is no file")
-            with place.open("wb") as out:
-                shutil.copyfileobj(stream, out)
-    except (KeyError, *_BROKEN) as error:
-        raise FormatError(f"{name}: cannot be read as a bundle: {error}") from None

@@ -54,6 +54,8 @@ class LoadOptions:
     """Labels of each input; empty: none."""
     symbols: SymbolOptions | None = None
     """None: leave every location without names."""
+    look_up: bool = True
+    """False: ``symbols`` says where objects are, for unwinding; nothing is named."""
     call_graphs: CallGraphOptions | None = None
     """How to unwind stack copies and read branch records; None: as usual."""
 
@@ -100,7 +102,7 @@ def load(
     names = [paths] if isinstance(paths, str) else paths
     tags: Sequence[Mapping[str, str]] = options.tags or [{}] * len(names)
     diagnostics = Diagnostics()
-    from perf2x.bundling import unbundled
+    from perf2x.unbundling import unbundled
 
     with unbundled(names, options.symbols) as (files, symbols):
         options = replace(options, symbols=symbols)
@@ -140,7 +142,7 @@ def _loaded(
         profile = keep_events(profile, options.events)
     profile = selection.before_symbols(profile)
     symbols = None
-    if options.symbols is not None:
+    if options.symbols is not None and options.look_up:
         with stages.stage("symbolize"):
             profile, symbols = _symbolized(profile, recording, options.symbols, diagnostics, finder())
     profile = selection.after_symbols(profile)

@@ -1,5 +1,10 @@
-"""``perf2x bundle``: a recording and the objects it needs as one file, for another machine."""
+"""``perf2x bundle``: a recording and what names its samples as one file, for another machine."""
 
+import contextlib
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -8,39 +13,74 @@ import typer
 from perf2x.cli import console
 from perf2x.cli.common import Input, Quiet
 from perf2x.cli.symbol_flags import SymbolFlags
-from perf2x.model.errors import OptionError
+from perf2x.model.errors import FormatError, OptionError
 
 Output = Annotated[
     str | None,
-    typer.Option("--output", "-o", metavar="FILE", help="Where to [INPUT.tar.gz]; - is standard output."),
+    typer.Option("--output", "-o", metavar="FILE", help="Where to write [INPUT.tar.gz]; - is standard output."),
+]
+SymbolsOnly = Annotated[
+    bool,
+    typer.Option("--symbols-only", help="Leave code, data and debug info out of the objects: names, but no lines."),
 ]
 
 
-def bundle(source: Input = "perf.data", *, output: Output = None, names: SymbolFlags, quiet: Quiet = False) -> None:
+def bundle(
+    source: Input = "perf.data",
+    *,
+    output: Output = None,
+    only_symbols: SymbolsOnly = False,
+    names: SymbolFlags,
+    quiet: Quiet = False,
+) -> None:
     """Pack a recording with the objects it needs, to convert it on any machine.
 
     The recording and the programs themselves are in it: do not publish it unless you would publish those.
     """
     from perf2x import pipeline
-    from perf2x.bundling import write_bundle
+    from perf2x.bundling import pack, write_bundle
     from perf2x.cli.output import writing
     from perf2x.symbolize.finders import make_finder
-    from perf2x.symbolize.options import SymbolOptions
+    from perf2x.symbolize.resolve import context_of
+    from perf2x.unbundling import is_bundle
 
-    if source == "-" or Path(source).is_dir():
-        raise OptionError("only a recording that is one file can be bundled; record with: perf record -o FILE")
-    options = names.options() or SymbolOptions()
-    target = output or f"{Path(source).name}.tar.gz"
-    with console.progress(quiet) as progress:
-        loaded = pipeline.load(source, pipeline.LoadOptions(), progress)
+    options = names.options()
+    if options is None:
+        raise OptionError("--no-symbols: a bundle without symbols is the recording itself")
+    if source != "-" and is_bundle(Path(source)):
+        raise OptionError(f"{source} is a bundle already")
+    target = output or f"{Path(source).resolve().name if source != '-' else 'perf.data'}.tar.gz"
+    with console.progress(quiet) as progress, _as_file(source) as path:
+        loaded = pipeline.load(str(path), pipeline.LoadOptions(symbols=options, look_up=False), progress)
         finder = make_finder(options, loaded.diagnostics, progress)
+        context = context_of(loaded.profile, loaded.recording.session, options, loaded.diagnostics, finder)
+        packed = pack(loaded.profile, context, only_symbols=only_symbols)
         with writing(target, inputs=(source,)) as out:
-            packed = write_bundle(Path(source), loaded.profile, loaded.recording.session, options, finder, out)
+            write_bundle(path, packed, out, only_symbols=only_symbols)
     if quiet:
         return
-    for name, reason in packed.left_out:
+    for name, reason in sorted(packed.left_out.items()):
         console.note(f"left out: {name}: {reason}")
-    objects = len({member.rpartition("/")[0] for member in packed.members[1:]})
+    what = "the symbols of " if only_symbols else ""
     console.note(
-        f"wrote {source} and {objects} objects to {target} (read it anywhere: perf2x convert {target} -t html)"
+        f"wrote {source} and {what}{len(packed.objects)} objects to {target}"
+        f" (read it anywhere: perf2x convert {target} -t html)"
     )
+
+
+@contextlib.contextmanager
+def _as_file(source: str) -> Iterator[Path]:
+    """What can be read only once, in a temporary file."""
+    path = Path(source)
+    if source != "-" and not path.is_fifo():
+        yield path
+        return
+    with tempfile.TemporaryDirectory(prefix="perf2x-") as folder:
+        spooled = Path(folder) / "perf.data"
+        try:
+            with spooled.open("wb") as out, contextlib.ExitStack() as stack:
+                stream = sys.stdin.buffer if source == "-" else stack.enter_context(path.open("rb"))
+                shutil.copyfileobj(stream, out)
+        except OSError as error:
+            raise FormatError(f"{source}: {error.strerror or error}") from None
+        yield spooled

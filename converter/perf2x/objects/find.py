@@ -76,6 +76,11 @@ what is still missing.
 """
 
 
+def no_files(name: str) -> Iterator[ElfObject]:
+    """Nothing is bundled."""
+    return iter(())
+
+
 def has_code(file: ElfObject) -> bool:
     """Whether the file holds instructions; a file with debug info alone has its ``.text`` as SHT_NOBITS."""
     if not file.sections:
@@ -86,9 +91,16 @@ def has_code(file: ElfObject) -> bool:
 class Finder:
     """Finds the files of objects and remembers the answers; shared by unwinder and symbolizer."""
 
-    def __init__(self, places: SearchPlaces, fetchers: tuple[Fetcher, ...] = ()) -> None:
+    def __init__(
+        self,
+        places: SearchPlaces,
+        fetchers: tuple[Fetcher, ...] = (),
+        bundled: Callable[[str], Iterator[ElfObject]] = no_files,
+    ) -> None:
+        """``bundled`` has files by recorded name, for recordings without build ids; it is asked before this machine."""
         self.places = places
         self._fetchers = fetchers
+        self._bundled = bundled
         self._known: dict[tuple[str, bytes], Found] = {}
 
     def find(self, name: str, build_id: bytes, pid: int = -1) -> Found:
@@ -114,6 +126,10 @@ class Finder:
 
     def _by_path(self, found: Found, name: str, build_id: bytes, pid: int) -> None:
         """The file itself: the recorded path (under symfs, in the process's root), the build-id cache."""
+        if not build_id:
+            self._keep_all(found, self._bundled(name), build_id)
+            if found.files:
+                return
         for path in self._runtime_paths(name, build_id, pid):
             if is_file(path) and self._take(found, path, build_id):
                 return

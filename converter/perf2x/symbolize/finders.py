@@ -1,9 +1,9 @@
 """The object finder that the options ask for, to be shared by unwinder and symbolizer."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from perf2x.model.diagnostics import Diagnostics
-from perf2x.objects.archive import Archive
+from perf2x.objects.archive import Archive, name_key
 from perf2x.objects.debuginfod import Debuginfod, Progress, cache_directory, debuginfod_urls
 from perf2x.objects.elf import ElfObject, open_elf
 from perf2x.objects.find import Fetcher, Finder
@@ -19,12 +19,23 @@ def make_finder(options: SymbolOptions, diagnostics: Diagnostics, progress: Prog
     urls = debuginfod_urls(options.debuginfod_urls, {})
     if urls:
         fetchers.append(Debuginfod(urls, cache_directory(), diagnostics, progress).fetch)
-    return Finder(options.places(), tuple(fetchers))
+    return Finder(options.places(), tuple(fetchers), _bundled_in(archives))
 
 
 def archives_of(options: SymbolOptions) -> tuple[Archive, ...]:
     """The tarballs that the user named."""
     return tuple(Archive(path) for path in options.archives)
+
+
+def _bundled_in(archives: Sequence[Archive]) -> Callable[[str], Iterator[ElfObject]]:
+    def files(name: str) -> Iterator[ElfObject]:
+        for archive in archives:
+            for kind in ("elf", "vdso", "debug"):
+                found = archive.member(name_key(name), (kind,))
+                if found is not None:
+                    yield open_elf(found[1], found[0])
+
+    return files
 
 
 def _from_archives(archives: Sequence[Archive]) -> Fetcher:

@@ -29,6 +29,8 @@ class _Table:
     index: SymbolIndex
     slide: int
     """Added to a recorded address before it is looked up, modulo 2**64."""
+    origin: Path | tuple[str, bytes]
+    """The file, or what it is called and holds."""
 
 
 class KernelSource:
@@ -59,6 +61,11 @@ class KernelSource:
         rows = np.unique(row[row >= 0])
         names = [table.kallsyms.name(int(r)) for r in rows]
         return one_line_each(names, np.where(row >= 0, np.searchsorted(rows, row), -1), "not in kallsyms")
+
+    def file(self) -> tuple[Path | tuple[str, bytes] | None, str]:
+        """The kallsyms that names the recorded kernel (a path, or its name and bytes), or why there is none."""
+        table = self._table()
+        return (table.origin, "") if table is not None else (None, self._reason)
 
     def _same_place(self, dso: Dso, table: _Table) -> bool:
         """A module's symbols count only where the module lies as recorded; of another boot they mislead."""
@@ -92,7 +99,7 @@ class KernelSource:
             if self._context.options.kallsyms is None and not recorded_at:
                 self._advise_unknown_slide(str(path))
             slide = here - recorded_at if here is not None and recorded_at else 0
-            return _Table(kallsyms, kallsyms.index(), slide % 2**64)
+            return _Table(kallsyms, kallsyms.index(), slide % 2**64, path)
         return None
 
     def _advise_kptr_restrict(self) -> None:

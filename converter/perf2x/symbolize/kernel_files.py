@@ -49,13 +49,18 @@ class VmlinuxSource:
 
     def lookup(self, dso: Dso, address: U64) -> Symbols:
         """Kernel functions by recorded address."""
+        found = self.files()
+        if found is None or found.symbols is None:
+            return nothing(len(address))
+        slide = kernel_slide(found.symbols, self._context.kernel_reference)
+        names = ElfNames(found, self._context.options.demangle, self._context.diagnostics)
+        return symbols_of(self._context, found, names, address - np.uint64(slide))
+
+    def files(self) -> Found | None:
+        """The recorded kernel's ELF files, None when there are none."""
         if not self._asked:
             self._asked, self._found = True, self._find()
-        if self._found is None or self._found.symbols is None:
-            return nothing(len(address))
-        slide = kernel_slide(self._found.symbols, self._context.kernel_reference)
-        names = ElfNames(self._found, self._context.options.demangle, self._context.diagnostics)
-        return symbols_of(self._context, self._found, names, address - np.uint64(slide))
+        return self._found
 
     def _find(self) -> Found | None:
         context, build_id = self._context, self._context.kernel_build_id
@@ -127,12 +132,16 @@ class ModuleSource:
 
     def lookup(self, dso: Dso, address: U64) -> Symbols:
         """Functions by recorded address, with lines and inlined functions where there is debug info."""
-        found = dso.found if dso.found.files else self._by_name(dso)
+        found = self.files(dso)
         if found is None or found.symbols is None:
             return nothing(len(address), dso.found.reason or "no module file found")
         places = section_places(found.symbols)
         names = ElfNames(Found([found.symbols]), self._context.options.demangle, self._context.diagnostics, places)
         return symbols_of(self._context, found, names, address + np.uint64((MODULE_BASE - dso.start) % 2**64))
+
+    def files(self, dso: Dso) -> Found | None:
+        """The module's files, None when there are none."""
+        return dso.found if dso.found.files else self._by_name(dso)
 
     def _by_name(self, dso: Dso) -> Found | None:
         """Modules recorded as ``[name]`` alone: anywhere below /lib/modules/RELEASE."""
@@ -157,7 +166,7 @@ class ModuleLinesSource(ModuleSource):
 
     def lookup(self, dso: Dso, address: U64) -> Symbols:
         """Nothing at all for modules without debug info, and where the user named a kallsyms file."""
-        found = dso.found if dso.found.files else self._by_name(dso)
+        found = self.files(dso)
         if found is None or found.dwarf is None or self._context.options.kallsyms is not None:
             return nothing(len(address))
         return super().lookup(dso, address)

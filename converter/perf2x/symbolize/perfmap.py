@@ -97,14 +97,18 @@ class PerfMapSource:
 
     def lookup(self, dso: Dso, address: U64) -> Symbols:
         """Functions by address in the process."""
-        path = next((path for path in self._candidates(dso.pid) if is_file(path)), None)
-        path, table = (path, read_perf_map(path)) if path is not None else self._by_contents(dso.pid, address)
+        path, table = self.file(dso.pid, address)
         if path is None or table is None:
             return nothing(len(address), f"no perf-{dso.pid}.map (--perf-map-dir)")
         row = table.find(address)
         used = np.unique(row[row >= 0])
         functions = [jit_function(table.names[int(index)]) for index in used]
         return from_functions(functions, np.where(row >= 0, np.searchsorted(used, row), -1), f"not in {path}")
+
+    def file(self, pid: int, address: U64) -> tuple[Path | None, PerfMap | None]:
+        """The map of a process, known by its name or by what it names; ObjectError when it cannot be read."""
+        path = next((path for path in self._candidates(pid) if is_file(path)), None)
+        return (path, read_perf_map(path)) if path is not None else self._by_contents(pid, address)
 
     def _candidates(self, pid: int) -> Iterator[Path]:
         options = self._context.options

@@ -38,7 +38,7 @@ def symbolize(
     ``namespaces`` are the recording's. An object that cannot be read is counted in ``diagnostics`` and left unnamed.
     """
     finder = finder or make_finder(options, diagnostics)
-    context = replace(_context(profile, session, options, diagnostics, finder), namespaces=namespaces)
+    context = replace(context_of(profile, session, options, diagnostics, finder), namespaces=namespaces)
     asked = sorted((source(context) for source in sources), key=lambda source: source.order)
     lines = Lines(profile, options.demangle)
     weights = location_weights(profile)
@@ -49,7 +49,7 @@ def symbolize(
     return lines.finish(profile), in_order([*rows, *_stray(profile, lines, weights)])
 
 
-def _context(
+def context_of(
     profile: Profile, session: Session, options: SymbolOptions, diagnostics: Diagnostics, finder: Finder
 ) -> Context:
     """The recording's facts that kernel sources need; the first kernel mapping tells them."""

@@ -1,12 +1,23 @@
 """``perf2x bundle``: what it packs, and that what it packed is enough elsewhere."""
 
+import json
+import lzma
+import os
+import re
+import subprocess
+import sys
 import tarfile
+import threading
 from pathlib import Path
 
 import pytest
 
+from perf2x.objects.elf import open_elf
+from perf2x.objects.skeleton import symbols_only
+from tests.forge import Comm, Event, Mmap2, Sample, Session, write_file
 from tests.support.command import perf2x, recording
-from tests.support.recordings import CORPUS
+from tests.support.recordings import CORPUS, corpus_cases
+from tests.unit.objects.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
 
 CALLS = recording("calls")
 PLACES = ("--symfs", CORPUS / "common" / "symfs", "--kallsyms", CORPUS / "calls" / "kallsyms.xz")
@@ -36,8 +47,8 @@ def test_the_recording_and_its_objects_by_build_id(packed: Path) -> None:
         assert member is not None
         assert member.read() == Path(CALLS).read_bytes()
     assert names[0] == "perf.data"
-    assert "demo/calls/2095ab6d9acb6adc2cc3e299ade713bb115aab58/elf" in names
-    assert "[kernel.kallsyms]/48dc540c8b76393804ca8088dbfa7d42911a9444/kallsyms" in names
+    assert "objects/2095ab6d9acb6adc2cc3e299ade713bb115aab58/elf" in names
+    assert "objects/48dc540c8b76393804ca8088dbfa7d42911a9444/kallsyms" in names
 
 
 def test_a_bundle_is_enough_on_another_machine(packed: Path, nowhere: tuple[object, ...]) -> None:
@@ -64,8 +75,7 @@ def test_what_cannot_be_packed_is_said(tmp_path: Path, nowhere: tuple[object, ..
     ran = perf2x("bundle", CALLS, *nowhere, "-o", tmp_path / "x.tar.gz")
     assert ran.code == 0
     assert "left out: /demo/calls: file not found" in ran.err
-    assert "left out: [kernel.kallsyms]: no kallsyms of the recorded kernel found" in ran.err
-    assert perf2x("bundle", "-").code == 2
+    assert "left out: [kernel.kallsyms]: no kallsyms or vmlinux of the recorded kernel found" in ran.err
 
 
 def test_a_damaged_bundle_is_one_sentence(packed: Path, tmp_path: Path) -> None:
@@ -75,3 +85,157 @@ def test_a_damaged_bundle_is_one_sentence(packed: Path, tmp_path: Path) -> None:
     assert ran.code == 1
     assert ran.err.startswith(f"perf2x: {cut}: cannot be read as a bundle")
     assert ran.err.count("\n") == 1
+
+
+CASES = {case.name: case for case in corpus_cases()}
+LANG = Path(__file__).parents[1] / "symbolize" / "data" / "lang"
+
+
+def outputs(folder: Path, source: object, *words: object) -> dict[str, bytes]:
+    found = {}
+    for name in ("pprof", "collapsed"):
+        out = folder / f"{name}.out"
+        ran = perf2x("convert", source, "-t", name, "-o", out, *words)
+        assert ran.code == 0, ran.err
+        found[name] = out.read_bytes()
+    return found
+
+
+@pytest.mark.parametrize("only", [(), ("--symbols-only",)])
+@pytest.mark.parametrize("name", ["calls", "unwind", "compat32"])
+def test_elsewhere_it_converts_to_the_same_bytes(
+    name: str, only: tuple[str, ...], tmp_path: Path, nowhere: tuple[object, ...]
+) -> None:
+    case = CASES[name]
+    places = ("--symfs", case.symfs, "--kallsyms", case.kallsyms, "--buildid-dir", tmp_path / "empty")
+    bundle = tmp_path / "bundle.tar.gz"
+    assert perf2x("bundle", case.data, *places, *only, "-o", bundle, "-q").code == 0
+    inline = ("--no-inline",) if only else ()
+    there, here = outputs(tmp_path, bundle, *nowhere, *inline), outputs(tmp_path, case.data, *places, *inline)
+    assert there["collapsed"] == here["collapsed"]
+    if not only or name == "calls":  # the others have lines, which --symbols-only leaves out
+        assert there["pprof"] == here["pprof"]
+
+
+def test_symbols_only_has_neither_code_nor_data_nor_debug_info(tmp_path: Path) -> None:
+    bundle = tmp_path / "small.tar.gz"
+    ran = perf2x("bundle", CALLS, *PLACES, "--symbols-only", "-o", bundle)
+    assert "the symbols of" in ran.err
+    with tarfile.open(bundle) as tar:
+        member = tar.extractfile("objects/2095ab6d9acb6adc2cc3e299ade713bb115aab58/elf")
+        assert member is not None
+        elf = open_elf(member.read())
+    for name in (".text", ".rodata", ".data"):
+        section = elf.section(name)
+        assert section is None or not any(elf.data(section)), name
+    assert elf.section(".debug_info") is None
+    symtab = elf.section(".symtab")
+    assert symtab is not None and any(elf.data(symtab))
+    assert elf.build_id.hex() == "2095ab6d9acb6adc2cc3e299ade713bb115aab58"
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize("is_64", [True, False])
+def test_a_skeleton_keeps_every_header(order: str, is_64: bool) -> None:
+    symbols = symbol_sections([TinySymbol("main", 0x1000, 4)], 3, is_64, order)
+    sections = [TinySection(".text", b"\x90" * 64, 0x1000, flags=6), TinySection(".debug_info", b"secret" * 9)]
+    whole = tiny_elf([*sections, *symbols], is_64=is_64, byte_order=order)
+    before, after = open_elf(whole), open_elf(symbols_only(open_elf(whole)))
+    assert after.size == before.size
+    assert after.segments == before.segments
+    changed = [(a.name, b.type) for a, b in zip(before.sections, after.sections, strict=True) if a != b]
+    assert changed == [(".debug_info", "SHT_NOBITS")]
+    assert b"secret" not in after.read(0, after.size)
+    assert not any(after.data(after.sections[1]))
+    assert after.data(after.sections[3]) == before.data(before.sections[3]) != b""
+
+
+def test_member_names_are_names_on_every_system(packed: Path) -> None:
+    with tarfile.open(packed) as tar:
+        members = tar.getmembers()
+    assert all(re.fullmatch(r"[a-z0-9_./-]+", member.name) for member in members)
+    assert len({member.name.lower() for member in members}) == len(members)
+    assert {(member.mtime, member.uid, member.gid, member.uname) for member in members} == {(0, 0, 0, "")}
+
+
+def test_the_list_says_what_is_what(packed: Path) -> None:
+    with tarfile.open(packed) as tar:
+        member = tar.extractfile("bundle.json")
+        assert member is not None
+        listed = json.load(member)
+        names = set(tar.getnames())
+    assert listed["schema"] == 1
+    assert {entry["name"] for entry in listed["objects"]} >= {"/demo/calls", "[kernel.kallsyms]"}
+    told = {member for entry in listed["objects"] for member in entry["members"]}
+    assert told == names - {"perf.data", "bundle.json"}
+
+
+def test_a_directory_is_packed_with_all_its_files(tmp_path: Path, nowhere: tuple[object, ...]) -> None:
+    folder = tmp_path / "perf.data"
+    (folder / "kcore_dir").mkdir(parents=True)
+    (folder / "data").write_bytes(Path(CALLS).read_bytes())
+    (folder / "kcore_dir" / "kcore").write_bytes(b"huge")
+    (folder / "kcore_dir" / "kallsyms").write_bytes(lzma.decompress(PLACES[3].read_bytes()))
+    (folder / "note.txt").write_text("mine")
+    bundle = tmp_path / "bundle.tar.gz"
+    assert perf2x("bundle", folder, *PLACES[:2], "-o", bundle).code == 0
+    with tarfile.open(bundle) as tar:
+        recorded = [name for name in tar.getnames() if name.startswith("perf.data")]
+    assert recorded == ["perf.data/data", "perf.data/kcore_dir/kallsyms"]
+    assert outputs(tmp_path, bundle, *nowhere) == outputs(tmp_path, CALLS, *PLACES)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes of POSIX")
+def test_what_can_be_read_only_once(tmp_path: Path, nowhere: tuple[object, ...]) -> None:
+    pipe, bundle = tmp_path / "pipe", tmp_path / "bundle.tar.gz"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_bytes(Path(CALLS).read_bytes()))
+    writer.start()
+    assert perf2x("bundle", pipe, *PLACES, "-o", bundle).code == 0
+    writer.join()
+    assert outputs(tmp_path, bundle, *nowhere) == outputs(tmp_path, CALLS, *PLACES)
+    words = [sys.executable, "-c", "from perf2x.cli import main; main()", "bundle", "-", *map(str, PLACES)]
+    with Path(CALLS).open("rb") as stream:
+        subprocess.run([*words, "-o", str(bundle)], stdin=stream, check=True, capture_output=True)
+    assert outputs(tmp_path, bundle, *nowhere) == outputs(tmp_path, CALLS, *PLACES)
+
+
+def program(folder: Path, function: str) -> Path:
+    """A root directory with /prog in it, which has one function."""
+    folder.mkdir()
+    symbols = symbol_sections([TinySymbol(function, 0x1000, 64)], 2)
+    (folder / "prog").write_bytes(tiny_elf([TinySection(".text", b"\x90" * 64, 0x1000, flags=6), *symbols]))
+    return folder
+
+
+def test_objects_without_build_ids_come_before_those_of_this_machine(tmp_path: Path) -> None:
+    right, wrong = program(tmp_path / "a", "the_right_one"), program(tmp_path / "b", "the_wrong_one")
+    offset = next(segment.offset for segment in open_elf(right / "prog").segments if segment.type == "PT_LOAD")
+    data, bundle = tmp_path / "perf.data", tmp_path / "bundle.tar.gz"
+    mapped = Mmap2(pid=1, tid=1, addr=0x400000, len=0x1000, pgoff=offset // 4096 * 4096, filename="/prog")
+    ip = 0x400000 + offset % 4096 + 8
+    records = [Comm(pid=1, tid=1, comm="prog"), mapped, Sample(pid=1, tid=1, ip=ip, chain=(0xFFFFFFFFFFFFFE00, ip))]
+    data.write_bytes(write_file(Session(events=(Event(),)), records))
+    assert "1 objects" in perf2x("bundle", data, "--symfs", right, "-o", bundle).err
+    words = ("-t", "collapsed", "-o", "-", "--symfs", wrong)
+    assert "the_wrong_one" in perf2x("convert", data, *words).out
+    assert "the_right_one" in perf2x("convert", bundle, *words).out
+
+
+@pytest.mark.parametrize("name", ["java", "jit"])
+def test_maps_of_just_in_time_compilers(name: str, tmp_path: Path, nowhere: tuple[object, ...]) -> None:
+    places = ("--perf-map-dir", LANG / name, *nowhere)
+    bundle = tmp_path / "bundle.tar.gz"
+    assert perf2x("bundle", LANG / name / "perf.data", *places, "-o", bundle).code == 0
+    with tarfile.open(bundle) as tar:
+        assert [member for member in tar.getnames() if member.startswith("maps/")]
+    elsewhere = outputs(tmp_path, bundle, *nowhere)
+    assert elsewhere == outputs(tmp_path, LANG / name / "perf.data", *places)
+    assert elsewhere != outputs(tmp_path, LANG / name / "perf.data", *nowhere)
+
+
+@pytest.mark.parametrize("words", [("--no-symbols",), ()])
+def test_usage(words: tuple[str, ...], packed: Path) -> None:
+    ran = perf2x("bundle", *((CALLS, *words) if words else (packed,)))
+    assert ran.code == 2
+    assert "is the recording itself" in ran.err or "is a bundle already" in ran.err
