@@ -20,7 +20,9 @@ def stitched(path: Path, timeline: bool = True) -> tuple[Recording, Profile]:
     """A recording and its profile before symbols; user parts that must be unwound are left out."""
     diagnostics = Diagnostics()
     recording = open_recording(str(path), diagnostics=diagnostics)
-    stitcher = Stitcher(recording.session, recording.sideband, StitchOptions(timeline=timeline), diagnostics)
+    stitcher = Stitcher(
+        recording.session, recording.sideband, StitchOptions(timeline=timeline, per_process=True), diagnostics
+    )
     for batch in recording.samples(Want.CHAIN):
         stitcher.add(batch)
     return recording, finish(stitcher)

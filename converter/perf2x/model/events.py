@@ -97,6 +97,9 @@ class Mmaps:
     """b"" where the record carries none."""
     is_data: Bools
     """MISC_MMAP_DATA: a data mapping, no code."""
+    file: U64
+    """Device, inode and its generation as one hash: tells files of one name in several containers apart. 0 where the
+    record carries a build id instead, or neither."""
 
     def __len__(self) -> int:
         return len(self.position)

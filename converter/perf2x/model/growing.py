@@ -28,6 +28,10 @@ class Growing:
             row[self._used : end] = column
         self._used = end
 
+    def shorten(self, rows: int) -> None:
+        """Forget all rows but the first ``rows``."""
+        self._used = min(self._used, rows)
+
     def columns(self) -> Sequence[AnyArray]:
         """(rows,) each column: views that die when the table grows, until then writable."""
         return list(self._buffer[:, : self._used])

@@ -3,12 +3,15 @@
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
-from perf2x.model.arrays import I32, I64, U64, Bools
+from perf2x.model.arrays import I32, I64, U64, AnyArray, Bools
 from perf2x.model.growing import Growing
 from perf2x.model.ragged import Ragged, end_to_end, offsets_of, ranges
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_HALF = np.uint64(32)
+_LOW = np.uint64(0xFFFFFFFF)
 
 
 class Strings:
@@ -55,78 +58,133 @@ def hash_columns(*columns: U64 | I64) -> U64:
 class HashIndex:
     """Numbers for rows by their hash, exact: rows whose hashes collide are told apart by the caller's comparison.
 
-    Open addressing, all rows of a call one step at a time: each looks into the slot that its hash names, then into
-    others in a fixed order, until it finds its equal or a free slot. A lookup costs the same however many are known::
+    The rows of a call are sorted by hash; one of each run is looked up, the others are compared with it. Open
+    addressing, all lookups one step at a time: each looks into the slot that its hash names, then into others in a
+    fixed order, until it finds its equal or a free slot. A lookup costs the same however many rows are known::
 
         slots   | – | 7 | 2 | – |        hash 1: slot 1 holds row 7, not equal; slot 2 holds row 2, equal
                 | – | 7 | 2 | – |        hash 0: slot 0 is free: a new row
     """
 
     def __init__(self) -> None:
-        self._slots = np.full(1 << 10, -1, np.int32)
+        self._slots = np.zeros(1 << 10, np.uint64)
+        """Upper half of the hash, number + 1; 0 is free."""
         self._hashes = Growing(np.uint64)
 
-    def number(self, hashes: U64, equal: Callable[[I64, I64], Bools], add: Callable[[I64], I64]) -> I64:
-        """(n,) int64: one number per row; rows of one call may repeat each other.
+    def __len__(self) -> int:
+        return len(self._hashes)
 
-        ``equal(rows, numbers)`` compares rows of this call with known ones; ``add(rows)`` stores new ones and returns
-        their numbers, which count on from those that it returned before.
+    def number(self, hashes: U64, equal: Callable[[I64, I64], Bools], add: Callable[[I64], None]) -> I64:
+        """(n,) int64: one number per row, counted from 0; rows of one call may repeat each other.
+
+        ``equal(rows, numbers)`` compares rows of this call with known ones; ``add(rows)`` stores new ones, whose
+        numbers count on in the order given.
         """
-        numbers = np.full(len(hashes), -1, np.int64)
-        self._reserve(len(hashes))
-        rows, slot, step = np.arange(len(hashes)), *self._walks(hashes)
-        while len(rows):
-            free = np.flatnonzero(self._slots[slot] < 0)
-            if len(free):
-                self._claim(rows[free], slot[free], hashes, add, numbers)
-            held = self._slots[slot].astype(np.int64)
-            known = np.flatnonzero((self._hashes[0][held] == hashes[rows]) & (numbers[rows] < 0))
-            same = known[equal(rows[known], held[known])]
-            numbers[rows[same]] = held[same]
-            left = np.flatnonzero(numbers[rows] < 0)
-            rows, slot, step = rows[left], self._on(slot[left], step[left]), step[left]
+        numbers = np.empty(len(hashes), np.int64)
+        rows = np.arange(len(hashes))
+        while len(rows):  # more than once only where hashes collide
+            heads, run = _runs(hashes[rows])
+            numbers[rows] = self._settle(rows[heads], hashes[rows[heads]], equal, add)[run]
+            repeats = np.ones(len(rows), np.bool_)
+            repeats[heads] = False
+            rows = rows[repeats]
+            rows = rows[~equal(rows, numbers[rows])] if len(rows) else rows
         return numbers
 
-    def _claim(self, rows: I64, slot: I64, hashes: U64, add: Callable[[I64], I64], numbers: I64) -> None:
-        """Give each free slot to the first row that asks for it; the others then find that row in it."""
-        self._slots[slot[::-1]] = rows[::-1]  # of several values for one element, numpy keeps the last
-        won = self._slots[slot] == rows
+    def _settle(self, rows: I64, hashes: U64, equal: Callable[[I64, I64], Bools], add: Callable[[I64], None]) -> I64:
+        """(n,) the number of each row; no two of them have one hash."""
+        self._reserve(len(rows))
+        before = len(self)
+        numbers = np.full(len(rows), -1, np.int64)
+        left, slot, step = np.arange(len(rows)), *self._walks(hashes)
+        while len(left):
+            held = self._slots[slot]
+            known = (held & _LOW).astype(np.int64) - 1
+            alike = np.flatnonzero((held >> _HALF == hashes[left] >> _HALF) & (known >= 0) & (known < before))
+            alike = alike[equal(rows[left[alike]], known[alike])]
+            numbers[left[alike]] = known[alike]
+            free = np.flatnonzero(known < 0)
+            won = self._claim(left[free], slot[free], hashes)
+            numbers[won] = np.arange(len(self) - len(won), len(self))
+            on = np.flatnonzero(numbers[left] < 0)
+            left, slot, step = left[on], self._on(slot[on], step[on]), step[on]
+        new = np.flatnonzero(numbers >= before)
+        if len(new):
+            add(rows[new[np.argsort(numbers[new])]])
+        return numbers
+
+    def _claim(self, rows: I64, slot: I64, hashes: U64) -> I64:
+        """Give each free slot to one of the rows that ask for it; returns those rows, numbered in this order."""
+        self._slots[slot] = rows.view(np.uint64)
+        won = np.flatnonzero(self._slots[slot] == rows.view(np.uint64))
         rows, slot = rows[won], slot[won]
+        first = len(self)
         self._hashes.extend(hashes[rows])
-        numbers[rows] = add(rows)
-        self._slots[slot] = numbers[rows]
+        self._slots[slot] = self._entries(first)
+        return rows
+
+    def _entries(self, first: int) -> U64:
+        """What slots hold of the rows from number ``first`` on."""
+        entries: U64 = self._hashes[0][first:] >> _HALF << _HALF
+        entries |= np.arange(first + 1, len(self) + 1, dtype=np.uint64)
+        return entries
 
     def _reserve(self, more: int) -> None:
         """Keep most slots free, so that the walks stay short."""
-        needed = 2 * (len(self._hashes) + more)
+        needed = 2 * (len(self) + more)
         if needed <= len(self._slots):
             return
-        self._slots = np.full(1 << needed.bit_length(), -1, np.int32)
-        ids, slot, step = np.arange(len(self._hashes)), *self._walks(self._hashes[0])
-        while len(ids):
-            free = np.flatnonzero(self._slots[slot] < 0)
-            self._slots[slot[free]] = ids[free]
-            left = np.flatnonzero(self._slots[slot] != ids)
-            ids, slot, step = ids[left], self._on(slot[left], step[left]), step[left]
+        self._slots = np.zeros(4 << needed.bit_length(), np.uint64)  # steps of eight: filling it anew is dear
+        entries, slot, step = self._entries(0), *self._walks(self._hashes[0])
+        while len(entries):
+            free = np.flatnonzero(self._slots[slot] == 0)
+            self._slots[slot[free]] = entries[free]
+            left = np.flatnonzero(self._slots[slot] != entries)
+            entries, slot, step = entries[left], self._on(slot[left], step[left]), step[left]
 
     def _walks(self, hashes: U64) -> tuple[I64, I64]:
         """The first slot of each row, and how far it goes on: an odd number, so that it comes by every slot."""
         mask = np.uint64(len(self._slots) - 1)
-        return (hashes & mask).view(np.int64), (hashes >> np.uint64(32) & mask | np.uint64(1)).view(np.int64)
+        return (hashes & mask).view(np.int64), (hashes >> _HALF & mask | np.uint64(1)).view(np.int64)
 
     def _on(self, slot: I64, step: I64) -> I64:
         return (slot + step) & (len(self._slots) - 1)
 
 
+def _runs(hashes: U64) -> tuple[I64, I64]:
+    """The first row of each hash, and (n,) the place of each row's hash among those."""
+    order = np.argsort(hashes)
+    laid = hashes[order]
+    begins = np.empty(len(laid), np.bool_)
+    begins[:1] = True
+    np.not_equal(laid[1:], laid[:-1], out=begins[1:])
+    run = np.empty(len(laid), np.int64)
+    run[order] = np.cumsum(begins) - 1
+    return np.minimum.reduceat(order, np.flatnonzero(begins)), run
+
+
+def first_alike(hashes: U64, equal: Callable[[I64, I64], Bools]) -> tuple[I64, I64]:
+    """Rows that stand for all: (kept,) their indices, rising, and (n,) the place among them of what each row equals.
+
+    ``equal(rows, others)`` compares two rows. A row that only has the hash of another, earlier one stays, and so do its
+    own repeats: the outcome is right, if not as short as it could be.
+    """
+    if not len(hashes):
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    heads, run = _runs(hashes)
+    first = heads[run]
+    repeats = np.flatnonzero(first != np.arange(len(first)))
+    odd = repeats[~equal(repeats, first[repeats])]
+    first[odd] = odd
+    is_kept = first == np.arange(len(first))
+    place = np.cumsum(is_kept) - 1
+    return np.flatnonzero(is_kept), place[first]
+
+
 def distinct(hashes: U64, equal: Callable[[I64, I64], Bools]) -> tuple[I64, I64]:
     """One row of every kind of equal rows, and each row's kind; ``equal(rows, others)`` compares two rows."""
     found = Growing(np.int64)
-
-    def add(rows: I64) -> I64:
-        found.extend(rows)
-        return np.arange(len(found) - len(rows), len(found))
-
-    kind = HashIndex().number(hashes, lambda rows, kinds: equal(rows, found[0][kinds]), add)
+    kind = HashIndex().number(hashes, lambda rows, kinds: equal(rows, found[0][kinds]), lambda rows: found.extend(rows))
     return found[0].copy(), kind
 
 
@@ -144,47 +202,47 @@ def columns_equal(columns: Sequence[U64 | I64], rows: I64, others: Sequence[U64 
 
 
 class ChainTable:
-    """Unique rows of words (chains of addresses), numbered from 0."""
+    """Unique rows of words (chains of addresses, of numbers), numbered from 0."""
 
-    def __init__(self) -> None:
+    def __init__(self, dtype: npt.DTypeLike = np.uint64) -> None:
         self._index = HashIndex()
-        self._words = Growing(np.uint64)
+        self._words = Growing(dtype)
         self._spans = Growing(np.int64, 2)
 
     def __len__(self) -> int:
         return len(self._spans)
 
-    def number(self, words: U64, starts: I64, lengths: I64, hashes: U64) -> I64:
-        """(n,) int64 numbers of the rows words[start : start + length], given their ``hash_rows``."""
+    @property
+    def words(self) -> int:
+        """How many words all rows have."""
+        return len(self._words)
+
+    def number_spans(self, words: AnyArray, starts: I64, lengths: I64) -> I64:
+        """(n,) int64 numbers of the rows words[start : start + length]."""
 
         def equal(rows: I64, numbers: I64) -> Bools:
-            return self.same(words, starts[rows], lengths[rows], numbers)
+            known_starts, known_lengths = self._spans[0][numbers], self._spans[1][numbers]
+            return rows_equal(words, starts[rows], lengths[rows], self._words[0], known_starts, known_lengths)
 
+        hashes = hash_rows(words, starts, lengths)
         return self._index.number(hashes, equal, lambda rows: self._add(words, starts[rows], lengths[rows]))
 
     def number_rows(self, rows: Ragged) -> I64:
-        """``number`` of whole ragged rows."""
-        starts, lengths = rows.offsets[:-1], rows.lengths
-        return self.number(rows.values, starts, lengths, hash_rows(rows.values, starts, lengths))
-
-    def same(self, words: U64, starts: I64, lengths: I64, numbers: I64) -> Bools:
-        """(n,) bool: whether each row is the known one of that number."""
-        known_starts, known_lengths = self._spans[0][numbers], self._spans[1][numbers]
-        return rows_equal(words, starts, lengths, self._words[0], known_starts, known_lengths)
+        """``number_spans`` of whole ragged rows."""
+        return self.number_spans(rows.values, rows.offsets[:-1], rows.lengths)
 
     def table(self) -> Ragged:
         """Every unique row, by number."""
         return Ragged(offsets_of(self._spans[1]), self._words[0])
 
-    def _add(self, words: U64, starts: I64, lengths: I64) -> I64:
+    def _add(self, words: AnyArray, starts: I64, lengths: I64) -> None:
         self._spans.extend(len(self._words) + offsets_of(lengths)[:-1], lengths)
         self._words.extend(end_to_end(words, starts, lengths))
-        return np.arange(len(self) - len(starts), len(self))
 
 
-def hash_rows(words: U64, starts: I64, lengths: I64) -> U64:
+def hash_rows(words: AnyArray, starts: I64, lengths: I64) -> U64:
     """(n,) uint64: one hash per row words[start : start + length]."""
-    laid = end_to_end(words, starts, lengths)
+    laid = end_to_end(words, starts, lengths).astype(np.uint64, copy=False)
     laid = laid ^ (laid >> np.uint64(29))
     laid *= weights(int(lengths.max(initial=0))).take(ranges(np.zeros_like(lengths), lengths))
     hashes = lengths.astype(np.uint64)
@@ -194,7 +252,9 @@ def hash_rows(words: U64, starts: I64, lengths: I64) -> U64:
     return mix(hashes)
 
 
-def rows_equal(words: U64, starts: I64, lengths: I64, others: U64, other_starts: I64, other_lengths: I64) -> Bools:
+def rows_equal(
+    words: AnyArray, starts: I64, lengths: I64, others: AnyArray, other_starts: I64, other_lengths: I64
+) -> Bools:
     """(n,) bool: whether each row of one store equals its partner of another."""
     same: Bools = lengths == other_lengths
     if not same.all():

@@ -17,6 +17,7 @@ from perf2x.abi.perffile import MISC_LOST_SAMPLES_BPF, UserRecordType
 from perf2x.abi.uapi import RecordType
 from perf2x.model.arrays import I64, Bools
 from perf2x.model.events import Event
+from perf2x.model.intern import hash_columns
 from perf2x.reader.block import Block
 from perf2x.reader.columns import Cursor, as_i32
 from perf2x.reader.event_table import trailer_length
@@ -40,7 +41,8 @@ def _mmap(at: Cursor, misc: Misc) -> Columns:
     unknown = np.full(len(at), -1, np.int32)
     return {
         "pid": pid, "tid": tid, "start": at.u64(), "length": at.u64(), "pgoff": at.u64(),
-        "prot": unknown, "flags": unknown, **_mapped_file(at, misc, [b""] * len(at)),
+        "prot": unknown, "flags": unknown, "file": np.zeros(len(at), np.uint64),
+        **_mapped_file(at, misc, [b""] * len(at)),
     }  # fmt: skip
 
 
@@ -52,14 +54,18 @@ def _mmap2(at: Cursor, misc: Misc) -> Columns:
     """
     pid, tid = at.i32_pair()
     start, length, pgoff = at.u64(), at.u64(), at.u64()
-    build_ids = _build_ids(at, has_flag(misc, uapi.MISC_MMAP_BUILD_ID))
+    has_build_id = has_flag(misc, uapi.MISC_MMAP_BUILD_ID)
+    build_ids = _build_ids(at, has_build_id)
     major, minor = at.u32_pair()
     inode, inode_generation = at.u64(), at.u64()
     prot, flags = at.i32_pair()
+    file = hash_columns(major, minor, inode, inode_generation)
+    says_which = ~has_build_id & (inode != np.uint64(0))
     return {
         "pid": pid, "tid": tid, "start": start, "length": length, "pgoff": pgoff,
         "prot": prot, "flags": flags, "major": major, "minor": minor, "inode": inode,
-        "inode_generation": inode_generation, **_mapped_file(at, misc, build_ids),
+        "inode_generation": inode_generation, "file": np.where(says_which, file, np.uint64(0)),
+        **_mapped_file(at, misc, build_ids),
     }  # fmt: skip
 
 

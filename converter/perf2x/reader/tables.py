@@ -32,7 +32,7 @@ _ORDER: dict[type, tuple[str, ...]] = {DeferredChains: ("position", "time", "tid
 _TEXT = frozenset({"filename", "comm", "name", "path", "build_id"})
 _DTYPES: dict[str, Any] = {
     "time": np.uint64, "position": np.int64, "start": np.uint64, "length": np.uint64, "pgoff": np.uint64,
-    "cookie": np.uint64, "lost": np.uint64, "id": np.uint64, "cpumode": np.uint8,
+    "cookie": np.uint64, "lost": np.uint64, "id": np.uint64, "file": np.uint64, "cpumode": np.uint8,
 }  # fmt: skip
 _BOOLS = frozenset({"is_exec", "is_data", "samples_only", "unregister", "is_out", "preempted", "lifted"})
 TABLES: dict[str, type] = {

@@ -39,49 +39,71 @@ def split_cookies(words: U64, starts: I64, lengths: I64) -> tuple[I64, U64, Bool
 
 
 @dataclass(frozen=True, slots=True)
+class Parts:
+    """Runs of frames of one mode, in the order of the frames; every row begins one, every marker another."""
+
+    row: I64
+    mode: U8
+    length: I64
+    """Frames; may be 0."""
+
+
+@dataclass(frozen=True, slots=True)
 class Frames:
     """Addresses of many chains, innermost first, row by row."""
 
     offsets: I64
     address: U64
-    mode: U8
     is_return: Bools
     """The address is a return address: it points behind the call."""
-
-    @property
-    def row(self) -> I64:
-        """The chain that each address belongs to."""
-        return row_numbers(np.diff(self.offsets))
+    parts: Parts
 
 
 def frames_of(chains: Ragged, mode: U8) -> tuple[Frames, int]:
     """Chains to frames; ``mode`` (rows,) holds until the first marker. Also the number of unknown markers met."""
-    words = chains.values
-    row = row_numbers(chains.lengths)
-    is_marker = words >= np.uint64(CALLCHAIN_CONTEXT_MAX)
-    index = np.arange(len(words))
-    row_start = chains.offsets[:-1][row]
-    # (words,) where the part that each word belongs to begins: behind the last marker, or at the row's start
-    part_start = np.maximum(np.maximum.accumulate(np.where(is_marker, index + 1, 0)), row_start)
-    in_marked_part = part_start > row_start
-    marker = words[np.where(in_marked_part, part_start - 1, 0)] if len(words) else words
-    modes = np.where(in_marked_part, _marker_modes(marker), mode[row]).astype(np.uint8)
-    keep = ~is_marker
-    unknown = int(np.sum(~np.isin(words[is_marker], list(_MARKER_MODES))))
-    offsets = offsets_of(np.bincount(row[keep], minlength=len(chains)))
-    return Frames(offsets, words[keep], modes[keep], index[keep] > part_start[keep]), unknown
+    is_marker = chains.values >= np.uint64(CALLCHAIN_CONTEXT_MAX)
+    marker_at = np.flatnonzero(is_marker)
+    before = np.searchsorted(marker_at, chains.offsets)  # markers in front of each row
+    row_of_marker = row_numbers(np.diff(before))
+    # where the parts stand among all parts: those that rows begin, those that markers begin
+    of_row = np.arange(len(chains)) + before[:-1]
+    of_marker = np.arange(len(marker_at)) + row_of_marker + 1
+    count = len(of_row) + len(of_marker)
+    row, modes = np.empty(count, np.int64), np.empty(count, np.uint8)
+    row[of_row], row[of_marker] = np.arange(len(chains)), row_of_marker
+    marker_modes, unknown = _marker_modes(chains.values[marker_at])
+    modes[of_row], modes[of_marker] = mode, marker_modes
+    begin = np.empty(count + 1, np.int64)  # in frames: words without the markers in front of them
+    begin[of_row] = chains.offsets[:-1] - before[:-1]
+    begin[of_marker] = marker_at - np.arange(len(marker_at))
+    begin[-1] = len(is_marker) - len(marker_at)
+    parts = Parts(row, modes, np.diff(begin))
+    is_return = np.ones(begin[-1], np.bool_)
+    is_return[begin[:-1][parts.length > 0]] = False
+    return Frames(chains.offsets - before, chains.values[~is_marker], is_return, parts), unknown
 
 
-def _marker_modes(marker: U64) -> U8:
-    modes = np.zeros(len(marker), np.uint8)
+def _marker_modes(marker: U64) -> tuple[U8, int]:
+    """The mode that each marker announces, and the number of unknown ones."""
+    modes, known = np.zeros(len(marker), np.uint8), np.zeros(len(marker), np.bool_)
     for context, mode in _MARKER_MODES.items():
-        modes[marker == np.uint64(context)] = mode
-    return modes
+        such = marker == np.uint64(context)
+        modes[such] = mode
+        known |= such
+    return modes, int(np.sum(~known))
 
 
 def user_frames_of(chains: Ragged) -> Frames:
     """Chains of deferred records: all user addresses; markers that earlier kernels put in front are dropped."""
     frames, _ = frames_of(chains, np.full(len(chains), CpuMode.USER, np.uint8))
-    return Frames(
-        frames.offsets, frames.address, np.full(len(frames.address), CpuMode.USER, np.uint8), frames.is_return
-    )
+    parts = frames.parts
+    user = Parts(parts.row, np.full(len(parts.mode), CpuMode.USER, np.uint8), parts.length)
+    return Frames(frames.offsets, frames.address, frames.is_return, user)
+
+
+def lone_frames(address: U64, mode: U8) -> Frames:
+    """One frame for every address that is not 0: where execution was."""
+    has = address != np.uint64(0)
+    lengths = has.astype(np.int64)
+    parts = Parts(np.arange(len(address)), mode, lengths)
+    return Frames(offsets_of(lengths), address[has], np.zeros(int(lengths.sum()), np.bool_), parts)

@@ -37,6 +37,8 @@ def _changes(
     changes: tuple[list[int], list[int], list[int]] = ([], [], [])
     for moment, is_fork, row in sorted(steps):
         tid = children[row] if is_fork > 0 else comm_tids[row]
+        if is_fork > 0:
+            current.pop(tid, None)  # the number was somebody else's before (machine__process_fork_event)
         name = current.get(parents[row], -1) if is_fork > 0 else comm_ids[row]
         current[tid] = name
         for column, value in zip(changes, (tid, moment, name), strict=True):

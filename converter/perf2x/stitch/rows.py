@@ -4,6 +4,7 @@ Nothing is looked up before this; afterwards every lookup costs per row, not per
 many rows share them.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,13 +12,10 @@ import numpy as np
 
 from perf2x.model.arrays import I64, U64, Bools
 from perf2x.model.growing import Growing
-from perf2x.model.intern import (
-    ChainTable,
-    HashIndex,
-    columns_equal,
-    hash_columns,
-    hash_rows,
-)
+from perf2x.model.intern import columns_equal, first_alike, hash_columns, hash_rows, rows_equal
+from perf2x.model.ragged import Ragged, end_to_end, offsets_of
+
+_LOW = np.int64(0xFFFFFFFF)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,64 +42,152 @@ class Keys:
         "root", "leaf", "cpu", "cgroup",
     )  # fmt: skip
 
+    def __len__(self) -> int:
+        return len(self.event)
+
     def columns(self) -> list[I64]:
         """All columns in the order of NAMES."""
         return [getattr(self, name) for name in self.NAMES]
 
+    def take(self, rows: I64) -> "Keys":
+        """The named rows in the order given."""
+        return Keys(*(column[rows] for column in self.columns()))
+
+
+def packed(keys: Keys, with_places: bool) -> list[I64]:
+    """Keys in few columns, since every column is hashed and compared on its own.
+
+    Numbers of processes, names, events, epochs and chains fit 32 bits, modes and roots 8. Cpu and cgroup are left out
+    unless ``with_places``; they are all −1 then.
+    """
+    columns = [
+        _pair(keys.pid, keys.tid),
+        _pair(keys.comm, keys.user_epoch),
+        _pair(keys.event, keys.kernel_epoch),
+        _pair(keys.deferred_chain, keys.deferred_epoch),
+        keys.mode << 8 | keys.root,
+        keys.leaf,
+    ]
+    return [*columns, keys.cpu, keys.cgroup] if with_places else columns
+
+
+def unpacked(columns: Sequence[I64]) -> Keys:
+    """``packed``, back again."""
+    process, user, event, deferred, kind, leaf = columns[:6]
+    none = np.full(len(kind), -1, np.int64)
+    cpu, cgroup = columns[6:] or (none, none)
+    return Keys(
+        event=event >> 32, pid=process >> 32, tid=_second(process), comm=user >> 32, mode=kind >> 8,
+        user_epoch=_second(user), kernel_epoch=_second(event), deferred_chain=deferred >> 32,
+        deferred_epoch=_second(deferred), root=kind & 0xFF, leaf=leaf, cpu=cpu, cgroup=cgroup,
+    )  # fmt: skip
+
+
+def _pair(first: I64, second: I64) -> I64:
+    return first << 32 | second & _LOW
+
+
+def _second(pair: I64) -> I64:
+    """The lower half with its sign."""
+    return pair << 32 >> 32
+
 
 class RowTable:
-    """Unique rows with their sums, numbered from 0."""
+    """Rows with their sums. What is added stays pending until ``fold`` makes one row of those that are alike.
 
-    def __init__(self) -> None:
-        self.chains = ChainTable()
-        self._index = HashIndex()
-        self._columns = Growing(np.int64, len(Keys.NAMES) + 2)
-        """Keys, number of the chain, moment of the first sample."""
-        self._sums = Growing(np.int64, 2)
-        """Values, counts."""
+    ::
+
+        rows     | settled, distinct | pending as added |      fold      | settled, distinct + what was new |
+
+    ``with_places``: told apart by cpu and cgroup.
+    """
+
+    def __init__(self, with_places: bool = False) -> None:
+        self._with_places = with_places
+        self._keys = Growing(np.int64, 8 if with_places else 6)
+        self._facts = Growing(np.int64, 3)
+        """Moment of the first sample, sum of values, number of samples."""
+        self._hashes = Growing(np.uint64)
+        self._words = Growing(np.uint64)
+        self._spans = Growing(np.int64, 2)
+        """Start and length of each row's chain in ``_words``."""
+        self._settled = self._settled_words = 0
 
     def __len__(self) -> int:
-        return len(self._columns)
-
-    def add(self, keys: Keys, words: U64, starts: I64, lengths: I64, value: I64, moment: I64) -> I64:
-        """Number every sample's row and add its value to the row's sum; returns the (n,) int64 row numbers."""
-        columns, chain_hashes = keys.columns(), hash_rows(words, starts, lengths)
-
-        def equal(rows: I64, numbers: I64) -> Bools:
-            same = columns_equal(columns, rows, self.keys().columns(), numbers)
-            return same & self.chains.same(words, starts[rows], lengths[rows], self.chain[numbers])
-
-        def add(rows: I64) -> I64:
-            chain = self.chains.number(words, starts[rows], lengths[rows], chain_hashes[rows])
-            self._columns.extend(*(column[rows] for column in columns), chain, moment[rows])
-            self._sums.extend(np.zeros(len(rows), np.int64), 0)
-            return np.arange(len(self) - len(rows), len(self))
-
-        numbers = self._index.number(hash_columns(*columns, chain_hashes), equal, add)
-        np.add.at(self.values, numbers, value)
-        np.add.at(self.counts, numbers, 1)
-        return numbers
-
-    def keys(self) -> Keys:
-        """The key columns of all rows."""
-        return Keys(*self._columns.columns()[: len(Keys.NAMES)])
+        return len(self._keys)
 
     @property
-    def chain(self) -> I64:
-        """(rows,) number of each row's chain in ``chains``."""
-        return self._columns[len(Keys.NAMES)]
+    def pending(self) -> int:
+        """Rows that were added since the last fold."""
+        return len(self) - self._settled
+
+    @property
+    def words(self) -> int:
+        """Words of all chains."""
+        return len(self._words)
+
+    def add(self, keys: Keys, words: U64, starts: I64, lengths: I64, value: I64, moment: I64) -> I64:
+        """Append samples whose chains are words[start : start + length]; (n,) their numbers until the next fold."""
+        columns, first = packed(keys, self._with_places), len(self)
+        laid = end_to_end(words, starts, lengths)
+        begins = offsets_of(lengths)
+        self._hashes.extend(hash_columns(*columns, hash_rows(laid, begins[:-1], lengths)))
+        self._keys.extend(*columns)
+        self._facts.extend(moment, value, 1)
+        self._spans.extend(begins[:-1] + len(self._words), lengths)
+        self._words.extend(laid)
+        return np.arange(first, len(self))
+
+    def fold(self) -> I64:
+        """Make rows that are alike one; (pending,) the numbers of those that were pending. Settled ones keep theirs."""
+        kept, place = first_alike(self._hashes[0], self._equal)
+        numbers, fresh = place[self._settled :], kept[kept >= self._settled]
+        self._add_up(kept[numbers])
+        for table in (self._keys, self._facts, self._hashes, self._spans):
+            for column in table.columns():
+                column[self._settled : len(kept)] = column[fresh]
+            table.shorten(len(kept))
+        starts, lengths = self._spans[0][self._settled :], self._spans[1][self._settled :]
+        laid = end_to_end(self._words[0], starts, lengths).copy()
+        starts[:] = offsets_of(lengths)[:-1] + self._settled_words
+        self._words.shorten(self._settled_words)
+        self._words.extend(laid)
+        self._settled, self._settled_words = len(kept), len(self._words)
+        return numbers
+
+    def _equal(self, rows: I64, others: I64) -> Bools:
+        columns = self._keys.columns()
+        same = columns_equal(columns, rows, columns, others)
+        start, length = self._spans.columns()
+        words = self._words[0]
+        return same & rows_equal(words, start[rows], length[rows], words, start[others], length[others])
+
+    def _add_up(self, stands: I64) -> None:
+        """Add what each pending row has to the row that stands for it."""
+        for sums in self._facts.columns()[1:]:
+            pending = sums[self._settled :].copy()
+            sums[self._settled :] = 0
+            np.add.at(sums, stands, pending)
+
+    def keys(self) -> Keys:
+        """The keys of all rows."""
+        return unpacked(self._keys.columns())
+
+    def chains(self) -> Ragged:
+        """The chain of each row; what was folded lies end to end."""
+        return Ragged(offsets_of(self._spans[1]), self._words[0])
 
     @property
     def moment(self) -> I64:
         """(rows,) moment of the first sample of each row."""
-        return self._columns[len(Keys.NAMES) + 1]
+        return self._facts[0]
 
     @property
     def values(self) -> I64:
         """(rows,) sum of the samples' values."""
-        return self._sums[0]
+        return self._facts[1]
 
     @property
     def counts(self) -> I64:
         """(rows,) number of samples."""
-        return self._sums[1]
+        return self._facts[2]

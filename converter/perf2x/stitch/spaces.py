@@ -211,6 +211,7 @@ def with_ksymbols(mmaps: Mmaps, ksymbols: Ksymbols) -> Mmaps:
         filename=_named(mmaps.filename, ksymbols.name, rows),
         build_id=mmaps.build_id + [b""] * len(rows),
         is_data=np.concatenate([mmaps.is_data, np.zeros(len(rows), np.bool_)]),
+        file=np.concatenate([mmaps.file, np.zeros(len(rows), np.uint64)]),
     )
 
 

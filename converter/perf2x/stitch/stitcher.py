@@ -1,7 +1,7 @@
 """Batches of samples in, a profile of full stacks out.
 
 Holds the picture of all processes (built once from the side-band tables) and the table of distinct rows, to which every
-batch adds its sums. ``finish`` resolves each distinct stack once.
+batch adds its sums. When that is large, and at the end, its rows are resolved and gathered.
 """
 
 from dataclasses import dataclass, field
@@ -17,11 +17,18 @@ from perf2x.model.intern import Strings
 from perf2x.stitch.callchain import split_cookies
 from perf2x.stitch.comms import ThreadNames
 from perf2x.stitch.deferred import DeferredJoin, Join
+from perf2x.stitch.frames import Resolver
+from perf2x.stitch.gathered import Gathered
+from perf2x.stitch.mappings import merged_mappings
 from perf2x.stitch.missing import Missing, gather
 from perf2x.stitch.moments import order_of
 from perf2x.stitch.rows import Keys, RowTable
 from perf2x.stitch.spaces import KERNEL, AddressSpaces, with_kernel_grown, with_ksymbols
 
+_ROWS_PENDING = 1 << 17
+_ROWS_HELD = 1 << 18
+_WORDS_HELD = 1 << 22
+"""Rows and words of chains that are kept as recorded; larger tables repeat little that smaller ones do not."""
 MAX_PERIOD = 1 << 48
 """Larger periods are damage (78 hours in nanoseconds); they are cut so that sums stay within int64."""
 
@@ -62,6 +69,8 @@ class StitchOptions:
     """Keep one row per sample, in time order."""
     by_cpu: bool = False
     by_cgroup: bool = False
+    per_process: bool = False
+    """Leave code at the addresses where each process had it; else the same file is in one place, see mappings.py."""
     deferred_missing: str = "mark"
     """``mark``: a root frame says so; ``kernel-only``: nothing does; ``drop``: leave such samples out."""
     merge_callchains: bool = True
@@ -85,6 +94,7 @@ class Timed:
 
     time: U64
     row: I64
+    """In the table of rows, and once that was gathered in ``Gathered.samples()``."""
     value: I64
     cpu: I64
 
@@ -101,11 +111,16 @@ class Stitcher:
         self.mmaps = with_ksymbols(with_kernel_grown(sideband.mmaps), sideband.ksymbols)
         self.timed = any(event.sample_type & SampleType.TIME for event in session.events)
         self._build_pictures()
-        self.rows = RowTable()
+        self._rows = self._empty()
+        self._timeline_folded = self._timeline_gathered = 0
+        """How many batches of the timeline have rows that were folded, that were gathered."""
         self.tally = Tally()
         self.timeline: list[Timed] = []
         self.missing: list[Missing] = []
         self._build_deferred()
+        self.mappings = merged_mappings(self.mmaps, session.build_ids, options.per_process)
+        resolver = Resolver(self.spaces, self.mappings, options.per_process)
+        self.gathered = Gathered(resolver, self.names, sideband.deferred.chain.table)
         if options.timeline and not self.timed:
             advice = "times shown are places in the file; record without --per-thread or with -T"
             diagnostics.add("no_timestamps", Severity.GUESS, advice)
@@ -124,12 +139,36 @@ class Stitcher:
         self._count(samples, fate)
         keep = self._kept(fate)
         if keep is None:
-            rows = self.rows.add(keys, words, starts, lengths, value, moment)
+            rows = self._rows.add(keys, words, starts, lengths, value, moment)
         else:
-            keys = Keys(*(column[keep] for column in keys.columns()))
-            rows = self.rows.add(keys, words, starts[keep], lengths[keep], value[keep], moment[keep])
+            rows = self._rows.add(keys.take(keep), words, starts[keep], lengths[keep], value[keep], moment[keep])
         if self.options.timeline:
             self._remember(samples, rows, value, keep)
+        if self._rows.pending > _ROWS_PENDING:
+            self._fold()
+
+    def gather(self) -> Gathered:
+        """Resolve all rows that are still as recorded; what came of everything so far."""
+        if self._rows.pending:
+            self._fold()
+        if len(self._rows):
+            numbers = self.gathered.take_in(self._rows)
+            for part in self.timeline[self._timeline_gathered :]:
+                part.row = numbers[part.row]
+            self._rows, self._timeline_gathered = self._empty(), len(self.timeline)
+        return self.gathered
+
+    def _fold(self) -> None:
+        settled = len(self._rows) - self._rows.pending
+        numbers = self._rows.fold()
+        for part in self.timeline[self._timeline_folded :]:
+            part.row = numbers[part.row - settled]
+        self._timeline_folded = len(self.timeline)
+        if len(self._rows) > _ROWS_HELD or self._rows.words > _WORDS_HELD:
+            self.gather()
+
+    def _empty(self) -> RowTable:
+        return RowTable(with_places=self.options.by_cpu or self.options.by_cgroup)
 
     def _build_pictures(self) -> None:
         side, mmaps = self.sideband, self.mmaps

@@ -153,6 +153,7 @@ def _extended(mmaps: Mmaps, loads: Sequence[_Load]) -> Mmaps:
         "filename": [mmaps.filename[row] for row in marker.tolist()],
         "build_id": [b""] * len(loads),
         "is_data": np.zeros(len(loads), np.bool_),
+        "file": np.zeros(len(loads), np.uint64),
     }
     columns = {column.name: getattr(mmaps, column.name) for column in fields(mmaps)}
     return Mmaps(**{name: _behind(value, added[name]) for name, value in columns.items()})

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from perf2x.model import intern
 from perf2x.model.growing import Growing
-from perf2x.model.intern import ChainTable, HashIndex, distinct_columns, hash_rows, prefix_tree
+from perf2x.model.intern import ChainTable, HashIndex, distinct_columns, first_alike, prefix_tree
 from perf2x.model.ragged import ragged_of, ranges, reverse_rows, side_by_side
 
 WORDS = st.one_of(st.integers(0, 3), st.integers(2**64 - 3, 2**64 - 1))
@@ -18,7 +18,7 @@ def test_equal_chains_get_equal_numbers(batches: list[list[list[int]]]) -> None:
     for rows in batches:
         ragged = ragged_of(rows)
         starts, lengths = ragged.offsets[:-1], ragged.lengths
-        numbers += table.number(ragged.values, starts, lengths, hash_rows(ragged.values, starts, lengths)).tolist()
+        numbers += table.number_spans(ragged.values, starts, lengths).tolist()
         seen += [tuple(row) for row in rows]
     assert len(set(zip(numbers, seen, strict=True))) == len(set(numbers)) == len(set(seen)) == len(table)
     stored = [tuple(row.tolist()) for row in table.table().rows()]
@@ -35,13 +35,25 @@ def test_colliding_hashes_are_told_apart(rows: list[list[int]]) -> None:
             [rows[row] == rows[stored[number]] for row, number in zip(mine, numbers, strict=True)], np.bool_
         )
 
-    def add(fresh: np.ndarray) -> np.ndarray:
+    def add(fresh: np.ndarray) -> None:
         stored.extend(fresh.tolist())
-        return np.arange(len(stored) - len(fresh), len(stored))
 
     numbers = HashIndex().number(np.full(len(rows), 7, np.uint64), equal, add).tolist()
     assert [rows[stored[number]] for number in numbers] == rows
     assert len(set(numbers)) == len({tuple(row) for row in rows})
+
+
+@given(st.lists(st.integers(0, 5), max_size=40), st.integers(1, 3))
+def test_rows_that_are_alike_have_one_that_stands_for_them(rows: list[int], hashes: int) -> None:
+    """Rows whose hashes collide may stay beside their equals, but never stand for another row."""
+    values = np.array(rows, np.int64)
+    kept, place = first_alike((values % hashes).astype(np.uint64), lambda mine, others: values[mine] == values[others])
+    assert values[kept[place]].tolist() == rows
+    assert kept.tolist() == sorted(set(kept.tolist()))
+    if hashes == 1 or not rows:
+        return
+    exact, _ = first_alike(values.astype(np.uint64), lambda mine, others: values[mine] == values[others])
+    assert exact.tolist() == sorted({row: index for index, row in reversed(list(enumerate(rows)))}.values())
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), WORDS), max_size=30))

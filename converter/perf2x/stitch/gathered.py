@@ -1,0 +1,94 @@
+"""What the rows of samples come to: threads, stacks of locations, and sums; all that is kept of them.
+
+Rows hold chains as recorded, which hardly repeat where programs lie at random addresses. Gathering them now and then
+keeps their table small; what it leaves behind repeats much more.
+"""
+
+import numpy as np
+
+from perf2x.model.arrays import I64, Bools
+from perf2x.model.growing import Growing
+from perf2x.model.intern import HashIndex, columns_equal, first_alike, hash_columns, hash_rows, rows_equal
+from perf2x.model.ragged import Ragged
+from perf2x.stitch.comms import ThreadNames
+from perf2x.stitch.frames import Resolver
+from perf2x.stitch.rows import Keys, RowTable
+
+
+class Distinct:
+    """Distinct rows of int64 columns, numbered from 0, in the order in which they came."""
+
+    def __init__(self, columns: int) -> None:
+        self._index = HashIndex()
+        self._rows = Growing(np.int64, columns)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def number(self, *columns: I64) -> I64:
+        """(n,) the number of each row."""
+
+        def equal(rows: I64, numbers: I64) -> Bools:
+            return columns_equal(columns, rows, self._rows.columns(), numbers)
+
+        def add(rows: I64) -> None:
+            self._rows.extend(*(column[rows] for column in columns))
+
+        return self._index.number(hash_columns(*columns), equal, add)
+
+    def columns(self) -> list[I64]:
+        """(rows,) each column; views that die when the table grows."""
+        return list(self._rows.columns())
+
+
+class Gathered:
+    """Takes in tables of rows one after the other."""
+
+    def __init__(self, resolver: Resolver, names: ThreadNames, deferred_chains: Ragged) -> None:
+        self.resolver = resolver
+        self._names, self._deferred_chains = names, deferred_chains
+        self.threads = Distinct(3)
+        """pid, tid, index of the name."""
+        self._processes = Growing(np.int64)
+        self._samples = Growing(np.int64, 7)
+        """Event, thread, stack, cpu, cgroup; sum of values, number of samples."""
+
+    @property
+    def process(self) -> I64:
+        """(threads,) index of the name of each thread's process."""
+        return self._processes[0]
+
+    def samples(self) -> list[I64]:
+        """(rows,) event, thread, stack, cpu, cgroup, sum of values, number of samples; rows may be alike."""
+        return list(self._samples.columns())
+
+    def take_in(self, rows: RowTable) -> I64:
+        """Resolve ``rows``; returns the (rows,) row of ``samples`` of each."""
+        keys, first = rows.keys(), len(self._samples)
+        thread, stack = self._threads(keys, rows.moment), self._stacks(keys, rows.chains())
+        self._samples.extend(keys.event, thread, stack, keys.cpu, keys.cgroup, rows.values, rows.counts)
+        return np.arange(first, len(self._samples))
+
+    def _stacks(self, keys: Keys, chains: Ragged) -> I64:
+        """(rows,) the stack of each; what threads have in common is resolved once."""
+        starts, lengths = chains.offsets[:-1], chains.lengths
+        columns = [
+            keys.mode, keys.user_epoch, keys.kernel_epoch, keys.deferred_chain, keys.deferred_epoch, keys.root,
+            keys.leaf,
+        ]  # fmt: skip
+
+        def equal(rows: I64, others: I64) -> Bools:
+            words = chains.values
+            same = rows_equal(words, starts[rows], lengths[rows], words, starts[others], lengths[others])
+            return same & columns_equal(columns, rows, columns, others)
+
+        kept, place = first_alike(hash_columns(*columns, hash_rows(chains.values, starts, lengths)), equal)
+        return self.resolver.resolve(keys.take(kept), chains.take(kept), self._deferred_chains)[place]
+
+    def _threads(self, keys: Keys, moment: I64) -> I64:
+        thread = self.threads.number(keys.pid, keys.tid, keys.comm)
+        if len(self.threads) > len(self._processes):
+            new, first = np.unique(thread, return_index=True)
+            first = first[new >= len(self._processes)]
+            self._processes.extend(self._names.at(keys.pid[first], moment[first]))
+        return thread

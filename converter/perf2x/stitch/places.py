@@ -1,0 +1,88 @@
+"""Where the frames of chains lie: mapping, address in it, kind; what several processes share is one location."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from perf2x.abi.uapi import CpuMode
+from perf2x.model.arrays import I64, U8, U64, Bools
+from perf2x.model.growing import Growing
+from perf2x.model.intern import HashIndex, columns_equal, first_alike, hash_columns
+from perf2x.stitch.mappings import Merged
+from perf2x.stitch.spaces import AddressSpaces
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """Distinct locations, in the order of their numbers."""
+
+    mapping: I64
+    """Row of ``Merged.table``, −1 where no mapping held the address."""
+    address: U64
+    is_return: Bools
+    mode: U8
+    root: I64
+    """> 0: a made-up frame instead."""
+
+
+def pictures(epoch: I64, mode: U8, through_exec: Bools) -> I64:
+    """(n,) what an address is looked up with, as one number; bit 0 is left for return addresses."""
+    picture: I64 = epoch << 12 | mode.astype(np.int64) << 2 | through_exec.astype(np.int64) << 1
+    return picture
+
+
+class Locations:
+    """Distinct (mapping, address in it, kind), numbered from 0."""
+
+    def __init__(self, spaces: AddressSpaces, merged: Merged, as_recorded: bool) -> None:
+        self._spaces, self._merged, self._as_recorded = spaces, merged, as_recorded
+        self._index = HashIndex()
+        self._facts = Growing(np.int64, 2)
+        """Mapping; root << 12 | mode << 2 | is_return."""
+        self._address = Growing(np.uint64)
+        self.hit = np.zeros(len(merged.number), np.bool_)
+
+    def of(self, picture: I64, address: U64) -> I64:
+        """(n,) the location of each frame; frames at one address of one picture are looked up once."""
+        columns: list[U64 | I64] = [picture, address]
+
+        def equal(rows: I64, others: I64) -> Bools:
+            return columns_equal(columns, rows, columns, others)
+
+        once, place = first_alike(hash_columns(*columns), equal)
+        picture = picture[once]
+        return self._found(picture >> 12, address[once], (picture & 2) != 0, picture & 0xFFD)[place]
+
+    def made_up(self, root: I64) -> I64:
+        """(n,) the locations of made-up frames."""
+        none = np.full(len(root), -1, np.int64)
+        return self._number(none, np.zeros(len(root), np.uint64), root << 12 | int(CpuMode.USER) << 2)
+
+    def table(self) -> Located:
+        """All locations, by number."""
+        mapping, kind = self._facts.columns()
+        return Located(mapping, self._address[0], (kind & 1) != 0, (kind >> 2 & 0xFF).astype(np.uint8), kind >> 12)
+
+    def _found(self, epoch: I64, address: U64, in_exec: Bools, kind: I64) -> I64:
+        mmap = self._spaces.find(epoch, address, in_exec)
+        self.hit[mmap] = True
+        address = address + self._merged.shift[mmap]
+        if not self._as_recorded:
+            lost = (mmap < 0) & (kind >> 2 == CpuMode.USER)
+            address = np.where(lost, np.uint64(0), address)
+        # nothing calls from below address 0
+        kind = np.where(address == np.uint64(0), kind & ~1, kind)
+        return self._number(self._merged.number[mmap], address, kind)
+
+    def _number(self, mapping: I64, address: U64, kind: I64) -> I64:
+        columns: list[U64 | I64] = [mapping, address, kind]
+
+        def equal(rows: I64, numbers: I64) -> Bools:
+            known_mapping, known_kind = self._facts.columns()
+            return columns_equal(columns, rows, [known_mapping, self._address[0], known_kind], numbers)
+
+        def add(rows: I64) -> None:
+            self._facts.extend(mapping[rows], kind[rows])
+            self._address.extend(address[rows])
+
+        return self._index.number(hash_columns(*columns), equal, add)
