@@ -10,10 +10,11 @@ from pathlib import Path
 from zlib import crc32
 
 from perf2x.model.errors import ObjectError
+from perf2x.model.recorded_names import is_real_path, without_deleted
 from perf2x.objects.elf import ElfObject, open_elf
 from perf2x.objects.inflate import inflate, inflate_file, limit_for
 from perf2x.objects.notes import same_build_id, unpadded
-from perf2x.objects.paths import below, is_file, is_real_path, without_deleted
+from perf2x.objects.paths import below, is_file
 
 
 @dataclass(frozen=True, slots=True)

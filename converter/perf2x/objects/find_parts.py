@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from perf2x.model.errors import ObjectError
+from perf2x.model.recorded_names import is_real_path
 from perf2x.objects.elf import ElfObject
 from perf2x.objects.find import Finder, Found, cached_paths, in_debug_dir, open_object
 from perf2x.objects.notes import same_build_id
-from perf2x.objects.paths import below, is_file, is_real_path
+from perf2x.objects.paths import below, is_file
 
 
 def has_supplementary(file: ElfObject) -> bool:

@@ -18,7 +18,7 @@ from perf2x.model.arrays import I32, I64, U64, Bools
 from perf2x.model.events import Mmaps
 from perf2x.model.intern import Strings, distinct_columns
 from perf2x.model.profile import Mappings
-from perf2x.objects.paths import is_real_path, without_deleted
+from perf2x.model.recorded_names import is_real_path, without_deleted
 from perf2x.stitch.spaces import limits
 
 _PRIVATE_NAMES = (

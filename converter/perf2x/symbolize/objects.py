@@ -9,9 +9,9 @@ import numpy as np
 from perf2x.abi.uapi import CpuMode
 from perf2x.model.arrays import I64, U64, Bools
 from perf2x.model.profile import Profile
+from perf2x.model.recorded_names import is_real_path, without_deleted
 from perf2x.objects.elf import PF_X, ElfObject
 from perf2x.objects.find import Found
-from perf2x.objects.paths import is_real_path, without_deleted
 from perf2x.symbolize.source import Dso, DsoKind
 
 KERNEL_PREFIXES = ("[kernel", "[guest.kernel")

@@ -5,9 +5,10 @@ import zlib
 
 import pytest
 
+from perf2x.model.recorded_names import is_real_path
 from perf2x.objects.elf import ElfObject
 from perf2x.objects.find import Finder, SearchPlaces
-from perf2x.objects.paths import below, is_real_path
+from perf2x.objects.paths import below
 
 from .tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
 
