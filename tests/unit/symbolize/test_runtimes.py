@@ -4,6 +4,7 @@ Dumps lie here without the code's bytes, which name nothing. perf was asked abou
 the process's outer id, and names no frame without that.
 """
 
+import json
 import lzma
 import shutil
 from collections import Counter
@@ -13,18 +14,24 @@ import pytest
 
 from perf2x.pipeline import LoadOptions, load
 from perf2x.symbolize.options import SymbolOptions
+from tests.support.command import perf2x
 from tests.support.perf_script import read_blocks
 
 LANG = Path(__file__).parent / "data" / "lang"
 FRAMES = {"cpython_map": 140, "cpython_jit": 153, "node_jit": 2415, "container": 1539}
 
 
-def loaded(name, tmp_path):
+def unpacked(name, tmp_path):
+    """The maps and dumps beside a recording, in ``tmp_path``."""
     for file in LANG.joinpath(name).iterdir():
         if file.name.endswith(".dump.xz"):
             (tmp_path / file.stem).write_bytes(lzma.decompress(file.read_bytes()))
         elif file.suffix == ".map":
             shutil.copy(file, tmp_path)
+
+
+def loaded(name, tmp_path):
+    unpacked(name, tmp_path)
     symbols = SymbolOptions(symfs=tmp_path, perf_map_dir=tmp_path, inline=False)
     return load(str(LANG / name / "perf.data"), LoadOptions(timeline=True, symbols=symbols))
 
@@ -89,3 +96,23 @@ def test_python_frames_read_as_functions_of_their_files(name, tmp_path):
 
 def test_the_containers_map_is_a_guess_that_is_told(tmp_path):
     assert loaded("container", tmp_path).diagnostics["perf_map_of_other_pid"] == 1
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_a_bundle_takes_the_names_along(name, tmp_path):
+    maps, empty = tmp_path / "maps", tmp_path / "empty"
+    maps.mkdir()
+    empty.mkdir()
+    unpacked(name, maps)
+    bundle = tmp_path / "all.tar.gz"
+    places = ("--symfs", empty, "--buildid-dir", empty)
+    assert perf2x("bundle", LANG / name / "perf.data", "-o", bundle, "--perf-map-dir", maps, *places, "-q").code == 0
+    with_maps = perf2x("top", LANG / name / "perf.data", *places, "--perf-map-dir", maps, "--json", "-q", "-n", 0)
+    alone = perf2x("top", bundle, *places, "--json", "-q", "-n", 0)
+    without = perf2x("top", LANG / name / "perf.data", *places, "--json", "-q", "-n", 0)
+    assert rows(alone) == rows(with_maps) != rows(without)
+
+
+def rows(ran):
+    assert ran.code == 0, ran.err
+    return json.loads(ran.out)["rows"]
