@@ -1,11 +1,15 @@
 """Completes samples whose user part was not recorded as a callchain: ``--call-graph dwarf`` and ``--call-graph lbr``.
 
 Separate from the pipeline, which it serves, because it joins three stages: the stitcher's picture of processes answers
-for the unwinder's addresses, and what comes out goes back into the samples that the stitcher is given.
+for the unwinder's addresses, and what comes out goes back into the samples that the stitcher is given. Most recordings
+have nothing to unwind: the unwinder and the readers of objects are imported when there is.
 """
+
+from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,14 +19,14 @@ from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.errors import ObjectError
 from perf2x.model.events import Branches, Event, Mmaps, Samples, Session, UserStacks, Want
 from perf2x.model.ragged import Ragged, concatenate
-from perf2x.objects.elf import ElfObject, open_elf
-from perf2x.objects.find import Finder
-from perf2x.objects.vdso import own_vdso
 from perf2x.stitch.branches import call_stack_chains, no_state, stitch
 from perf2x.stitch.stitcher import Root, Stitcher
-from perf2x.unwind.chains import End, Lookup, UserMappings
-from perf2x.unwind.join import with_user_part
-from perf2x.unwind.unwinder import BY_ABI, MAX_DEPTH, Unwinder
+from perf2x.unwind.chains import MAX_DEPTH, End, Lookup, UserMappings
+
+if TYPE_CHECKING:
+    from perf2x.objects.elf import ElfObject
+    from perf2x.objects.find import Finder
+    from perf2x.unwind.unwinder import Unwinder
 
 PROT_EXEC = 4
 DATA_NAMES = frozenset({"[stack]", "[heap]", "[vvar]", "[vvar_vclock]"})
@@ -90,7 +94,7 @@ class CallGraphs:
         self._unwinder: Unwinder | None = None
         if len(self._copied):
             mappings = _mappings(stitcher.mmaps, session)
-            self._unwinder = Unwinder(mappings, _opener(finder()), self._session_arch, options.max_depth)
+            self._unwinder = _make_unwinder(mappings, finder(), self._session_arch, options)
 
     @property
     def want(self) -> Want:
@@ -118,7 +122,7 @@ class CallGraphs:
         """Count what rests on guesses, and damaged objects."""
         advice = "code without unwind information was crossed by frame pointer; install its debug info."
         diagnostics.add("guessed_frames", Severity.GUESS, advice, self._guessed)
-        if self._session_arch not in BY_ABI:
+        if self._unwinder is not None and not self._unwinder.knows_arch:
             advice = f"stacks of {self._session_arch} processors cannot be unwound; record with frame pointers."
             diagnostics.add("stacks_not_unwound", Severity.LOSS, advice, int(self._ends[End.NO_REGISTERS]))
         problems = self._unwinder.problems() if self._unwinder is not None else []
@@ -128,6 +132,8 @@ class CallGraphs:
             )
 
     def _unwound(self, unwinder: Unwinder, samples: Samples, stacks: UserStacks, use: Bools) -> tuple[Ragged, U8]:
+        from perf2x.unwind.join import with_user_part
+
         stacks = replace(stacks, abi=np.where(use, stacks.abi, 0).astype(np.uint8))
         chains = unwinder.unwind(stacks, self._lookup(samples))
         self._ends += np.bincount(chains.end[use], minlength=len(End))
@@ -198,6 +204,12 @@ def _mappings(mmaps: Mmaps, session: Session) -> UserMappings:
     return UserMappings(mmaps.start, mmaps.pgoff, mmaps.filename, build_ids, is_code)
 
 
+def _make_unwinder(mappings: UserMappings, finder: Finder, arch: str, options: CallGraphOptions) -> Unwinder:
+    from perf2x.unwind.unwinder import Unwinder
+
+    return Unwinder(mappings, _opener(finder), arch, options.max_depth)
+
+
 def _opener(finder: Finder) -> Callable[[str, bytes], tuple[ElfObject | None, ElfObject | None]]:
     """Objects for the unwinder: the file that was mapped, and the one with its debug info."""
 
@@ -213,6 +225,9 @@ def _opener(finder: Finder) -> Callable[[str, bytes], tuple[ElfObject | None, El
 
 def _running_vdso(build_id: bytes) -> ElfObject | None:
     """This machine's vDSO, when it is the recorded one."""
+    from perf2x.objects.elf import open_elf
+    from perf2x.objects.vdso import own_vdso
+
     try:
         image = open_elf(own_vdso(), "[vdso]")
     except ObjectError:

@@ -19,9 +19,9 @@ class Ran:
 
 def perf2x(*words: object, env: Mapping[str, str] | None = None) -> Ran:
     """Run the command; an exception that is no exit fails the test that called."""
-    from perf2x.cli.app import app
+    from perf2x.cli.app import make_app
 
-    result = CliRunner().invoke(app, [str(word) for word in words], env=dict(env or {}), prog_name="perf2x")
+    result = CliRunner().invoke(make_app(), [str(word) for word in words], env=dict(env or {}), prog_name="perf2x")
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     return Ran(result.exit_code, result.stdout, result.stderr)

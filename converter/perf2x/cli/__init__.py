@@ -3,6 +3,8 @@
 
 def main() -> None:
     """The ``perf2x`` command; exit codes are in ``perf2x.cli.exits``."""
-    from perf2x.cli.app import app
+    import sys
 
-    app(prog_name="perf2x")
+    from perf2x.cli.app import make_app
+
+    make_app(sys.argv[1:])(prog_name="perf2x")

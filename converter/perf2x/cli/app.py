@@ -1,5 +1,8 @@
 """The command's skeleton: names, version, and which module answers what."""
 
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -7,16 +10,10 @@ import typer
 from typer.core import TyperGroup
 
 from perf2x import __version__
-from perf2x.cli.bundle import bundle
-from perf2x.cli.convert import convert
-from perf2x.cli.diff import diff
-from perf2x.cli.dump import dump
 from perf2x.cli.exits import guarded
-from perf2x.cli.formats import formats
-from perf2x.cli.groups import with_groups
-from perf2x.cli.info import info
-from perf2x.cli.man import man
-from perf2x.cli.top import top
+
+COMMANDS = ("convert", "top", "diff", "info", "dump", "bundle", "formats", "man")
+"""Each is a function of the module of that name."""
 
 
 class Root(TyperGroup):
@@ -27,16 +24,36 @@ class Root(TyperGroup):
         self.rich_markup_mode = None
 
 
-app = typer.Typer(
-    cls=Root,
-    help="Convert Linux perf.data recordings to pprof, Chrome trace JSON, collapsed stacks and more.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-for command in (convert, top, diff, info, dump, bundle, formats):
-    app.command()(guarded(with_groups(command)))
-app.command()(man)
+def make_app(words: Sequence[str] = ()) -> typer.Typer:
+    """The command; when ``words``, the command line, begin with a subcommand's name, with that one alone.
+
+    typer makes an object of every option of every subcommand at each start; one subcommand's take a fifth of that.
+    """
+    app = typer.Typer(
+        cls=Root,
+        help="Convert Linux perf.data recordings to pprof, Chrome trace JSON, collapsed stacks and more.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(root)
+    for name in words[:1] if set(words[:1]) & set(COMMANDS) - {"man"} else COMMANDS:
+        app.command(name)(_command(name))
+    return app
+
+
+@functools.cache
+def _command(name: str) -> Callable[..., None]:
+    from perf2x.cli.groups import with_groups
+
+    function: Callable[..., None] = getattr(import_module(f"perf2x.cli.{name}"), name)
+    return function if name == "man" else guarded(with_groups(function))
+
+
+def _all_commands() -> Mapping[str, Any]:
+    whole: Any = typer.main.get_command(make_app())
+    commands: Mapping[str, Any] = whole.commands
+    return commands
 
 
 def _version(wanted: bool) -> None:
@@ -45,7 +62,6 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def root(
     context: typer.Context,
     version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Show the version."),
@@ -57,5 +73,4 @@ def root(
 def _take_defaults(context: typer.Context) -> None:
     from perf2x.cli.config import defaults
 
-    group: Any = context.command
-    context.default_map = defaults(group.commands, Path.cwd())
+    context.default_map = defaults(_all_commands, Path.cwd())

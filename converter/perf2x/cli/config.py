@@ -12,8 +12,7 @@ The nearest such file counts, from the current directory upwards to the reposito
 PERF2X_* variables, they win over the file. Inputs and outputs are never taken from it.
 """
 
-import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +21,16 @@ from perf2x.model.errors import OptionError
 _NEVER = frozenset({"inputs", "source", "output", "before", "after", "help"})
 
 
-def defaults(commands: Mapping[str, Any], start: Path) -> dict[str, dict[str, Any]]:
-    """For each command its options' defaults, as click's ``default_map``; OptionError for names that no command has."""
+def defaults(make_commands: Callable[[], Mapping[str, Any]], start: Path) -> dict[str, dict[str, Any]]:
+    """For each command its options' defaults, as click's ``default_map``; OptionError for names that no command has.
+
+    ``make_commands`` gives all commands by name; it is called when there is a file with defaults.
+    """
     found = _nearest(start)
     if found is None:
         return {}
     path, table = found
+    commands = make_commands()
     known = {name: {option.name for option in command.params} - _NEVER for name, command in commands.items()}
     special = {name: table[name] for name in known if isinstance(table.get(name), dict)}
     common = {key: value for key, value in table.items() if key not in special}
@@ -44,6 +47,8 @@ def _nearest(start: Path) -> tuple[Path, dict[str, Any]] | None:
     for path in _candidates(start):
         try:
             text = path.read_bytes().decode()
+            import tomllib  # most directories have no such file
+
             content = tomllib.loads(text)
         except OSError:
             continue

@@ -2,12 +2,15 @@
 
 import math
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from perf2x.callgraphs import UnwindReport
 from perf2x.model.diagnostics import Severity
-from perf2x.pipeline import Loaded
-from perf2x.stitch.report import DeferredReport
 from perf2x.unwind.chains import End
+
+if TYPE_CHECKING:
+    from perf2x.callgraphs import UnwindReport
+    from perf2x.pipeline import Loaded
+    from perf2x.stitch.report import DeferredReport
 
 _VIEWERS = {
     "pprof": "open it: go tool pprof -http=: {0}, or drop it on speedscope.app",
@@ -31,7 +34,7 @@ _UNWIND_ENDS = {
 }
 
 
-def summary(loaded: Loaded, name: str, where: str, notes: tuple[str, ...], *, verbose: bool) -> Iterator[str]:
+def summary(loaded: "Loaded", name: str, where: str, notes: tuple[str, ...], *, verbose: bool) -> Iterator[str]:
     """Lines for standard error: contents, losses, deferred stacks, names, and what was written."""
     yield _contents(loaded)
     completed = "; ".join(filter(None, (deferred_line(loaded.deferred), unwound_line(loaded.unwound))))
@@ -48,7 +51,7 @@ def summary(loaded: Loaded, name: str, where: str, notes: tuple[str, ...], *, ve
         yield from _details(loaded)
 
 
-def described(loaded: Loaded) -> Iterator[str]:
+def described(loaded: "Loaded") -> Iterator[str]:
     """All that --verbose says about a recording, for commands that write tables."""
     yield _contents(loaded)
     yield from filter(None, (deferred_line(loaded.deferred), unwound_line(loaded.unwound)))
@@ -56,7 +59,7 @@ def described(loaded: Loaded) -> Iterator[str]:
     yield from _details(loaded)
 
 
-def warnings(loaded: Loaded, most: int = 1) -> Iterator[str]:
+def warnings(loaded: "Loaded", most: int = 1) -> Iterator[str]:
     """What makes a table less true than it looks: losses, and frames without names; nothing when all is well."""
     troubles = _troubles(loaded)
     if troubles:
@@ -66,7 +69,7 @@ def warnings(loaded: Loaded, most: int = 1) -> Iterator[str]:
         yield from symbol_lines(loaded, most)
 
 
-def _contents(loaded: Loaded) -> str:
+def _contents(loaded: "Loaded") -> str:
     counted = [event for event in loaded.events if event.samples]
     events = ", ".join(f"{event.name} {event.samples:,}" for event in counted[:4])
     more = f" and {len(counted) - 4} more" if len(counted) > 4 else ""
@@ -78,7 +81,7 @@ def _contents(loaded: Loaded) -> str:
     return f"{samples} samples of {kinds} ({events}{more}), {plural(len(loaded.profile.threads), 'thread')}{time}"
 
 
-def deferred_line(report: DeferredReport) -> str:
+def deferred_line(report: "DeferredReport") -> str:
     """How many samples got their user stack back; empty when nothing was deferred."""
     if not report.samples:
         return ""
@@ -93,7 +96,7 @@ def deferred_line(report: DeferredReport) -> str:
     return "; ".join(parts)
 
 
-def unwound_line(report: UnwindReport) -> str:
+def unwound_line(report: "UnwindReport") -> str:
     """How many copied stacks were unwound to their outermost frame, and why others were not; empty without any."""
     if not report.samples:
         return ""
@@ -108,7 +111,7 @@ def unwound_line(report: UnwindReport) -> str:
     return ", ".join(parts)
 
 
-def _troubles(loaded: Loaded) -> str:
+def _troubles(loaded: "Loaded") -> str:
     """Everything that was lost, in one line with the advice of the worst."""
     losses = [count for count in loaded.diagnostics.counts.values() if count.severity is Severity.LOSS]
     if not losses:
@@ -118,7 +121,7 @@ def _troubles(loaded: Loaded) -> str:
     return f"lost: {listed}" + (f"; {advice}" if advice else "")
 
 
-def symbol_lines(loaded: Loaded, most: int) -> Iterator[str]:
+def symbol_lines(loaded: "Loaded", most: int) -> Iterator[str]:
     """Share of frames with names, and the objects that lack them, at most ``most``; nothing with --no-symbols."""
     report = loaded.symbols
     if report is None or not report.total:
@@ -135,7 +138,7 @@ def _why(build_id: str, reason: str) -> str:
     return f" ({': '.join(parts)})" if parts else ""
 
 
-def _details(loaded: Loaded) -> Iterator[str]:
+def _details(loaded: "Loaded") -> Iterator[str]:
     session = loaded.recording.session
     if session.command_line:
         yield f"recorded with: {' '.join(session.command_line)}"

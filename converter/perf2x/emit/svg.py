@@ -4,8 +4,8 @@ No script and no font file; names show on hover (``<title>``), colours follow th
 """
 
 from dataclasses import dataclass
+from html import escape
 from typing import BinaryIO, ClassVar
-from xml.sax.saxutils import escape
 
 import numpy as np
 
@@ -66,12 +66,12 @@ class Svg:
 
     def _head(self, profile: Profile, height: int) -> bytes:
         event = f"{one_line(profile.events[event_index(profile, self.event)].name)}, " if profile.events else ""
-        title = escape(one_line(self.title or heading(profile)))
+        title = escape(one_line(self.title or heading(profile)), quote=False)
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{self.width}" height="{height}"'
             f' viewBox="0 0 {self.width} {height}" role="img"><title>{title}</title><style>{_STYLE}</style>\n'
             f'<rect class="g" width="100%" height="100%"/><text class="t" x="{_SIDE}" y="20">{title}</text>'
-            f'<text class="s" x="{_SIDE}" y="37">{escape(event + ", ".join(facts(profile)))}</text>\n'
+            f'<text class="s" x="{_SIDE}" y="37">{escape(event + ", ".join(facts(profile)), quote=False)}</text>\n'
         ).encode()
 
 
@@ -125,6 +125,6 @@ def _box(name: str, look: str, share: str, place: tuple[float, float, float]) ->
     x, y, width = place
     letters = int((width - 6) / _LETTER)
     text = name if len(name) <= letters else name[: letters - 1] + "…"
-    label = f'<text x="{x + 3:.1f}" y="{y + 12}">{escape(text)}</text>' if letters >= 3 else ""
+    label = f'<text x="{x + 3:.1f}" y="{y + 12}">{escape(text, quote=False)}</text>' if letters >= 3 else ""
     box = f'<rect class="{look}" x="{x:.1f}" y="{y}" width="{width:.1f}" height="{_LEVEL - 1}" rx="1"/>'
-    return f"<g><title>{escape(name)}\n{share}</title>{box}{label}</g>\n".encode()
+    return f"<g><title>{escape(name, quote=False)}\n{share}</title>{box}{label}</g>\n".encode()

@@ -7,11 +7,8 @@ with elfutils, gdb and others: CACHE/BUILDID/{debuginfo,executable}; an empty fi
 
 import os
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from http.client import HTTPException
 from pathlib import Path
 from typing import IO
 
@@ -98,6 +95,10 @@ class Debuginfod:
 
     def _from(self, url: str, kind: str, build_id: bytes, path: Path) -> int:
         """200 when the file is there now, 404 when the server does not have it, 0 when something went wrong."""
+        import urllib.error  # with TLS and http, 25 ms: only for those who have a server
+        import urllib.request
+        from http.client import HTTPException
+
         address = f"{url}/buildid/{build_id.hex()}/{kind}"
         request = urllib.request.Request(address, headers={"User-Agent": "perf2x"})
         try:

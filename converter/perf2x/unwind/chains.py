@@ -7,6 +7,9 @@ from enum import IntEnum
 from perf2x.model.arrays import I32, I64, U8, U64, Bools
 from perf2x.model.ragged import Ragged
 
+MAX_DEPTH = 1024
+"""Frames per sample unless told otherwise; perf shows 127 (kernel.perf_event_max_stack)."""
+
 
 class End(IntEnum):
     """Why a chain ends where it ends."""

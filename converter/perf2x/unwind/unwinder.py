@@ -13,7 +13,7 @@ from perf2x.model.events import UserStacks
 from perf2x.model.ragged import Ragged, offsets_of
 from perf2x.unwind.aarch64 import AARCH64
 from perf2x.unwind.architecture import Architecture
-from perf2x.unwind.chains import End, Lookup, UserChains, UserMappings
+from perf2x.unwind.chains import MAX_DEPTH, End, Lookup, UserChains, UserMappings
 from perf2x.unwind.code_map import CodeMap, FindObject
 from perf2x.unwind.frames import GOING, View, first_frames
 from perf2x.unwind.memory import stack_memory
@@ -21,8 +21,6 @@ from perf2x.unwind.rules import NO_RULE, RuleTable
 from perf2x.unwind.steps import step_by_frame_pointer, step_by_rules
 from perf2x.unwind.x86_64 import I386, X86_64
 
-MAX_DEPTH = 1024
-"""Frames per sample unless told otherwise; perf shows 127 (kernel.perf_event_max_stack)."""
 BY_ABI: dict[str, dict[int, Architecture]] = {
     "x86_64": {1: I386, 2: X86_64},
     "i386": {1: I386},
@@ -64,6 +62,11 @@ class Unwinder:
                 run = _Run(self._code_map(architecture), stacks, lookup, end, guessed, self.max_depth)
                 visits += run.all_visits(rows)
         return _assemble(visits, count, end, guessed)
+
+    @property
+    def knows_arch(self) -> bool:
+        """Whether stacks of that machine can be unwound at all."""
+        return self.machine in BY_ABI
 
     def problems(self) -> list[str]:
         """What was damaged in the objects' unwind information, one sentence each."""

@@ -2,10 +2,13 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from perf2x import __version__
+from perf2x.cli.app import make_app
 from tests.support.command import folded, perf2x, recording
 
 COMMANDS = ("convert", "top", "diff", "info", "bundle", "formats", "man")
@@ -20,6 +23,33 @@ def test_help_imports_nothing_heavy() -> None:
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stderr) == (0, "")
     assert all(command in ran.stdout for command in COMMANDS)
+
+
+def test_conversions_import_only_what_they_use(tmp_path: Path) -> None:
+    unused = {"rich", "google", "urllib.request", "ssl", "tomllib", "perf2x.unwind.unwinder", "perf2x.cli.top"}
+    code = (
+        "import sys; from perf2x.cli import main\n"
+        f"sys.argv = ['perf2x', 'convert', {recording('calls')!r}, '-o', {str(tmp_path / 'out.folded')!r}, '-q']\n"
+        "try: main()\nexcept SystemExit as end: assert not end.code\n"
+        f"sys.exit(' '.join({unused!r} & set(sys.modules)) or 0)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_made_alone_is_what_it_is_among_all(command: str) -> None:
+    alone, whole = (CliRunner().invoke(make_app(words), [command, "--help"]) for words in ([command], []))
+    assert (alone.exit_code, alone.stdout) == (0, whole.stdout)
+
+
+def test_defaults_of_other_commands_are_known_to_a_command_made_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "perf2x.toml").write_text("fail-above = '5%'\n[top]\nlimit = 3\n")
+    monkeypatch.chdir(tmp_path)
+    words = ["info", recording("calls"), "--no-symbols"]
+    assert CliRunner().invoke(make_app(words), words).exit_code == 0
 
 
 @pytest.mark.parametrize("command", COMMANDS)
