@@ -53,7 +53,8 @@ def bundle(
     with console.progress(quiet) as progress, _as_file(source) as path:
         loaded = pipeline.load(str(path), pipeline.LoadOptions(symbols=options, look_up=False), progress)
         finder = make_finder(options, loaded.diagnostics, progress)
-        context = context_of(loaded.profile, loaded.recording.session, options, loaded.diagnostics, finder)
+        session, namespaces = loaded.recording.session, loaded.recording.sideband.namespaces
+        context = context_of(loaded.profile, session, options, loaded.diagnostics, finder, namespaces)
         packed = pack(loaded.profile, context, only_symbols=only_symbols)
         with writing(target, inputs=(source,)) as out:
             write_bundle(path, packed, out, only_symbols=only_symbols)

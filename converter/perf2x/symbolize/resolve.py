@@ -1,7 +1,6 @@
 """Names every location of a profile: one batch of unique addresses per object, sources asked in order."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -38,7 +37,7 @@ def symbolize(
     ``namespaces`` are the recording's. An object that cannot be read is counted in ``diagnostics`` and left unnamed.
     """
     finder = finder or make_finder(options, diagnostics)
-    context = replace(context_of(profile, session, options, diagnostics, finder), namespaces=namespaces)
+    context = context_of(profile, session, options, diagnostics, finder, namespaces)
     asked = sorted((source(context) for source in sources), key=lambda source: source.order)
     lines = Lines(profile, options.demangle)
     weights = location_weights(profile)
@@ -50,9 +49,14 @@ def symbolize(
 
 
 def context_of(
-    profile: Profile, session: Session, options: SymbolOptions, diagnostics: Diagnostics, finder: Finder
+    profile: Profile,
+    session: Session,
+    options: SymbolOptions,
+    diagnostics: Diagnostics,
+    finder: Finder,
+    namespaces: Namespaces | None = None,
 ) -> Context:
-    """The recording's facts that kernel sources need; the first kernel mapping tells them."""
+    """The recording's facts that sources need; the first kernel mapping tells those of the kernel."""
     reference, build_id = ("", 0), recorded_build_id("[kernel.kallsyms]", session.build_ids)
     for row in np.flatnonzero(profile.mappings.is_kernel):
         name = profile.strings[int(profile.mappings.filename[row])]
@@ -60,7 +64,7 @@ def context_of(
             reference = (name.removeprefix("[kernel.kallsyms]"), int(profile.mappings.offset[row]))
             build_id = bytes.fromhex(profile.strings[int(profile.mappings.build_id[row])]) or build_id
             break
-    return Context(options, session, finder, diagnostics, build_id, reference)
+    return Context(options, session, finder, diagnostics, build_id, reference, namespaces)
 
 
 class _Batch:
