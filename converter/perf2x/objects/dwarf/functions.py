@@ -14,6 +14,8 @@ from perf2x.objects.dwarf.units import Attributes, Unit
 
 REFERENCES_AT_MOST = 16
 DEEPEST = 4096
+SCOPES_AT_MOST = 1 << 22
+"""Functions at addresses, all told, in one unit; real ones have some ten at each."""
 _WITH_CODE = frozenset((c.TAG_SUBPROGRAM, c.TAG_INLINED))
 
 
@@ -49,7 +51,7 @@ def scopes(unit: Unit, addresses: Sequence[int]) -> list[list[Scope]]:
 class _Walk:
     def __init__(self, unit: Unit, addresses: Sequence[int]) -> None:
         self._unit, self._addresses = unit, addresses
-        self._names: dict[tuple[int, int], tuple[str, int]] = {}
+        self._budget = SCOPES_AT_MOST
         self.chains: list[list[Scope]] = [[] for _ in addresses]
 
     def run(self, nested: bool) -> None:
@@ -97,7 +99,11 @@ class _Walk:
         _, entry = unit.attributes(abbreviation, body)
         scope: Scope | None = None
         for low, high in unit.ranges(entry):
-            for row in range(bisect_left(self._addresses, low), bisect_left(self._addresses, high)):
+            rows = range(bisect_left(self._addresses, low), bisect_left(self._addresses, high))
+            self._budget -= len(rows)
+            if self._budget < 0:
+                raise ObjectError(f"{unit.file.name}: debug info has too many functions at one place")
+            for row in rows:
                 scope = scope or self._scope(start, entry)
                 chain = self.chains[row]
                 if abbreviation.tag == c.TAG_SUBPROGRAM:

@@ -34,6 +34,8 @@ class LineTable:
 
     def find(self, address: U64) -> tuple[I64, I64]:
         """(n,) file number and line of each address, 0 and 0 where unknown."""
+        if not len(self.address):
+            return np.zeros(len(address), np.int64), np.zeros(len(address), np.int64)
         row = np.searchsorted(self.address, address, "right") - 1
         known = row >= 0
         known[known] = ~self.is_end[row[known]]

@@ -1,0 +1,230 @@
+"""Damaged debug info in several files: an answer or an ObjectError, never another exception, never without end."""
+
+import contextlib
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from perf2x.model.diagnostics import Diagnostics
+from perf2x.model.errors import ObjectError
+from perf2x.objects.dwarf.aranges import unit_ranges
+from perf2x.objects.dwarf.forms import Encoding, read_abbreviations
+from perf2x.objects.dwarf.functions import REFERENCES_AT_MOST, scopes
+from perf2x.objects.dwarf.line_table import line_table
+from perf2x.objects.dwarf.lookup import UnitLines
+from perf2x.objects.dwarf.sections import DebugSections, package_shares
+from perf2x.objects.dwarf.units import DebugFile
+from perf2x.objects.elf import open_elf
+from perf2x.objects.find import Finder, SearchPlaces
+from perf2x.objects.find_parts import supplementary_file
+from perf2x.objects.relocate import relocated
+from perf2x.symbolize.elf_source import ElfSource
+from perf2x.symbolize.options import SymbolOptions
+from perf2x.symbolize.source import Context, Dso, DsoKind
+from tests.unit.objects.tiny_elf import TinySection, tiny_elf
+
+from .profiles import make_session
+
+DATA = Path(__file__).parent / "data" / "debug_info"
+ADDRESSES = np.arange(0x300, 0x500, 3, dtype=np.uint64)
+
+
+def context(directory):
+    places = SearchPlaces(symfs=directory, system_debug_dir=None, proc=None)
+    options = SymbolOptions(symfs=directory, cache_dir=directory / "cache")
+    return Context(options, make_session(), Finder(places), Diagnostics())
+
+
+def asked(directory, name):
+    """Every address of one program whose other files lie beside it; names have to come whatever happens."""
+    made = context(directory)
+    dso = Dso(f"/{name}", b"", DsoKind.FILE, 5, made.finder.find(f"/{name}", b""))
+    return ElfSource(made).lookup(dso, ADDRESSES), made.diagnostics
+
+
+def damaged(data, flips, length):
+    data = bytearray(data)
+    for position, value in flips:
+        data[position % len(data)] = value
+    return bytes(data[:length])
+
+
+FLIPS = st.lists(st.tuples(st.integers(0, 1 << 14), st.integers(0, 255)), max_size=8)
+LENGTH = st.integers(0, 1 << 12) | st.none()
+
+
+@pytest.mark.parametrize(
+    ("program", "parts", "hurt"),
+    [
+        ("gnu5.so", ["gnu5_one.dwo", "gnu5_two.dwo"], "gnu5_one.dwo"),
+        ("gnu4.so", ["gnu4_one.dwo", "gnu4_two.dwo"], "gnu4_two.dwo"),
+        ("clang5.so", ["clang5.so.dwp"], "clang5.so.dwp"),
+        ("dwz_one.so", ["common.dwz"], "common.dwz"),
+    ],
+)
+@settings(max_examples=40, deadline=None)
+@given(flips=FLIPS, length=LENGTH)
+def test_damage_in_the_other_file(tmp_path_factory, program, parts, hurt, flips, length):
+    directory = tmp_path_factory.mktemp("parts")
+    for name in [program, *parts]:
+        data = (DATA / name).read_bytes()
+        (directory / name).write_bytes(damaged(data, flips, length) if name == hurt else data)
+    symbols, _ = asked(directory, program)
+    assert "entry" in {function.system_name for function in symbols.functions}
+
+
+@pytest.mark.parametrize("program", ["gnu5.so", "clang4.so", "dwz_one.so"])
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_damage_in_debug_sections(tmp_path_factory, program, data):
+    """The headers of the file are whole, so damage meets the reader of debug info and nothing before it."""
+    directory = tmp_path_factory.mktemp("parts")
+    whole = (DATA / program).read_bytes()
+    sections = [s for s in open_elf(whole).sections if s.name.startswith((".debug_", ".gnu_debugalt"))]
+    hurt = bytearray(whole)
+    for _ in range(data.draw(st.integers(1, 6))):
+        section = data.draw(st.sampled_from(sections))
+        hurt[section.offset + data.draw(st.integers(0, section.size - 1))] = data.draw(st.integers(0, 255))
+    (directory / program).write_bytes(hurt)
+    symbols, _ = asked(directory, program)
+    assert "entry" in {function.system_name for function in symbols.functions}
+
+
+@settings(max_examples=60, deadline=None)
+@given(flips=FLIPS, length=st.integers(0, 12000))
+def test_damaged_modules(flips, length):
+    with contextlib.suppress(ObjectError):
+        relocated(open_elf(damaged((DATA / "module.ko").read_bytes(), flips, length)))
+
+
+# one unit by hand: version 5, abbreviations 1 (unit), 2 (function), 3 (inlined function)
+
+ABBREVIATIONS = (
+    b"\x01\x11\x01\x11\x01\x12\x06\x00\x00"  # unit: low_pc addr, high_pc data4
+    b"\x02\x2e\x01\x11\x01\x12\x06\x31\x13\x00\x00"  # function: low_pc, high_pc, abstract_origin ref4
+    b"\x03\x1d\x00\x11\x01\x12\x06\x31\x10\x00\x00"  # inlined function: abstract_origin ref_addr
+    b"\x00"
+)
+FIRST = 12  # where the unit's own entry begins
+
+
+def entry(code, low, size, *rest):
+    return bytes([code]) + struct.pack("<QI", low, size) + b"".join(struct.pack("<I", word) for word in rest)
+
+
+def by_hand(*entries, abbreviations=ABBREVIATIONS, sections=()):
+    """A program with one unit that holds 0x1000 to 0x1100, and its only unit."""
+    body = entry(1, 0x1000, 0x100) + b"".join(entries)
+    info = struct.pack("<IHBBI", len(body) + 8, 5, 1, 8, 0) + body
+    parts = [TinySection(".debug_info", info), TinySection(".debug_abbrev", abbreviations), *sections]
+    file = DebugFile(DebugSections(open_elf(tiny_elf(parts), "by hand")))
+    return file.units[0]
+
+
+SECOND = FIRST + 13
+
+
+@pytest.mark.parametrize("target", [SECOND, FIRST])
+def test_a_function_that_is_its_own_origin_has_no_name(target):
+    unit = by_hand(entry(2, 0x1000, 0x20, target), entry(3, 0x1004, 4, SECOND), b"\0\0")
+    assert [[scope.name for scope in chain] for chain in scopes(unit, [0x1000, 0x1004])] == [[""], ["", ""]]
+    assert REFERENCES_AT_MOST < 100
+
+
+@pytest.mark.parametrize(
+    ("entries", "message"),
+    [
+        ((entry(2, 0x1000, 0x20, 0xFFFF), b"\0\0"), "outside its unit"),
+        ((entry(2, 0x1000, 0x20, SECOND), entry(3, 0x1004, 4, 0xFFFFFF), b"\0\0"), "does not exist"),
+        ((b"\x09",), "which does not exist"),
+        ((entry(2, 0x1000, 0x20, SECOND)[:-2],), "cut off|points outside"),
+        ((b"\x80" * 40,), "without end|cut off"),
+    ],
+)
+def test_entries_that_lead_nowhere(entries, message):
+    unit = by_hand(*entries)
+    with pytest.raises(ObjectError, match=message):
+        scopes(unit, [0x1000, 0x1004, 0x1080])
+
+
+def test_functions_in_one_another_without_end():
+    unit = by_hand(*[entry(2, 0x1000, 0x20, SECOND)] * 5000)
+    with pytest.raises(ObjectError, match="nested too deeply"):
+        scopes(unit, [0x1000])
+
+
+def test_thousands_of_functions_at_every_address(monkeypatch):
+    monkeypatch.setattr("perf2x.objects.dwarf.functions.SCOPES_AT_MOST", 1000)
+    flat = ABBREVIATIONS.replace(b"\x02\x2e\x01", b"\x02\x2e\x00")
+    unit = by_hand(*[entry(2, 0x1000, 0x20, SECOND)] * 50, b"\0", abbreviations=flat)
+    with pytest.raises(ObjectError, match="too many"):
+        scopes(unit, list(range(0x1000, 0x1020)))
+
+
+def test_one_damaged_unit_leaves_the_others():
+    good = by_hand(entry(2, 0x1000, 0x20, SECOND), b"\0\0").file.sections.info
+    bad = good.replace(entry(2, 0x1000, 0x20, SECOND), b"\x09" + bytes(16))
+    bad = bad.replace(struct.pack("<Q", 0x1000), struct.pack("<Q", 0x3000))
+    parts = [TinySection(".debug_info", bad + good), TinySection(".debug_abbrev", ABBREVIATIONS)]
+    errors = []
+    lines = UnitLines(DebugFile(DebugSections(open_elf(tiny_elf(parts), "two"))), lambda unit: unit, errors.append)
+    found = lines.find(np.array([0x1004, 0x3004, 0x9000], np.uint64))
+    assert [len(chain) for chain in found] == [1, 0, 0] and len(errors) == 1
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"\x01", b"\x01\x11\x00\x03\x08", b"\x01\x11\x00\x03\x16\x00\x00\x00", b"\x01\x11\x00\x03\xff\x7f"]
+)
+def test_abbreviations_that_are_none(data):
+    with pytest.raises(ObjectError):
+        read_abbreviations(data, 0, Encoding("<", 8, 4, 5))
+
+
+@pytest.mark.parametrize("data", [b"", b"\xff" * 12, struct.pack("<IHIBB", 40, 2, 0, 8, 0), bytes(64)])
+def test_address_ranges_that_are_none(data):
+    assert unit_ranges(DebugSections(open_elf(tiny_elf([TinySection(".debug_aranges", data)]), "x"))) == {}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [(), (2, 1 << 20, 1 << 20, 1 << 20), (9, 0, 0, 0), (5, 1, 1, 1)],
+)
+def test_package_indexes_that_are_none(data):
+    data = struct.pack(f"<{len(data)}I", *data)
+    with pytest.raises(ObjectError, match="index"):
+        package_shares(open_elf(tiny_elf([TinySection(".debug_cu_index", data)]), "x.dwp"))
+
+
+@pytest.mark.parametrize(
+    ("link", "message"),
+    [
+        (b"x.dwz\0" + b"\xaa" * 20, "the file itself"),
+        (b"x.dwz\0", "cut off"),
+        (b"", "cut off"),
+        (b"\xff" * 30, "cut off"),
+    ],
+)
+def test_dwz_links_that_lead_nowhere(link, message):
+    note = b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0" + b"\xaa" * 20
+    parts = [TinySection(".gnu_debugaltlink", link), TinySection(".note.gnu.build-id", note, type="NOTE")]
+    finder = Finder(SearchPlaces(system_debug_dir=None, proc=None))
+    with pytest.raises(ObjectError, match=message):
+        supplementary_file(finder, open_elf(tiny_elf(parts), "x"))
+
+
+def test_a_line_table_of_too_many_files_and_one_that_is_cut_off():
+    header = struct.pack("<HBBIBBBbBB", 5, 8, 0, 40, 1, 1, 1, -5, 14, 1)
+    unit = by_hand(
+        abbreviations=b"\x01\x11\x00\x10\x06\x11\x01\x00\x00\x00",
+        sections=[TinySection(".debug_line", struct.pack("<I", 60) + header + b"\x01\x01\x08\xff\xff\xff\xff\x0f")],
+    )
+    unit.__dict__["root"] = {0x10: (0x17, 0)}
+    with pytest.raises(ObjectError, match="files"):
+        line_table(unit)
+    unit.__dict__["root"] = {0x10: (0x17, 30)}
+    with pytest.raises(ObjectError, match=r"cut off|points outside|version"):
+        line_table(unit)
