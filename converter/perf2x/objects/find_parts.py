@@ -53,7 +53,8 @@ def _supplementary_paths(finder: Finder, file: ElfObject, link: str, build_id: b
         yield from in_debug_dir(directory, "", build_id)
     yield from _named(finder, file, "", link)
     for directory in finder.debug_dirs():  # where distributions put them: /usr/lib/debug/.dwz
-        yield from filter(None, [below(directory, f".dwz/{link.rpartition('/')[2]}")])
+        tail = link[link.find("/.dwz/") :] if "/.dwz/" in link else f"/.dwz/{link.rpartition('/')[2]}"
+        yield from filter(None, [below(directory, tail)])
 
 
 def package_file(finder: Finder, found: Found, recorded: str) -> ElfObject | None:
