@@ -7,21 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
 
 from perf2x import __version__
 from perf2x.cli.exits import guarded
+from perf2x.cli.helping import PlainCommand, PlainGroup
 
 COMMANDS = ("convert", "top", "diff", "info", "dump", "bundle", "formats", "man")
 """Each is a function of the module of that name."""
-
-
-class Root(TyperGroup):
-    """Plain help for ``perf2x --help``: drawing the commands' framed one costs 0.1 s for the import of rich."""
-
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings)
-        self.rich_markup_mode = None
 
 
 def make_app(words: Sequence[str] = ()) -> typer.Typer:
@@ -30,7 +22,7 @@ def make_app(words: Sequence[str] = ()) -> typer.Typer:
     typer makes an object of every option of every subcommand at each start; one subcommand's take a fifth of that.
     """
     app = typer.Typer(
-        cls=Root,
+        cls=PlainGroup,
         help="Convert Linux perf.data recordings to pprof, Chrome trace JSON, collapsed stacks and more.",
         no_args_is_help=True,
         pretty_exceptions_enable=False,
@@ -38,7 +30,7 @@ def make_app(words: Sequence[str] = ()) -> typer.Typer:
     )
     app.callback()(root)
     for name in words[:1] if set(words[:1]) & set(COMMANDS) - {"man"} else COMMANDS:
-        app.command(name)(_command(name))
+        app.command(name, cls=PlainCommand)(_command(name))
     return app
 
 

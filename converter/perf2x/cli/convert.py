@@ -20,7 +20,11 @@ from perf2x.model.errors import OptionError
 
 Tag = Annotated[
     list[str] | None,
-    typer.Option(metavar="KEY=VALUE", help="pprof: a label of all inputs, or, given for each input, of one."),
+    typer.Option(
+        metavar="KEY=VALUE",
+        help="pprof: a label of all inputs, or, given for each input, of one.",
+        rich_help_panel="Output",
+    ),
 ]
 Stats = Annotated[
     str | None,

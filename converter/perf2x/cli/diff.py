@@ -46,11 +46,21 @@ Output = Annotated[
         rich_help_panel=_OUTPUT,
     ),
 ]
-Limit = Annotated[int, typer.Option("--limit", "-n", metavar="N", min=0, help="Show N lines; 0: all.")]
-By = Annotated[str, typer.Option(metavar="function|object|thread", help="What a line is.")]
-Sort = Annotated[str, typer.Option(metavar="self|total", help="Which change to sort by, and to hold gates against.")]
-Value = Annotated[str, typer.Option(metavar="period|samples", help="What the numbers are.")]
-Normalize = Annotated[bool, typer.Option("--normalize", help="Compare shares: scale AFTER to the whole of BEFORE.")]
+Limit = Annotated[
+    int, typer.Option("--limit", "-n", metavar="N", min=0, help="Show N lines; 0: all.", rich_help_panel="Table")
+]
+By = Annotated[str, typer.Option(metavar="function|object|thread", help="What a line is.", rich_help_panel="Table")]
+Sort = Annotated[
+    str,
+    typer.Option(
+        metavar="self|total", help="Which change to sort by, and to hold gates against.", rich_help_panel="Table"
+    ),
+]
+Value = Annotated[str, typer.Option(metavar="period|samples", help="What the numbers are.", rich_help_panel="Table")]
+Normalize = Annotated[
+    bool,
+    typer.Option("--normalize", help="Compare shares: scale AFTER to the whole of BEFORE.", rich_help_panel="Table"),
+]
 FailAbove = Annotated[
     list[str] | None,
     typer.Option(
@@ -60,7 +70,7 @@ FailAbove = Annotated[
         rich_help_panel="For CI",
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.", rich_help_panel="Table")]
 
 
 def diff(

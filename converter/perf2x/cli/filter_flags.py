@@ -8,7 +8,7 @@ import typer
 from perf2x.model.choice import Choice, Grouping, split_names, split_numbers
 from perf2x.model.errors import OptionError
 
-_PANEL = "What to convert (several values of one option: any; several options: all)"
+_PANEL = "Which samples (those that all given options mean)"
 _GROUPS = "How to group"
 Texts = list[str] | None
 
@@ -35,7 +35,11 @@ class FilterFlags:
     ] = None
     symbol: Annotated[
         Texts,
-        typer.Option(metavar="NAME,…", help="Function that the sample was taken in.", rich_help_panel=_PANEL),
+        typer.Option(
+            metavar="NAME,…",
+            help="Function that the sample was taken in; [libc.so.6] or 0xADDRESS where there is no name.",
+            rich_help_panel=_PANEL,
+        ),
     ] = None
     time: Annotated[
         Texts,

@@ -16,6 +16,8 @@ from typing import Any, get_args, get_type_hints
 
 from typer.models import OptionInfo
 
+from perf2x.cli.completing import completion_of
+
 ENVIRONMENT = "PERF2X_"
 """``--fail-if-lost 5`` may also be said as ``PERF2X_FAIL_IF_LOST=5``, whatever the command."""
 
@@ -52,7 +54,7 @@ def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
         if isinstance(info, OptionInfo) and info.envvar is None:
             info.envvar = ENVIRONMENT + name.upper()
             info.show_envvar = False
-            info.help = (info.help or "").replace("[", r"\[")  # rich takes [words] for styles
+            info.autocompletion = info.autocompletion or completion_of(name, info.metavar)
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 

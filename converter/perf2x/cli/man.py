@@ -6,6 +6,7 @@ from typing import Any
 import typer
 
 from perf2x import __version__
+from perf2x.cli.helping import option_row
 
 _TAIL = r""".SH EXIT STATUS
 .TP
@@ -55,18 +56,15 @@ def page(commands: dict[str, Any]) -> Iterator[str]:
         yield f".SH {_text(name.upper())}"
         yield from (_text(part) for part in (command.help or "").strip().splitlines())
         for parameter in command.params:
-            if parameter.param_type_name == "option" and not parameter.hidden:
-                yield from _option(parameter)
+            yield from _option(parameter)
     yield _TAIL
 
 
 def _option(option: Any) -> Iterator[str]:
-    names = ", ".join([*option.opts, *option.secondary_opts])
-    value = "" if option.is_flag else f" {option.metavar or option.type.name.upper()}"
-    yield f".TP\n.B {_text(names + value)}"
-    help_text = (option.help or "").replace("\\[", "[")
-    shown = isinstance(option.default, str | int) and not isinstance(option.default, bool)
-    yield _text(help_text + (f" [default: {option.default}]" if shown else ""))
+    row = option_row(option)
+    if row is not None:
+        yield f".TP\n.B {_text(row[0])}"
+        yield _text(row[1])
 
 
 def _text(text: str) -> str:

@@ -59,6 +59,14 @@ def described(loaded: "Loaded") -> Iterator[str]:
     yield from _details(loaded)
 
 
+def notable(loaded: "Loaded") -> Iterator[str]:
+    """Losses, and how many frames have names."""
+    troubles = _troubles(loaded)
+    if troubles:
+        yield troubles
+    yield from symbol_lines(loaded, _NAMED_OBJECTS)
+
+
 def warnings(loaded: "Loaded", most: int = 1) -> Iterator[str]:
     """What makes a table less true than it looks: losses, and frames without names; nothing when all is well."""
     troubles = _troubles(loaded)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from perf2x.cli import console
-from perf2x.cli.common import Inputs, Quiet
+from perf2x.cli.common import Inputs, Quiet, Verbose
 from perf2x.cli.filter_flags import FilterFlags, GroupFlags
 from perf2x.cli.loading import load_options
 from perf2x.cli.stitch_flags import StitchFlags
@@ -18,11 +18,13 @@ from perf2x.model.errors import OptionError
 if TYPE_CHECKING:
     from perf2x.totals import Total, Totals
 
-Limit = Annotated[int, typer.Option("--limit", "-n", metavar="N", min=0, help="Show N lines; 0: all.")]
-By = Annotated[str, typer.Option(metavar="function|object|thread", help="What a line is.")]
-Sort = Annotated[str, typer.Option(metavar="self|total", help="Which number to sort by.")]
-Value = Annotated[str, typer.Option(metavar="period|samples", help="What the numbers are.")]
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
+Limit = Annotated[
+    int, typer.Option("--limit", "-n", metavar="N", min=0, help="Show N lines; 0: all.", rich_help_panel="Table")
+]
+By = Annotated[str, typer.Option(metavar="function|object|thread", help="What a line is.", rich_help_panel="Table")]
+Sort = Annotated[str, typer.Option(metavar="self|total", help="Which number to sort by.", rich_help_panel="Table")]
+Value = Annotated[str, typer.Option(metavar="period|samples", help="What the numbers are.", rich_help_panel="Table")]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.", rich_help_panel="Table")]
 
 
 def top(
@@ -38,10 +40,11 @@ def top(
     stitching: StitchFlags,
     names: SymbolFlags,
     quiet: Quiet = False,
+    verbose: Verbose = False,
 ) -> None:
     """Show the hottest functions: what each costs itself, and with all that it calls."""
     from perf2x import pipeline
-    from perf2x.cli.summary import symbol_lines
+    from perf2x.cli.summary import described, notable
     from perf2x.totals import totals
 
     if sort not in ("self", "total"):
@@ -59,7 +62,7 @@ def top(
         others = [event.name for event in loaded.events if event.samples and event.name != found.event]
         if others:
             console.note(f"left out: {', '.join(others)} (--event NAME chooses)")
-        for line in symbol_lines(loaded, 3):
+        for line in described(loaded) if verbose else notable(loaded):
             console.note(line)
 
 

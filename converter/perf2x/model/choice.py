@@ -27,7 +27,7 @@ class Choice:
     dsos: tuple[str, ...] = ()
     """Names or globs of the object that a sample was taken in."""
     symbols: tuple[str, ...] = ()
-    """Names or globs of the function that a sample was taken in."""
+    """Names, globs or addresses (``0x1000``, ``0x1000-0x1fff``) of the function that a sample was taken in."""
     no_kernel: bool = False
     no_user: bool = False
     max_stack: int | None = None

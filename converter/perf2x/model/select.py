@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 import numpy as np
 
 from perf2x.abi.uapi import CpuMode
-from perf2x.model.arrays import I64
+from perf2x.model.arrays import I64, Bools
 from perf2x.model.choice import Names, no_such
 from perf2x.model.errors import OptionError
 from perf2x.model.profile import Profile
@@ -19,6 +19,8 @@ from perf2x.model.stacks import kept_entries, reshaped
 
 _DECORATION = re.compile(r"/[^/]*/[a-zA-Z]*$|:[ukhIGHpPSDWeb]+$")
 """Terms and modifiers that perf writes behind an event's name (tools/perf/util/parse-events.l)."""
+
+_ADDRESSES = re.compile(r"(0x[0-9a-fA-F]{1,16})(?:-(0x[0-9a-fA-F]{1,16}))?")
 
 KERNEL_MODES = frozenset({CpuMode.KERNEL, CpuMode.GUEST_KERNEL, CpuMode.HYPERVISOR})
 USER_MODES = frozenset({CpuMode.USER, CpuMode.GUEST_USER})
@@ -72,11 +74,26 @@ def keep_objects(profile: Profile, patterns: tuple[str, ...]) -> Profile:
 
 
 def keep_functions(profile: Profile, patterns: tuple[str, ...]) -> Profile:
-    """Only samples taken in these functions or in code inlined into them; names as shown or as linked."""
+    """Only samples taken in these functions or in code inlined into them; names as shown or as linked.
+
+    Code without a name is called what outputs call it, ``[libc.so.6]``, or by its recorded addresses, ``0x7f01…`` or
+    ``0x7f01…-0x7f02…``, both ends included.
+    """
     leaf = _leaf_locations(profile)
-    locations, functions = profile.locations, profile.functions
-    weight = np.zeros(len(locations) + 1, np.int64)
+    weight = np.zeros(len(profile.locations) + 1, np.int64)
     np.add.at(weight, leaf, profile.samples.count)
+    chosen = np.zeros(len(profile.locations) + 1, np.bool_)
+    for span in filter(None, map(_address_span, patterns)):
+        chosen |= _at_addresses(profile, span, weight)
+    names = tuple(text for text in patterns if _address_span(text) is None)
+    if names:
+        chosen |= _called(profile, names, weight)
+    return keep_samples(profile, np.flatnonzero(chosen[leaf]))
+
+
+def _called(profile: Profile, patterns: tuple[str, ...], weight: I64) -> Bools:
+    """(locations + 1,) where one of the names is shown; ``weight`` is how many samples were taken at each."""
+    locations, functions = profile.locations, profile.functions
     owner = row_numbers(np.diff(locations.line_offsets))  # (lines,)
     held = weight[owner] > 0
     total = np.zeros(len(functions), np.int64)
@@ -85,10 +102,47 @@ def keep_functions(profile: Profile, patterns: tuple[str, ...]) -> Profile:
     rows = rows[np.argsort(-total[rows], kind="stable")]
     shown = [profile.strings[functions.name[row]] for row in rows.tolist()]
     linked = [[profile.strings[functions.system_name[row]]] for row in rows.tolist()]
-    found = rows[sorted(Names("function", shown, linked).matching(patterns))]
+    nameless, places = _nameless(profile, weight)
+    found = Names("function", [*shown, *nameless], [*linked, *([name] for name in nameless)]).matching(patterns)
+    wanted = rows[sorted(row for row in found if row < len(rows))]
     chosen = np.zeros(len(locations) + 1, np.bool_)
-    chosen[owner[np.isin(locations.line_function, found)]] = True
-    return keep_samples(profile, np.flatnonzero(chosen[leaf]))
+    chosen[owner[np.isin(locations.line_function, wanted)]] = True
+    for row in found:
+        if row >= len(rows):
+            chosen[places[row - len(rows)]] = True
+    return chosen
+
+
+def _at_addresses(profile: Profile, span: tuple[int, int], weight: I64) -> Bools:
+    """(locations + 1,) where a recorded address lies within; OptionError when no sample was taken there."""
+    first, last = span
+    address = profile.locations.address
+    within = np.append((address >= np.uint64(first)) & (address <= np.uint64(last)), False)
+    if not (weight[within] > 0).any():
+        raise OptionError(f"no sample at {first:#x}" + (f" to {last:#x}" if last > first else ""))
+    return within
+
+
+def _address_span(text: str) -> tuple[int, int] | None:
+    """``0x1000`` or ``0x1000-0x1fff``; None for names."""
+    found = _ADDRESSES.fullmatch(text)
+    if found is None:
+        return None
+    first = int(found.group(1), 16)
+    return first, int(found.group(2), 16) if found.group(2) else first
+
+
+def _nameless(profile: Profile, weight: I64) -> tuple[list[str], list[I64]]:
+    """What outputs call code without names, and the locations of each such name that samples were taken at."""
+    locations = profile.locations
+    bare = (np.diff(locations.line_offsets) == 0) & ~locations.synthetic & (weight[:-1] > 0)
+    places: dict[str, list[I64]] = {}
+    for mapping in np.unique(locations.mapping[bare]).tolist():
+        text = profile.strings[profile.mappings.filename[mapping]] if mapping >= 0 else ""
+        plain = _object_names(text)[0] or "unknown"
+        name = plain if plain.startswith("[") else f"[{plain}]"
+        places.setdefault(name, []).append(np.flatnonzero(bare & (locations.mapping == mapping)))
+    return list(places), [np.concatenate(rows) for rows in places.values()]
 
 
 def without_modes(profile: Profile, *, kernel: bool, user: bool) -> Profile:

@@ -1,8 +1,11 @@
 """Defaults from [tool.perf2x], and the manual page."""
 
+import contextlib
+import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -91,7 +94,23 @@ def test_man_reads_it_without_complaint(tmp_path: Path) -> None:
     assert (ran.returncode, ran.stderr) == (0, "")
 
 
-def test_no_colour_when_nobody_wants_any() -> None:
-    coloured = perf2x("convert", "--help", env={"FORCE_COLOR": "1", "NO_COLOR": ""}).out
-    assert "\x1b[3" not in perf2x("convert", "--help", env={"FORCE_COLOR": "1", "NO_COLOR": "1"}).out
-    assert "\x1b[" in coloured
+@pytest.mark.skipif(sys.platform == "win32", reason="terminals of POSIX")
+@pytest.mark.parametrize(("no_colour", "coloured"), [("", True), ("1", False)])
+def test_colours_on_a_terminal_unless_nobody_wants_any(no_colour: str, coloured: bool) -> None:
+    import pty
+
+    main_end, terminal = pty.openpty()
+    words = [sys.executable, "-c", "from perf2x.cli import main; main()", "convert", "--help"]
+    env = {**os.environ, "NO_COLOR": no_colour, "TERM": "xterm"}
+    with subprocess.Popen(words, stdout=terminal, env=env) as process:
+        os.close(terminal)
+        seen = b""
+        with contextlib.suppress(OSError):  # EIO: the other end was closed
+            while part := os.read(main_end, 1 << 16):
+                seen += part
+    assert process.returncode == 0
+    assert (b"\x1b[1m" in seen) == coloured
+
+
+def test_no_colours_in_a_file() -> None:
+    assert "\x1b" not in perf2x("convert", "--help").out

@@ -66,7 +66,9 @@ def test_wall_clock_times_choose_as_recorded_times_do() -> None:
         (("--comm", "komputer"), "no thread called 'komputer'; the file has: compute, read zero, zufällig, faults"),
         (("--cpu", "7"), "no cpu 7; the file has: 0, 1"),
         (("--dso", "libfoo.so"), "no object 'libfoo.so'; the file has: [kernel.kallsyms], threads"),
-        (("--symbol", "main"), "no function 'main'; the file has: none"),
+        (("--symbol", "main"), "no function 'main'; the file has: [threads], [libc.so.6], [vdso], [kernel.kallsyms]"),
+        (("--symbol", "0x10"), "no sample at 0x10"),
+        (("--symbol", "0x10-0x1f"), "no sample at 0x10 to 0x1f"),
         (("--time", "1,2"), "no sample in that time; the samples go from 5632.110158921 to 5634.109777053"),
         (("--time", "soon,"), "--time: 'soon' is no time"),
         (("--time", "90%-110%"), "a share lies between 0% and 100%"),
@@ -84,6 +86,22 @@ def test_what_is_not_there_is_a_usage_error_that_says_what_there_is(words: tuple
     assert (ran.code, ran.out) == (2, "")
     assert sentence in ran.err
     assert ran.err.count("\n") == 1
+
+
+def test_code_without_names_goes_by_its_object_or_address() -> None:
+    whole = pipeline.load(str(CLOCKED), pipeline.LoadOptions(timeline=True)).profile
+    leaf = whole.stacks.location[whole.samples.stack]
+    address, count = np.unique(whole.locations.address[leaf], return_counts=True)
+    top = int(address[count.argmax()])
+
+    def kept(symbol: str) -> int:
+        return sum(folded(CLOCKED, "--symbol", symbol).values())
+
+    assert kept(f"{top:#x}") == count.max() > 1
+    inside = (address >= top) & (address <= top + 0x1000)
+    assert kept(f"{top:#x}-{top + 0x1000:#x}") == count[inside].sum()
+    assert kept("[threads]") == sum(folded(CLOCKED, "--dso", "threads").values())
+    assert kept("[threads],[kernel.kallsyms],[vdso],[libc.so.6]") == 228
 
 
 def test_the_summary_says_how_many_passed() -> None:

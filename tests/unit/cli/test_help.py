@@ -11,7 +11,7 @@ from perf2x import __version__
 from perf2x.cli.app import make_app
 from tests.support.command import folded, perf2x, recording
 
-COMMANDS = ("convert", "top", "diff", "info", "bundle", "formats", "man")
+COMMANDS = ("convert", "top", "diff", "info", "dump", "bundle", "formats", "man")
 
 
 def test_help_imports_nothing_heavy() -> None:
@@ -57,6 +57,24 @@ def test_every_command_shows_its_help(command: str) -> None:
     ran = perf2x(command, "--help")
     assert ran.code == 0
     assert f"perf2x {command}" in ran.out
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("columns", [60, 80, 300])
+def test_help_fits_the_terminal_and_names_are_whole(command: str, columns: int) -> None:
+    out = perf2x(command, "--help", env={"COLUMNS": str(columns)}).out
+    assert all(len(line) <= min(columns, 100) for line in out.splitlines())
+    assert "None" not in out
+    if command == "convert":
+        assert "  --allow-build-id-mismatch\n" in out
+        assert "--deferred-missing mark|kernel-only|drop\n" in out
+
+
+def test_help_says_defaults() -> None:
+    out = " ".join(perf2x("diff", "--help", env={"COLUMNS": "100"}).out.split())
+    for words in ("Show N lines; 0: all [20].", "What a line is [function].", "inlined functions [--inline]."):
+        assert words in out
+    assert "[perf.data]" in perf2x("convert", "--help").out
 
 
 def test_help_shows_brackets_as_they_are() -> None:

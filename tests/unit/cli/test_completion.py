@@ -1,0 +1,70 @@
+"""Shell completion, asked for as the shells do; in the shells themselves where they are installed."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPT = "from perf2x.cli import main; main()"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    """PATH with a command called perf2x."""
+    command = tmp_path / "bin" / "perf2x"
+    command.parent.mkdir()
+    command.write_text(f"#!{sys.executable}\n{SCRIPT}\n")
+    command.chmod(0o755)
+    return f"{command.parent}{os.pathsep}{os.environ['PATH']}"
+
+
+BASH = """
+source <(_PERF2X_COMPLETE=source_bash perf2x)
+COMP_WORDS=(%s)
+COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+_perf2x_completion perf2x
+printf '%%s\\n' "${COMPREPLY[@]}"
+"""
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("perf2x con", ["convert"]),
+        ("perf2x convert --fail-if-l", ["--fail-if-lost"]),
+        ("perf2x convert --to spe", ["speedscope"]),
+        ("perf2x diff --by o", ["object"]),
+        ("perf2x top --off-cpu ''", ["apart", "beside", "merged"]),
+        ("perf2x diff --to ''", ["html", "pprof", "collapsed"]),
+    ],
+)
+def test_bash_really_completes(typed: str, offered: list[str], path: str) -> None:
+    bash = shutil.which("bash")
+    if bash is None:
+        pytest.skip("no bash here")
+    env = {**os.environ, "PATH": path}
+    ran = subprocess.run([bash, "-c", BASH % typed], env=env, capture_output=True, text=True, check=True)
+    assert sorted(ran.stdout.split()) == sorted(offered), ran.stderr
+
+
+@pytest.mark.parametrize(("shell", "extra"), [("zsh", {}), ("fish", {"_TYPER_COMPLETE_FISH_ACTION": "get-args"})])
+def test_other_shells_are_answered(shell: str, extra: dict[str, str], path: str) -> None:
+    words = {"_PERF2X_COMPLETE": f"complete_{shell}", "_TYPER_COMPLETE_ARGS": "perf2x convert --fail-if-l"}
+    env = {**os.environ, "PATH": path, **words, **extra}
+    out = subprocess.run(["perf2x"], env=env, capture_output=True, text=True, check=True).stdout
+    assert "--fail-if-lost" in out
+    assert "--fail-if-unresolved" not in out
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_their_scripts_are_ones(shell: str, path: str, tmp_path: Path) -> None:
+    program = shutil.which(shell)
+    if program is None:
+        pytest.skip(f"no {shell} here")
+    env = {**os.environ, "PATH": path, "_PERF2X_COMPLETE": f"source_{shell}"}
+    script = tmp_path / "script"
+    script.write_text(subprocess.run(["perf2x"], env=env, capture_output=True, text=True, check=True).stdout)
+    subprocess.run([program, "-n", str(script)], check=True)
