@@ -76,6 +76,16 @@ class UnwindReport:
         return min(max(4 * self.asked, 32768), LARGEST_COPY)
 
 
+@dataclass(frozen=True, slots=True)
+class Unwound:
+    """What was counted in one process."""
+
+    ends: I64
+    frames: int
+    guessed: int
+    problems: list[str]
+
+
 class CallGraphs:
     """Completes the batches of one recording, in order; objects and rules are kept from one to the next."""
 
@@ -90,6 +100,7 @@ class CallGraphs:
         self._state = no_state()
         self._ends = np.zeros(len(End), np.int64)
         self._frames = self._guessed = 0
+        self._problems: list[str] = []
         self._asked = max((session.events[row].sample_stack_user for row in self._copied.tolist()), default=0)
         self._unwinder: Unwinder | None = None
         if len(self._copied):
@@ -113,6 +124,23 @@ class CallGraphs:
             samples = replace(samples, chain=chain, user_stacks=None)
         return samples, root
 
+    @property
+    def in_order(self) -> bool:
+        """Whether a batch builds on those before it."""
+        return self._options.stitch_lbr and len(self._called) > 0
+
+    def counted(self) -> Unwound:
+        """The figures so far, for ``absorb`` in another process."""
+        problems = self._unwinder.problems() if self._unwinder is not None else []
+        return Unwound(self._ends, self._frames, self._guessed, problems)
+
+    def absorb(self, unwound: Unwound) -> None:
+        """Add the figures of other batches."""
+        self._ends += unwound.ends
+        self._frames += unwound.frames
+        self._guessed += unwound.guessed
+        self._problems += unwound.problems
+
     def report(self) -> UnwindReport:
         """The figures after every batch."""
         ends = {end: int(self._ends[end]) for end in End if self._ends[end]}
@@ -125,8 +153,7 @@ class CallGraphs:
         if self._unwinder is not None and not self._unwinder.knows_arch:
             advice = f"stacks of {self._session_arch} processors cannot be unwound; record with frame pointers."
             diagnostics.add("stacks_not_unwound", Severity.LOSS, advice, int(self._ends[End.NO_REGISTERS]))
-        problems = self._unwinder.problems() if self._unwinder is not None else []
-        for problem in problems:
+        for problem in dict.fromkeys([*self.counted().problems, *self._problems]):
             diagnostics.add(
                 "damaged_unwind_info", Severity.GUESS, "functions of damaged objects are guessed.", 1, problem
             )

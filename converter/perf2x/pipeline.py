@@ -6,7 +6,7 @@ a stage is reached, so that ``perf2x --help`` needs none of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ from perf2x.model.stages import Stages
 
 if TYPE_CHECKING:
     from perf2x.callgraphs import CallGraphOptions, CallGraphs, UnwindReport
-    from perf2x.model.events import Recording, Samples, Sideband, Want
+    from perf2x.model.events import Recording, Sideband, Want
     from perf2x.model.profile import Profile
     from perf2x.objects.find import Finder
     from perf2x.selection import Selection
@@ -56,6 +56,8 @@ class LoadOptions:
     """None: leave every location without names."""
     look_up: bool = True
     """False: ``symbols`` says where objects are, for unwinding; nothing is named."""
+    jobs: int = 1
+    """Processes that read and stitch, 0: as many as pay. A library does not fork unasked."""
     call_graphs: CallGraphOptions | None = None
     """How to unwind stack copies and read branch records; None: as usual."""
 
@@ -253,6 +255,8 @@ def _stitched(
     stages: Stages,
 ) -> tuple[Stitcher, CallGraphs]:
     from perf2x.callgraphs import CallGraphOptions, CallGraphs
+    from perf2x.passage import Passage
+    from perf2x.shares import processes_for
     from perf2x.stitch.stitcher import Stitcher, StitchOptions
 
     stitch_options: StitchOptions = StitchOptions(
@@ -266,24 +270,14 @@ def _stitched(
         sideband = _with_compiled_code(recording, options.symbols, finder, diagnostics)
         stitcher = Stitcher(recording.session, sideband, stitch_options, diagnostics)
     call_graphs = CallGraphs(recording.session, stitcher, finder, options.call_graphs or CallGraphOptions())
-    batches = _counted(recording.samples(_wanted(options) | call_graphs.want), recording.sample_count, progress)
-    for batch in stages.each("decode", selection.batches(batches)):
-        with stages.stage("unwind"):
-            completed = call_graphs.complete(batch)
-        with stages.stage("stitch"):
-            stitcher.add(*completed)
+    passage = Passage(recording, _wanted(options), selection, call_graphs, stitcher, diagnostics, stages)
+    # the second pass for off-CPU time would count malformed samples of other processes' blocks again
+    one_only = call_graphs.in_order or bool(options.off_cpu)
+    jobs = 1 if one_only else processes_for(recording.sample_count, bool(call_graphs.want), options.jobs)
+    passage.run(jobs, _stage(progress, "stitching"))
+    selection.check()
     call_graphs.note(diagnostics)
     return stitcher, call_graphs
-
-
-def _counted(batches: Iterator[Samples], total: int, progress: Progress | None) -> Iterator[Samples]:
-    """The same batches, with word of how far they are."""
-    done = 0
-    for batch in batches:
-        yield batch
-        done += len(batch)
-        if progress is not None:
-            progress("stitching", done, total)
 
 
 def _with_waits(profile: Profile, recording: Recording, options: LoadOptions, diagnostics: Diagnostics) -> Profile:

@@ -26,17 +26,20 @@ class Selection:
     def __init__(self, choice: Choice, recording: Recording) -> None:
         self._choice = choice
         self._filter = SampleFilter(choice.pids, choice.tids, choice.cpus, _ranges(choice, recording), choice.no_idle)
-        self._seen = Seen()
+        self.seen = Seen()
         self._had_samples = False
 
     def batches(self, samples: Iterator[Samples]) -> Iterator[Samples]:
-        """The samples that pass; OptionError at the end when something asked for is not there."""
+        """The samples that pass."""
         if self._filter == SampleFilter():
             yield from samples
             return
         for batch in samples:
-            yield kept_rows(batch, self._seen.look(batch, self._filter))
-        self._seen.check(self._filter)
+            yield kept_rows(batch, self.seen.look(batch, self._filter))
+
+    def check(self) -> None:
+        """OptionError when something asked for was in no batch."""
+        self.seen.check(self._filter)
 
     def before_symbols(self, profile: Profile) -> Profile:
         """Choose by what needs no names of functions: threads, modes, objects."""

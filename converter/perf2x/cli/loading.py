@@ -38,6 +38,7 @@ def load_options(
         anonymize=groups.anonymize or "",
         deferred_missing=stitching.deferred_missing,
         call_graphs=CallGraphOptions(stitch_lbr=stitching.stitch_lbr),
+        jobs=stitching.jobs,
         merge_callchains=stitching.merge_callchains,
         events=chosen.events(),
         choice=chosen.choice(),

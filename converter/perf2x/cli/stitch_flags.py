@@ -31,6 +31,15 @@ class StitchFlags:
             rich_help_panel=_PANEL,
         ),
     ] = False
+    jobs: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            metavar="N",
+            show_default="as many cores as pay",
+            help="Processes that read the samples; the result is the same.",
+        ),
+    ] = 0
     merge_callchains: Annotated[
         bool,
         typer.Option(

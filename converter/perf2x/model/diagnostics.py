@@ -3,6 +3,7 @@
 A file that cannot be read raises; a record that cannot be read is counted here and the work goes on.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -41,6 +42,11 @@ class Diagnostics:
             return
         entry = self.counts.setdefault(name, Count(name, severity, advice, 0, where))
         entry.count += count
+
+    def absorb(self, counts: Iterable[Count]) -> None:
+        """Add what was counted elsewhere."""
+        for count in counts:
+            self.add(count.name, count.severity, count.advice, count.count, count.first)
 
     def __getitem__(self, name: str) -> int:
         entry = self.counts.get(name)

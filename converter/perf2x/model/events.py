@@ -357,6 +357,21 @@ class Want(Flag):
     EXTRA = auto()
 
 
+@dataclass(frozen=True, slots=True)
+class Share:
+    """One of ``of`` parts of a recording's blocks, counted from 0; each part is a run of blocks."""
+
+    number: int = 0
+    of: int = 1
+
+    def holds(self, index: int, total: int) -> bool:
+        """Whether the block ``index`` of ``total`` is in it."""
+        return index * self.of // max(total, 1) == self.number
+
+
+ALL = Share()
+
+
 class Recording(Protocol):
     """An opened input: the index pass is done, samples can be read any number of times."""
 
@@ -366,6 +381,9 @@ class Recording(Protocol):
     """Samples as perf script counts them."""
     diagnostics: Diagnostics
 
-    def samples(self, want: Want) -> Iterator[Samples]:
-        """Batches in file order, each a few MiB of records; arrays may be views that die with the next batch."""
+    def samples(self, want: Want, share: Share = ALL) -> Iterator[Samples]:
+        """Batches in file order, each a few MiB of records; arrays may be views that die with the next batch.
+
+        Shares of one recording have every batch once.
+        """
         ...

@@ -64,6 +64,14 @@ class Seen:
             self.last_ns = max(self.last_ns, int(samples.time.max()))
         return passes
 
+    def absorb(self, other: "Seen") -> None:
+        """Add what other samples had to offer."""
+        for name, numbers in other.numbers.items():
+            self.numbers.setdefault(name, set()).update(numbers)
+        self.first_ns, self.last_ns = min(self.first_ns, other.first_ns), max(self.last_ns, other.last_ns)
+        self.samples += other.samples
+        self.passed += other.passed
+
     def check(self, wanted: SampleFilter) -> None:
         """OptionError when a number, a time or all of them together met no sample; nothing for an empty recording."""
         if not self.samples:

@@ -37,6 +37,12 @@ class Stages:
                     return
             yield item
 
+    def absorb(self, other: "Stages") -> None:
+        """Add what went on beside: its processor time; and its wall time where that was longer."""
+        for name, processor in other.processor.items():
+            self.processor[name] = self.processor.get(name, 0.0) + processor
+            self.wall[name] = max(self.wall.get(name, 0.0), other.wall[name])
+
     def lines(self) -> Iterator[str]:
         """One line for each stage, and their sum."""
         yield f"{'stage':<12}{'wall s':>9}{'cpu s':>9}"

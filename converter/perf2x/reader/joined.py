@@ -15,7 +15,7 @@ import numpy as np
 
 from perf2x.model.arrays import I32, I64, U64
 from perf2x.model.diagnostics import Diagnostics
-from perf2x.model.events import DeferredChains, Recording, Samples, Session, Sideband, Want
+from perf2x.model.events import ALL, DeferredChains, Recording, Samples, Session, Share, Sideband, Want
 from perf2x.model.ragged import Ragged, SharedRows, concatenate
 
 _SYNTHESIZED = ("mmaps", "comms", "forks", "exits")
@@ -33,10 +33,10 @@ class JoinedRecording:
         self.sample_count = sum(part.sample_count for part in parts)
         self.diagnostics = diagnostics
 
-    def samples(self, want: Want) -> Iterator[Samples]:
-        """The batches of each part in turn, at their places in the whole."""
+    def samples(self, want: Want, share: Share = ALL) -> Iterator[Samples]:
+        """The batches of each part in turn, at their places in the whole; a share has its share of each."""
         for part, shift in zip(self._parts, self._shift, strict=True):
-            for batch in part.samples(want):
+            for batch in part.samples(want, share):
                 yield replace(batch, position=batch.position + shift)
 
 

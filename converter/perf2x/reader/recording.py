@@ -9,7 +9,7 @@ from perf2x.abi.perffile import Feature
 from perf2x.abi.uapi import RecordType
 from perf2x.model.arrays import I32, I64
 from perf2x.model.diagnostics import Diagnostics, Severity
-from perf2x.model.events import Event, Samples, Session, Sideband, Want
+from perf2x.model.events import ALL, Event, Samples, Session, Share, Sideband, Want
 from perf2x.reader.batches import join_batches, kept_rows, take_rows
 from perf2x.reader.block import Block
 from perf2x.reader.draft import Draft
@@ -85,9 +85,9 @@ class PerfRecording:
         plain = sum(int(((owners >= 0) & ~np.isin(owners, split)).sum()) for owners in self._owners)
         return plain + sum(len(delivered.event) for delivered in self._delivered or [])
 
-    def samples(self, want: Want) -> Iterator[Samples]:
-        """Batches in file order."""
-        for number, block in enumerate(self._stream.blocks()):
+    def samples(self, want: Want, share: Share = ALL) -> Iterator[Samples]:
+        """Batches in file order, those of a share."""
+        for number, block in self._stream.blocks(share):
             rows = np.flatnonzero(block.types == RecordType.SAMPLE)
             owners = self._owners[number].astype(np.int32)
             known = owners >= 0

@@ -13,6 +13,7 @@ without looking for boundaries again. Compressed records are unpacked anew on ea
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import count
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,7 @@ from perf2x.abi.layouts import HEADER_SIZE, ByteOrder
 from perf2x.abi.perffile import UserRecordType
 from perf2x.model.arrays import U8
 from perf2x.model.diagnostics import Diagnostics, Severity
+from perf2x.model.events import ALL, Share
 from perf2x.reader.block import Block, make_block
 from perf2x.reader.compressed import Unpacker
 from perf2x.reader.framing import Frame, frame
@@ -120,13 +122,17 @@ class Stream:
                 passed = walk.at
             done += len(stretch.data)
 
-    def blocks(self) -> Iterator[Block]:
-        """Any later walk: the same blocks."""
+    def blocks(self, share: Share = ALL) -> Iterator[tuple[int, Block]]:
+        """Any later walk: the same blocks, those of a share, with their numbers."""
+        numbers, total = count(), sum(map(len, self._plans))
         for stretch, plans in zip(self.stretches, self._plans, strict=True):
             unpacker = Unpacker(stretch.decompressed_limit, len(stretch.data))
-            for plan in plans:
+            for plan, number in zip(plans, numbers, strict=False):  # they never end
+                if not share.holds(number, total) and all(piece.complete < 0 for piece in plan.pieces):
+                    continue  # what is packed has to be unpacked all the same: what follows builds on it
                 parts = [self._part(stretch.data[piece.start : piece.stop], piece, unpacker) for piece in plan.pieces]
-                yield make_block(_joined(parts), plan.sizes[0], plan.position, self.order)
+                if share.holds(number, total):
+                    yield number, make_block(_joined(parts), plan.sizes[0], plan.position, self.order)
                 stretch.forget(plan.pieces[0].start, plan.pieces[-1].stop)
 
     def _part(self, data: U8, piece: _Piece, unpacker: Unpacker) -> U8:

@@ -45,6 +45,12 @@ class Resolver:
         roots = self._roots(keys.root)
         return self._stacks.number_rows(side_by_side([located, roots]) if len(roots.values) else located)
 
+    def absorb(self, located: Located, hit: Bools, stacks: Ragged, unknown_markers: int) -> I64:
+        """Add another one's stacks; (stacks,) the number here of each."""
+        self.unknown_markers += unknown_markers
+        location = self._locations.absorb(located, hit).astype(np.int32)
+        return self._stacks.number_rows(Ragged(stacks.offsets, location[stacks.values]))
+
     def stacks(self) -> Ragged:
         """Location numbers of every distinct stack, innermost first."""
         return self._stacks.table()

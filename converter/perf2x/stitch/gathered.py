@@ -4,6 +4,8 @@ Rows hold chains as recorded, which hardly repeat where programs lie at random a
 keeps their table small; what it leaves behind repeats much more.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from perf2x.model.arrays import I64, Bools
@@ -12,7 +14,10 @@ from perf2x.model.intern import HashIndex, columns_equal, first_alike, hash_colu
 from perf2x.model.ragged import Ragged
 from perf2x.stitch.comms import ThreadNames
 from perf2x.stitch.frames import Resolver
+from perf2x.stitch.places import Located
 from perf2x.stitch.rows import Keys, RowTable
+
+_NEVER = np.iinfo(np.int64).max
 
 
 class Distinct:
@@ -41,6 +46,19 @@ class Distinct:
         return list(self._rows.columns())
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What was gathered in one process, on its way to another."""
+
+    located: Located
+    hit: Bools
+    stacks: Ragged
+    unknown_markers: int
+    threads: list[I64]
+    moments: I64
+    samples: list[I64]
+
+
 class Gathered:
     """Takes in tables of rows one after the other."""
 
@@ -49,14 +67,15 @@ class Gathered:
         self._names, self._deferred_chains = names, deferred_chains
         self.threads = Distinct(3)
         """pid, tid, index of the name."""
-        self._processes = Growing(np.int64)
+        self._seen = Growing(np.int64, 2)
+        """Of each thread: moment of its first sample, the process's name then."""
         self._samples = Growing(np.int64, 7)
         """Event, thread, stack, cpu, cgroup; sum of values, number of samples."""
 
     @property
     def process(self) -> I64:
-        """(threads,) index of the name of each thread's process."""
-        return self._processes[0]
+        """(threads,) index of the name that each thread's process had when the thread was sampled first."""
+        return self._seen[1]
 
     def samples(self) -> list[I64]:
         """(rows,) event, thread, stack, cpu, cgroup, sum of values, number of samples; rows may be alike."""
@@ -87,8 +106,35 @@ class Gathered:
 
     def _threads(self, keys: Keys, moment: I64) -> I64:
         thread = self.threads.number(keys.pid, keys.tid, keys.comm)
-        if len(self.threads) > len(self._processes):
-            new, first = np.unique(thread, return_index=True)
-            first = first[new >= len(self._processes)]
-            self._processes.extend(self._names.at(keys.pid[first], moment[first]))
+        self._see(thread, moment)
         return thread
+
+    def _see(self, thread: I64, moment: I64) -> None:
+        """Note when threads were sampled; the order in which they are seen does not matter."""
+        if more := len(self.threads) - len(self._seen):
+            self._seen.extend(np.full(more, _NEVER), -1)
+        first, name = self._seen.columns()
+        before = first.copy()
+        np.minimum.at(first, thread, moment)
+        earlier = np.flatnonzero(first < before)
+        pid = self.threads.columns()[0]
+        name[earlier] = self._names.at(pid[earlier], first[earlier])
+
+    def found(self) -> Found:
+        """All of it, to be added to another one's."""
+        stacks = self.resolver.stacks()
+        return Found(
+            self.resolver.located(), self.resolver.hit(), stacks, self.resolver.unknown_markers,
+            [column.copy() for column in self.threads.columns()], self._seen[0].copy(),
+            [column.copy() for column in self.samples()],
+        )  # fmt: skip
+
+    def absorb(self, found: Found) -> int:
+        """Add what another one found in the same recording; returns the row of ``samples`` that its rows begin at."""
+        stack = self.resolver.absorb(found.located, found.hit, found.stacks, found.unknown_markers)
+        thread = self.threads.number(*found.threads)
+        self._see(thread, found.moments)
+        first = len(self._samples)
+        event, its_thread, its_stack, *others = found.samples
+        self._samples.extend(event, thread[its_thread], stack[its_stack], *others)
+        return first

@@ -58,6 +58,12 @@ class Locations:
         none = np.full(len(root), -1, np.int64)
         return self._number(none, np.zeros(len(root), np.uint64), root << 12 | int(CpuMode.USER) << 2)
 
+    def absorb(self, located: Located, hit: Bools) -> I64:
+        """Add another table's locations; (n,) the number here of each."""
+        self.hit |= hit
+        kind = located.root << 12 | located.mode.astype(np.int64) << 2 | located.is_return
+        return self._number(located.mapping, located.address, kind)
+
     def table(self) -> Located:
         """All locations, by number."""
         mapping, kind = self._facts.columns()

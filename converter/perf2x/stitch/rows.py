@@ -106,7 +106,7 @@ class RowTable:
         self._with_places = with_places
         self._keys = Growing(np.int64, 8 if with_places else 6)
         self._facts = Growing(np.int64, 3)
-        """Moment of the first sample, sum of values, number of samples."""
+        """Moment of the earliest sample, sum of values, number of samples."""
         self._hashes = Growing(np.uint64)
         self._words = Growing(np.uint64)
         self._spans = Growing(np.int64, 2)
@@ -164,6 +164,7 @@ class RowTable:
 
     def _add_up(self, stands: I64) -> None:
         """Add what each pending row has to the row that stands for it."""
+        np.minimum.at(self._facts[0], stands, self._facts[0][self._settled :])
         for sums in self._facts.columns()[1:]:
             pending = sums[self._settled :].copy()
             sums[self._settled :] = 0
@@ -179,7 +180,7 @@ class RowTable:
 
     @property
     def moment(self) -> I64:
-        """(rows,) moment of the first sample of each row."""
+        """(rows,) moment of the earliest sample of each row."""
         return self._facts[0]
 
     @property

@@ -18,7 +18,7 @@ from perf2x.stitch.callchain import split_cookies
 from perf2x.stitch.comms import ThreadNames
 from perf2x.stitch.deferred import DeferredJoin, Join
 from perf2x.stitch.frames import Resolver
-from perf2x.stitch.gathered import Gathered
+from perf2x.stitch.gathered import Found, Gathered
 from perf2x.stitch.mappings import merged_mappings
 from perf2x.stitch.missing import Missing, gather
 from perf2x.stitch.moments import order_of
@@ -87,6 +87,19 @@ class Tally:
     fates: I64 = field(default_factory=lambda: np.zeros(len(Join), np.int64))
     dropped: int = 0
 
+    def see(self, first_ns: int, last_ns: int) -> None:
+        """Widen the span of time."""
+        self.first_ns = first_ns if self.first_ns is None else min(self.first_ns, first_ns)
+        self.last_ns = last_ns if self.last_ns is None else max(self.last_ns, last_ns)
+
+    def absorb(self, other: "Tally") -> None:
+        """Add another one's figures."""
+        self.samples += other.samples
+        self.fates += other.fates
+        self.dropped += other.dropped
+        if other.first_ns is not None and other.last_ns is not None:
+            self.see(other.first_ns, other.last_ns)
+
 
 @dataclass(slots=True)
 class Timed:
@@ -97,6 +110,18 @@ class Timed:
     """In the table of rows, and once that was gathered in ``Gathered.samples()``."""
     value: I64
     cpu: I64
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What the batches of one process came to."""
+
+    found: Found
+    tally: Tally
+    timeline: list[Timed]
+    missing: list[Missing]
+    used: Bools
+    """Of DeferredJoin: the records that a sample was joined to."""
 
 
 class Stitcher:
@@ -166,6 +191,21 @@ class Stitcher:
         self._timeline_folded = len(self.timeline)
         if len(self._rows) > _ROWS_HELD or self._rows.words > _WORDS_HELD:
             self.gather()
+
+    def added(self) -> Added:
+        """What all batches so far came to, for a stitcher of the same recording in another process."""
+        return Added(self.gather().found(), self.tally, self.timeline, self.missing, self.join.used)
+
+    def absorb(self, added: Added) -> None:
+        """Take in what another stitcher came to with other batches of the recording."""
+        first = self.gather().absorb(added.found)
+        for part in added.timeline:
+            part.row += first
+        self.timeline += added.timeline
+        self._timeline_folded = self._timeline_gathered = len(self.timeline)
+        self.missing += added.missing
+        self.join.used |= added.used
+        self.tally.absorb(added.tally)
 
     def _empty(self) -> RowTable:
         return RowTable(with_places=self.options.by_cpu or self.options.by_cgroup)
@@ -247,9 +287,7 @@ class Stitcher:
         huge = int(np.sum(samples.period > np.uint64(MAX_PERIOD)))
         self.diagnostics.add("implausible_period", Severity.GUESS, "the recording is damaged; the period was cut", huge)
         if samples.time is not None:
-            first, last = int(samples.time.min()), int(samples.time.max())
-            tally.first_ns = first if tally.first_ns is None else min(tally.first_ns, first)
-            tally.last_ns = last if tally.last_ns is None else max(tally.last_ns, last)
+            tally.see(int(samples.time.min()), int(samples.time.max()))
 
     def _kept(self, fate: I64) -> I64 | None:
         """Rows that stay when samples without their user part are to be dropped; None for all."""

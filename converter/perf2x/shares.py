@@ -1,0 +1,85 @@
+"""One recording, several processes: each does a share of the blocks, then the first adds up what came of all.
+
+Processes are forked, so that they have the index, the pictures of all processes and the mapped file without a copy;
+only results travel. Where there is no fork that numpy can be trusted with (macOS, Windows), one process does all.
+"""
+
+import multiprocessing
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
+from multiprocessing.context import ForkProcess
+from typing import TypeVar
+
+from perf2x.model.errors import Perf2xError
+from perf2x.model.events import Share
+
+Result = TypeVar("Result")
+
+SAMPLES_EACH = 200_000
+"""A process is worth its start and the adding up from about this many samples on."""
+STACKS_EACH = 10_000
+"""The same for samples whose stacks have to be unwound."""
+
+
+def processes_for(samples: int, unwinds: bool, asked: int) -> int:
+    """How many processes to use; ``asked`` is the user's number, 0 for as many as pay, at most one a core."""
+    if sys.platform != "linux":
+        return 1
+    if asked:
+        return asked
+    return max(1, min(len(os.sched_getaffinity(0)), samples // (STACKS_EACH if unwinds else SAMPLES_EACH)))
+
+
+def in_shares(count: int, here: Callable[[Share], None], there: Callable[[Share], Result]) -> Iterator[Result]:
+    """All shares of a recording: the first is done ``here``, the others by ``there`` in processes of their own.
+
+    Yields what those return, which must be picklable and say everything: what they change stays in their process.
+    Raises the Perf2xError that a share raises. A process that dies (for want of memory, say) is made good for here.
+    """
+    shares = [Share(number, count) for number in range(count)]
+    with _started(shares[1:], there) as others:
+        here(shares[0])
+        for share, connection in zip(shares[1:], others, strict=True):
+            try:
+                result = connection.recv()
+            except EOFError:
+                here(share)
+                continue
+            if isinstance(result, Perf2xError):
+                raise result
+            yield result
+
+
+@contextmanager
+def _started(shares: list[Share], there: Callable[[Share], Result]) -> Iterator[list[Connection]]:
+    """A process for each share, and where its result comes from; all are gone afterwards."""
+    context = multiprocessing.get_context("fork")
+    processes: list[ForkProcess] = []
+    connections: list[Connection] = []
+    try:
+        for share in shares:
+            ours, theirs = context.Pipe(duplex=False)
+            process = context.Process(target=_run, args=(share, there, theirs), daemon=True)
+            process.start()
+            theirs.close()
+            processes.append(process)
+            connections.append(ours)
+        yield connections
+    finally:
+        for process in processes:
+            process.terminate()
+        for process in processes:
+            process.join()
+
+
+def _run(share: Share, there: Callable[[Share], Result], connection: Connection) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # the first process says what there is to say
+    try:
+        connection.send(there(share))
+    except Perf2xError as error:
+        connection.send(error)
+    connection.close()
