@@ -141,7 +141,13 @@ class Abbreviation:
     """Bytes of an entry after its code, −1 where they differ."""
     steps: tuple[int, ...]
     sibling: tuple[int, int]
-    """(offset, size) of the reference to the next sibling, (−1, 0) without one at a fixed place."""
+    """(distance from the end of the entry, size) of the reference to the next sibling, (0, 0) without one that can be
+    found so; GCC puts it last, behind attributes of any length.
+    """
+    tells_code: bool
+    """Whether entries say where their code is."""
+    extent: tuple[int, ...]
+    """(offset of the first address, offset and size of the number of bytes of code), () where they lie elsewhere."""
 
 
 def read_abbreviations(data: bytes, at: int, encoding: Encoding, only: int = 0) -> dict[int, Abbreviation]:
@@ -175,15 +181,44 @@ def read_abbreviations(data: bytes, at: int, encoding: Encoding, only: int = 0) 
 def _abbreviation(
     tag: int, has_children: bool, attributes: tuple[tuple[int, int, int], ...], encoding: Encoding
 ) -> Abbreviation:
-    steps: list[int] = []
-    sibling = (-1, 0)
-    for attribute, form, _ in attributes:
-        if attribute == c.AT_SIBLING and form in c.LOCAL_REFERENCES and all(step >= 0 for step in steps):
-            sibling = (sum(steps), max(encoding.fixed_size(form), 0))
-        step = _step(encoding, form)
-        if steps and steps[-1] >= 0 and step >= 0:
-            steps[-1] += step
-        else:
-            steps.append(step)
+    steps = [_step(encoding, form) for _, form, _ in attributes]
+    names = [attribute for attribute, _, _ in attributes]
     size = sum(steps) if all(step >= 0 for step in steps) else -1
-    return Abbreviation(tag, has_children, attributes, size, tuple(steps), sibling if sibling[1] else (-1, 0))
+    return Abbreviation(
+        tag, has_children, attributes, size, tuple(_joined(steps)), _sibling(attributes, steps),
+        c.AT_LOW_PC in names or c.AT_RANGES in names, _extent(attributes, steps),
+    )  # fmt: skip
+
+
+def _joined(steps: list[int]) -> list[int]:
+    """The same steps with runs of fixed ones added up."""
+    joined: list[int] = []
+    for step in steps:
+        if joined and joined[-1] >= 0 and step >= 0:
+            joined[-1] += step
+        else:
+            joined.append(step)
+    return joined
+
+
+def _sibling(attributes: tuple[tuple[int, int, int], ...], steps: list[int]) -> tuple[int, int]:
+    for index, (attribute, form, _) in enumerate(attributes):
+        if attribute == c.AT_SIBLING and form in c.LOCAL_REFERENCES and all(step >= 0 for step in steps[index:]):
+            return sum(steps[index:]), steps[index]
+    return 0, 0
+
+
+def _extent(attributes: tuple[tuple[int, int, int], ...], steps: list[int]) -> tuple[int, ...]:
+    """low_pc as an address and high_pc as a number, both at fixed places: what compilers write for most functions."""
+    place: dict[int, tuple[int, int, int]] = {}
+    at = 0
+    for (attribute, form, _), step in zip(attributes, steps, strict=True):
+        if step < 0:
+            break
+        place[attribute] = (at, step, form)
+        at += step
+    if c.AT_RANGES in place or c.AT_LOW_PC not in place or c.AT_HIGH_PC not in place:
+        return ()
+    low, high = place[c.AT_LOW_PC], place[c.AT_HIGH_PC]
+    numbers = (c.FORM_DATA1, c.FORM_DATA2, c.FORM_DATA4, c.FORM_DATA8)
+    return (low[0], high[0], high[1]) if low[2] == c.FORM_ADDR and high[2] in numbers else ()

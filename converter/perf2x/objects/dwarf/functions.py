@@ -55,14 +55,12 @@ class _Walk:
         self.chains: list[list[Scope]] = [[] for _ in addresses]
 
     def run(self, nested: bool) -> None:
-        """Entries in their order; ``nested``: look for functions everywhere, even inside others and inside types."""
+        """Entries in their order; ``nested``: look into functions too that hold none of the addresses."""
         unit, data, encoding = self._unit, self._unit.file.sections.info, self._unit.encoding
         table, skip, at, end, depth = unit.abbreviations, encoding.skip, unit.first, unit.end, 0
         while at < end:
-            start, code = at, data[at]
-            at += 1
-            if code >= 0x80:
-                code, at = uleb(data, start)
+            code = data[at]
+            code, at = (code, at + 1) if code < 0x80 else uleb(data, at)
             if not code:
                 depth -= 1
                 if depth <= 0:
@@ -73,13 +71,13 @@ class _Walk:
             at = at + abbreviation.size if abbreviation.size >= 0 else skip(data, at, abbreviation.steps)
             wanted = True
             if abbreviation.tag in _WITH_CODE:
-                wanted = self._take(start, body, abbreviation)
+                wanted = self._take(body, abbreviation)
             elif abbreviation.tag in c.TAG_TYPES:
                 wanted = False
             if abbreviation.has_children:
-                offset, size = abbreviation.sibling
-                if not wanted and not nested and size:
-                    sibling = unit.start + encoding.integer(data, body + offset, size)
+                back, size = abbreviation.sibling
+                if size and not wanted and not (nested and abbreviation.tag in _WITH_CODE):
+                    sibling = unit.start + encoding.integer(data, at - back, size)
                     if sibling < at:
                         raise ObjectError(f"{unit.file.name}: debug info leads backwards")
                     at = sibling
@@ -90,10 +88,9 @@ class _Walk:
             elif depth == 0:
                 return
 
-    def _take(self, start: int, body: int, abbreviation: Abbreviation) -> bool:
+    def _take(self, body: int, abbreviation: Abbreviation) -> bool:
         """Add a function to the addresses that it holds; whether it holds any."""
-        names = {attribute for attribute, _, _ in abbreviation.attributes}
-        if c.AT_LOW_PC not in names and c.AT_RANGES not in names:
+        if not abbreviation.tells_code or (abbreviation.extent and not self._is_hit(body, *abbreviation.extent)):
             return False
         unit = self._unit
         _, entry = unit.attributes(abbreviation, body)
@@ -104,7 +101,7 @@ class _Walk:
             if self._budget < 0:
                 raise ObjectError(f"{unit.file.name}: debug info has too many functions at one place")
             for row in rows:
-                scope = scope or self._scope(start, entry)
+                scope = scope or self._scope(entry)
                 chain = self.chains[row]
                 if abbreviation.tag == c.TAG_SUBPROGRAM:
                     chain[:] = [scope]
@@ -112,11 +109,18 @@ class _Walk:
                     chain.append(scope)
         return scope is not None
 
-    def _scope(self, start: int, entry: Attributes) -> Scope:
-        name, line = self._named(self._unit, start, entry)
+    def _is_hit(self, body: int, low_at: int, high_at: int, size: int) -> bool:
+        """Whether the code holds an address, without a look at anything else of the entry."""
+        encoding, data = self._unit.encoding, self._unit.file.sections.info
+        low = encoding.integer(data, body + low_at, encoding.address_size)
+        high = low + encoding.integer(data, body + high_at, size)
+        return bisect_left(self._addresses, low) < bisect_left(self._addresses, high)
+
+    def _scope(self, entry: Attributes) -> Scope:
+        name, line = self._named(self._unit, entry)
         return Scope(name, line, entry.get(c.AT_CALL_FILE, (0, 0))[1], entry.get(c.AT_CALL_LINE, (0, 0))[1])
 
-    def _named(self, unit: Unit, start: int, entry: Attributes) -> tuple[str, int]:
+    def _named(self, unit: Unit, entry: Attributes) -> tuple[str, int]:
         """(name, declared line) of a function, from wherever its entries lead: the abstract one, its declaration."""
         linkage = plain = ""
         line = 0

@@ -16,7 +16,8 @@ from perf2x.objects.dwarf.forms import Encoding, sleb, uleb
 from perf2x.objects.dwarf.units import Unit
 from perf2x.objects.symtab import string_at
 
-ROWS_AT_MOST = 1 << 24
+LONGEST = 1 << 25
+"""Bytes of one unit's program, each of which may be a row."""
 _CONTENT_PATH, _CONTENT_DIRECTORY = 1, 2
 
 
@@ -64,6 +65,8 @@ class _Header:
             (length,) = struct.unpack_from(order + "Q", data, at)
             at, size = at + 8, 8
         self.end = min(at + length, len(data))
+        if self.end - at > LONGEST:
+            raise ObjectError(f"{unit.file.name}: a line table of {length} bytes")
         (version,) = struct.unpack_from(order + "H", data, at)
         if not 2 <= version <= 5:
             raise ObjectError(f"{unit.file.name}: a line table of version {version}")
@@ -158,6 +161,10 @@ def _rows(header: _Header, data: bytes) -> list[tuple[int, int, int, bool]]:
             address += code // line_range * step
             line += line_base + code % line_range
             rows.append((address, file, line, False))
+        elif code == 5:  # the column, before nearly every row
+            while data[at] >= 0x80:
+                at += 1
+            at += 1
         elif code == 1:
             rows.append((address, file, line, False))
         elif code == 0:
@@ -177,8 +184,6 @@ def _rows(header: _Header, data: bytes) -> list[tuple[int, int, int, bool]]:
         else:
             value, at = _advance(header, data, at, code)
             address += value
-        if len(rows) > ROWS_AT_MOST:
-            raise ObjectError("debug info: a line table without end")
     return rows[:start]
 
 
@@ -208,11 +213,10 @@ def _is_linked(address: int, size: int) -> bool:
 
 def _table(files: dict[int, str], rows: list[tuple[int, int, int, bool]]) -> LineTable:
     """Rows by address; at one address the end of a sequence comes first, and of others the last one counts."""
-    highest = 2**64 - 1
-    address = np.array([row[0] & highest for row in rows], np.uint64)
-    numbers = np.array([row[1:] for row in rows], object).reshape(-1, 3)
-    file = np.array([min(value, 2**31) for value in numbers[:, 0]], np.int64)
-    line = np.array([value if 0 <= value < 2**31 else 0 for value in numbers[:, 1]], np.int64)
-    is_end = numbers[:, 2].astype(np.bool_)
+    addresses, numbers, lines, ends = zip(*rows, strict=True) if rows else ((), (), (), ())
+    address = np.array([value & 0xFFFFFFFFFFFFFFFF for value in addresses], np.uint64)
+    file = np.array([value if value < 2**31 else 0 for value in numbers], np.int64)
+    line = np.array([value if 0 <= value < 2**31 else 0 for value in lines], np.int64)
+    is_end = np.array(ends, np.bool_)
     order = np.lexsort((~is_end, address))
     return LineTable(files, address[order], file[order], line[order], is_end[order])
