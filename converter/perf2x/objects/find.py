@@ -112,6 +112,10 @@ class Finder:
             self._known[key] = self._search(without_deleted(name), build_id, pid)
         return self._known[key]
 
+    def provide(self, name: str, file: ElfObject) -> None:
+        """Answer with ``file`` where ``name`` is asked for without a build id: an object that stands in no file."""
+        self._known[name, b""] = Found([file])
+
     def _search(self, name: str, build_id: bytes, pid: int) -> Found:
         found = Found()
         self._by_path(found, name, build_id, pid)

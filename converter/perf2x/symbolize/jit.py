@@ -7,6 +7,7 @@ file offset names the function. Programs announce a dump by mapping its first pa
 """
 
 import bisect
+import contextlib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
@@ -15,7 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from perf2x.abi.uapi import CpuMode
+from perf2x.abi.uapi import CpuMode, SampleType
 from perf2x.model.arrays import U64, Bools
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.errors import ObjectError
@@ -24,6 +25,7 @@ from perf2x.objects.find import Finder
 from perf2x.objects.paths import below, is_file
 from perf2x.symbolize.elf_names import count_broken
 from perf2x.symbolize.finders import make_finder
+from perf2x.symbolize.jit_image import unwinding_image
 from perf2x.symbolize.jit_names import jit_function
 from perf2x.symbolize.jitdump import JitCode, JitDump, read_jitdump
 from perf2x.symbolize.options import SymbolOptions
@@ -85,6 +87,7 @@ def with_jitdumps(
         return sideband
     finder = finder or make_finder(options, diagnostics)
     loads: list[_Load] = []
+    dumps: list[tuple[str, JitDump]] = []
     for row in markers:
         dump = open_dump(mmaps.filename[row], int(mmaps.pid[row]), options, finder, diagnostics)
         if dump is None:
@@ -92,7 +95,22 @@ def with_jitdumps(
             diagnostics.add("jitdump_missing", Severity.LOSS, advice, where=mmaps.filename[row])
         else:
             loads += _loads(dump, row, mmaps, session, diagnostics)
+            dumps.append((mmaps.filename[row], dump))
+    _provide_images(dumps, session, finder)
     return replace(sideband, mmaps=_extended(_anonymous_first(mmaps, loads), loads)) if loads else sideband
+
+
+def _provide_images(dumps: Sequence[tuple[str, JitDump]], session: Session, finder: Finder) -> None:
+    """Let the unwinder find what runtimes say of their code; not where two processes have dumps of one name."""
+    if not any(event.sample_type & SampleType.STACK_USER for event in session.events):
+        return
+    names = [name for name, _ in dumps]
+    for name, dump in dumps:
+        if names.count(name) == 1 and any(code.unwinding for code in dump.codes):
+            with contextlib.suppress(OSError):
+                image = unwinding_image(Path(dump.name).read_bytes(), dump.machine, dump.codes, dump.name)
+                if image is not None:
+                    finder.provide(name, image)
 
 
 def _markers(mmaps: Mmaps) -> list[int]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from perf2x.model.errors import ObjectError
 
 MAGIC = 0x4A695444
-CODE_LOAD, CODE_MOVE, DEBUG_INFO = 0, 1, 2
+CODE_LOAD, CODE_MOVE, DEBUG_INFO, UNWINDING_INFO = 0, 1, 2, 4
 ARCH_TIMESTAMP = 1 << 0
 HEADER, PREFIX = struct.Struct("IIIIIIQQ"), struct.Struct("IIQ")
 LARGEST = 1 << 32
@@ -39,6 +39,8 @@ class JitCode:
     lines: tuple[JitLine, ...] = ()
     first: int = 0
     """Address when it was loaded; ``lines`` refer to that."""
+    unwinding: bytes = b""
+    """Its .eh_frame, as the runtime wrote it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,10 @@ class JitDump:
     codes: tuple[JitCode, ...]
     truncated: bool
     """The last record is cut off; the program may still run, or was killed."""
+    machine: int = 0
+    """ELF number of the processor."""
+    name: str = ""
+    """The file, for messages."""
 
 
 @dataclass(slots=True)
@@ -61,6 +67,8 @@ class _Reader:
     codes: list[JitCode] = field(default_factory=list)
     by_index: dict[int, JitCode] = field(default_factory=dict)
     lines: dict[int, tuple[JitLine, ...]] = field(default_factory=dict)
+    unwinding: bytes = b""
+    """For the load that follows."""
 
     def take(self, kind: int, start: int, end: int, time: int) -> None:
         """One record's body; what is too short for its kind is passed over."""
@@ -70,6 +78,9 @@ class _Reader:
             self._move(start, time)
         elif kind == DEBUG_INFO and end - start >= 16:
             self._debug(start, end)
+        elif kind == UNWINDING_INFO and end - start >= 24:
+            size, header, _ = struct.unpack_from(self.order + "QQQ", self.data, start)
+            self.unwinding = self.data[start + 24 : min(start + 24 + max(size - header, 0), end)]
 
     def _load(self, start: int, end: int, time: int) -> None:
         _, _, _, address, size, index = struct.unpack_from(self.order + "IIQQQQ", self.data, start)
@@ -77,7 +88,8 @@ class _Reader:
         if name_end < 0 or size == 0 or address + size > 2**64:
             return
         name = self.data[start + 40 : name_end].decode(errors="surrogateescape")
-        code = JitCode(time, address, size, name_end + 1, name, self.lines.pop(address, ()), address)
+        code = JitCode(time, address, size, name_end + 1, name, self.lines.pop(address, ()), address, self.unwinding)
+        self.unwinding = b""
         self.codes.append(code)
         self.by_index[index] = code
 
@@ -86,7 +98,9 @@ class _Reader:
         code = self.by_index.get(index)
         if code is None or size == 0 or address + size > 2**64:
             return
-        self.codes.append(JitCode(time, address, min(size, code.size), code.offset, code.name, code.lines, code.first))
+        self.codes.append(
+            JitCode(time, address, min(size, code.size), code.offset, code.name, code.lines, code.first, code.unwinding)
+        )
 
     def _debug(self, start: int, end: int) -> None:
         address, count = struct.unpack_from(self.order + "QQ", self.data, start)
@@ -119,14 +133,14 @@ def read_jitdump(path: Path) -> JitDump:
 def parse_jitdump(data: bytes, name: str) -> JitDump:
     """The same from bytes."""
     order = _byte_order(data, name)
-    _, version, size, _, _, pid, _, flags = struct.unpack_from(order + "IIIIIIQQ", data)
+    _, version, size, machine, _, pid, _, flags = struct.unpack_from(order + "IIIIIIQQ", data)
     if version != 1 or not HEADER.size <= size <= len(data):
         raise ObjectError(f"{name}: jitdump version {version}, header of {size} bytes")
     reader = _Reader(data, order)
     end = size
     for kind, start, end, time in _records(data, order, size):
         reader.take(kind, start, end, time)
-    return JitDump(pid, bool(flags & ARCH_TIMESTAMP), tuple(reader.codes), end != len(data))
+    return JitDump(pid, bool(flags & ARCH_TIMESTAMP), tuple(reader.codes), end != len(data), machine, name)
 
 
 def _byte_order(data: bytes, name: str) -> str:
