@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO, ClassVar
 import numpy as np
 
 from perf2x.emit.events import plain_names
-from perf2x.emit.pprof_labels import LABELS, encoded_labels, label_columns
+from perf2x.emit.pprof_labels import LABELS, LabelBytes, label_columns
 from perf2x.emit.pprof_tables import (
     REST,
     StringTable,
@@ -130,23 +130,24 @@ class Pprof:
         kept = heaviest(values, self.max_samples)
         parent = profile.stacks.parent.astype(np.int64)
         depth = depths(parent)
+        labels = LabelBytes(columns, first[kept], profile, strings.add)
         for start in range(0, len(kept), _SAMPLES_PER_WRITE):
             part = kept[start : start + _SAMPLES_PER_WRITE]
-            path = paths(parent, depth, samples.stack[first[part]].astype(np.int64))
+            leaf, stack = np.unique(samples.stack[first[part]].astype(np.int64), return_inverse=True)
+            path = paths(parent, depth, leaf)
             places = written.take(profile.stacks.location[path.values].astype(np.int64))
-            labels = encoded_labels(columns, first[part], profile, strings.add)
-            yield _encoded(Ragged(places.offsets[path.offsets], places.values + 1), values[part], labels)
+            location_ids = packed_field(1, Ragged(places.offsets[path.offsets], places.values + 1))
+            yield _encoded(location_ids.take(stack), values[part], labels.of(start, start + len(part)))
         if len(kept) < len(first):
             rest = values.sum(axis=0) - values[kept].sum(axis=0)
-            place = Ragged(np.array([0, 1]), np.array([len(written.values) + 1]))
+            place = packed_field(1, Ragged(np.array([0, 1]), np.array([len(written.values) + 1])))
             yield _encoded(place, rest.reshape(1, -1), Ragged(np.zeros(2, np.int64), np.zeros(0, np.uint8)))
 
 
-def _encoded(locations: Ragged, values: I64, labels: Ragged) -> bytes:
-    """Samples of some rows: location ids (innermost first), (rows, types) values, encoded labels."""
+def _encoded(location_ids: Ragged, values: I64, labels: Ragged) -> bytes:
+    """Samples of some rows: encoded location ids (innermost first), (rows, types) values, encoded labels."""
     offsets = np.arange(len(values) + 1) * values.shape[1]
-    fields = [packed_field(1, locations), packed_field(2, Ragged(offsets, values.reshape(-1))), labels]
-    return top_level(2, side_by_side(fields))
+    return top_level(2, side_by_side([location_ids, packed_field(2, Ragged(offsets, values.reshape(-1))), labels]))
 
 
 def _header(profile: Profile, strings: StringTable, kinds: list[ValueKind]) -> "profile_pb2.Profile":

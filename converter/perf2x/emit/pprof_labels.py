@@ -3,14 +3,16 @@
 Separate from the rest of pprof because each label also decides which rows may be summed.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from perf2x.abi.uapi import CpuMode
 from perf2x.emit.wire import nested_field, number_field
-from perf2x.model.arrays import I64
+from perf2x.model.arrays import I64, Bools
+from perf2x.model.intern import columns_equal, first_alike, hash_columns
 from perf2x.model.profile import Profile
 from perf2x.model.ragged import Ragged, offsets_of, side_by_side
 
@@ -53,13 +55,37 @@ def _tags(profile: Profile, intern: Intern) -> list[LabelColumn]:
     ]
 
 
-def encoded_labels(columns: list[LabelColumn], rows: I64, profile: Profile, intern: Intern) -> Ragged:
+def encoded_labels(columns: Sequence[LabelColumn], rows: I64, profile: Profile, intern: Intern) -> Ragged:
     """The label fields (Sample.label) of the given sample rows, labels of the whole profile included."""
     fixed = [(intern(key), intern(value)) for key, value in sorted(profile.labels.items())]
     parts = [_encoded(intern(column.key), column.values[rows], intern(column.unit)) for column in columns]
     parts += [_encoded(key, np.full(len(rows), value, np.int64), 0) for key, value in fixed]
     empty = Ragged(np.zeros(len(rows) + 1, np.int64), np.zeros(0, np.uint8))
     return side_by_side(parts) if parts else empty
+
+
+class LabelBytes:
+    """The encoded labels of many samples: those that samples have in common are encoded once.
+
+    ``rows`` (n,) are rows of the profile's samples.
+    """
+
+    def __init__(self, columns: Sequence[LabelColumn], rows: I64, profile: Profile, intern: Intern) -> None:
+        values = [column.values[rows] for column in columns] or [np.zeros(len(rows), np.int64)]
+
+        def equal(some: I64, others: I64) -> Bools:
+            return columns_equal(values, some, values, others)
+
+        kept, self._place = first_alike(hash_columns(*values), equal)
+        self._rows, self._encode = rows, partial(encoded_labels, columns, profile=profile, intern=intern)
+        shared = 4 * len(kept) < len(rows)  # not where they say the time: then they are encoded when they are asked for
+        self._known = self._encode(rows=rows[kept]) if shared else None
+
+    def of(self, start: int, stop: int) -> Ragged:
+        """The labels of the samples ``start`` … ``stop`` − 1 of those given."""
+        if self._known is None:
+            return self._encode(rows=self._rows[start:stop])
+        return self._known.take(self._place[start:stop])
 
 
 def _encoded(key: int, values: I64, unit: int) -> Ragged:
