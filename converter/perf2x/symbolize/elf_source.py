@@ -102,11 +102,9 @@ def with_lines(names: ElfNames, row: I64, places: Places, inline: bool, missing:
     symbol = np.full(len(known), -1, np.int64)
     last = kept + bare > 0
     symbol[offsets[1:][last] - 1] = row[last]
-    outermost = np.zeros(len(known), np.bool_)
-    outermost[offsets[1:][last] - 1] = True
     site, line = np.full(len(known), -1, np.int64), np.zeros(len(known), np.int32)
     site[known], line[known] = places.site[source], places.line[source]
-    key = np.stack([symbol, site, outermost])
+    key = np.stack([symbol, site])
     distinct, function = np.unique(key, axis=1, return_inverse=True)
     functions = [_function(names, places.sites, *column) for column in distinct.T.tolist()]
     return Symbols(
@@ -114,8 +112,8 @@ def with_lines(names: ElfNames, row: I64, places: Places, inline: bool, missing:
     )  # fmt: skip
 
 
-def _function(names: ElfNames, sites: Sequence[Site], symbol: int, site: int, outermost: int) -> Function:
-    """One function: an outermost one has the symbol table's name and a first line."""
+def _function(names: ElfNames, sites: Sequence[Site], symbol: int, site: int) -> Function:
+    """One function; ``symbol`` is −1 for inlined ones and for those that the symbol table does not know."""
     known = sites[site] if site >= 0 else Site("", "")
     name = names.name(symbol) if symbol >= 0 else known.symbol
-    return Function(name or "??", "", known.path, known.start_line if outermost else 0)
+    return Function(name or "??", "", known.path, known.start_line)

@@ -17,7 +17,9 @@ class Site:
     """Linkage name where debug info has one, "" when it has no name at all."""
     path: str
     start_line: int = 0
-    """Line of the function's first instruction, 0 where unknown; inlined functions have none."""
+    """The declared line where debug info was read unit by unit; from symcaches, which do not keep it, the line of the
+    first instruction. 0 where unknown: symcaches have none for inlined functions.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -157,12 +157,13 @@ def test_split_file_of_another_compilation_is_not_used(tmp_path):
 
 
 def test_declared_lines_where_debug_info_is_read(tmp_path):
+    """Shape::sum is declared in line 5, its first instruction comes from line 8; each is inlined and declared in 11."""
     symfs = put(tmp_path, ("gnu5.so", "/prog.so"), ("gnu5_one.dwo", "/gnu5_one.dwo"), ("gnu5_two.dwo", "/gnu5_two.dwo"))
-    address = min(a for a, rows in wanted("gnu5").items() if rows[-1][0] == "_ZNK4work5Shape3sumEPKmS2_")
+    address = min(a for a, rows in wanted("gnu5").items() if rows[-1][0].endswith("3sumEPKmS2_") and len(rows) > 1)
     profile = make_profile([(AT, AT + 0x10000, 0, "/prog.so", "", 7)], [(0, AT + address)])
     options = SymbolOptions(symfs=symfs, cache_dir=tmp_path / "cache", buildid_dir=tmp_path)
     result, _ = symbolize(profile, make_session(), options, Diagnostics(), load_symbol_sources())
-    assert int(result.functions.start_line[result.locations.line_function[-1]]) == 5
+    assert result.functions.start_line[result.locations.line_function].tolist() == [11, 5]
 
 
 def test_names_in_debug_info_do_not_lead_out_of_symfs(tmp_path):

@@ -163,12 +163,12 @@ F, INNER, NAMELESS = Site("f", "/a.c", 7), Site("inner", "/a.c", 2), Site("", "/
 @pytest.mark.parametrize(
     ("row", "chain", "wanted"),
     [
-        (0, [(INNER, 3), (F, 9)], [("inner", 3, 0), ("f.part.0", 9, 7)]),
+        (0, [(INNER, 3), (F, 9)], [("inner", 3, 2), ("f.part.0", 9, 7)]),
         (0, [], [("f.part.0", 0, 0)]),
         (-1, [(F, 9)], [("f", 9, 7)]),
         (-1, [(INNER, 0), (F, 0)], []),  # a gap, over which symbolic stretched the symbol before it
         (-1, [(NAMELESS, 9)], []),
-        (-1, [(INNER, 3), (NAMELESS, 9)], [("inner", 3, 0), ("??", 9, 0)]),
+        (-1, [(INNER, 3), (NAMELESS, 9)], [("inner", 3, 2), ("??", 9, 0)]),
         (-1, [], []),
     ],
 )
