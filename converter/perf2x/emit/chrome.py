@@ -18,6 +18,8 @@ from perf2x.emit.chrome_drawing import Drawing, cpus_drawing, threads_drawing
 from perf2x.emit.chrome_names import recording_facts, track_names
 from perf2x.emit.events import event_index
 from perf2x.emit.jsontext import json_bytes
+from perf2x.emit.rows import unique_rows
+from perf2x.emit.slices import Slices
 from perf2x.model.arrays import I64
 from perf2x.model.errors import OptionError
 from perf2x.model.options import check_choices, option
@@ -105,18 +107,24 @@ _WAYS_OUT = "--min-duration leaves out the short ones, --chrome-style cpuprofile
 
 def slice_events(drawing: Drawing, shortest: int) -> Iterator[bytes]:
     """Complete events, parents before children."""
-    heads = [b'{"ph":"X","name":%b,"ts":' % name for name in drawing.names]
-    pairs = zip(drawing.tracks.pid.tolist(), drawing.tracks.tid.tolist(), strict=True)
-    tails = [b',"pid":%d,"tid":%d}' % pair for pair in pairs]
-    # an early end is a quarter of a microsecond before the whole one: 7 becomes 6.75
-    tails_of = (tails, [b".75" + tail for tail in tails])
+    heads = [f'{{"ph":"X","name":{name.decode()},"ts":' for name in drawing.names]
     for slices in drawing.slices(shortest):
         for start in range(0, len(slices), _SLICES_PER_WRITE):
             rows = slice(start, start + _SLICES_PER_WRITE)
-            early = slices.is_early[rows].astype(np.int64)
-            columns = (drawing.key[slices.node[rows]], slices.start[rows], slices.duration[rows] - early)
-            lists = (column.tolist() for column in (*columns, early, slices.track[rows]))
-            yield b",\n".join(
-                b'%b%d,"dur":%d%b' % (heads[name], begin, duration, tails_of[is_early][track])
-                for name, begin, duration, is_early, track in zip(*lists, strict=True)
-            )
+            tails, tail = _tails(drawing, slices, rows)
+            columns = (drawing.key[slices.node[rows]].tolist(), slices.start[rows].tolist(), tail.tolist())
+            texts = [f"{heads[name]}{begin}{tails[end]}" for name, begin, end in zip(*columns, strict=True)]
+            yield ",\n".join(texts).encode()
+
+
+def _tails(drawing: Drawing, slices: Slices, rows: slice) -> tuple[list[str], I64]:
+    """What stands behind the start of each slice: few different texts, and which of them it is.
+
+    An early end is a quarter of a microsecond before the whole one: 7 becomes 6.75.
+    """
+    early = slices.is_early[rows].astype(np.int64)
+    first, kind = unique_rows([slices.track[rows], slices.duration[rows] - early, early])
+    track = slices.track[rows][first]
+    columns = (slices.duration[rows] - early)[first], early[first], drawing.tracks.pid[track], drawing.tracks.tid[track]
+    values = zip(*(column.tolist() for column in columns), strict=True)
+    return [f',"dur":{whole}{".75" * quarter},"pid":{pid},"tid":{tid}}}' for whole, quarter, pid, tid in values], kind

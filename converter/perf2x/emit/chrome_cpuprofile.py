@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from perf2x.emit.chrome_drawing import Drawing
+from perf2x.emit.jsontext import json_numbers
 from perf2x.emit.tree import with_callers
 from perf2x.model.arrays import I64
 
@@ -43,9 +44,9 @@ def _lane_events(drawing: Drawing, rows: slice, numbers: tuple[int, int, int]) -
     for start in range(0, len(time), _SAMPLES_PER_CHUNK):
         part = slice(start, start + _SAMPLES_PER_CHUNK)
         nodes = b'"nodes":[%b],' % b",".join((_FIXED_NODES, *_nodes(drawing, used))) if start == 0 else b""
-        yield b'{"name":"ProfileChunk",%b,"ts":%d,"args":{"data":{"cpuProfile":{%b"samples":%b},"timeDeltas":%b}}}' % (
-            head, time[part][-1], nodes, _numbers(node[part]), _numbers(deltas[part]),
-        )  # fmt: skip
+        arrays = json_numbers(node[part]), json_numbers(deltas[part])
+        data = b'"cpuProfile":{%b"samples":[%b]},"timeDeltas":[%b]' % (nodes, *arrays)
+        yield b'{"name":"ProfileChunk",%b,"ts":%d,"args":{"data":{%b}}}' % (head, time[part][-1], data)
 
 
 def _samples(drawing: Drawing, rows: slice, used: I64) -> tuple[I64, I64]:
@@ -67,7 +68,3 @@ def _nodes(drawing: Drawing, used: I64) -> Iterator[bytes]:
     names = [drawing.names[key] for key in drawing.key[used].tolist()]
     for number, (name, up) in enumerate(zip(names, parent.tolist(), strict=True), _IDLE + 1):
         yield b'{"id":%d,"parent":%d,"callFrame":{"functionName":%b,"scriptId":0}}' % (number, up, name)
-
-
-def _numbers(values: I64) -> bytes:
-    return ("[" + ",".join(map(str, values.tolist())) + "]").encode()

@@ -78,7 +78,7 @@ class Html:
 def event_table(profile: Profile) -> list[dict[str, object]]:
     """Name, unit and number of samples of every event."""
     counts = np.zeros(len(profile.events), np.int64)
-    np.add.at(counts, profile.samples.event, profile.samples.count)
+    np.add.at(counts, profile.samples.event.astype(np.int64), profile.samples.count)
     return [
         {"name": one_line(event.name), "unit": event.unit, "samples": count}
         for event, count in zip(profile.events, counts.tolist(), strict=True)

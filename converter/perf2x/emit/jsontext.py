@@ -17,9 +17,13 @@ def json_column(values: AnyArray) -> Iterator[bytes]:
     """An array of numbers, some ten thousand at a time."""
     yield b"["
     for start in range(0, len(values), _NUMBERS_PER_PIECE):
-        numbers = values[start : start + _NUMBERS_PER_PIECE].tolist()
-        yield (b"," if start else b"") + ",".join(map(repr, numbers)).encode()
+        yield (b"," if start else b"") + json_numbers(values[start : start + _NUMBERS_PER_PIECE])
     yield b"]"
+
+
+def json_numbers(values: AnyArray) -> bytes:
+    """Numbers with commas between, no brackets; what ``repr`` makes of a whole list is a fifth cheaper than joining."""
+    return repr(values.tolist()).encode().translate(None, b" ")[1:-1]
 
 
 def json_table(columns: Iterable[tuple[str, AnyArray]], length: int | None = None) -> Iterator[bytes]:

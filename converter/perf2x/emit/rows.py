@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from perf2x.model.arrays import I64
+from perf2x.model.ragged import order_of
 
 
 def unique_rows(columns: Sequence[I64]) -> tuple[I64, I64]:
@@ -12,7 +13,7 @@ def unique_rows(columns: Sequence[I64]) -> tuple[I64, I64]:
 
     Ordered by the columns' values, the first column leading.
     """
-    order = np.lexsort(columns[::-1])
+    order = order_of(columns)
     new = np.zeros(len(order), np.bool_)
     new[:1] = True
     for column in columns:

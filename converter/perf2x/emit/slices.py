@@ -21,6 +21,7 @@ import numpy as np
 from perf2x.emit.tracks import Moments
 from perf2x.emit.tree import FrameTree
 from perf2x.model.arrays import I64, Bools
+from perf2x.model.ragged import order_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +45,11 @@ def slices_of(moments: Moments, node: I64, tree: FrameTree, key: I64, outermost:
 
     Tree rows above depth ``outermost`` are not drawn; slices under ``shortest`` µs are left out.
     """
-    cursor = node.copy()
+    cursor, depth = node.copy(), tree.depth[node].astype(np.int32)
     opens = np.full(len(node) + 1, -1, np.int64)  # (rows + 1,) key of the outermost slice that begins at a row
     first_rows, last_rows, nodes = [], [], []
-    for level in range(int(tree.depth[node].max()) if len(node) else -1, outermost - 1, -1):
-        rows = np.flatnonzero(tree.depth[cursor] == level)
+    for level in range(int(depth.max(initial=-1)), outermost - 1, -1):
+        rows = np.flatnonzero(depth >= level)  # their cursors have come up to this level
         here = cursor[rows]
         begins = np.ones(len(rows), np.bool_)
         begins[1:] = (here[1:] != here[:-1]) | (np.diff(rows) != 1) | ~moments.joined[rows[1:] - 1]
@@ -64,7 +65,7 @@ def slices_of(moments: Moments, node: I64, tree: FrameTree, key: I64, outermost:
     first, last, which = np.concatenate(first_rows), np.concatenate(last_rows), np.concatenate(nodes)
     duration = moments.end[last] - moments.start[first]
     kept = np.flatnonzero(duration >= shortest)
-    order = kept[np.lexsort((tree.depth[which[kept]], first[kept]))]
+    order = kept[order_of((first[kept], tree.depth[which[kept]]))]
     is_mistakable = np.zeros(len(node), np.bool_)  # (rows,) a slice ends with the row that bears the next one's name
     is_mistakable[last[moments.joined[last] & (opens[last + 1] == key[which])]] = True
     first, last, which = first[order], last[order], which[order]

@@ -21,10 +21,10 @@ from perf2x.emit.tree import expand
 from perf2x.model.arrays import I64
 from perf2x.model.options import check_choices, option
 from perf2x.model.profile import Profile
-from perf2x.model.ragged import Ragged
+from perf2x.model.ragged import Ragged, reverse_rows, small_order
 from perf2x.model.stacks import depths, paths
 
-_ROWS_PER_PIECE = 1 << 13
+_ROWS_PER_PIECE = 1 << 15
 _UNITS = {"nanoseconds": "nanoseconds", "bytes": "bytes"}
 
 
@@ -73,7 +73,7 @@ class Speedscope:
             wanted = np.flatnonzero(samples.event == kind)
             weight = np.zeros(len(tracks), np.int64)
             np.add.at(weight, track[wanted], samples.value[wanted])
-            order = wanted[np.argsort(track[wanted], kind="stable")]
+            order = wanted[small_order(track[wanted])]
             ends = np.searchsorted(track[order], np.arange(len(tracks) + 1))
             for lane in np.lexsort((np.arange(len(tracks)), -weight)).tolist():
                 chosen = order[ends[lane] : ends[lane + 1]]
@@ -96,16 +96,17 @@ class _Stacks:
     leaf: I64
 
     def pieces(self) -> Iterator[bytes]:
-        """Each sample as an array of frames, outermost first."""
+        """Each sample as an array of frames, outermost first; stacks that come again in a piece are written once."""
         for start in range(0, len(self.leaf), _ROWS_PER_PIECE):
-            path = paths(self.parent, self.depth, self.leaf[start : start + _ROWS_PER_PIECE])
-            yield (b"," if start else b"") + _arrays(Ragged(path.offsets, self.frame[path.values]))
+            leaf, place = np.unique(self.leaf[start : start + _ROWS_PER_PIECE], return_inverse=True)
+            path = reverse_rows(paths(self.parent, self.depth, leaf))
+            texts = _arrays(Ragged(path.offsets, self.frame[path.values]))
+            yield (b"," if start else b"") + b",".join([texts[row] for row in place.tolist()])
 
 
-def _arrays(rows: Ragged) -> bytes:
+def _arrays(rows: Ragged) -> list[bytes]:
     numbers, ends = rows.values.tolist(), rows.offsets.tolist()
-    texts = (",".join(map(str, reversed(numbers[start:end]))) for start, end in pairwise(ends))
-    return "".join(("[", "],[".join(texts), "]")).encode()
+    return [repr(numbers[start:end]).encode().translate(None, b" ") for start, end in pairwise(ends)]
 
 
 def _profile(name: str, unit: str, stacks: _Stacks, weights: I64) -> Iterator[bytes]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from perf2x.model.arrays import I64, U64, Bools
 from perf2x.model.profile import Profile, ProfileEvent
+from perf2x.model.ragged import distinct_small, small_order
 
 UNKNOWN_ID = 4_194_305
 """Stands for pid −1: just above the kernel's largest pid (PID_MAX_LIMIT); viewers turn negative ids into 0."""
@@ -60,19 +61,25 @@ def tracks_of(profile: Profile) -> tuple[Tracks, I64]:
     Idle threads all have pid and tid 0, one per CPU at a time: each CPU's gets a tid of its own (1 + CPU), since
     viewers join threads of one id, and take tid 0 for "unknown".
     """
-    thread = profile.samples.thread.astype(np.int64)
+    thread, cpu, seen = _threads_seen(profile)
     pid, tid = _ids(profile, thread)
-    cpu = np.full(len(thread), -1, np.int64)
     idle = (pid == 0) & (tid == 0)
-    if profile.samples.cpu is not None:
-        cpu[idle] = profile.samples.cpu[idle]
+    cpu[~idle] = -1
     tid[idle] = 1 + np.maximum(cpu[idle], 0)
-    key = pid << 32 | tid
-    unique, track = np.unique(key, return_inverse=True)
-    track = track.reshape(-1).astype(np.int64)
+    unique, track_of_seen = np.unique(pid << 32 | tid, return_inverse=True)
+    track = track_of_seen.reshape(-1).astype(np.int64)[seen]
     last = np.zeros(len(unique), np.int64)
     last[track] = np.arange(len(track))  # the last assignment wins: rows are in time order
-    return Tracks(unique >> 32, unique & 0xFFFFFFFF, thread[last], cpu[last]), track
+    return Tracks(unique >> 32, unique & 0xFFFFFFFF, thread[seen[last]], cpu[seen[last]]), track
+
+
+def _threads_seen(profile: Profile) -> tuple[I64, I64, I64]:
+    """The pairs of thread and CPU (−1: not known) that samples have, and each sample's pair."""
+    cpu = profile.samples.cpu
+    width = 1 if cpu is None else int(cpu.max(initial=-1)) + 2
+    number = profile.samples.thread.astype(np.int64) * width + (0 if cpu is None else cpu.astype(np.int64) + 1)
+    pairs, seen = distinct_small(number)
+    return pairs // width, pairs % width - 1, seen
 
 
 def cpu_tracks_of(profile: Profile) -> tuple[Tracks, I64]:
@@ -88,7 +95,7 @@ def moments_of(profile: Profile, track: I64, wanted: I64) -> Moments:
     if profile.samples.time is None or not len(wanted):
         none = np.zeros(0, np.int64)
         return Moments(none, none, none, none, np.zeros(0, np.bool_))
-    order = wanted[np.argsort(track[wanted], kind="stable")]
+    order = wanted[small_order(track[wanted])]
     lane, time = track[order], profile.samples.time[order]
     end = _ends(profile, order, lane, time)
     origin = np.uint64(profile.samples.time[0])

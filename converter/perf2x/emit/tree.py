@@ -10,7 +10,7 @@ import numpy as np
 
 from perf2x.model.arrays import I64
 from perf2x.model.profile import Stacks
-from perf2x.model.ragged import Ragged, small_order
+from perf2x.model.ragged import Ragged, distinct_small, small_order
 from perf2x.model.stacks import depths
 
 
@@ -92,6 +92,10 @@ def merge(rows: FrameRows, key_of_frame: I64, group: I64, stack: I64) -> tuple[F
     """
     rows = folded(rows, key_of_frame)
     groups = int(group.max()) + 1 if len(group) else 0
+    # what many samples share is looked up once
+    width_of_group = int(stack.max(initial=-1)) + 2
+    distinct, place = distinct_small(group * width_of_group + stack + 1)
+    group, stack = distinct // width_of_group, distinct % width_of_group - 1
     levels = _closure(rows.parent, group, rows.innermost(stack))
     parents, keys, level_sizes = [np.full(groups, -1, np.int64)], [np.full(groups, -1, np.int64)], [groups]
     stride, width = max(len(rows.parent), 1), int(key_of_frame.max()) + 1 if len(key_of_frame) else 1
@@ -111,7 +115,7 @@ def merge(rows: FrameRows, key_of_frame: I64, group: I64, stack: I64) -> tuple[F
         level_sizes.append(len(merged))
     depth = np.repeat(np.arange(len(level_sizes)), level_sizes)
     tree = FrameTree(np.concatenate(parents), np.concatenate(keys), depth)
-    return tree, _look_up(node_of, group, stack, rows, stride)
+    return tree, _look_up(node_of, group, stack, rows, stride)[place]
 
 
 def _closure(parent: I64, group: I64, row: I64) -> list[I64]:
