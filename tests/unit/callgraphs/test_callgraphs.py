@@ -33,6 +33,10 @@ def sideband(program_path, offset):
     ]
 
 
+LOW = Mmap2(pid=1, tid=1, addr=0, len=0x10000, filename="/bin/low", stamp=Stamp(pid=1, tid=1, time=1))
+"""Holds the small addresses of tests that write their chains by hand: outside all mappings they are one place."""
+
+
 def copied_sample(machine, time, asked=4096, chain=(), mode=k.USER):
     stacks = copied([machine], asked)
     registers = Registers(2, tuple(stacks.regs[0].tolist()))
@@ -143,7 +147,7 @@ def test_only_events_that_ask_for_it_are_unwound(tmp_path, installed):
         Sample(ip=chain[0], time=5, chain=(USER, chain[0], 0x1234)),
         replace(copied_sample(machine, 6), event=1),
     ]
-    result = loaded(tmp_path, [plain, unwound], [*sideband("/bin/prog", offset), *samples])
+    result = loaded(tmp_path, [plain, unwound], [LOW, *sideband("/bin/prog", offset), *samples])
     assert [addresses(stack) for stack in chains_of(result)] == [[0x1234, chain[0]], chain[::-1]]
 
 
@@ -168,7 +172,7 @@ def test_branch_records_are_the_user_part(tmp_path):
         Sample(ip=2**64 - 2**30, mode=k.KERNEL, time=20, chain=(KERNEL, 2**64 - 2**30, USER, 0x214), branches=CALLS),
         Sample(ip=2**64 - 2**30, mode=k.KERNEL, time=30, chain=(KERNEL, 2**64 - 2**30), branches=()),
     ]
-    result = loaded(tmp_path, [LBR], samples)
+    result = loaded(tmp_path, [LBR], [LOW, *samples])
     assert [addresses(stack) for stack in chains_of(result)] == [
         [0x55, 0x105, 0x210], [0x55, 0x105, 0x214, 2**64 - 2**30], [2**64 - 2**30],
     ]  # fmt: skip
@@ -186,7 +190,7 @@ def test_stitching_takes_older_calls_from_the_sample_before(tmp_path, wanted):
         Sample(ip=0x310, time=20, chain=(USER, 0x310), branches=(calls[2], calls[1]), hw_index=0),
     ]
     options = {"call_graphs": CallGraphOptions(stitch_lbr=wanted)}
-    result = loaded(tmp_path, [LBR], samples, extra={CPU_PMU_CAPS: caps}, **options)
+    result = loaded(tmp_path, [LBR], [LOW, *samples], extra={CPU_PMU_CAPS: caps}, **options)
     assert addresses(chains_of(result)[1]) == [*([0x55] if wanted else []), 0x105, 0x205, 0x310]
 
 
