@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from perf2x.cli import console
-from perf2x.cli.common import Input, Quiet
+from perf2x.cli.common import DEFAULT, Input, Quiet, recordings
 from perf2x.cli.symbol_flags import SymbolFlags
 from perf2x.model.errors import FormatError, OptionError
 
@@ -26,7 +26,7 @@ SymbolsOnly = Annotated[
 
 
 def bundle(
-    source: Input = "perf.data",
+    source: Input = DEFAULT,
     *,
     output: Output = None,
     only_symbols: SymbolsOnly = False,
@@ -44,6 +44,7 @@ def bundle(
     from perf2x.symbolize.resolve import context_of
     from perf2x.unbundling import is_bundle
 
+    recordings([source])
     options = names.options()
     if options is None:
         raise OptionError("--no-symbols: a bundle without symbols is the recording itself")

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from perf2x.cli import console
-from perf2x.cli.common import Inputs, Quiet, Verbose
+from perf2x.cli.common import Inputs, Quiet, Verbose, recordings
 from perf2x.cli.filter_flags import FilterFlags, GroupFlags
 from perf2x.cli.format_flags import FormatFlags
 from perf2x.cli.gates import GateFlags, leave_closed
@@ -65,7 +65,7 @@ def convert(
     from perf2x.merging import tags_of_inputs
     from perf2x.model.stages import Stages
 
-    sources = tuple(inputs or ["perf.data"])
+    sources = recordings(inputs)
     name = written.format()
     emitter = plugins.build_emitter(name, formatting.chosen() | _settings(name, written, chosen, groups))
     target = written.target(sources[0], emitter.suffix)
@@ -96,8 +96,9 @@ def convert(
         seconds = {"read": read - started, "write": time.monotonic() - read}
         write_stats(stats, stats_of(loaded, {"format": name, "path": target}, seconds, closed))
     if not quiet and stats != "json":
-        where = "standard output" if target == STANDARD else ", ".join(outputs)
-        for line in summary(loaded, name, where, plugins.notes(emitter, loaded.profile), verbose=verbose):
+        where = ["standard output"] if target == STANDARD else list(outputs)
+        notes = plugins.notes(emitter, loaded.profile) if len(where) == 1 else ()
+        for line in summary(loaded, name, where, notes, verbose=verbose):
             console.note(line)
     leave_closed(closed)
 

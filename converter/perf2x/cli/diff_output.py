@@ -56,6 +56,7 @@ def _write_scaled(to: str, before: "Profile", after: "Profile", value: str, norm
     if normalize:
         after = normalized(before, after, value)
     if to == "collapsed":
-        out.writelines(two_columns(before, after, Collapsed(value=value)))
+        for line in two_columns(before, after, Collapsed(value=value)):
+            out.write(line)
     else:
         Pprof().emit(difference(before, after), out)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from perf2x.cli.common import DEFAULT, recordings
 from perf2x.model.errors import OptionError
 
 Input = Annotated[str, typer.Argument(metavar="[INPUT]", help="The recording; - is standard input.")]
@@ -27,7 +28,7 @@ _CHUNK = 1000
 
 
 def dump(
-    source: Input = "perf.data",
+    source: Input = DEFAULT,
     types: Types = None,
     time: Time = None,
     limit: Limit = None,
@@ -38,6 +39,7 @@ def dump(
     from perf2x.reader.dump import DumpOptions, dump_lines
 
     start, stop = _span(time)
+    recordings([source])
     names = frozenset(name.upper().removeprefix("PERF_RECORD_") for name in types or ())
     lines = islice(dump_lines(source, DumpOptions(names, start, stop, raw, events)), limit)
     while chunk := list(islice(lines, _CHUNK)):

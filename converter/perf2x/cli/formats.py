@@ -20,5 +20,6 @@ def formats(verbose: Verbose = False) -> None:
         typer.echo(f"{name:<{wide[0]}}  {suffix:<{wide[1]}}  {summary}")
         for entry in emitter_options(load_emitter(name)) if verbose else ():
             default = ",".join(entry.default) if isinstance(entry.default, tuple) else entry.default
+            default = {True: "yes", False: "no"}.get(default, default) if isinstance(default, bool) else default
             said = "" if default in (None, "") else f" [{default}]"
             typer.echo(f"    --set {entry.name}=…  {entry.help}{said}")

@@ -28,6 +28,10 @@ class PlainCommand(TyperCommand):
         super().__init__(*words, **settings)
         self.rich_markup_mode = None
 
+    def format_usage(self, ctx: Any, formatter: Any) -> None:
+        """The line above what is wrong."""
+        formatter.write(_usage(ctx.command_path, self.get_params(ctx)) + "\n")
+
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """What ``perf2x COMMAND --help`` prints."""
         formatter.write("\n".join(command_help(self, ctx.command_path, self.get_params(ctx), _width())) + "\n")
@@ -39,6 +43,10 @@ class PlainGroup(TyperGroup):
     def __init__(self, *words: Any, **settings: Any) -> None:
         super().__init__(*words, **settings)
         self.rich_markup_mode = None
+
+    def format_usage(self, ctx: Any, formatter: Any) -> None:
+        """The line above what is wrong."""
+        formatter.write(f"Usage: {ctx.command_path} COMMAND [OPTION]...\n")
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """What ``perf2x --help`` prints."""
@@ -56,7 +64,7 @@ def command_help(command: Any, path: str, params: Sequence[Any], width: int) -> 
     arguments = [
         param for param in params if param.param_type_name == "argument" and not getattr(param, "hidden", False)
     ]
-    yield f"Usage: {' '.join([path, '[OPTION]...', *(str(argument.metavar) for argument in arguments)])}"
+    yield _usage(path, params)
     yield ""
     yield from _paragraphs(command.help or "", width)
     if arguments:
@@ -67,6 +75,11 @@ def command_help(command: Any, path: str, params: Sequence[Any], width: int) -> 
         yield from _rows(rows, width)
     yield ""
     yield from textwrap.wrap(_EPILOG, width)
+
+
+def _usage(path: str, params: Sequence[Any]) -> str:
+    arguments = [str(param.metavar) for param in params if param.param_type_name == "argument"]
+    return f"Usage: {' '.join([path, '[OPTION]...', *arguments])}"
 
 
 def option_row(option: Any) -> tuple[str, str] | None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from perf2x.cli import console, sections
-from perf2x.cli.common import Input, Quiet
+from perf2x.cli.common import DEFAULT, Input, Quiet, recordings
 from perf2x.cli.stats import symbol_facts
 from perf2x.cli.symbol_flags import SymbolFlags
 
@@ -23,7 +23,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on standar
 
 
 def info(
-    source: Input = "perf.data",
+    source: Input = DEFAULT,
     *,
     as_json: AsJson = False,
     names: SymbolFlags,
@@ -32,6 +32,7 @@ def info(
     """Show what is in a recording: events, samples, threads, time span, records, stitching and symbol quality."""
     from perf2x import pipeline
 
+    recordings([source])
     with console.progress(quiet) as progress:
         loaded = pipeline.load(source, pipeline.LoadOptions(symbols=names.options()), progress)
     if as_json:

@@ -51,8 +51,13 @@ def _overwrite(target: Path, source: str, content: bytes) -> None:
         raise OutputError(f"cannot write {target}: {error.strerror}") from None
 
 
+def make_app() -> typer.Typer:
+    """The command's skeleton."""
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+    app.command()(guarded(perf_to_profile))
+    return app
+
+
 def main() -> None:
     """The ``perf_to_profile`` command."""
-    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    app.command()(guarded(perf_to_profile))
-    app(prog_name="perf_to_profile")
+    make_app()(prog_name="perf_to_profile")

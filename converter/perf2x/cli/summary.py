@@ -1,9 +1,10 @@
 """What a conversion tells on standard error: at most five lines, honest ones."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from perf2x.cli.tables import plural
 from perf2x.model.diagnostics import Severity
 from perf2x.unwind.chains import End
 
@@ -34,8 +35,10 @@ _UNWIND_ENDS = {
 }
 
 
-def summary(loaded: "Loaded", name: str, where: str, notes: tuple[str, ...], *, verbose: bool) -> Iterator[str]:
-    """Lines for standard error: contents, losses, deferred stacks, names, and what was written."""
+def summary(
+    loaded: "Loaded", name: str, where: Sequence[str], notes: tuple[str, ...], *, verbose: bool
+) -> Iterator[str]:
+    """Lines for standard error: contents, losses, deferred stacks, names, and what was written ``where``."""
     yield _contents(loaded)
     completed = "; ".join(filter(None, (deferred_line(loaded.deferred), unwound_line(loaded.unwound))))
     if completed:
@@ -44,8 +47,8 @@ def summary(loaded: "Loaded", name: str, where: str, notes: tuple[str, ...], *, 
     if troubles:
         yield troubles
     yield from symbol_lines(loaded, _NAMED_OBJECTS)
-    hint = _VIEWERS.get(name, "").format(where) if where != "standard output" else ""
-    written = f"wrote {name} to {where}" + "".join(f"; {text}" for text in notes)
+    hint = _VIEWERS.get(name, "").format(where[0]) if where[0] != "standard output" else ""
+    written = f"wrote {name} to {', '.join(where)}" + "".join(f"; {text}" for text in notes)
     yield written + (f" ({hint})" if hint else "")
     if verbose:
         yield from _details(loaded)
@@ -154,8 +157,3 @@ def _details(loaded: "Loaded") -> Iterator[str]:
         advice = f"; {count.advice}" if count.advice else ""
         first = f" (first at {count.first})" if count.first else ""
         yield f"{count.severity}: {count.name.replace('_', ' ')} {count.count:,}{first}{advice}"
-
-
-def plural(number: int, word: str) -> str:
-    """``1 thread``, ``2 threads``."""
-    return f"{number:,} {word}" + ("" if number == 1 else "s")

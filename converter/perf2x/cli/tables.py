@@ -38,3 +38,8 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]], texts: int) -> It
             for place, (cell, width) in enumerate(zip(row, wide, strict=True))
         ]
         yield "  ".join(cells).rstrip()
+
+
+def plural(number: int, word: str) -> str:
+    """``1 thread``, ``2 threads``."""
+    return f"{number:,} {word}" + ("" if number == 1 else "s")

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from perf2x.cli import console
-from perf2x.cli.common import Inputs, Quiet, Verbose
+from perf2x.cli.common import Inputs, Quiet, Verbose, recordings
 from perf2x.cli.filter_flags import FilterFlags, GroupFlags
 from perf2x.cli.loading import load_options
 from perf2x.cli.stitch_flags import StitchFlags
 from perf2x.cli.symbol_flags import SymbolFlags
-from perf2x.cli.tables import amount, percent, table
+from perf2x.cli.tables import amount, percent, plural, table
 from perf2x.model.errors import OptionError
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def top(
     if sort not in ("self", "total"):
         raise OptionError(f"--sort {sort}: it is self or total")
     with console.progress(quiet) as progress:
-        loaded = pipeline.load(inputs or ["perf.data"], load_options(chosen, groups, stitching, names), progress)
+        loaded = pipeline.load(recordings(inputs), load_options(chosen, groups, stitching, names), progress)
     found = totals(loaded.profile, None, by, value)
     rows = hottest(found, sort, limit)
     if as_json:
@@ -79,7 +79,8 @@ def hottest(found: "Totals", sort: str, limit: int) -> list["Total"]:
 def _lines(found: "Totals", rows: list["Total"], by: str, duration_ns: int) -> Iterator[str]:
     whole = amount(found.whole, found.unit)
     time = f" in {duration_ns / 1e9:.3f} s" if duration_ns else ""
-    yield f"{found.event}: {found.samples:,} samples, {whole}{time}; showing {len(rows)} of {len(found.rows)} {by}s"
+    samples = plural(found.samples, "sample")
+    yield f"{found.event}: {samples}, {whole}{time}; showing {len(rows)} of {len(found.rows)} {by}s"
     cells = [
         (
             amount(row.own, found.unit, found.whole), percent(row.own, found.whole),

@@ -1,11 +1,13 @@
 """``--off-cpu`` on a recording with context switches, and on forged ones whose answer is known."""
 
 import json
+import struct
 from pathlib import Path
 
 import pytest
 
-from tests.forge import Comm, Event, Sample, Session, Stamp, Switch, write_file
+from tests.forge import Comm, Event, Features, Mmap2, Sample, Session, Stamp, Switch, write_file
+from tests.forge import kernel as k
 from tests.support.command import folded, perf2x, recording
 
 CLOCKED = Path(__file__).parent / "data" / "clocked.data"
@@ -83,6 +85,47 @@ def test_usage(words: tuple[object, ...], sentence: str) -> None:
     ran = perf2x("convert", *words, "--no-symbols", "-t", "collapsed", "-o", "-")
     assert (ran.code, ran.out) == (2, "")
     assert sentence in ran.err
+
+
+@pytest.fixture
+def measured(tmp_path: Path) -> Path:
+    """What perf record --off-cpu writes: two samples on a CPU, and two waits of 7 and 5 ms that carry their stacks."""
+    sample_type = k.IDENTIFIER | k.IP | k.TID | k.TIME | k.PERIOD | k.CALLCHAIN
+    clock = Event(sample_type=sample_type | k.RAW, ids=(1,))
+    waits = Event(name="offcpu-time", type=1, config=10, sample_type=sample_type | k.RAW, ids=(2,), period=1)
+    user = 0xFFFFFFFFFFFFFE00
+
+    def raw(duration: int, address: int) -> bytes:
+        return struct.pack("<iiQQQQQ", 7, 7, duration, 2, user, address, 0)
+
+    records = [
+        Comm(pid=7, tid=7, comm="app"),
+        *(Mmap2(pid=7, tid=7, addr=base, len=0x1000, filename=f"/o{base >> 12}") for base in (0x1000, 0x2000)),
+        *(Sample(id=1, pid=7, tid=7, ip=0x1010, time=t, period=1_000_000, chain=(user, 0x1010)) for t in (5, 6)),
+        Sample(id=2, pid=1, tid=1, time=8, period=1, raw=raw(7_000_000, 0x2010)),
+        Sample(id=2, pid=1, tid=1, time=9, period=1, raw=raw(5_000_000, 0x1010)),
+    ]
+    path = tmp_path / "measured.data"
+    path.write_bytes(write_file(Session(events=(clock, waits), features=Features(arch="x86_64")), records))
+    return path
+
+
+def stacks(path: Path, how: str, *words: str) -> dict[str, int]:
+    return folded(path, "--off-cpu", how, *words, value="period")
+
+
+def test_measured_waits_apart_beside_and_merged(measured: Path) -> None:
+    waits = {"app;[o2]": 7_000_000, "app;[o1]": 5_000_000}
+    assert stacks(measured, "apart") == waits
+    assert stacks(measured, "beside") == waits
+    assert stacks(measured, "beside", "--event", "cpu-clock") == {"app;[o1]": 2_000_000}
+    assert stacks(measured, "merged") == {"app;[o2]": 7_000_000, "app;[o1]": 7_000_000}
+    assert folded(measured) == {"app;[o1]": 2}
+
+
+def test_measured_waits_in_a_profile(measured: Path, tmp_path: Path) -> None:
+    ran = perf2x("convert", measured, "--no-symbols", "--off-cpu", "beside", "-o", tmp_path / "p.pb.gz")
+    assert "4 samples of 2 events (cpu-clock 2, offcpu-time 2)" in ran.err
 
 
 @pytest.mark.shared

@@ -1,0 +1,87 @@
+"""What a person types and sees, command by command: transcripts/NAME.txt holds sessions in a folder with the corpus.
+
+``$ `` begins a command, everything up to the next one is its output, ``[exit N]`` ends one that failed. After a change
+that is meant, ``python -m tests.unit.cli.test_transcripts`` writes them anew; read the difference.
+"""
+
+import os
+import re
+import shlex
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tests.support.recordings import CORPUS
+
+FOLDER = Path(__file__).parent / "transcripts"
+NAMES = sorted(path.stem for path in FOLDER.glob("*.txt"))
+COMMANDS = {"convert", "top", "diff", "info", "dump", "bundle", "formats", "man", "perf_to_profile"}
+
+
+def replayed(text: str, folder: Path) -> str:
+    """The transcript with the answers of today."""
+    commands = [line.removeprefix("$ ") for line in text.splitlines() if line.startswith("$ ")]
+    return "".join(f"$ {command}\n{answer(command, folder)}" for command in commands)
+
+
+def answer(command: str, folder: Path) -> str:
+    """Standard output and error as they come; ``| head -N`` keeps the first N lines."""
+    line, _, most = command.partition(" | head -")
+    words = shlex.split(line)
+    given = dict(word.split("=", 1) for word in words if re.match(r"[A-Z0-9_]+=", word))
+    words = words[len(given) :]
+    env = {"COLUMNS": "80", "PERF2X_BUILDID_DIR": str(folder / "none"), "GITHUB_ACTIONS": "", "GITLAB_CI": "", **given}
+    result = CliRunner().invoke(application(words), words[1:], env=env, prog_name=words[0])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    lines = result.output.splitlines()[: int(most) if most else None]
+    lines += [f"[exit {result.exit_code}]"] if result.exit_code else []
+    return "".join(f"{line}\n" for line in lines)
+
+
+def application(words: list[str]) -> object:
+    if words[0] == "perf_to_profile":
+        from perf2x.cli.perf_to_profile import make_app
+
+        return make_app()
+    from perf2x.cli.app import make_app as whole
+
+    return whole(words[1:])
+
+
+def prepared(folder: Path) -> Path:
+    """The corpus's recordings by name, an empty build-id cache, and nothing else."""
+    (folder / "none").mkdir()
+    for case in CORPUS.iterdir():
+        if case.is_dir():
+            (folder / case.name).symlink_to(case)
+    return folder
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="paths and links of POSIX")
+@pytest.mark.parametrize("name", NAMES)
+def test_transcript(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(prepared(tmp_path))
+    text = (FOLDER / f"{name}.txt").read_text()
+    assert replayed(text, tmp_path) == text
+
+
+def test_every_command_has_one() -> None:
+    from perf2x.cli.app import COMMANDS as KNOWN
+
+    assert set(KNOWN) <= COMMANDS <= set(NAMES)
+
+
+def main() -> None:
+    for name in NAMES:
+        with tempfile.TemporaryDirectory() as place:
+            os.chdir(prepared(Path(place)))
+            path = FOLDER / f"{name}.txt"
+            path.write_text(replayed(path.read_text(), Path(place)))
+
+
+if __name__ == "__main__":
+    main()
