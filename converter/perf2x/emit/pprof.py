@@ -28,11 +28,11 @@ from perf2x.emit.pprof_tables import (
 )
 from perf2x.emit.pprof_values import ValueKind, heaviest, summed_values, value_kinds
 from perf2x.emit.rows import unique_rows
-from perf2x.emit.wire import packed_field, text_fields, top_level
+from perf2x.emit.wire import Chosen, chosen_messages, packed_field, text_fields, whole
 from perf2x.model.arrays import I64
 from perf2x.model.options import check_choices, option
 from perf2x.model.profile import Profile
-from perf2x.model.ragged import Ragged, side_by_side
+from perf2x.model.ragged import Ragged
 from perf2x.model.stacks import depths, paths
 
 if TYPE_CHECKING:
@@ -137,17 +137,18 @@ class Pprof:
             path = paths(parent, depth, leaf)
             places = written.take(profile.stacks.location[path.values].astype(np.int64))
             location_ids = packed_field(1, Ragged(places.offsets[path.offsets], places.values + 1))
-            yield _encoded(location_ids.take(stack), values[part], labels.of(start, start + len(part)))
+            yield _encoded((location_ids, stack), values[part], labels.of(start, start + len(part)))
         if len(kept) < len(first):
             rest = values.sum(axis=0) - values[kept].sum(axis=0)
             place = packed_field(1, Ragged(np.array([0, 1]), np.array([len(written.values) + 1])))
-            yield _encoded(place, rest.reshape(1, -1), Ragged(np.zeros(2, np.int64), np.zeros(0, np.uint8)))
+            row, nothing = np.zeros(1, np.int64), Ragged(np.zeros(2, np.int64), np.zeros(0, np.uint8))
+            yield _encoded((place, row), rest.reshape(1, -1), (nothing, row))
 
 
-def _encoded(location_ids: Ragged, values: I64, labels: Ragged) -> bytes:
+def _encoded(location_ids: Chosen, values: I64, labels: Chosen) -> bytes:
     """Samples of some rows: encoded location ids (innermost first), (rows, types) values, encoded labels."""
     offsets = np.arange(len(values) + 1) * values.shape[1]
-    return top_level(2, side_by_side([location_ids, packed_field(2, Ragged(offsets, values.reshape(-1))), labels]))
+    return chosen_messages(2, [location_ids, whole(packed_field(2, Ragged(offsets, values.reshape(-1)))), labels])
 
 
 def _header(profile: Profile, strings: StringTable, kinds: list[ValueKind]) -> "profile_pb2.Profile":

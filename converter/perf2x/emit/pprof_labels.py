@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from perf2x.abi.uapi import CpuMode
-from perf2x.emit.wire import nested_field, number_field
+from perf2x.emit.wire import Chosen, nested_field, number_field, whole
 from perf2x.model.arrays import I64, Bools
 from perf2x.model.intern import columns_equal, first_alike, hash_columns
 from perf2x.model.profile import Profile
@@ -81,11 +81,11 @@ class LabelBytes:
         shared = 4 * len(kept) < len(rows)  # not where they say the time: then they are encoded when they are asked for
         self._known = self._encode(rows=rows[kept]) if shared else None
 
-    def of(self, start: int, stop: int) -> Ragged:
+    def of(self, start: int, stop: int) -> Chosen:
         """The labels of the samples ``start`` … ``stop`` − 1 of those given."""
         if self._known is None:
-            return self._encode(rows=self._rows[start:stop])
-        return self._known.take(self._place[start:stop])
+            return whole(self._encode(rows=self._rows[start:stop]))
+        return self._known, self._place[start:stop]
 
 
 def _encoded(key: int, values: I64, unit: int) -> Ragged:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from perf2x.model.arrays import I64, AnyArray
-from perf2x.model.ragged import Ragged, offsets_of, side_by_side
+from perf2x.model.ragged import Ragged, offsets_of, ranges, side_by_side
 
 _VARINT, _LENGTH = 0, 2
 _LIMITS = np.array([1 << (7 * size) for size in range(1, 10)], np.uint64)
@@ -60,6 +60,30 @@ def nested_field(field: int, messages: Ragged, offsets: I64) -> Ragged:
 def top_level(field: int, messages: Ragged) -> bytes:
     """All messages as one repeated field of the outermost message, ready to be written."""
     return bytes(nested_field(field, messages, np.array([0, len(messages)], np.int64)).values)
+
+
+Chosen = tuple[Ragged, I64]
+"""A table and rows of it: row i is what stands in the table's row ``chosen[1][i]``."""
+
+
+def whole(rows: Ragged) -> Chosen:
+    """Every row once, in order."""
+    return rows, np.arange(len(rows))
+
+
+def chosen_messages(field: int, parts: Sequence[Chosen]) -> bytes:
+    """A repeated message field of the outermost message; each message is a row of every part, side by side.
+
+    Each byte is copied once: messages often share the rows of a part, which therefore stand in its table once.
+    """
+    lengths = np.stack([rows.lengths[chosen] for rows, chosen in parts], axis=1)
+    head = whole(_tagged(field, _LENGTH, varints(lengths.sum(axis=1))))
+    tables = [head, *parts]
+    base = np.cumsum([0, *(len(rows.values) for rows, _ in tables)])[:-1]
+    starts = np.stack([rows.offsets[chosen] + at for (rows, chosen), at in zip(tables, base, strict=True)], axis=1)
+    lengths = np.concatenate([head[0].lengths[:, None], lengths], axis=1)
+    values = np.concatenate([rows.values for rows, _ in tables])
+    return bytes(values.take(ranges(starts.reshape(-1), lengths.reshape(-1))))
 
 
 def text_fields(field: int, texts: Sequence[str]) -> bytes:
