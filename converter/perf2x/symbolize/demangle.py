@@ -9,6 +9,7 @@ import re
 from enum import StrEnum
 from functools import lru_cache
 
+from perf2x.symbolize.generic_lambdas import written_out
 from perf2x.symbolize.gnu_spelling import SPECIAL, gnu_spelling, name_start, opening
 
 
@@ -60,6 +61,8 @@ def _raw(name: str) -> str:
         inner = str(pydemumble.demangle("_Z" + name[len("_ZGTt") :]))
         return f"transaction clone for {inner}" if inner else ""
     readable = str(pydemumble.demangle(name))
+    if "UlT_" in name and (other := written_out(name, readable, pydemumble.demangle)) != name:
+        readable = str(pydemumble.demangle(other)) or readable
     for match in () if _RUST_LEGACY.match(name) else _LIKE_A_HASH.finditer(name):
         word = match[2]
         if len(word) == int(match[1]) and not re.search(rf"::{word}\b", readable):

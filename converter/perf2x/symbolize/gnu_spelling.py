@@ -1,7 +1,7 @@
 """How GNU's demangler, which perf and c++filt use, writes what LLVM's found out about a C++ name.
 
-Source of truth: libiberty/cp-demangle.c d_print_comp and what is below it. Two differences stay: with a generic lambda
-among a template's arguments, GCC's abbreviations for parameters read as ``auto``; and ``>>`` behind an empty pack.
+Source of truth: libiberty/cp-demangle.c d_print_comp and what is below it. One difference stays:
+``>>`` behind an empty pack, which GNU's does not part.
 """
 
 import itertools

@@ -43,6 +43,10 @@ NAMES = [  # mangled, as c++filt -i prints it, as c++filt -i -p prints it (clone
      "run<main::{lambda(auto:1, auto:2)#2}>"),
     ("_Z3runIZ4workIiEvT_EUlvE_Evv", "void run<work<int>(int)::{lambda()#1}>()", "run<work<int>(int)::{lambda()#1}>"),
     ("_ZZN1A4workIiEEvT_E1x", "A::work<int>(int)::x", "A::work<int>(int)::x"),
+    ("_Z3runIPiZ4mainEUlT_T0_E_EvS1_S2_S1_", "void run<int*, main::{lambda(auto:1, auto:2)#1}>"
+     "(int*, main::{lambda(auto:1, auto:2)#1}, int*)", "run<int*, main::{lambda(auto:1, auto:2)#1}>"),
+    ("_Z3runIPiZ4mainEUlT_E_EvS1_i", "void run<int*, main::{lambda(auto:1)#1}>(int*, int)",
+     "run<int*, main::{lambda(auto:1)#1}>"),
     ("_Z4callIXadL_ZN1A3runEiEEEvv", "void call<&A::run>()", "call<&A::run>"),
     ("_Z4callIXadL_Z3runiEEEvv", "void call<&(run(int))>()", "call<&(run(int))>"),
     ("_Z4callIXadL_Z3runIlEivEEEvv", "void call<&(int run<long>())>()", "call<&(int run<long>())>"),
@@ -104,3 +108,9 @@ def test_anything(text):
 def test_respelling_takes_any_text(text, again):
     """Nothing is raised, and no time is lost, whatever LLVM may print."""
     assert isinstance(gnu_spelling(again * 300 + text, "_Z"), str)
+
+
+@given(st.text("ST0_1ZIUlEvi9", max_size=40))
+def test_any_substitutions(text):
+    name = "_Z3runIPiZ4mainEUlT_T0_E_Ev" + text
+    assert isinstance(demangle(name, Demangle.FULL), str)
