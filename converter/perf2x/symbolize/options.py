@@ -33,7 +33,7 @@ class SymbolOptions:
     """Where symcaches are kept; None: the user's cache directory."""
     demangle: Demangle = Demangle.SIMPLE
     inline: bool = True
-    """``--inline``: lines and inlined frames from debug info, where the ``dwarf`` extra is installed."""
+    """``--inline``: inlined frames from debug info; without it one function per address."""
     allow_mismatch: bool = False
     """``--allow-build-id-mismatch``: take files of another build."""
 
