@@ -6,7 +6,7 @@ whatever was recorded; the recorded names stand in the list at the end. A bundle
 
     perf.data                    the recording, byte for byte; perf.data/data … for one that is a directory
     objects/BUILDID/elf          what was mapped (or vdso: what the kernel lent)
-    objects/BUILDID/debug        its debug info or symbols, where they are in another file
+    objects/BUILDID/debug        its debug info or symbols, where they are in another file; what dwz moved out of them
     objects/BUILDID/kallsyms     the kernel's symbols
     maps/perf-PID.map            code of just-in-time compilers; maps/jit-PID.dump
     bundle.json                  what each of them is, and what is missing
@@ -30,6 +30,7 @@ from perf2x.model.profile import Profile
 from perf2x.objects.archive import name_key
 from perf2x.objects.elf import ElfObject
 from perf2x.objects.find import Found
+from perf2x.objects.find_parts import has_supplementary, supplementary_file
 from perf2x.objects.paths import is_file
 from perf2x.objects.skeleton import symbols_only
 from perf2x.symbolize.jit import dump_paths, is_jitdump
@@ -158,6 +159,20 @@ class _Packer:
         further = found.symbols if self._only_symbols else (found.dwarf or found.symbols)
         members = {kind: first} | ({"debug": further} if further is not None and further is not first else {})
         self._keep(name, build_id, {kind: self._contents(file) for kind, file in members.items()})
+        if found.dwarf is not None and not self._only_symbols and has_supplementary(found.dwarf):
+            self._keep_supplementary(name, found.dwarf)
+
+    def _keep_supplementary(self, name: str, file: ElfObject) -> None:
+        """What dwz moved out of debug info, under its own build id."""
+        try:
+            other = supplementary_file(self._context.finder, file)
+            reason = "the dwz file of its debug info was not found"
+        except ObjectError as error:
+            other, reason = None, str(error)
+        if other is None:
+            self.packed.left_out[f"{name} (dwz)"] = reason
+        else:
+            self._keep(f"{name} (dwz)", other.build_id, {"debug": self._contents(other)})
 
     def _contents(self, file: ElfObject) -> Callable[[], bytes]:
         return lambda: symbols_only(file, _TRAMPOLINES) if self._only_symbols else file.read(0, file.size)

@@ -4,6 +4,7 @@ import json
 import lzma
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -220,6 +221,27 @@ def test_objects_without_build_ids_come_before_those_of_this_machine(tmp_path: P
     words = ("-t", "collapsed", "-o", "-", "--symfs", wrong)
     assert "the_wrong_one" in perf2x("convert", data, *words).out
     assert "the_right_one" in perf2x("convert", bundle, *words).out
+
+
+def test_what_dwz_moved_out_of_debug_info(tmp_path: Path, nowhere: tuple[object, ...]) -> None:
+    """0x380 lies in functions inlined into Shape::sum, whose names are in the dwz file alone."""
+    debug_info = LANG.parent / "debug_info"
+    symfs = tmp_path / "symfs"
+    symfs.mkdir()
+    for name, place in (("dwz_one.so", "prog"), ("common.dwz", "common.dwz")):
+        shutil.copy(debug_info / name, symfs / place)
+    build_id, other = open_elf(debug_info / "dwz_one.so").build_id, open_elf(debug_info / "common.dwz").build_id
+    data, bundle = tmp_path / "perf.data", tmp_path / "bundle.tar.gz"
+    mapped = Mmap2(pid=1, tid=1, addr=0x400000, len=0x10000, pgoff=0, filename="/prog", build_id=build_id)
+    ip = 0x400380
+    records = [Comm(pid=1, tid=1, comm="prog"), mapped, Sample(pid=1, tid=1, ip=ip, chain=(0xFFFFFFFFFFFFFE00, ip))]
+    data.write_bytes(write_file(Session(events=(Event(),)), records))
+    assert perf2x("bundle", data, "--symfs", symfs, "-o", bundle).code == 0
+    with tarfile.open(bundle) as tar:
+        assert f"objects/{other.hex()}/debug" in tar.getnames()
+    shown = perf2x("convert", bundle, "-t", "collapsed", "-o", "-", *nowhere).out
+    assert "work::Accumulator" in shown
+    assert shown == perf2x("convert", data, "-t", "collapsed", "-o", "-", "--symfs", symfs).out
 
 
 @pytest.mark.parametrize("name", ["java", "jit"])
