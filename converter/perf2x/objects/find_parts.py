@@ -80,21 +80,22 @@ def split_paths(finder: Finder, file: ElfObject, comp_dir: str, name: str) -> It
     """Where a unit's ``.dwo`` may lie: as it was compiled (under symfs), beside the program, in debug directories."""
     yield from _named(finder, file, comp_dir, name)
     last = name.rpartition("/")[2]
-    if file.path is not None:
+    if file.path is not None and last.strip("."):
         yield file.path.with_name(last)
     for directory in finder.debug_dirs():
         yield from filter(None, [below(directory, posixpath.join(comp_dir, name)), below(directory, last)])
 
 
 def _named(finder: Finder, file: ElfObject, folder: str, name: str) -> Iterator[Path]:
-    """A path that debug info states: absolute as on the recorded machine, else from the file's own directory."""
-    whole = posixpath.join(folder, name)
+    """A path that debug info states: absolute as on the recorded machine, else from the file's own directory.
+
+    Beside a file that lies outside of symfs nothing is looked for then: the path could lead anywhere.
+    """
+    whole, symfs = posixpath.join(folder, name), finder.places.symfs
     if whole.startswith("/"):
         yield from finder.on_disk(whole)
-    elif file.path is not None:
-        symfs = finder.places.symfs
-        if symfs is not None and file.path.is_relative_to(symfs):
-            inside = file.path.parent.relative_to(symfs)
-            yield from filter(None, [below(symfs, f"/{inside.as_posix()}/{whole}")])
-        else:
-            yield file.path.parent / whole
+    elif file.path is not None and symfs is None:
+        yield file.path.parent / whole
+    elif file.path is not None and symfs is not None and file.path.is_relative_to(symfs):
+        inside = file.path.parent.relative_to(symfs)
+        yield from filter(None, [below(symfs, f"/{inside.as_posix()}/{whole}")])

@@ -174,3 +174,23 @@ def test_names_in_debug_info_do_not_lead_out_of_symfs(tmp_path):
     (symfs / "src").symlink_to(outside)
     found, diagnostics = chains(symfs, sorted(wanted("gnu5")), "/usr/lib/prog.so")
     assert max(map(len, found)) == 1 and diagnostics["debug_info_in_dwo"] == 2
+
+
+@pytest.mark.parametrize(
+    "name", [b"gnu5_one.dw/", b"../../../../", b"............", b"/../../..///", b"gnu5_\xff\xfe\n.dwo"]
+)
+def test_names_of_split_files_that_are_none(tmp_path, name):
+    symfs = put(tmp_path, ("gnu5.so", "/usr/lib/prog.so"), ("gnu5_two.dwo", "/src/gnu5_two.dwo"))
+    program = symfs / "usr/lib/prog.so"
+    program.write_bytes(program.read_bytes().replace(b"gnu5_one.dwo", name))
+    found, diagnostics = chains(symfs, sorted(wanted("gnu5")), "/usr/lib/prog.so")
+    assert max(map(len, found)) > 1 and diagnostics["debug_info_in_dwo"] == 1
+
+
+def test_a_dwz_file_beside_a_debug_file_outside_of_symfs(tmp_path):
+    """The link is relative, as rpm and dwz write it: it is followed without a symfs, and not across its border."""
+    outside = put(tmp_path / "outside", ("dwz_one.so", "prog.so"), ("common.dwz", "common.dwz"))
+    file = open_elf(outside / "prog.so")
+    for symfs, there in ((None, True), (tmp_path / "symfs", False), (tmp_path, True)):
+        finder = Finder(SearchPlaces(symfs=symfs, system_debug_dir=None, proc=None))
+        assert (supplementary_file(finder, file) is not None) is there
