@@ -19,6 +19,28 @@ One row per sample (``timeline=True``) or per distinct stack; columns that numpy
 1799
 >>> sorted({str(name) for name in table["comm"]})
 ['compute', 'faults', 'read zero', 'threads', 'zufällig']
+
+Names come from where ``SymbolOptions`` says, a part of the recording is taken by ``Choice``, ``Grouping`` puts it
+together; the fields are the command line's options:
+
+>>> from perf2x import Choice, Grouping, SymbolOptions
+>>> from pathlib import Path
+>>> here = SymbolOptions(symfs=Path("examples/deferred/symfs"), kallsyms=Path("examples/deferred/kallsyms.xz"))
+>>> work = read("examples/deferred/perf.data", symbols=here, choice=Choice(dsos=("threads",), max_stack=1))
+>>> "work::Compute::step" in set(sample_table(work.profile)["function"])
+True
+>>> by_process = read("examples/deferred/perf.data", symbols=None, grouping=Grouping(root="process"))
+>>> {str(stack).partition(";")[0] for stack in sample_table(by_process.profile)["stack"]}
+{'threads-1048'}
+
+What cannot be read is one kind of error:
+
+>>> from perf2x import Perf2xError
+>>> try:
+...     read("README.md")
+... except Perf2xError as error:
+...     print(str(error).partition(":")[0])
+README.md
 """
 
 from collections.abc import Mapping, Sequence

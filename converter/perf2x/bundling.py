@@ -184,10 +184,10 @@ class _Packer:
         self.packed.objects.append(PackedObject(name, build_id.hex(), tuple(named)))
 
     def _add_kernel(self, name: str) -> None:
-        """vmlinux where there is one, and kallsyms; neither when the recording does not say which kernel it was."""
+        """vmlinux where there is one, and kallsyms; of a guest's kernel nothing is known here."""
         context, build_id = self._context, self._context.kernel_build_id
-        if name.startswith("[guest") or not build_id:
-            self.packed.left_out[name] = "no build id was recorded"
+        if name.startswith("[guest"):
+            self.packed.left_out[name] = "a guest's kernel"
             return
         members: dict[str, Callable[[], bytes]] = {}
         source = VmlinuxSource(context)

@@ -15,7 +15,7 @@ recording, page = sys.argv[1:3]
 loaded = read(recording, timeline=True, choice=Choice(no_idle=True))
 print(f"{loaded.samples:,} samples of {', '.join(event.name for event in loaded.events)}")
 
-# 2. Columns. With pandas: pandas.DataFrame(sample_table(loaded.profile))
+# 2. Columns of numpy.
 table = sample_table(loaded.profile)
 
 # 3. The busiest threads.
@@ -29,6 +29,16 @@ since = (table["time"] - table["time"].min()).astype(np.int64)
 tenths = np.bincount(since * 10 // (since.max() + 1), minlength=10)
 print("samples per tenth:", *tenths)
 
-# 5. A page to keep.
+# 5. The same with pandas, where it is installed: what each thread spent in which object, in milliseconds.
+try:
+    import pandas as pd
+except ImportError:
+    print("(pandas is not installed)")
+else:
+    frame = pd.DataFrame(table)
+    spent = frame.pivot_table("value", "comm", "object", "sum", fill_value=0) / 1e6
+    print(spent.loc[spent.sum(axis=1).nlargest(3).index].round(1).to_string())
+
+# 6. A page to keep.
 convert(recording, page)
 print(f"wrote {page}")

@@ -1,6 +1,7 @@
 """The library's doctests, and what ``import perf2x`` costs."""
 
 import doctest
+import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -58,6 +59,9 @@ def test_the_example_runs(tmp_path: Path) -> None:
     words = [sys.executable, str(script), str(ROOT / "examples" / "deferred" / "perf.data"), str(page)]
     out = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
     assert out[0] == "1,799 samples of cpu-clock"
-    tenths = [int(number) for number in out[-2].split(": ")[1].split()]
+    tenths = next([int(number) for number in line.split(": ")[1].split()] for line in out if "per tenth" in line)
+    with_pandas = importlib.util.find_spec("pandas") is not None
+    assert ("(pandas is not installed)" in out) != with_pandas
+    assert any("[kernel.kallsyms]" in line for line in out) == with_pandas
     assert (len(tenths), sum(tenths)) == (10, 1799)
     assert page.read_bytes().startswith(b"<!")

@@ -10,7 +10,7 @@ from perf2x.cli import console
 from perf2x.cli.common import Inputs, Quiet, Verbose, recordings
 from perf2x.cli.filter_flags import FilterFlags, GroupFlags
 from perf2x.cli.format_flags import FormatFlags
-from perf2x.cli.gates import GateFlags, leave_closed
+from perf2x.cli.gates import GateFlags, leave_closed, warn_of_losses
 from perf2x.cli.loading import load_options
 from perf2x.cli.output_flags import OutputFlags, compress
 from perf2x.cli.stats import check_stats, stats_of, write_stats
@@ -100,6 +100,7 @@ def convert(
         notes = plugins.notes(emitter, loaded.profile) if len(where) == 1 else ()
         for line in summary(loaded, name, where, notes, verbose=verbose):
             console.note(line)
+        warn_of_losses(loaded)
     leave_closed(closed)
 
 

@@ -91,11 +91,25 @@ def leave_closed(sentences: list[str]) -> None:
         raise typer.Exit(GATE)
 
 
+def warn_of_losses(loaded: "Loaded") -> None:
+    """In GitHub Actions, a warning at the run for everything recorded that is not in the output; nothing elsewhere."""
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        for count in loaded.diagnostics.counts.values():
+            if count.severity is Severity.LOSS:
+                advice = f"; {count.advice}" if count.advice else ""
+                _annotate("warning", f"{count.count:,} {count.name.replace('_', ' ')}{advice}")
+
+
+def _annotate(level: str, sentence: str) -> None:
+    """GitHub's own words for a message at the run (workflow commands, with their escapes)."""
+    escaped = sentence.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    console.note(f"::{level} title=perf2x::{escaped}")
+
+
 def announce(sentence: str) -> None:
     """One line on standard error; GitHub shows it at the run, GitLab in red."""
     if os.environ.get("GITHUB_ACTIONS") == "true":
-        escaped = sentence.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-        console.note(f"::error title=perf2x::{escaped}")
+        _annotate("error", sentence)
     elif os.environ.get("GITLAB_CI") == "true" and not os.environ.get("NO_COLOR"):
         typer.echo(f"\x1b[1;31mperf2x: {console.clean(sentence)}\x1b[0m", err=True, color=True)
     else:

@@ -14,6 +14,7 @@ import numpy as np
 from perf2x.model.arrays import U64
 from perf2x.model.diagnostics import Severity
 from perf2x.model.errors import ObjectError
+from perf2x.objects.archive import name_key
 from perf2x.objects.find import cached_paths
 from perf2x.objects.notes import gnu_build_id
 from perf2x.objects.paths import is_file
@@ -127,8 +128,8 @@ class KernelSource:
             yield from (
                 (path, True) for path in cached_paths(places.buildid_dir, build_id, ("kallsyms",)) if is_file(path)
             )
-        for archive in archives_of(options) if build_id else ():
-            if (member := archive.member(build_id, ("kallsyms",))) is not None:
+        for archive in archives_of(options):
+            if (member := archive.member(build_id or name_key("[kernel.kallsyms]"), ("kallsyms",))) is not None:
                 yield member, True
         self._reason = "no kallsyms or vmlinux of the recorded kernel found (--kallsyms, --vmlinux)"
         if options.symfs is None and sys.platform == "linux":

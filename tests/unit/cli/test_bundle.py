@@ -261,3 +261,21 @@ def test_usage(words: tuple[str, ...], packed: Path) -> None:
     ran = perf2x("bundle", *((CALLS, *words) if words else (packed,)))
     assert ran.code == 2
     assert "is the recording itself" in ran.err or "is a bundle already" in ran.err
+
+
+def test_kernel_symbols_of_a_recording_that_names_no_kernel(tmp_path: Path) -> None:
+    """Pipes carry no build id of the kernel; what was found out when packing holds elsewhere."""
+    data, bundle, empty = tmp_path / "perf.data", tmp_path / "bundle.tar.gz", tmp_path / "empty"
+    empty.mkdir()
+    start = 0xFFFFFFFF81000000
+    text = Mmap2(
+        pid=2**32 - 1, tid=0, addr=start, len=0x1000000, filename="[kernel.kallsyms]_text", misc=1, pgoff=start
+    )
+    kernel = Sample(ip=start + 0x10, chain=(0xFFFFFFFFFFFFFF80, start + 0x10), mode=1)
+    data.write_bytes(write_file(Session(events=(Event(),)), [text, Comm(pid=1, tid=1, comm="a"), kernel]))
+    kallsyms = tmp_path / "kallsyms"
+    kallsyms.write_text(f"{start:x} T _text\n{start + 8:x} T do_it\n{start + 64:x} T after\n")
+    assert perf2x("bundle", data, "--kallsyms", kallsyms, "--buildid-dir", empty, "-o", bundle).code == 0
+    words = ("-t", "collapsed", "-o", "-", "-q", "--symfs", empty, "--buildid-dir", empty)
+    assert "do_it" not in perf2x("convert", data, *words).out
+    assert perf2x("convert", bundle, *words).out == "a;do_it 1\n"

@@ -11,6 +11,8 @@ from perf2x.cli.filter_flags import FilterFlags
 from perf2x.cli.symbol_flags import SymbolFlags
 from perf2x.model.choice import Choice, Grouping
 from perf2x.model.errors import OptionError
+from perf2x.model.events import Want
+from perf2x.reader import open_recording
 from tests.support.command import folded, perf2x, recording
 from tests.support.recordings import CORPUS
 from tests.unit.cli.ask_perf import ANSWERS, digest, kallsyms_of, path_of, words_of
@@ -42,6 +44,30 @@ def passing(name: str, text: str) -> dict[str, int]:
 def test_the_same_samples_pass_as_in_perf_script(name: str, text: str) -> None:
     assert PERF[name][text]["samples"] > 0
     assert passing(name, text) == PERF[name][text]
+
+
+def test_a_thread_is_called_as_it_was_when_the_sample_was_taken() -> None:
+    """perf 7.2 prints 779 samples of ``child`` and four of ``:TID`` here: it names a deferred sample when its user
+    stack comes, after execve renamed the thread, and forgets a leader whose other thread calls execve. The sample's
+    own time decides here; the names are those of the COMM and FORK records before it.
+    """
+    recording_ = open_recording(recording("forker"))
+    comms, forks = recording_.sideband.comms, recording_.sideband.forks
+    steps = [(t, 0, tid, comm) for t, tid, comm in zip(comms.time, comms.tid, comms.comm, strict=True)]
+    steps += [(t, 0, tid, parent) for t, tid, parent in zip(forks.time, forks.tid, forks.ptid, strict=True)]
+    for batch in recording_.samples(Want(0)):
+        assert batch.time is not None
+        steps += [(t, 1, tid, None) for t, tid in zip(batch.time.tolist(), batch.tid.tolist(), strict=True)]
+    called: dict[int, str] = {}
+    counted: dict[str, int] = {}
+    for _, is_sample, tid, what in sorted(steps, key=lambda step: step[:2]):
+        if is_sample:
+            counted[called[tid]] = counted.get(called[tid], 0) + 1
+        else:
+            called[int(tid)] = what if isinstance(what, str) else called[int(what)]
+    assert counted == {"child": 751, "forker": 336, "execthread": 17}
+    for name, samples in counted.items():
+        assert sum(folded(recording("forker"), "--comm", name).values()) == samples
 
 
 def test_wall_clock_times_choose_as_recorded_times_do() -> None:

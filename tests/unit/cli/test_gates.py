@@ -73,6 +73,13 @@ def test_github_and_gitlab_see_it_in_their_own_way(lossy: Path) -> None:
     assert "\x1b" not in convert(*words, env={"GITLAB_CI": "true", "NO_COLOR": "1"}).err
 
 
+def test_github_is_warned_of_losses_that_no_gate_is_set_for(lossy: Path) -> None:
+    words = ("convert", lossy, "--no-symbols", "--to", "collapsed", "-o", "-")
+    assert "::warning title=perf2x::1 lost samples; " in perf2x(*words, env={"GITHUB_ACTIONS": "true"}).err
+    assert "::" not in perf2x(*words, env={"GITHUB_ACTIONS": ""}).err
+    assert "::" not in perf2x(*words, "-q", env={"GITHUB_ACTIONS": "true"}).err
+
+
 def stats(*words: object) -> dict[str, object]:
     ran = perf2x("convert", *words, "--to", "collapsed", "-o", "-", "--stats", "json")
     assert ran.code in (0, 3), ran.err
