@@ -17,11 +17,21 @@ from perf2x.model.errors import FormatError, OptionError
 
 Output = Annotated[
     str | None,
-    typer.Option("--output", "-o", metavar="FILE", help="Where to write [INPUT.tar.gz]; - is standard output."),
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="Where to write [INPUT.tar.gz]; - is standard output.",
+        rich_help_panel="Output",
+    ),
 ]
 SymbolsOnly = Annotated[
     bool,
-    typer.Option("--symbols-only", help="Leave code, data and debug info out of the objects: names, but no lines."),
+    typer.Option(
+        "--symbols-only",
+        help="Leave code, data and debug info out of the objects: names, but no lines.",
+        rich_help_panel="Output",
+    ),
 ]
 
 

@@ -70,11 +70,13 @@ def command_help(command: Any, path: str, params: Sequence[Any], width: int) -> 
     if arguments:
         yield from ("", _heading("Arguments"))
         yield from _rows([(str(one.metavar), _with_default(one, one.help or "")) for one in arguments], width, 14)
-    for title, rows in _groups(params):
+    groups = _groups(params)
+    for title, rows in groups:
         yield from ("", _heading(title))
         yield from _rows(rows, width)
-    yield ""
-    yield from textwrap.wrap(_EPILOG, width)
+    if len(groups) > 1:
+        yield ""
+        yield from textwrap.wrap(_EPILOG, width)
 
 
 def _usage(path: str, params: Sequence[Any]) -> str:

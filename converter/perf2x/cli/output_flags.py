@@ -9,7 +9,7 @@ import typer
 from perf2x.model.errors import OptionError
 
 _PANEL = "Output"
-_INPUT_SUFFIXES = (".gz", ".zst", ".xz", ".data")
+_INPUT_SUFFIXES = (".gz", ".zst", ".xz", ".tar", ".data")
 
 
 @dataclass(frozen=True, slots=True)

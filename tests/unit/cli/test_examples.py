@@ -95,6 +95,7 @@ def test_the_workflow_runs(tmp_path: Path, shell: dict[str, str]) -> None:
     assert all((work / name).stat().st_size for name in kept)
 
 
+@pytest.mark.slow
 def test_the_gate_of_the_workflow_closes(tmp_path: Path, shell: dict[str, str]) -> None:
     work = tmp_path / "work"
     work.mkdir()

@@ -106,8 +106,32 @@ def test_the_documented_keys_are_those_that_there_are() -> None:
         if not key.startswith(".")
     }
     assert documented == set(found)
-    for whole in re.findall(r"`([a-z]+)\.([a-z_]+)`", table):
-        assert whole[1] in found[whole[0]]  # type: ignore[operator]
+
+
+def documented_paths() -> list[str]:
+    """``events[].name`` and the like: a span that begins with a dot names a brother of the one before it."""
+    table = (ROOT / "converter" / "STATS.md").read_text()
+    paths: list[str] = []
+    for row in re.findall(r"^\| (`.*?) \|", table, flags=re.M):
+        for span in re.findall(r"`([a-z_0-9\[\].]+)`", row):
+            paths.append(paths[-1].rpartition(".")[0] + span if span.startswith(".") else span)
+    return paths
+
+
+def test_every_documented_path_leads_somewhere(tmp_path: Path) -> None:
+    cut = tmp_path / "cut.data"
+    cut.write_bytes(Path(recording("calls")).read_bytes()[:-100])
+    found = stats(cut, "--fail-if-unresolved", "0")
+    assert found["gates"] and found["diagnostics"]
+    assert len(documented_paths()) > 20
+    for path in documented_paths():
+        here: object = found
+        for step in path.split("."):
+            assert isinstance(here, dict) and step.removesuffix("[]") in here, path
+            here = here[step.removesuffix("[]")]
+            if step.endswith("[]"):
+                assert isinstance(here, list) and here, path
+                here = here[0]
 
 
 def test_stats_in_a_file(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from perf2x.cli.output import writing
+from perf2x.cli.output_flags import default_output
 from perf2x.model.errors import OptionError, OutputError
 
 
@@ -73,6 +74,7 @@ INTERRUPTED = """
 import sys, time
 from perf2x.cli.exits import guarded
 from perf2x.cli.output import writing
+from perf2x.cli.output_flags import default_output
 import typer
 app = typer.Typer()
 @app.command()
@@ -98,3 +100,8 @@ def test_an_interrupt_leaves_nothing(tmp_path: Path) -> None:
     assert process.returncode == 130
     assert said == "perf2x: interrupted; nothing was written\n"
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("source", ["run.data", "run.data.gz", "run.data.tar.gz", "some/where/run.data.zst", "run"])
+def test_the_output_is_called_after_the_input(source: str) -> None:
+    assert default_output(source, ".pb.gz") == "run.pb.gz"
