@@ -1,7 +1,9 @@
 """The pass over the samples: decode, unwind, stitch; in one process or in several."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from perf2x.callgraphs import CallGraphs, Unwound
 from perf2x.model.diagnostics import Count, Diagnostics
@@ -38,6 +40,8 @@ class Passage:
     stitcher: Stitcher
     diagnostics: Diagnostics
     stages: Stages
+    stacks: bool = True
+    """False: samples are counted by event, thread and name, whatever their stacks."""
 
     def run(self, processes: int, progress: Progress | None) -> None:
         """Pass all samples once; afterwards it does not show how many processes there were."""
@@ -68,9 +72,14 @@ class Passage:
         counted = _counted(batches, self.recording.sample_count, share.of, progress)
         for batch in self.stages.each("decode", self.selection.batches(counted)):
             with self.stages.stage("unwind"):
-                completed = self.call_graphs.complete(batch)
+                completed = self.call_graphs.complete(batch if self.stacks else _without_place(batch))
             with self.stages.stage("stitch"):
                 self.stitcher.add(*completed)
+
+
+def _without_place(samples: Samples) -> Samples:
+    """The samples without instruction pointers and modes: what is left is alike wherever a thread was."""
+    return replace(samples, ip=np.zeros_like(samples.ip), cpumode=np.zeros_like(samples.cpumode))
 
 
 def _counted(batches: Iterator[Samples], total: int, shares: int, progress: Progress | None) -> Iterator[Samples]:

@@ -37,6 +37,8 @@ class LoadOptions:
     timeline: bool = False
     by_cpu: bool = False
     by_cgroup: bool = False
+    stacks: bool = True
+    """False: count only; stacks are neither read nor shown, unless they say what became of deferred or copied ones."""
     deferred_missing: str = "mark"
     merge_callchains: bool = True
     """False: leave deferred user chains where they are and mark the samples that wait for one."""
@@ -270,7 +272,9 @@ def _stitched(
         sideband = _with_compiled_code(recording, options.symbols, finder, diagnostics)
         stitcher = Stitcher(recording.session, sideband, stitch_options, diagnostics)
     call_graphs = CallGraphs(recording.session, stitcher, finder, options.call_graphs or CallGraphOptions())
-    passage = Passage(recording, _wanted(options), selection, call_graphs, stitcher, diagnostics, stages)
+    stacks = options.stacks or bool(call_graphs.want) or _defers(recording)
+    wanted = _wanted(options, stacks)
+    passage = Passage(recording, wanted, selection, call_graphs, stitcher, diagnostics, stages, stacks)
     # the second pass for off-CPU time would count malformed samples of other processes' blocks again
     one_only = call_graphs.in_order or bool(options.off_cpu)
     jobs = 1 if one_only else processes_for(recording.sample_count, bool(call_graphs.want), options.jobs)
@@ -308,18 +312,26 @@ def _with_compiled_code(
     recording: Recording, options: SymbolOptions | None, finder: Callable[[], Finder], diagnostics: Diagnostics
 ) -> Sideband:
     """The side-band, with mappings for what just-in-time compilers wrote down when there are such files."""
+    sideband = recording.sideband
+    if options is None:
+        return sideband
     from perf2x.symbolize.jit import is_jitdump, with_jitdumps
 
-    sideband = recording.sideband
-    if options is None or not any(is_jitdump(name) for name in sideband.mmaps.filename):
+    if not any(is_jitdump(name) for name in sideband.mmaps.filename):
         return sideband
     return with_jitdumps(sideband, recording.session, options, diagnostics, finder())
 
 
-def _wanted(options: LoadOptions) -> Want:
+def _defers(recording: Recording) -> bool:
+    """Whether the ends of chains say which samples wait for a user stack."""
+    asked = any("defer_callchain" in event.flags for event in recording.session.events)
+    return asked or len(recording.sideband.deferred) > 0
+
+
+def _wanted(options: LoadOptions, stacks: bool) -> Want:
     from perf2x.model.events import Want
 
-    want = Want.CHAIN
+    want = Want.CHAIN if stacks else Want(0)
     return want | Want.CGROUP if options.by_cgroup or options.grouping.root == "cgroup" else want
 
 

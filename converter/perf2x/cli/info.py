@@ -19,6 +19,9 @@ from perf2x.cli.symbol_flags import SymbolFlags
 if TYPE_CHECKING:
     from perf2x.pipeline import Loaded
 
+WithSymbols = Annotated[
+    bool, typer.Option("--symbols", help="Look names up, too, and say which share of frames has one.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
 
 
@@ -26,15 +29,21 @@ def info(
     source: Input = DEFAULT,
     *,
     as_json: AsJson = False,
+    with_symbols: WithSymbols = False,
     names: SymbolFlags,
     quiet: Quiet = False,
 ) -> None:
-    """Show what is in a recording: events, samples, threads, time span, records, stitching and symbol quality."""
+    """Show what is in a recording: events, samples, threads, time span, records, losses, deferred and copied stacks.
+
+    Which share of frames has a name is looked up with --symbols, or when an option says where names are.
+    """
     from perf2x import pipeline
 
     recordings([source])
+    symbols = names.options() if with_symbols or names != SymbolFlags() else None
+    options = pipeline.LoadOptions(symbols=symbols, stacks=symbols is not None)
     with console.progress(quiet) as progress:
-        loaded = pipeline.load(source, pipeline.LoadOptions(symbols=names.options()), progress)
+        loaded = pipeline.load(source, options, progress)
     if as_json:
         typer.echo(json.dumps(facts(loaded), indent=2, ensure_ascii=True))
         return

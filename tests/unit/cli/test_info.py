@@ -1,0 +1,39 @@
+"""What ``perf2x info`` says does not depend on whether it reads stacks and looks names up."""
+
+import json
+from typing import Any
+
+import pytest
+
+from perf2x.pipeline import LoadOptions, load
+from tests.support.command import perf2x, recording
+
+EVERY_KIND = ("calls", "events", "forker", "per_thread", "group_read", "shapes", "unwind", "zstd")
+
+
+def facts(*words: object) -> dict[str, Any]:
+    ran = perf2x("info", "--json", "-q", *words)
+    assert ran.code == 0, ran.err
+    found: dict[str, Any] = json.loads(ran.out)
+    return found
+
+
+@pytest.mark.parametrize("name", EVERY_KIND)
+def test_symbols_are_all_that_stacks_add(name: str) -> None:
+    quick, whole = facts(recording(name)), facts(recording(name), "--symbols")
+    assert quick.pop("symbols") is None
+    assert whole.pop("symbols")["frames"] > 0
+    assert quick == whole
+
+
+def test_an_option_that_says_where_names_are_asks_for_them() -> None:
+    assert facts(recording("calls"), "--kallsyms", recording("calls").replace("perf.data", "kallsyms.xz"))["symbols"]
+    assert facts(recording("calls"), "--symbols", "--no-symbols")["symbols"] is None
+
+
+def test_stacks_that_nobody_asks_for_are_not_read() -> None:
+    counted = load(recording("calls"), LoadOptions(stacks=False))
+    whole = load(recording("calls"), LoadOptions())
+    assert (len(counted.profile.stacks), len(counted.profile.locations)) == (0, 0)
+    assert len(whole.profile.stacks) > 1
+    assert counted.events == whole.events and counted.profile.threads.tid.tolist() == whole.profile.threads.tid.tolist()
