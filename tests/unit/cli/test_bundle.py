@@ -15,7 +15,7 @@ import pytest
 
 from perf2x.objects.elf import open_elf
 from perf2x.objects.skeleton import symbols_only
-from tests.forge import Comm, Event, Mmap2, Sample, Session, write_file
+from tests.forge import Comm, Event, Features, Mmap2, Sample, Session, write_file
 from tests.support.command import perf2x, recording
 from tests.support.recordings import CORPUS, corpus_cases
 from tests.unit.objects.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
@@ -279,3 +279,22 @@ def test_kernel_symbols_of_a_recording_that_names_no_kernel(tmp_path: Path) -> N
     words = ("-t", "collapsed", "-o", "-", "-q", "--symfs", empty, "--buildid-dir", empty)
     assert "do_it" not in perf2x("convert", data, *words).out
     assert perf2x("convert", bundle, *words).out == "a;do_it 1\n"
+
+
+@pytest.mark.parametrize("only", [(), ("--symbols-only",)])
+def test_vmlinux_is_packed_and_found_again(only: tuple[str, ...], tmp_path: Path, nowhere: tuple[object, ...]) -> None:
+    data, bundle, file = tmp_path / "perf.data", tmp_path / "bundle.tar.gz", tmp_path / "vmlinux"
+    start = 0xFFFFFFFF81000000
+    text = Mmap2(
+        pid=2**32 - 1, tid=0, addr=start, len=0x1000000, filename="[kernel.kallsyms]_text", misc=1, pgoff=start
+    )
+    kernel = Sample(ip=start + 0x10, chain=(0xFFFFFFFFFFFFFF80, start + 0x10), mode=1)
+    features = Features(build_ids=(("[kernel.kallsyms]", b"\x42" * 20),))
+    session = Session(events=(Event(),), features=features)
+    data.write_bytes(write_file(session, [text, Comm(pid=1, tid=1, comm="a"), kernel]))
+    symbols = [TinySymbol("_text", start, 8), TinySymbol("from_vmlinux", start + 8, 64)]
+    note = b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0" + b"\x42" * 20
+    sections = [TinySection(".text", b"\x90" * 128, start, flags=6), TinySection(".notes", note, 0, "NOTE", 2)]
+    file.write_bytes(tiny_elf([*sections, *symbol_sections(symbols, 3)], kind=2))
+    assert perf2x("bundle", data, "--vmlinux", file, *nowhere, *only, "-o", bundle).code == 0
+    assert perf2x("convert", bundle, *nowhere, "-t", "collapsed", "-o", "-", "-q").out == "a;from_vmlinux 1\n"

@@ -73,3 +73,14 @@ def test_usage(words: tuple[str, ...]) -> None:
     ran = perf2x("top", recording("calls"), "--no-symbols", *words)
     assert (ran.code, ran.out) == (2, "")
     assert "it is" in ran.err
+
+
+def test_json_has_the_keys_that_the_readme_names() -> None:
+    top = json.loads(perf2x("top", *CALLS, "--json", "-n", 1, "-q").out)
+    diff = json.loads(perf2x("diff", CALLS[0], recording("family"), "--no-symbols", "--json", "-n", 1, "-q").out)
+    assert (list(top), list(top["rows"][0])) == (
+        ["event", "unit", "samples", "value", "rows"],
+        ["name", "object", "self", "total"],
+    )
+    assert (list(diff), list(diff["rows"][0])) == (["event", "unit", "before", "after", "rows"], list(top["rows"][0]))
+    assert len(diff["rows"][0]["self"]) == 2
