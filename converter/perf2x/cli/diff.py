@@ -112,7 +112,10 @@ def diff(
 
     def compared(kind: str) -> tuple["Totals", "Totals", list["Change"]]:
         was = totals(old.profile, None, kind, value)
-        now = totals(new.profile, was.event or None, kind, value)
+        try:
+            now = totals(new.profile, was.event or None, kind, value)
+        except OptionError as error:
+            raise OptionError(f"{after}: {error}; --event NAME chooses one that both have") from None
         return was, now, changes(was, now, normalize=normalize)
 
     was, now, moved = compared(by)
