@@ -5,7 +5,8 @@ Beside the pipeline because it compares what emitters would show.
 
 import dataclasses
 import io
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,6 +30,9 @@ class Change:
     own_after: int
     total_before: int
     total_after: int
+    own_noise: float = 0.0
+    """A smaller change may be chance: two standard deviations of counts of samples, in the event's unit."""
+    total_noise: float = 0.0
 
     @property
     def own(self) -> int:
@@ -50,12 +54,21 @@ def changes(before: Totals, after: Totals, *, normalize: bool = False) -> list[C
     old = {(row.name, row.object): row for row in before.rows}
     new = {(row.name, row.object): row for row in after.rows}
     scale = before.whole / after.whole if normalize and after.whole else 1.0
-    nothing = Total("", "", 0, 0)
+    nothing, noise = Total("", "", 0, 0), _noise_of(before, after, scale)
     found = []
     for name, thing in sorted(old.keys() | new.keys()):
         was, now = old.get((name, thing), nothing), new.get((name, thing), nothing)
-        found.append(Change(name, thing, was.own, round(now.own * scale), was.total, round(now.total * scale)))
+        own, total = round(now.own * scale), round(now.total * scale)
+        own_noise, total_noise = noise(was.own, own), noise(was.total, total)
+        found.append(Change(name, thing, was.own, own, was.total, total, own_noise, total_noise))
     return found
+
+
+def _noise_of(before: Totals, after: Totals, scale: float) -> Callable[[int, int], float]:
+    """How much values of two tables may differ by chance: a value of v made of samples of p each has variance v · p."""
+    old = before.whole / before.samples if before.samples else 0.0
+    new = after.whole * scale / after.samples if after.samples else 0.0
+    return lambda was, now: 2 * math.sqrt(was * old + now * new)
 
 
 def two_columns(before: Profile, after: Profile, emitter: Collapsed) -> Iterator[bytes]:

@@ -95,7 +95,8 @@ def diff(
 ) -> None:
     """Compare two recordings: the functions that moved most.
 
-    perf2x diff before.data after.data -o diff.html draws it; red grew, blue shrank.
+    perf2x diff before.data after.data -o diff.html draws it; red grew, blue shrank. ~ marks changes that sampling alone
+    can explain (two standard deviations).
     """
     from perf2x import pipeline
     from perf2x.cli.diff_output import format_to_write, write_difference
@@ -158,19 +159,26 @@ def _sorted(moved: list["Change"], sort: str) -> list["Change"]:
 def _lines(was: "Totals", now: "Totals", rows: list["Change"], by: str, normalize: bool) -> Iterator[str]:
     whole = f"{amount(was.whole, was.unit)} before, {amount(now.whole, was.unit)} after"
     share = signed(now.whole - was.whole, was.whole)
-    yield f"{was.event}: {whole} ({share}){'; shares compared' if normalize else ''}"
+    marked = any(abs(row.own) < row.own_noise or abs(row.total) < row.total_noise for row in rows)
+    notes = ("; shares compared" if normalize else "") + ("; ~ may be chance" if marked else "")
+    yield f"{was.event}: {whole} ({share}){notes}"
     cells = [
         (
             amount(row.own_before, was.unit, was.whole), amount(row.own_after, was.unit, was.whole),
-            signed(row.own, was.whole),
+            _change(row.own, row.own_noise, was.whole),
             amount(row.total_before, was.unit, was.whole), amount(row.total_after, was.unit, was.whole),
-            signed(row.total, was.whole),
+            _change(row.total, row.total_noise, was.whole),
             *((row.object or "–", row.name) if by == "function" else (row.name,)),
         )
         for row in rows
     ]  # fmt: skip
     heads = ("object", "function") if by == "function" else (by,)
     yield from table(("self before", "after", "change", "total before", "after", "change", *heads), cells, len(heads))
+
+
+def _change(change: int, noise: float, whole: int) -> str:
+    """In percent of the whole before, marked when sampling alone can do that."""
+    return ("~" if abs(change) < noise else "") + signed(change, whole)
 
 
 def _facts(was: "Totals", now: "Totals", rows: list["Change"]) -> dict[str, Any]:

@@ -49,13 +49,24 @@ def test_what_a_person_sees(pair: tuple[Path, Path]) -> None:
     ran = perf2x("diff", *pair, *QUICK, "--value", "samples")
     assert ran.code == 0
     assert ran.out == (
-        "cpu-clock: 10 before, 12 after (+20.0 %)\n"
-        "self before  after   change  total before  after   change  object  function\n"
-        "          2      5  +30.0 %             2      5  +30.0 %  o1.so   [o1.so]\n"
-        "          8      6  -20.0 %             8      6  -20.0 %  o2.so   [o2.so]\n"
-        "          0      1  +10.0 %             0      1  +10.0 %  o3.so   [o3.so]\n"
-        "          0      0   +0.0 %            10     12  +20.0 %  o5.so   [o5.so]\n"
+        "cpu-clock: 10 before, 12 after (+20.0 %); ~ may be chance\n"
+        "self before  after    change  total before  after    change  object  function\n"
+        "          2      5  ~+30.0 %             2      5  ~+30.0 %  o1.so   [o1.so]\n"
+        "          8      6  ~-20.0 %             8      6  ~-20.0 %  o2.so   [o2.so]\n"
+        "          0      1  ~+10.0 %             0      1  ~+10.0 %  o3.so   [o3.so]\n"
+        "          0      0    +0.0 %            10     12  ~+20.0 %  o5.so   [o5.so]\n"
     )
+
+
+def test_a_change_of_more_than_two_standard_deviations_is_no_chance(tmp_path: Path) -> None:
+    """100 to 150 samples differ by 50 and chance by 2 √250 = 31.6; 100 to 120 by 20 and 29.7."""
+    before = forged(tmp_path / "before.data", [0x1010] * 100 + [0x2010] * 100)
+    after = forged(tmp_path / "after.data", [0x1010] * 150 + [0x2010] * 120)
+    for words in ((), ("--value", "samples")):
+        out = perf2x("diff", before, after, *QUICK, *words).out
+        assert re.search(r" \+25\.0 %  o1\.so", out) and re.search(r" ~\+10\.0 %  o2\.so", out)
+    ran = perf2x("diff", before, before, *QUICK)
+    assert "~+0.0 %" in ran.out
 
 
 def test_shares_compare_recordings_of_different_length(pair: tuple[Path, Path]) -> None:
