@@ -43,6 +43,10 @@ class Change:
         """The change that ``sort`` (self or total) means."""
         return self.own if sort == "self" else self.total
 
+    def noise(self, sort: str) -> float:
+        """How large that change may be by chance."""
+        return self.own_noise if sort == "self" else self.total_noise
+
     @property
     def total(self) -> int:
         """How much more it costs with all that it calls."""

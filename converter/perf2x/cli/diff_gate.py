@@ -76,4 +76,5 @@ def grown(
         if row.moved(sort) > allowed:
             place = f" in {row.object}" if row.object else ""
             share = signed(row.moved(sort), was.whole)
-            yield f"{row.name}{place} grew by {share} of the whole, more than {bar.percent:g} % (--fail-above)"
+            chance = "; it may be chance: record more samples" if row.moved(sort) < row.noise(sort) else ""
+            yield f"{row.name}{place} grew by {share} of the whole, more than {bar.percent:g} % (--fail-above){chance}"

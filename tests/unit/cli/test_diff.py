@@ -65,8 +65,10 @@ def test_a_change_of_more_than_two_standard_deviations_is_no_chance(tmp_path: Pa
     for words in ((), ("--value", "samples")):
         out = perf2x("diff", before, after, *QUICK, *words).out
         assert re.search(r" \+25\.0 %  o1\.so", out) and re.search(r" ~\+10\.0 %  o2\.so", out)
-    ran = perf2x("diff", before, before, *QUICK)
-    assert "~+0.0 %" in ran.out
+    assert "~+0.0 %" in perf2x("diff", before, before, *QUICK).out
+    said = perf2x("diff", before, after, *QUICK, "--fail-above", "function=5").err.splitlines()
+    assert said[0].endswith("+25.0 % of the whole, more than 5 % (--fail-above)")
+    assert said[1].endswith("+10.0 % of the whole, more than 5 % (--fail-above); it may be chance: record more samples")
 
 
 def test_shares_compare_recordings_of_different_length(pair: tuple[Path, Path]) -> None:
