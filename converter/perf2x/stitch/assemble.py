@@ -10,7 +10,7 @@ from perf2x.abi.uapi import EventType, SoftwareConfig
 from perf2x.model.arrays import I32, I64, U64
 from perf2x.model.diagnostics import Severity
 from perf2x.model.events import Event
-from perf2x.model.intern import Strings, distinct_columns, prefix_tree
+from perf2x.model.intern import Strings, content_order, distinct_columns, prefix_tree
 from perf2x.model.profile import (
     Functions,
     Locations,
@@ -137,7 +137,7 @@ def _summed(stitcher: Stitcher, columns: list[I64], value: I64, count: I64) -> P
     """One row per event, thread and stack (and cpu and cgroup where asked for), in this order."""
     options = stitcher.options
     told_apart = [*columns[:3], *columns[3:4] * options.by_cpu, *columns[4:] * options.by_cgroup]
-    order = np.lexsort(told_apart[::-1])
+    order = content_order(told_apart)
     begins = np.ones(len(order), np.bool_)
     begins[1:] = np.any([column[order[1:]] != column[order[:-1]] for column in told_apart], axis=0)
     heads = np.flatnonzero(begins)
