@@ -55,6 +55,7 @@ class Passage:
                 self.selection.seen.absorb(outcome.seen)
                 self.diagnostics.absorb(outcome.counts)
             self.stages.absorb(outcome.stages)
+            del outcome  # before the next one comes
 
     def _outcome(self, share: Share) -> Outcome:
         """The share's part of everything, in a process that has nothing else to tell."""

@@ -6,13 +6,14 @@ only results travel. Where there is no fork that numpy can be trusted with (macO
 
 import multiprocessing
 import os
+import pickle
 import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkProcess
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from perf2x.model.errors import Perf2xError
 from perf2x.model.events import Share
@@ -45,13 +46,14 @@ def in_shares(count: int, here: Callable[[Share], None], there: Callable[[Share]
         here(shares[0])
         for share, connection in zip(shares[1:], others, strict=True):
             try:
-                result = connection.recv()
+                result = _received(connection)
             except EOFError:
                 here(share)
                 continue
             if isinstance(result, Perf2xError):
                 raise result
             yield result
+            del result  # before the next one comes
 
 
 @contextmanager
@@ -79,7 +81,22 @@ def _started(shares: list[Share], there: Callable[[Share], Result]) -> Iterator[
 def _run(share: Share, there: Callable[[Share], Result], connection: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # the first process says what there is to say
     try:
-        connection.send(there(share))
+        _send(connection, there(share))
     except Perf2xError as error:
-        connection.send(error)
+        _send(connection, error)
     connection.close()
+
+
+def _send(connection: Connection, result: Any) -> None:
+    """Arrays travel beside the rest, so that neither side holds them twice."""
+    buffers: list[pickle.PickleBuffer] = []
+    rest = pickle.dumps(result, protocol=5, buffer_callback=buffers.append)
+    connection.send((len(buffers), rest))
+    for buffer in buffers:
+        connection.send_bytes(buffer.raw())
+
+
+def _received(connection: Connection) -> Any:
+    """What the other process sent; its arrays are read-only."""
+    count, rest = connection.recv()
+    return pickle.loads(rest, buffers=[connection.recv_bytes() for _ in range(count)])

@@ -193,7 +193,7 @@ def distinct_columns(columns: Sequence[U64 | I64]) -> tuple[I64, I64]:
     return distinct(hash_columns(*columns), lambda rows, others: columns_equal(columns, rows, columns, others))
 
 
-def content_order(columns: Sequence[I64]) -> I64:
+def content_order(columns: Sequence[I32 | I64]) -> I64:
     """Row numbers in the order of the columns' values, the first column leading; equal rows in any order.
 
     Columns that fit one word side by side are sorted as one: numpy sorts words with vector instructions.
@@ -204,7 +204,8 @@ def content_order(columns: Sequence[I64]) -> I64:
         return np.lexsort(columns[::-1])
     word = np.zeros(len(columns[0]), np.int64)
     for column, low, width in zip(columns, lows, widths, strict=True):
-        word = word << width | (column - low)
+        word <<= width
+        word |= column.astype(np.int64) - low
     return np.argsort(word)
 
 
@@ -282,22 +283,25 @@ def rows_equal(
     return same
 
 
-def prefix_tree(rows: Ragged) -> tuple[I32, I32, I32]:
+def prefix_tree(rows: Ragged, innermost_first: bool = False) -> tuple[I32, I32, I32]:
     """Rows of item numbers, root first, to a tree: (parent, item) of every node and the last node of each row, or −1.
+
+    ``innermost_first``: the rows have their roots at the end.
 
     Level by level, so that a parent always has the smaller number::
 
         a b c        nodes  0 (−1, a)   1 (0, b)   2 (0, d)   3 (1, c)
         a d          rows   3   2
     """
-    starts, lengths = rows.offsets[:-1], rows.lengths
+    lengths = rows.lengths
+    first, step = (rows.offsets[1:] - 1, -1) if innermost_first else (rows.offsets[:-1], 1)
     leaf = np.full(len(rows), -1, np.int64)
     parents: list[I64] = []
     items: list[I64] = []
     active = np.flatnonzero(lengths > 0)
     depth = total = 0
     while len(active):
-        item = rows.values[starts[active] + depth].astype(np.int64)
+        item = rows.values[first[active] + step * depth].astype(np.int64)
         keys, inverse = np.unique((leaf[active] + 1) << 32 | item, return_inverse=True)
         parents.append((keys >> 32) - 1)
         items.append(keys & 0xFFFFFFFF)

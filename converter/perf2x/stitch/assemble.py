@@ -4,6 +4,8 @@ Every table is sorted by its contents (strings, mappings, locations, threads, sa
 records in another order, or one file read in two pieces, give the same profile.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from perf2x.abi.uapi import EventType, SoftwareConfig
@@ -23,24 +25,25 @@ from perf2x.model.profile import (
     Threads,
     ThreadSwitches,
 )
-from perf2x.model.ragged import Ragged, reverse_rows
+from perf2x.model.ragged import Ragged
 from perf2x.stitch.frames import Resolver
-from perf2x.stitch.gathered import Gathered
-from perf2x.stitch.stitcher import ROOT_NAMES, Root, Stitcher
+from perf2x.stitch.gathered import Gathered, SampleRows
+from perf2x.stitch.stitcher import ROOT_NAMES, Root, Stitcher, Timed
 
 
 def finish(stitcher: Stitcher) -> Profile:
-    """The profile of everything that was added; locations have no lines yet but for made-up frames."""
+    """The profile of everything that was added, which the stitcher forgets; only made-up frames have lines yet."""
     strings = Strings()
-    gathered = stitcher.gather()
+    gathered, timeline = stitcher.hand_over()
     unknown = gathered.resolver.unknown_markers
     stitcher.diagnostics.add("unknown_context_marker", Severity.GUESS, "frames behind it were told by address", unknown)
     threads, thread_rank = _threads(stitcher, gathered, strings)
     mappings, locations, functions, stacks, leaf = _resolved(stitcher, gathered.resolver, strings)
-    event, thread, stack, cpu, cgroup, value, count = gathered.samples()
-    columns = [event, thread_rank[thread], leaf[stack].astype(np.int64), cpu, _cgroups(stitcher, cgroup, strings)]
-    timeline = stitcher.options.timeline
-    samples = _timeline(stitcher, columns) if timeline else _summed(stitcher, columns, value, count)
+    rows = gathered.samples()
+    rows = replace(rows, thread=thread_rank[rows.thread], stack=leaf[rows.stack])
+    if stitcher.options.by_cgroup and rows.cgroup is not None:
+        rows = replace(rows, cgroup=_cgroups(stitcher, rows.cgroup, strings))
+    samples = _timeline(timeline, rows) if stitcher.options.timeline else _summed(stitcher, rows)
     return Profile(
         strings=strings.table(),
         events=tuple(profile_event(event) for event in stitcher.session.events),
@@ -70,7 +73,7 @@ def profile_event(event: Event) -> ProfileEvent:
     )
 
 
-def _threads(stitcher: Stitcher, gathered: Gathered, strings: Strings) -> tuple[Threads, I64]:
+def _threads(stitcher: Stitcher, gathered: Gathered, strings: Strings) -> tuple[Threads, I32]:
     """The threads sorted by pid, tid, name, and the place of each in that order."""
     texts = stitcher.names_strings.table()
     pid, tid, comm = gathered.threads.columns()
@@ -78,8 +81,8 @@ def _threads(stitcher: Stitcher, gathered: Gathered, strings: Strings) -> tuple[
     comms = [_name(texts, name, tid) for name, tid in zip(comm.tolist(), tids, strict=True)]
     leaders = [_name(texts, name, pid) for name, pid in zip(gathered.process.tolist(), pids, strict=True)]
     order = sorted(range(len(pids)), key=lambda row: (pids[row], tids[row], comms[row]))
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
+    rank = np.empty(len(order), np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
     threads = Threads(
         pid=pid[order].astype(np.int32),
         tid=tid[order].astype(np.int32),
@@ -121,7 +124,7 @@ def _resolved(
         line_number=np.zeros(len(line_function), np.int32),
     )
     rows = resolver.stacks()
-    parent, item, leaf = prefix_tree(reverse_rows(Ragged(rows.offsets, rank[rows.values])))
+    parent, item, leaf = prefix_tree(Ragged(rows.offsets, rank[rows.values]), innermost_first=True)
     return mappings, locations, functions, Stacks(parent, item), leaf
 
 
@@ -133,52 +136,54 @@ def _made_up(root: I64, strings: Strings) -> tuple[Functions, I32]:
     return Functions(names, names, none, none), np.searchsorted(kinds, root[root > 0]).astype(np.int32)
 
 
-def _summed(stitcher: Stitcher, columns: list[I64], value: I64, count: I64) -> ProfileSamples:
+def _summed(stitcher: Stitcher, rows: SampleRows) -> ProfileSamples:
     """One row per event, thread and stack (and cpu and cgroup where asked for), in this order."""
-    options = stitcher.options
-    told_apart = [*columns[:3], *columns[3:4] * options.by_cpu, *columns[4:] * options.by_cgroup]
+    cpu = rows.cpu if stitcher.options.by_cpu else None
+    cgroup = rows.cgroup if stitcher.options.by_cgroup else None
+    told_apart = [column for column in (rows.event, rows.thread, rows.stack, cpu, cgroup) if column is not None]
     order = content_order(told_apart)
-    begins = np.ones(len(order), np.bool_)
-    begins[1:] = np.any([column[order[1:]] != column[order[:-1]] for column in told_apart], axis=0)
+    begins = np.zeros(len(order), np.bool_)
+    begins[:1] = True
+    for column in told_apart:
+        laid = column[order]
+        begins[1:] |= laid[1:] != laid[:-1]
     heads = np.flatnonzero(begins)
-    event, thread, stack, cpu, cgroup = (column[order[heads]].astype(np.int32) for column in columns)
+    first = order[heads]
     return ProfileSamples(
-        event=event,
-        thread=thread,
-        stack=stack,
-        value=np.add.reduceat(value[order], heads) if len(heads) else value,
-        count=np.add.reduceat(count[order], heads) if len(heads) else count,
-        cpu=cpu if options.by_cpu else None,
-        cgroup=cgroup if options.by_cgroup else None,
+        event=rows.event[first],
+        thread=rows.thread[first],
+        stack=rows.stack[first],
+        value=np.add.reduceat(rows.value[order], heads) if len(heads) else rows.value.copy(),
+        count=np.add.reduceat(rows.count[order], heads) if len(heads) else rows.count.copy(),
+        cpu=None if cpu is None else cpu[first].astype(np.int32),
+        cgroup=None if cgroup is None else cgroup[first].astype(np.int32),
     )
 
 
-def _timeline(stitcher: Stitcher, columns: list[I64]) -> ProfileSamples:
+def _timeline(timeline: list[Timed], rows: SampleRows) -> ProfileSamples:
     """One row per sample; samples of one time are in the order of their contents."""
     none = np.zeros(0, np.int64)
-    row = np.concatenate([*(part.row for part in stitcher.timeline), none])
-    time = np.concatenate([*(part.time for part in stitcher.timeline), none.astype(np.uint64)])
-    value = np.concatenate([*(part.value for part in stitcher.timeline), none])
-    cpu = np.concatenate([*(part.cpu for part in stitcher.timeline), none])
-    event, thread, stack, _, cgroup = columns
+    row = np.concatenate([*(part.row for part in timeline), none])
+    time = np.concatenate([*(part.time for part in timeline), none.astype(np.uint64)])
+    value = np.concatenate([*(part.value for part in timeline), none])
+    cpu = np.concatenate([*(part.cpu for part in timeline), none])
+    event, thread, stack = rows.event, rows.thread, rows.stack
     order = np.lexsort([value, stack[row], event[row], thread[row], time])
     row = row[order]
     return ProfileSamples(
-        event=event[row].astype(np.int32),
-        thread=thread[row].astype(np.int32),
-        stack=stack[row].astype(np.int32),
+        event=event[row],
+        thread=thread[row],
+        stack=stack[row],
         value=value[order],
         count=np.ones(len(row), np.int64),
         time=time[order],
         cpu=cpu[order].astype(np.int32),
-        cgroup=cgroup[row].astype(np.int32) if stitcher.options.by_cgroup else None,
+        cgroup=None if rows.cgroup is None else rows.cgroup[row].astype(np.int32),
     )
 
 
 def _cgroups(stitcher: Stitcher, cgroup: I64, strings: Strings) -> I64:
     """String index of each row's cgroup path; unnamed ids are shown as numbers."""
-    if not stitcher.options.by_cgroup:
-        return cgroup
     cgroups = stitcher.sideband.cgroups
     paths = dict(zip(cgroups.id.tolist(), cgroups.path, strict=True))
     ids, inverse = np.unique(cgroup.view(np.uint64), return_inverse=True)

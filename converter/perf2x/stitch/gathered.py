@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perf2x.model.arrays import I64, Bools
+from perf2x.model.arrays import I32, I64, Bools
 from perf2x.model.growing import Growing
 from perf2x.model.intern import HashIndex, columns_equal, first_alike, hash_columns, hash_rows, rows_equal
 from perf2x.model.ragged import Ragged
@@ -47,6 +47,19 @@ class Distinct:
 
 
 @dataclass(frozen=True, slots=True)
+class SampleRows:
+    """Rows of samples, as columns; cpu and cgroup where they are told apart by them."""
+
+    event: I32
+    thread: I32
+    stack: I32
+    value: I64
+    count: I64
+    cpu: I64 | None = None
+    cgroup: I64 | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Found:
     """What was gathered in one process, on its way to another."""
 
@@ -56,37 +69,42 @@ class Found:
     unknown_markers: int
     threads: list[I64]
     moments: I64
-    samples: list[I64]
+    samples: SampleRows
 
 
 class Gathered:
     """Takes in tables of rows one after the other."""
 
-    def __init__(self, resolver: Resolver, names: ThreadNames, deferred_chains: Ragged) -> None:
+    def __init__(
+        self, resolver: Resolver, names: ThreadNames, deferred_chains: Ragged, with_places: bool = False
+    ) -> None:
         self.resolver = resolver
         self._names, self._deferred_chains = names, deferred_chains
         self.threads = Distinct(3)
         """pid, tid, index of the name."""
         self._seen = Growing(np.int64, 2)
         """Of each thread: moment of its first sample, the process's name then."""
-        self._samples = Growing(np.int64, 7)
-        """Event, thread, stack, cpu, cgroup; sum of values, number of samples."""
+        self._rows = Growing(np.int32, 3)
+        """Event, thread, stack."""
+        self._facts = Growing(np.int64, 4 if with_places else 2)
+        """Sum of values, number of samples; cpu, cgroup."""
 
     @property
     def process(self) -> I64:
         """(threads,) index of the name that each thread's process had when the thread was sampled first."""
         return self._seen[1]
 
-    def samples(self) -> list[I64]:
-        """(rows,) event, thread, stack, cpu, cgroup, sum of values, number of samples; rows may be alike."""
-        return list(self._samples.columns())
+    def samples(self) -> SampleRows:
+        """What was taken in, in order; rows may be alike."""
+        return SampleRows(*self._rows.columns(), *self._facts.columns())
 
     def take_in(self, rows: RowTable) -> I64:
         """Resolve ``rows``; returns the (rows,) row of ``samples`` of each."""
-        keys, first = rows.keys(), len(self._samples)
-        thread, stack = self._threads(keys, rows.moment), self._stacks(keys, rows.chains())
-        self._samples.extend(keys.event, thread, stack, keys.cpu, keys.cgroup, rows.values, rows.counts)
-        return np.arange(first, len(self._samples))
+        keys, first = rows.keys(), len(self._rows)
+        self._rows.extend(keys.event, self._threads(keys, rows.moment), self._stacks(keys, rows.chains()))
+        places = (keys.cpu, keys.cgroup) if rows.with_places else ()
+        self._facts.extend(rows.values, rows.counts, *places)
+        return np.arange(first, len(self._rows))
 
     def _stacks(self, keys: Keys, chains: Ragged) -> I64:
         """(rows,) the stack of each; what threads have in common is resolved once."""
@@ -126,7 +144,7 @@ class Gathered:
         return Found(
             self.resolver.located(), self.resolver.hit(), stacks, self.resolver.unknown_markers,
             [column.copy() for column in self.threads.columns()], self._seen[0].copy(),
-            [column.copy() for column in self.samples()],
+            self.samples(),
         )  # fmt: skip
 
     def absorb(self, found: Found) -> int:
@@ -134,7 +152,8 @@ class Gathered:
         stack = self.resolver.absorb(found.located, found.hit, found.stacks, found.unknown_markers)
         thread = self.threads.number(*found.threads)
         self._see(thread, found.moments)
-        first = len(self._samples)
-        event, its_thread, its_stack, *others = found.samples
-        self._samples.extend(event, thread[its_thread], stack[its_stack], *others)
+        first, rows = len(self._rows), found.samples
+        self._rows.extend(rows.event, thread[rows.thread], stack[rows.stack])
+        places = () if rows.cpu is None or rows.cgroup is None else (rows.cpu, rows.cgroup)
+        self._facts.extend(rows.value, rows.count, *places)
         return first

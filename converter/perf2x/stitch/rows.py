@@ -103,7 +103,7 @@ class RowTable:
     """
 
     def __init__(self, with_places: bool = False) -> None:
-        self._with_places = with_places
+        self.with_places = with_places
         self._keys = Growing(np.int64, 8 if with_places else 6)
         self._facts = Growing(np.int64, 3)
         """Moment of the earliest sample, sum of values, number of samples."""
@@ -128,7 +128,7 @@ class RowTable:
 
     def add(self, keys: Keys, words: U64, starts: I64, lengths: I64, value: I64, moment: I64) -> I64:
         """Append samples whose chains are words[start : start + length]; (n,) their numbers until the next fold."""
-        columns, first = packed(keys, self._with_places), len(self)
+        columns, first = packed(keys, self.with_places), len(self)
         laid = end_to_end(words, starts, lengths)
         begins = offsets_of(lengths)
         self._hashes.extend(hash_columns(*columns, hash_rows(laid, begins[:-1], lengths)))

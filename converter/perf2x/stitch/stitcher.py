@@ -25,9 +25,9 @@ from perf2x.stitch.moments import order_of
 from perf2x.stitch.rows import Keys, RowTable
 from perf2x.stitch.spaces import KERNEL, AddressSpaces, with_kernel_grown, with_ksymbols
 
-_ROWS_PENDING = 1 << 17
-_ROWS_HELD = 1 << 18
-_WORDS_HELD = 1 << 22
+_ROWS_PENDING = 1 << 16
+_ROWS_HELD = 1 << 17
+_WORDS_HELD = 1 << 21
 """Rows and words of chains that are kept as recorded; larger tables repeat little that smaller ones do not."""
 MAX_PERIOD = 1 << 48
 """Larger periods are damage (78 hours in nanoseconds); they are cut so that sums stay within int64."""
@@ -144,8 +144,7 @@ class Stitcher:
         self.missing: list[Missing] = []
         self._build_deferred()
         self.mappings = merged_mappings(self.mmaps, session.build_ids, options.per_process)
-        resolver = Resolver(self.spaces, self.mappings, options.per_process)
-        self.gathered = Gathered(resolver, self.names, sideband.deferred.chain.table)
+        self.gathered = self._nothing_gathered()
         if options.timeline and not self.timed:
             advice = "times shown are places in the file; record without --per-thread or with -T"
             diagnostics.add("no_timestamps", Severity.GUESS, advice)
@@ -183,6 +182,17 @@ class Stitcher:
             self._rows, self._timeline_gathered = self._empty(), len(self.timeline)
         return self.gathered
 
+    def hand_over(self) -> tuple[Gathered, list[Timed]]:
+        """What came of everything, which is forgotten here: the tables are the largest part of the memory in use."""
+        gathered, timeline = self.gather(), self.timeline
+        self.gathered, self.timeline = self._nothing_gathered(), []
+        self._timeline_folded = self._timeline_gathered = 0
+        return gathered, timeline
+
+    def _nothing_gathered(self) -> Gathered:
+        resolver = Resolver(self.spaces, self.mappings, self.options.per_process)
+        return Gathered(resolver, self.names, self.sideband.deferred.chain.table, self._rows.with_places)
+
     def _fold(self) -> None:
         settled = len(self._rows) - self._rows.pending
         numbers = self._rows.fold()
@@ -200,7 +210,7 @@ class Stitcher:
         """Take in what another stitcher came to with other batches of the recording."""
         first = self.gather().absorb(added.found)
         for part in added.timeline:
-            part.row += first
+            part.row = part.row + first
         self.timeline += added.timeline
         self._timeline_folded = self._timeline_gathered = len(self.timeline)
         self.missing += added.missing
