@@ -5,10 +5,10 @@ An entry point's name is what the user writes after ``--to``; two plugins of one
 
 import dataclasses
 from collections.abc import Mapping
-from importlib.metadata import EntryPoint, entry_points
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Protocol, get_args, get_origin, get_type_hints
 
+from perf2x.installed import Point, entry_points
 from perf2x.model.errors import OptionError
 from perf2x.model.options import option
 from perf2x.model.profile import Profile
@@ -54,10 +54,10 @@ class Emitter(Protocol):
         ...
 
 
-def available(group: str) -> dict[str, EntryPoint]:
+def available(group: str) -> dict[str, Point]:
     """Every plugin of a group by name, sorted, not yet imported; OptionError when two share a name."""
-    found: dict[str, EntryPoint] = {}
-    for point in sorted(entry_points(group=group), key=lambda point: (point.name, point.value)):
+    found: dict[str, Point] = {}
+    for point in sorted(entry_points(group), key=lambda point: (point.name, point.value)):
         known = found.get(point.name)
         if known is not None and known.value != point.value:
             raise OptionError(f"two plugins call themselves {point.name!r}: {known.value} and {point.value}")

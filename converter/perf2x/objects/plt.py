@@ -3,7 +3,7 @@
 Source of truth: tools/perf/util/symbol-elf.c dso__synthesize_plt_symbols and get_plt_sizes.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -116,24 +116,24 @@ def _got_entries(elf: ElfObject) -> list[PltEntry]:
         return []
     step = section.entry_size or 8
     code = elf.data(section)
-    names = _got_names(elf) if elf.machine == "EM_X86_64" else {}
-    entries = []
-    for at in range(0, len(code), step):
-        slot = _jump_target(code[at : at + step], section.address + at)
-        name = names.get(slot, "") or f"offset_{section.address + at:#x}"
-        entries.append(PltEntry(section.address + at, step, f"{name}@plt"))
-    return entries
+    slots = {
+        section.address + at: _jump_target(code[at : at + step], section.address + at)
+        for at in range(0, len(code), step)
+    }
+    names = _got_names(elf, slots.values()) if elf.machine == "EM_X86_64" else {}
+    return [PltEntry(at, step, f"{names.get(slot, '') or f'offset_{at:#x}'}@plt") for at, slot in slots.items()]
 
 
-def _got_names(elf: ElfObject) -> dict[int, str]:
-    """GOT slot (svma) to symbol name, from ``.rela.dyn``."""
+def _got_names(elf: ElfObject, slots: Iterable[int]) -> dict[int, str]:
+    """GOT slot (svma) to symbol name, from ``.rela.dyn``; of thousands of rows there only the slots asked for."""
     section = elf.section(".rela.dyn")
     if section is None or not 0 < section.link < len(elf.sections):
         return {}
     rows = _relocations(elf, section)
     symbols, strings = raw_symbols(elf, elf.sections[section.link])
     index = _symbol_index(elf, rows["info"])
-    named = (index > 0) & (index < len(symbols))
+    asked = np.array([slot for slot in slots if slot >= 0], np.uint64)
+    named = (index > 0) & (index < len(symbols)) & np.isin(rows["offset"], asked)
     offsets = symbols["name"][index[named]]
     return {int(a): string_at(strings, int(o)) for a, o in zip(rows["offset"][named], offsets, strict=True)}
 

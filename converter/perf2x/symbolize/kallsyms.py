@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from perf2x.model.arrays import I64, U8, U64, Bools
 from perf2x.model.errors import ObjectError
@@ -112,12 +113,11 @@ def _hex_column(raw: U8, starts: I64, width: int) -> tuple[U64, Bools]:
     digits = np.full(256, 255, np.uint8)
     for value, letter in enumerate("0123456789abcdef"):
         digits[ord(letter)] = digits[ord(letter.upper())] = value
-    address, valid = np.zeros(len(starts), np.uint64), np.ones(len(starts), np.bool_)
-    for column in range(width):
-        digit = digits[raw[starts + column]]
-        valid &= digit < 16
-        address = address << np.uint64(4) | (digit & np.uint8(15)).astype(np.uint64)
-    return address, valid
+    digit = np.zeros((len(starts), 16), np.uint8)
+    digit[:, 16 - width :] = digits[sliding_window_view(raw, width)[starts]]
+    address = (digit[:, ::2] << 4 | digit[:, 1::2] & 15).view(">u8").astype(np.uint64)
+    valid: Bools = np.all(digit < 16, axis=1)
+    return address.reshape(-1), valid
 
 
 def _modules(raw: U8, text: bytes, starts: I64, ends: I64) -> tuple[I64, I64, list[str]]:
