@@ -131,8 +131,6 @@ def _loaded(
     check_root(options.grouping.root, recording)
     selection = Selection(options.choice, recording)
     stitcher, call_graphs = _stitched(recording, options, selection, diagnostics, finder, progress, stages)
-    from perf2x.model.anonymize import anonymized
-    from perf2x.model.compact import compact
     from perf2x.model.grouping import grouped
     from perf2x.model.select import keep_events
     from perf2x.stitch.assemble import finish
@@ -151,6 +149,9 @@ def _loaded(
             profile, symbols = _symbolized(profile, recording, options.symbols, diagnostics, finder())
     profile = selection.after_symbols(profile)
     if options.anonymize:
+        from perf2x.model.anonymize import anonymized
+        from perf2x.model.compact import compact
+
         profile = anonymized(compact(profile), options.anonymize)
     profile = grouped(profile, options.grouping)
     counts = event_counts(profile)

@@ -4,19 +4,22 @@ Processes are forked, so that they have the index, the pictures of all processes
 only results travel. Where there is no fork that numpy can be trusted with (macOS, Windows), one process does all.
 """
 
-import multiprocessing
+from __future__ import annotations
+
 import os
 import pickle
 import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from multiprocessing.connection import Connection
-from multiprocessing.context import ForkProcess
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from perf2x.model.errors import Perf2xError
 from perf2x.model.events import Share
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+    from multiprocessing.context import ForkProcess
 
 Result = TypeVar("Result")
 
@@ -59,6 +62,8 @@ def in_shares(count: int, here: Callable[[Share], None], there: Callable[[Share]
 @contextmanager
 def _started(shares: list[Share], there: Callable[[Share], Result]) -> Iterator[list[Connection]]:
     """A process for each share, and where its result comes from; all are gone afterwards."""
+    import multiprocessing  # with sockets and OpenSSL, and most recordings are too small for it
+
     context = multiprocessing.get_context("fork")
     processes: list[ForkProcess] = []
     connections: list[Connection] = []

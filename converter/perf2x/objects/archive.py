@@ -8,7 +8,6 @@ import lzma
 import tarfile
 import zlib
 from collections.abc import Iterable
-from hashlib import sha1
 from pathlib import Path
 
 from perf2x.model.errors import ObjectError
@@ -19,6 +18,8 @@ _BROKEN = (OSError, EOFError, tarfile.TarError, lzma.LZMAError, zlib.error, Valu
 
 def name_key(name: str) -> bytes:
     """What stands for the build id of an object that has none: twenty bytes made of its recorded name."""
+    from hashlib import sha1  # loads OpenSSL
+
     return sha1(b"no build id:" + name.encode(errors="surrogateescape"), usedforsecurity=False).digest()
 
 

@@ -18,7 +18,6 @@ from perf2x.symbolize.dwarf import open_lines
 from perf2x.symbolize.elf_names import ElfNames, count_broken
 from perf2x.symbolize.places import Places, Site, places_of, replaced
 from perf2x.symbolize.source import Context, Dso, DsoKind, Function, Symbols, nothing, one_line_each
-from perf2x.symbolize.unit_lines import lies_elsewhere, unit_places
 
 STRIPPED = "stripped: no symbol table in it, and no debug file found"
 
@@ -60,6 +59,8 @@ def symbols_of(context: Context, found: Found, names: ElfNames, svma: U64, recor
 
 def _places(context: Context, found: Found, file: ElfObject, recorded: str, svma: U64) -> Places:
     """From the symcache; what that does not know, and other files do, from debug info itself."""
+    from perf2x.symbolize.unit_lines import lies_elsewhere, unit_places  # for objects with debug info only
+
     places, lacking = places_of([[]] * len(svma)), np.arange(len(svma))
     try:
         lines = open_lines(file, context.options, context.diagnostics)

@@ -26,7 +26,18 @@ def test_help_imports_nothing_heavy() -> None:
 
 
 def test_conversions_import_only_what_they_use(tmp_path: Path) -> None:
-    unused = {"rich", "google", "urllib.request", "ssl", "tomllib", "perf2x.unwind.unwinder", "perf2x.cli.top"}
+    unused = {
+        "rich",
+        "google",
+        "urllib.request",
+        "ssl",
+        "_hashlib",
+        "socket",
+        "email",
+        "tomllib",
+        "perf2x.unwind.unwinder",
+        "perf2x.cli.top",
+    }
     code = (
         "import sys; from perf2x.cli import main\n"
         f"sys.argv = ['perf2x', 'convert', {recording('calls')!r}, '-o', {str(tmp_path / 'out.folded')!r}, '-q']\n"
