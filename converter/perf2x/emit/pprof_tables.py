@@ -12,6 +12,7 @@ from perf2x.emit.wire import nested_field, number_field, top_level
 from perf2x.model.arrays import I64
 from perf2x.model.profile import Functions, Locations, Mappings, Profile
 from perf2x.model.ragged import Ragged, offsets_of, ranges, side_by_side
+from perf2x.model.recorded_names import is_real_path, without_deleted
 
 REST = "[other stacks]"
 """The frame of all samples that a limit left no room for."""
@@ -43,9 +44,19 @@ class Lines:
 
 
 def mapping_order(profile: Profile) -> I64:
-    """Rows of mappings in file order: the main program first, as readers expect, the others as they come."""
+    """Rows of mappings in file order: the main program first, as readers expect, the others as they come.
+
+    Of several programs the one with the most locations is taken for it.
+    """
     names = [profile.strings[row] for row in profile.mappings.filename]
-    main = [row for row, name in enumerate(names) if not name.startswith(("[", "//")) and ".so" not in name][:1]
+    programs = [
+        row
+        for row, name in enumerate(names)
+        if is_real_path(without_deleted(name)) and ".so" not in name and not profile.mappings.is_kernel[row]
+    ]
+    known = profile.locations.mapping[profile.locations.mapping >= 0]
+    locations = np.bincount(known, minlength=len(names)).tolist()
+    main = sorted(programs, key=lambda row: -locations[row])[:1]
     return np.array(main + [row for row in range(len(names)) if row not in main], np.int64)
 
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from perf2x.abi.uapi import EventType, SoftwareConfig
 from perf2x.model.arrays import I32, I64, U64
-from perf2x.model.diagnostics import Severity
 from perf2x.model.events import Event
 from perf2x.model.intern import Strings, content_order, distinct_columns, prefix_tree
 from perf2x.model.profile import (
@@ -35,8 +34,6 @@ def finish(stitcher: Stitcher) -> Profile:
     """The profile of everything that was added, which the stitcher forgets; only made-up frames have lines yet."""
     strings = Strings()
     gathered, timeline = stitcher.hand_over()
-    unknown = gathered.resolver.unknown_markers
-    stitcher.diagnostics.add("unknown_context_marker", Severity.GUESS, "frames behind it were told by address", unknown)
     threads, thread_rank = _threads(stitcher, gathered, strings)
     mappings, locations, functions, stacks, leaf = _resolved(stitcher, gathered.resolver, strings)
     rows = gathered.samples()

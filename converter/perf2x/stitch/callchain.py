@@ -59,8 +59,12 @@ class Frames:
     parts: Parts
 
 
-def frames_of(chains: Ragged, mode: U8) -> tuple[Frames, int]:
-    """Chains to frames; ``mode`` (rows,) holds until the first marker. Also the number of unknown markers met."""
+def frames_of(chains: Ragged, mode: U8) -> Frames:
+    """Chains to frames; ``mode`` (rows,) holds until the first marker.
+
+    Behind a word that is neither an address nor a known marker (programs without frame pointers leave such words) the
+    address itself tells the mode; perf gives the whole chain up (add_callchain_ip).
+    """
     is_marker = chains.values >= np.uint64(CALLCHAIN_CONTEXT_MAX)
     marker_at = np.flatnonzero(is_marker)
     before = np.searchsorted(marker_at, chains.offsets)  # markers in front of each row
@@ -71,8 +75,7 @@ def frames_of(chains: Ragged, mode: U8) -> tuple[Frames, int]:
     count = len(of_row) + len(of_marker)
     row, modes = np.empty(count, np.int64), np.empty(count, np.uint8)
     row[of_row], row[of_marker] = np.arange(len(chains)), row_of_marker
-    marker_modes, unknown = _marker_modes(chains.values[marker_at])
-    modes[of_row], modes[of_marker] = mode, marker_modes
+    modes[of_row], modes[of_marker] = mode, _marker_modes(chains.values[marker_at])
     begin = np.empty(count + 1, np.int64)  # in frames: words without the markers in front of them
     begin[of_row] = chains.offsets[:-1] - before[:-1]
     begin[of_marker] = marker_at - np.arange(len(marker_at))
@@ -80,22 +83,20 @@ def frames_of(chains: Ragged, mode: U8) -> tuple[Frames, int]:
     parts = Parts(row, modes, np.diff(begin))
     is_return = np.ones(begin[-1], np.bool_)
     is_return[begin[:-1][parts.length > 0]] = False
-    return Frames(chains.offsets - before, chains.values[~is_marker], is_return, parts), unknown
+    return Frames(chains.offsets - before, chains.values[~is_marker], is_return, parts)
 
 
-def _marker_modes(marker: U64) -> tuple[U8, int]:
-    """The mode that each marker announces, and the number of unknown ones."""
-    modes, known = np.zeros(len(marker), np.uint8), np.zeros(len(marker), np.bool_)
+def _marker_modes(marker: U64) -> U8:
+    """The mode that each marker announces; UNKNOWN for others."""
+    modes = np.zeros(len(marker), np.uint8)
     for context, mode in _MARKER_MODES.items():
-        such = marker == np.uint64(context)
-        modes[such] = mode
-        known |= such
-    return modes, int(np.sum(~known))
+        modes[marker == np.uint64(context)] = mode
+    return modes
 
 
 def user_frames_of(chains: Ragged) -> Frames:
     """Chains of deferred records: all user addresses; markers that earlier kernels put in front are dropped."""
-    frames, _ = frames_of(chains, np.full(len(chains), CpuMode.USER, np.uint8))
+    frames = frames_of(chains, np.full(len(chains), CpuMode.USER, np.uint8))
     parts = frames.parts
     user = Parts(parts.row, np.full(len(parts.mode), CpuMode.USER, np.uint8), parts.length)
     return Frames(frames.offsets, frames.address, frames.is_return, user)

@@ -26,7 +26,6 @@ class Resolver:
     def __init__(self, spaces: AddressSpaces, merged: Merged, as_recorded: bool) -> None:
         self._locations = Locations(spaces, merged, as_recorded)
         self._stacks = ChainTable(np.int32)
-        self.unknown_markers = 0
 
     def resolve(self, keys: Keys, chains: Ragged, deferred_chains: Ragged) -> I64:
         """(n,) the number of each stack: ``keys`` and ``chains`` of n rows, the latter without cookies."""
@@ -39,15 +38,13 @@ class Resolver:
         return numbers
 
     def _numbers(self, keys: Keys, chains: Ragged, deferred_chains: Ragged) -> I64:
-        addresses, picture, unknown = _frames(keys, chains, deferred_chains)
-        self.unknown_markers += unknown
+        addresses, picture = _frames(keys, chains, deferred_chains)
         located = Ragged(addresses.offsets, self._locations.of(picture, addresses.values).astype(np.int32))
         roots = self._roots(keys.root)
         return self._stacks.number_rows(side_by_side([located, roots]) if len(roots.values) else located)
 
-    def absorb(self, located: Located, hit: Bools, stacks: Ragged, unknown_markers: int) -> I64:
+    def absorb(self, located: Located, hit: Bools, stacks: Ragged) -> I64:
         """Add another one's stacks; (stacks,) the number here of each."""
-        self.unknown_markers += unknown_markers
         location = self._locations.absorb(located, hit).astype(np.int32)
         return self._stacks.number_rows(Ragged(stacks.offsets, location[stacks.values]))
 
@@ -69,11 +66,10 @@ class Resolver:
         return Ragged(offsets_of(has.astype(np.int64)), self._locations.made_up(root[has]).astype(np.int32))
 
 
-def _frames(keys: Keys, chains: Ragged, deferred_chains: Ragged) -> tuple[Ragged, I64, int]:
-    """The addresses of some stacks, innermost first, the picture to look each one up in, and the number of unknown
-    markers."""
+def _frames(keys: Keys, chains: Ragged, deferred_chains: Ragged) -> tuple[Ragged, I64]:
+    """The addresses of some stacks, innermost first, and the picture to look each one up in."""
     mode = keys.mode.astype(np.uint8)
-    own, unknown = frames_of(chains, mode)
+    own = frames_of(chains, mode)
     alone = lone_frames(keys.leaf.view(np.uint64), mode)
     deferred = _deferred_frames(keys, deferred_chains)
     sources = ((own, keys.user_epoch, True), (alone, keys.user_epoch, True), (deferred, keys.deferred_epoch, False))
@@ -83,10 +79,10 @@ def _frames(keys: Keys, chains: Ragged, deferred_chains: Ragged) -> tuple[Ragged
         if len(part.address) or part is own
     ]
     if len(whole) == 1:
-        return Ragged(own.offsets, own.address), whole[0][1], unknown
+        return Ragged(own.offsets, own.address), whole[0][1]
     addresses = side_by_side([Ragged(part.offsets, part.address) for part, _ in whole])
-    pictures = side_by_side([Ragged(part.offsets, picture) for part, picture in whole])
-    return addresses, pictures.values, unknown
+    looked_up_in = side_by_side([Ragged(part.offsets, picture) for part, picture in whole])
+    return addresses, looked_up_in.values
 
 
 def _deferred_frames(keys: Keys, chains: Ragged) -> Frames:

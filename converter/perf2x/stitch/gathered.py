@@ -66,7 +66,6 @@ class Found:
     located: Located
     hit: Bools
     stacks: Ragged
-    unknown_markers: int
     threads: list[I64]
     moments: I64
     samples: SampleRows
@@ -142,14 +141,14 @@ class Gathered:
         """All of it, to be added to another one's."""
         stacks = self.resolver.stacks()
         return Found(
-            self.resolver.located(), self.resolver.hit(), stacks, self.resolver.unknown_markers,
+            self.resolver.located(), self.resolver.hit(), stacks,
             [column.copy() for column in self.threads.columns()], self._seen[0].copy(),
             self.samples(),
         )  # fmt: skip
 
     def absorb(self, found: Found) -> int:
         """Add what another one found in the same recording; returns the row of ``samples`` that its rows begin at."""
-        stack = self.resolver.absorb(found.located, found.hit, found.stacks, found.unknown_markers)
+        stack = self.resolver.absorb(found.located, found.hit, found.stacks)
         thread = self.threads.number(*found.threads)
         self._see(thread, found.moments)
         first, rows = len(self._rows), found.samples
