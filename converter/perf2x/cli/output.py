@@ -1,7 +1,6 @@
 """Writes outputs so that nobody ever sees half of one: into a temporary file beside the target, renamed when whole."""
 
 import contextlib
-import gzip
 import os
 import sys
 import tempfile
@@ -72,7 +71,9 @@ def _compressed(out: BinaryIO, compress: bool) -> Iterator[BinaryIO]:
     if not compress:
         yield out
         return
-    with gzip.GzipFile(filename="", mode="wb", fileobj=out, mtime=0, compresslevel=6) as packed:
+    from perf2x.cli.packing import Packing
+
+    with Packing(out) as packed:
         yield cast(BinaryIO, packed)
 
 
