@@ -74,6 +74,7 @@ def test_the_schema_refuses_a_step_that_does_not_exist(tmp_path: Path) -> None:
     assert subprocess.run(words, capture_output=True, check=False).returncode == 1
 
 
+@pytest.mark.slow
 def test_the_workflow_runs(tmp_path: Path, shell: dict[str, str]) -> None:
     """Every step in turn; the bundle of the main branch is the one that was just made."""
     work, summary = tmp_path / "work", tmp_path / "summary.md"
@@ -111,6 +112,7 @@ def test_the_gate_of_the_workflow_closes(tmp_path: Path, shell: dict[str, str]) 
     assert (work / "diff.html").exists()
 
 
+@pytest.mark.slow
 def test_the_gitlab_job_runs(tmp_path: Path, shell: dict[str, str]) -> None:
     work = tmp_path / "work"
     work.mkdir()
