@@ -18,11 +18,11 @@ from perf2x.emit.chrome_drawing import Drawing, cpus_drawing, threads_drawing
 from perf2x.emit.chrome_names import recording_facts, track_names
 from perf2x.emit.events import event_index
 from perf2x.emit.jsontext import json_bytes
-from perf2x.emit.rows import unique_rows
 from perf2x.emit.slices import Slices
 from perf2x.model.arrays import I64
 from perf2x.model.errors import OptionError
 from perf2x.model.options import check_choices, option
+from perf2x.model.ordering import unique_rows
 from perf2x.model.profile import Profile
 
 _SLICES_PER_WRITE = 1 << 14

@@ -15,11 +15,11 @@ from perf2x.emit.heading import facts, heading
 from perf2x.emit.html import event_table, frame_table, node_table
 from perf2x.emit.jsontext import json_bytes, json_table
 from perf2x.emit.page_file import field, write_page
-from perf2x.emit.rows import unique_rows
 from perf2x.emit.text import base_name, one_line
 from perf2x.emit.tree import expand, merge
 from perf2x.model.arrays import I64, Bools
 from perf2x.model.merge import merge as merged
+from perf2x.model.ordering import unique_rows
 from perf2x.model.profile import Profile
 
 _BEFORE, _AFTER = {"side": "before"}, {"side": "after"}

@@ -14,12 +14,12 @@ from perf2x.emit.frames import Frames, frames_of, is_jit
 from perf2x.emit.heading import facts, heading
 from perf2x.emit.jsontext import json_bytes, json_table
 from perf2x.emit.page_file import field, write_page
-from perf2x.emit.rows import unique_rows
 from perf2x.emit.text import one_line
 from perf2x.emit.tracks import Tracks, moments_of, tracks_of
 from perf2x.emit.tree import FrameTree, expand, merge
 from perf2x.model.arrays import I64, AnyArray
 from perf2x.model.options import check_choices, option
+from perf2x.model.ordering import unique_rows
 from perf2x.model.profile import Profile
 
 

@@ -27,10 +27,10 @@ from perf2x.emit.pprof_tables import (
     without_inlining,
 )
 from perf2x.emit.pprof_values import ValueKind, heaviest, summed_values, value_kinds
-from perf2x.emit.rows import unique_rows
 from perf2x.emit.wire import Chosen, chosen_messages, packed_field, text_fields, whole
 from perf2x.model.arrays import I64
 from perf2x.model.options import check_choices, option
+from perf2x.model.ordering import unique_rows
 from perf2x.model.profile import Profile
 from perf2x.model.ragged import Ragged
 from perf2x.model.stacks import depths, paths

@@ -21,7 +21,7 @@ import numpy as np
 from perf2x.emit.tracks import Moments
 from perf2x.emit.tree import FrameTree
 from perf2x.model.arrays import I64, Bools
-from perf2x.model.ragged import order_of
+from perf2x.model.ordering import order_of
 
 
 @dataclass(frozen=True, slots=True)

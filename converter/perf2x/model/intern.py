@@ -193,28 +193,38 @@ def distinct_columns(columns: Sequence[U64 | I64]) -> tuple[I64, I64]:
     return distinct(hash_columns(*columns), lambda rows, others: columns_equal(columns, rows, columns, others))
 
 
-def content_order(columns: Sequence[I32 | I64]) -> I64:
-    """Row numbers in the order of the columns' values, the first column leading; equal rows in any order.
-
-    Columns that fit one word side by side are sorted as one: numpy sorts words with vector instructions.
-    """
-    lows = [int(column.min(initial=0)) for column in columns]
-    widths = [(int(column.max(initial=0)) - low).bit_length() for column, low in zip(columns, lows, strict=True)]
-    if sum(widths) > 63:
-        return np.lexsort(columns[::-1])
-    word = np.zeros(len(columns[0]), np.int64)
-    for column, low, width in zip(columns, lows, widths, strict=True):
-        word <<= width
-        word |= column.astype(np.int64) - low
-    return np.argsort(word)
-
-
 def columns_equal(columns: Sequence[U64 | I64], rows: I64, others: Sequence[U64 | I64], other_rows: I64) -> Bools:
     """(n,) bool: whether the named rows of two tables are equal in every column."""
     same = np.ones(len(rows), np.bool_)
     for mine, theirs in zip(columns, others, strict=True):
         same &= mine[rows] == theirs[other_rows]
     return same
+
+
+class Distinct:
+    """Distinct rows of int64 columns, numbered from 0, in the order in which they came."""
+
+    def __init__(self, columns: int) -> None:
+        self._index = HashIndex()
+        self._rows = Growing(np.int64, columns)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def number(self, *columns: I64) -> I64:
+        """(n,) the number of each row."""
+
+        def equal(rows: I64, numbers: I64) -> Bools:
+            return columns_equal(columns, rows, self._rows.columns(), numbers)
+
+        def add(rows: I64) -> None:
+            self._rows.extend(*(column[rows] for column in columns))
+
+        return self._index.number(hash_columns(*columns), equal, add)
+
+    def columns(self) -> list[I64]:
+        """(rows,) each column; views that die when the table grows."""
+        return list(self._rows.columns())
 
 
 class ChainTable:

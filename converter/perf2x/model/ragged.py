@@ -125,26 +125,6 @@ def small_order(numbers: I64) -> I64:
     return np.argsort(numbers.astype(np.uint16) if numbers.max(initial=0) < 1 << 16 else numbers, kind="stable")
 
 
-def order_of(columns: Sequence[I64]) -> I64:
-    """Stable order of rows by their columns, the first one leading; np.lexsort by radix.
-
-    numpy sorts 16-bit numbers by radix, so two words of a column take a quarter of the time that it would take itself.
-    """
-    words = [word for column in columns[::-1] for word in _words(column)]
-    return np.lexsort(words) if words else np.arange(len(columns[0]))
-
-
-def _words(column: I64) -> Iterator[AnyArray]:
-    """The column as 16-bit words that sort as it does, the lowest first; none where all rows are alike."""
-    if not len(column):
-        return
-    above = (column - column.min()).view(
-        np.uint64
-    )  # wraps where the span does not fit int64, and is right all the same
-    for shift in range(0, int(above.max()).bit_length(), 16):
-        yield (above >> np.uint64(shift)).astype(np.uint16)
-
-
 def distinct_small(numbers: I64) -> tuple[I64, I64]:
     """Distinct numbers, rising, and each number's place among them: np.unique without sorting, for numbers from 0 on.
 

@@ -6,7 +6,8 @@ from collections.abc import Callable
 import numpy as np
 
 from perf2x.model.arrays import I64, Bools
-from perf2x.model.intern import distinct_columns, prefix_tree
+from perf2x.model.intern import prefix_tree
+from perf2x.model.ordering import unique_rows
 from perf2x.model.profile import Profile, ProfileSamples, Stacks
 from perf2x.model.ragged import Ragged, offsets_of, reverse_rows, row_numbers
 
@@ -76,21 +77,21 @@ def kept_entries(rows: Ragged, keep: Bools) -> Ragged:
 
 def summed(profile: Profile) -> Profile:
     """Equal rows of samples made one, in the order of their contents; a timeline stays as it is."""
-    samples = profile.samples
-    if samples.time is not None or not len(samples):
+    if profile.samples.time is not None:
         return profile
+    return dataclasses.replace(profile, samples=summed_samples(profile.samples))
+
+
+def summed_samples(samples: ProfileSamples) -> ProfileSamples:
+    """The same of rows without times."""
     names = [field.name for field in dataclasses.fields(ProfileSamples) if field.name not in ("value", "count", "time")]
     present = [name for name in names if getattr(samples, name) is not None]
-    columns = [getattr(samples, name).astype(np.int64) for name in present]
-    first, inverse = distinct_columns(columns)
+    first, kind = unique_rows([getattr(samples, name).astype(np.int64) for name in present])
     value, count = np.zeros(len(first), np.int64), np.zeros(len(first), np.int64)
-    np.add.at(value, inverse, samples.value)
-    np.add.at(count, inverse, samples.count)
-    order = np.lexsort([column[first] for column in reversed(columns)])
-    chosen = {name: getattr(samples, name)[first[order]] for name in present}
-    return dataclasses.replace(
-        profile, samples=dataclasses.replace(samples, value=value[order], count=count[order], **chosen)
-    )
+    np.add.at(value, kind, samples.value)
+    np.add.at(count, kind, samples.count)
+    chosen = {name: getattr(samples, name)[first] for name in present}
+    return dataclasses.replace(samples, value=value, count=count, **chosen)
 
 
 def without_times(profile: Profile, *, keep_cpu: bool) -> Profile:

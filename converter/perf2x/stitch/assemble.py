@@ -11,7 +11,7 @@ import numpy as np
 from perf2x.abi.uapi import EventType, SoftwareConfig
 from perf2x.model.arrays import I32, I64, U64
 from perf2x.model.events import Event
-from perf2x.model.intern import Strings, content_order, distinct_columns, prefix_tree
+from perf2x.model.intern import Strings, distinct_columns, prefix_tree
 from perf2x.model.profile import (
     Functions,
     Locations,
@@ -25,6 +25,7 @@ from perf2x.model.profile import (
     ThreadSwitches,
 )
 from perf2x.model.ragged import Ragged
+from perf2x.model.stacks import summed_samples
 from perf2x.stitch.frames import Resolver
 from perf2x.stitch.gathered import Gathered, SampleRows
 from perf2x.stitch.stitcher import ROOT_NAMES, Root, Stitcher, Timed
@@ -135,25 +136,17 @@ def _made_up(root: I64, strings: Strings) -> tuple[Functions, I32]:
 
 def _summed(stitcher: Stitcher, rows: SampleRows) -> ProfileSamples:
     """One row per event, thread and stack (and cpu and cgroup where asked for), in this order."""
-    cpu = rows.cpu if stitcher.options.by_cpu else None
-    cgroup = rows.cgroup if stitcher.options.by_cgroup else None
-    told_apart = [column for column in (rows.event, rows.thread, rows.stack, cpu, cgroup) if column is not None]
-    order = content_order(told_apart)
-    begins = np.zeros(len(order), np.bool_)
-    begins[:1] = True
-    for column in told_apart:
-        laid = column[order]
-        begins[1:] |= laid[1:] != laid[:-1]
-    heads = np.flatnonzero(begins)
-    first = order[heads]
-    return ProfileSamples(
-        event=rows.event[first],
-        thread=rows.thread[first],
-        stack=rows.stack[first],
-        value=np.add.reduceat(rows.value[order], heads) if len(heads) else rows.value.copy(),
-        count=np.add.reduceat(rows.count[order], heads) if len(heads) else rows.count.copy(),
-        cpu=None if cpu is None else cpu[first].astype(np.int32),
-        cgroup=None if cgroup is None else cgroup[first].astype(np.int32),
+    options = stitcher.options
+    return summed_samples(
+        ProfileSamples(
+            event=rows.event,
+            thread=rows.thread,
+            stack=rows.stack,
+            value=rows.value,
+            count=rows.count,
+            cpu=rows.cpu.astype(np.int32) if options.by_cpu and rows.cpu is not None else None,
+            cgroup=rows.cgroup.astype(np.int32) if options.by_cgroup and rows.cgroup is not None else None,
+        )
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from perf2x.model.arrays import I32, I64, Bools
 from perf2x.model.growing import Growing
-from perf2x.model.intern import HashIndex, columns_equal, first_alike, hash_columns, hash_rows, rows_equal
+from perf2x.model.intern import Distinct, columns_equal, first_alike, hash_columns, hash_rows, rows_equal
 from perf2x.model.ragged import Ragged
 from perf2x.stitch.comms import ThreadNames
 from perf2x.stitch.frames import Resolver
@@ -18,32 +18,6 @@ from perf2x.stitch.places import Located
 from perf2x.stitch.rows import Keys, RowTable
 
 _NEVER = np.iinfo(np.int64).max
-
-
-class Distinct:
-    """Distinct rows of int64 columns, numbered from 0, in the order in which they came."""
-
-    def __init__(self, columns: int) -> None:
-        self._index = HashIndex()
-        self._rows = Growing(np.int64, columns)
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def number(self, *columns: I64) -> I64:
-        """(n,) the number of each row."""
-
-        def equal(rows: I64, numbers: I64) -> Bools:
-            return columns_equal(columns, rows, self._rows.columns(), numbers)
-
-        def add(rows: I64) -> None:
-            self._rows.extend(*(column[rows] for column in columns))
-
-        return self._index.number(hash_columns(*columns), equal, add)
-
-    def columns(self) -> list[I64]:
-        """(rows,) each column; views that die when the table grows."""
-        return list(self._rows.columns())
 
 
 @dataclass(frozen=True, slots=True)

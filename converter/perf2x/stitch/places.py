@@ -6,8 +6,7 @@ import numpy as np
 
 from perf2x.abi.uapi import CpuMode
 from perf2x.model.arrays import I64, U8, U64, Bools
-from perf2x.model.growing import Growing
-from perf2x.model.intern import HashIndex, columns_equal, first_alike, hash_columns
+from perf2x.model.intern import Distinct, columns_equal, first_alike, hash_columns
 from perf2x.stitch.mappings import Merged
 from perf2x.stitch.spaces import AddressSpaces
 
@@ -36,10 +35,8 @@ class Locations:
 
     def __init__(self, spaces: AddressSpaces, merged: Merged, as_recorded: bool) -> None:
         self._spaces, self._merged, self._as_recorded = spaces, merged, as_recorded
-        self._index = HashIndex()
-        self._facts = Growing(np.int64, 2)
-        """Mapping; root << 12 | mode << 2 | is_return."""
-        self._address = Growing(np.uint64)
+        self._rows = Distinct(3)
+        """Mapping; address, as int64 bits; root << 12 | mode << 2 | is_return."""
         self.hit = np.zeros(len(merged.number), np.bool_)
 
     def of(self, picture: I64, address: U64) -> I64:
@@ -66,8 +63,10 @@ class Locations:
 
     def table(self) -> Located:
         """All locations, by number."""
-        mapping, kind = self._facts.columns()
-        return Located(mapping, self._address[0], (kind & 1) != 0, (kind >> 2 & 0xFF).astype(np.uint8), kind >> 12)
+        mapping, address, kind = self._rows.columns()
+        return Located(
+            mapping, address.view(np.uint64), (kind & 1) != 0, (kind >> 2 & 0xFF).astype(np.uint8), kind >> 12
+        )
 
     def _found(self, epoch: I64, address: U64, in_exec: Bools, kind: I64) -> I64:
         mmap = self._spaces.find(epoch, address, in_exec)
@@ -81,14 +80,4 @@ class Locations:
         return self._number(self._merged.number[mmap], address, kind)
 
     def _number(self, mapping: I64, address: U64, kind: I64) -> I64:
-        columns: list[U64 | I64] = [mapping, address, kind]
-
-        def equal(rows: I64, numbers: I64) -> Bools:
-            known_mapping, known_kind = self._facts.columns()
-            return columns_equal(columns, rows, [known_mapping, self._address[0], known_kind], numbers)
-
-        def add(rows: I64) -> None:
-            self._facts.extend(mapping[rows], kind[rows])
-            self._address.extend(address[rows])
-
-        return self._index.number(hash_columns(*columns), equal, add)
+        return self._rows.number(mapping, address.view(np.int64), kind)

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from perf2x.model import intern
 from perf2x.model.growing import Growing
-from perf2x.model.intern import ChainTable, HashIndex, content_order, distinct_columns, first_alike, prefix_tree
+from perf2x.model.intern import ChainTable, HashIndex, distinct_columns, first_alike, prefix_tree
 from perf2x.model.ragged import ragged_of, ranges, reverse_rows, side_by_side
 
 WORDS = st.one_of(st.integers(0, 3), st.integers(2**64 - 3, 2**64 - 1))
@@ -62,13 +62,6 @@ def test_distinct_columns(rows: list[tuple[int, int]]) -> None:
     first, inverse = distinct_columns(columns)
     assert [rows[first[place]] for place in inverse] == rows
     assert len(first) == len(set(rows))
-
-
-@given(st.lists(st.tuples(*[st.sampled_from([-1, 0, 1, 5, 2**40])] * 3), min_size=1, max_size=30))
-def test_content_order(rows: list[tuple[int, int, int]]) -> None:
-    order = content_order([np.array([row[at] for row in rows], np.int64) for at in range(3)])
-    assert sorted(order.tolist()) == list(range(len(rows)))
-    assert [rows[row] for row in order.tolist()] == sorted(rows)
 
 
 @given(st.lists(st.lists(st.integers(0, 3), max_size=6), max_size=20))

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perf2x.emit.jsontext import json_numbers
-from perf2x.emit.rows import unique_rows
-from perf2x.model.ragged import distinct_small, order_of
+from perf2x.model.ordering import order_of, unique_rows
+from perf2x.model.ragged import distinct_small
 
 NUMBERS = st.one_of(st.integers(-3, 3), st.integers(-(2**63), 2**63 - 1), st.sampled_from([0, 65535, 65536, 1 << 32]))
 ROWS = st.lists(st.tuples(NUMBERS, st.integers(0, 2), NUMBERS), max_size=30)
