@@ -21,10 +21,11 @@ import lzma
 import re
 import tarfile
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from pathlib import Path
 from typing import BinaryIO
 
+from perf2x.classes import dataclass
 from perf2x.model.errors import ObjectError
 from perf2x.model.profile import Profile
 from perf2x.objects.archive import name_key

@@ -8,12 +8,13 @@ have nothing to unwind: the unwinder and the readers of objects are imported whe
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from perf2x.abi.uapi import BranchSampleType, SampleType
+from perf2x.classes import dataclass
 from perf2x.model.arrays import I32, I64, U8, U64, Bools
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.errors import ObjectError

@@ -7,10 +7,10 @@ import dataclasses
 import io
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
+from perf2x.classes import dataclass
 from perf2x.emit.collapsed import Collapsed
 from perf2x.model.merge import merge
 from perf2x.model.profile import Profile

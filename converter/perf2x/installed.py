@@ -8,12 +8,13 @@ Source of truth: packaging.python.org, "Entry points specification" and "Recordi
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import reduce
 from importlib import import_module
 from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
+
+from perf2x.classes import dataclass
 
 _KINDS = (".dist-info", ".egg-info")
 

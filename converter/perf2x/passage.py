@@ -1,11 +1,12 @@
 """The pass over the samples: decode, unwind, stitch; in one process or in several."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from perf2x.callgraphs import CallGraphs, Unwound
+from perf2x.classes import dataclass
 from perf2x.model.diagnostics import Count, Diagnostics
 from perf2x.model.events import Recording, Samples, Share, Want
 from perf2x.model.sample_filter import Seen

@@ -7,9 +7,10 @@ a stage is reached, so that ``perf2x --help`` needs none of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
+from perf2x.classes import dataclass
 from perf2x.model.choice import Choice, Grouping
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.errors import OptionError

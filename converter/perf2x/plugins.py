@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Protocol, get_args, get_origin, get_type_hints
 
+from perf2x.classes import dataclass
 from perf2x.installed import Point, entry_points
 from perf2x.model.errors import OptionError
 from perf2x.model.options import option
@@ -74,7 +75,7 @@ def load_emitter(name: str) -> type[Emitter]:
     return emitter
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class OptionHelp:
     """One option of an emitter, for help texts."""
 

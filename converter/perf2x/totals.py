@@ -4,10 +4,10 @@ Beside the pipeline because it needs the names that emitters show (emit/frames.p
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from perf2x.classes import dataclass
 from perf2x.emit.events import event_index
 from perf2x.emit.frames import Frames, frames_of
 from perf2x.model.arrays import I64

@@ -9,10 +9,10 @@
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
+from perf2x.classes import dataclass
 from perf2x.cli import console
 from perf2x.cli.gates import limit
 from perf2x.cli.tables import signed

@@ -1,10 +1,10 @@
 """The options that choose a part of a recording, and how its samples are put together; perf's words and grammar."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 
+from perf2x.classes import dataclass
 from perf2x.model.choice import Choice, Grouping, split_names, split_numbers
 from perf2x.model.errors import OptionError
 

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer.models import OptionInfo
 
+from perf2x.classes import dataclass
+
 if TYPE_CHECKING:
     from perf2x.model.profile import Profile
 
@@ -22,7 +24,7 @@ def _flag(text: str, metavar: str | None = None, name: str | None = None) -> Opt
     return option
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class FormatFlags:
     """What the formats can do beyond their defaults."""
 

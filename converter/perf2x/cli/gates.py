@@ -2,11 +2,11 @@
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from perf2x.classes import dataclass
 from perf2x.cli import console
 from perf2x.cli.exits import GATE
 from perf2x.model.diagnostics import Severity

@@ -1,11 +1,11 @@
 """The options that say what is written, and where."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from perf2x.classes import dataclass
 from perf2x.model.errors import OptionError
 
 _PANEL = "Output"

@@ -1,10 +1,10 @@
 """The options that say how stacks are put together."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 
+from perf2x.classes import dataclass
 from perf2x.model.errors import OptionError
 
 _PANEL = "Stacks"

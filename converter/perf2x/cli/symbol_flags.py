@@ -1,12 +1,12 @@
 """The options that say where names come from, shared by every command that shows names."""
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from perf2x.classes import dataclass
 from perf2x.model.errors import OptionError
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ The compact style, V8's profiles, stands in chrome_cpuprofile.py.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import BinaryIO, ClassVar
 
 import numpy as np
 
+from perf2x.classes import dataclass
 from perf2x.emit.chrome_counters import counter_events
 from perf2x.emit.chrome_cpuprofile import cpu_profile_events
 from perf2x.emit.chrome_drawing import Drawing, cpus_drawing, threads_drawing

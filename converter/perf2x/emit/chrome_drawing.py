@@ -1,10 +1,10 @@
 """What every style of Chrome trace draws: lanes, moments, and the tree of frame names."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
+from perf2x.classes import dataclass
 from perf2x.emit.frames import frames_of
 from perf2x.emit.jsontext import json_bytes
 from perf2x.emit.slices import Slices, slices_of

@@ -5,12 +5,12 @@ sorted bytewise. Unlike it we never guess: kernel frames are known by CPU mode, 
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import BinaryIO, ClassVar
 
 import numpy as np
 
 from perf2x.abi.uapi import CpuMode
+from perf2x.classes import dataclass
 from perf2x.emit.events import event_index
 from perf2x.emit.frames import NO_STACK, Frames, frames_of, is_jit
 from perf2x.emit.text import one_line

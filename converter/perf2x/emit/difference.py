@@ -5,11 +5,11 @@ Threads of two recordings are the same when their names are: ids never come back
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import BinaryIO
 
 import numpy as np
 
+from perf2x.classes import dataclass
 from perf2x.emit.frames import Frames, frames_of
 from perf2x.emit.heading import facts, heading
 from perf2x.emit.html import event_table, frame_table, node_table

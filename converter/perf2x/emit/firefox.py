@@ -6,11 +6,11 @@ written, which every later reader upgrades. Perfetto reads it too, if "meta" is 
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import BinaryIO, ClassVar
 
 import numpy as np
 
+from perf2x.classes import dataclass
 from perf2x.emit.events import event_index
 from perf2x.emit.firefox_tables import CATEGORIES, ThreadTables, frame_texts, with_nulls
 from perf2x.emit.frames import frames_of

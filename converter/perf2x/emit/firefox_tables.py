@@ -1,10 +1,11 @@
 """The tables inside a thread of Firefox Profiler's format: each thread has its own, with only what it uses."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
 from perf2x.abi.uapi import CpuMode
+from perf2x.classes import dataclass
 from perf2x.emit.frames import Frames, is_jit
 from perf2x.emit.text import one_line
 from perf2x.emit.tree import FrameRows, with_callers

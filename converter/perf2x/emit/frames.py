@@ -5,10 +5,10 @@ Every format but pprof draws frames, not locations, so the expansion and the fal
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from perf2x.classes import dataclass
 from perf2x.emit.text import base_name, bracketed
 from perf2x.model.arrays import I64, U8, Bools
 from perf2x.model.profile import Locations, Profile

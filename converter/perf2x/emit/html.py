@@ -5,11 +5,11 @@ the merged tree of frames, the summed samples, and the moments of the timeline.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import BinaryIO, ClassVar
 
 import numpy as np
 
+from perf2x.classes import dataclass
 from perf2x.emit.frames import Frames, frames_of, is_jit
 from perf2x.emit.heading import facts, heading
 from perf2x.emit.jsontext import json_bytes, json_table

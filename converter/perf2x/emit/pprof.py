@@ -6,11 +6,11 @@ Schema: proto/profile.proto. Small fields go through the generated classes, the 
 
 import gzip
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, ClassVar
 
 import numpy as np
 
+from perf2x.classes import dataclass
 from perf2x.emit.events import plain_names
 from perf2x.emit.pprof_labels import LABELS, LabelBytes, label_columns
 from perf2x.emit.pprof_tables import (

@@ -4,12 +4,12 @@ Separate from the rest of pprof because each label also decides which rows may b
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from perf2x.abi.uapi import CpuMode
+from perf2x.classes import dataclass
 from perf2x.emit.wire import Chosen, nested_field, number_field, whole
 from perf2x.model.arrays import I64, Bools
 from perf2x.model.intern import columns_equal, first_alike, hash_columns

@@ -3,10 +3,9 @@
 Ids are 1 … N in order, which Parca demands and Speedscope (32-bit ids) needs.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from perf2x.classes import dataclass
 from perf2x.emit.text import bracketed, printable
 from perf2x.emit.wire import nested_field, number_field, top_level
 from perf2x.model.arrays import I64

@@ -1,9 +1,8 @@
 """Values of pprof samples: which sample types a file has, and every sample's numbers for them."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from perf2x.classes import dataclass
 from perf2x.emit.events import plain_names
 from perf2x.model.arrays import I64
 from perf2x.model.profile import Profile

@@ -14,10 +14,9 @@ old ones if any of those has its name, and then loses its place. Exactly there e
 earlier: a fraction that doubles hold exactly, so that nothing misnests elsewhere.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from perf2x.classes import dataclass
 from perf2x.emit.tracks import Moments
 from perf2x.emit.tree import FrameTree
 from perf2x.model.arrays import I64, Bools

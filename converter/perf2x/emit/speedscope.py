@@ -5,12 +5,12 @@ threads apart, inlined frames visible and every event's numbers exact.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import BinaryIO, ClassVar
 
 import numpy as np
 
+from perf2x.classes import dataclass
 from perf2x.emit.events import event_index
 from perf2x.emit.frames import Frames, frames_of
 from perf2x.emit.heading import heading

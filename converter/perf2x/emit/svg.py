@@ -3,13 +3,13 @@
 No script and no font file; names show on hover (``<title>``), colours follow the reader's light or dark theme.
 """
 
-from dataclasses import dataclass
 from html import escape
 from typing import BinaryIO, ClassVar
 
 import numpy as np
 
 from perf2x.abi.uapi import CpuMode
+from perf2x.classes import dataclass
 from perf2x.emit.events import event_index
 from perf2x.emit.frames import Frames, frames_of
 from perf2x.emit.heading import facts, heading

@@ -4,10 +4,9 @@ perf writes nothing while a thread sleeps. Showing each stack until the next sam
 happened, so a stack ends when its thread is switched out, or else one and a half sampling periods after its sample.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from perf2x.classes import dataclass
 from perf2x.model.arrays import I64, U64, Bools
 from perf2x.model.profile import Profile, ProfileEvent
 from perf2x.model.ragged import distinct_small, small_order

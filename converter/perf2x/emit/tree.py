@@ -4,10 +4,9 @@ Profile.stacks tells locations apart; what people look at tells *texts* apart: t
 box. Everything here is one numpy pass per level of depth, never a loop over stacks.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from perf2x.classes import dataclass
 from perf2x.model.arrays import I64
 from perf2x.model.profile import Stacks
 from perf2x.model.ragged import Ragged, distinct_small, small_order

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from fnmatch import fnmatchcase
 
+from perf2x.classes import dataclass
 from perf2x.model.errors import OptionError
 
 _SHOWN = 8

@@ -4,8 +4,10 @@ A file that cannot be read raises; a record that cannot be read is counted here 
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
+
+from perf2x.classes import dataclass
 
 
 class Severity(StrEnum):

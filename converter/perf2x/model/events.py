@@ -7,12 +7,13 @@ times and the only order there is in a recording without timestamps.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Flag, auto
 from typing import Any, Protocol
 
 import numpy as np
 
+from perf2x.classes import dataclass
 from perf2x.model.arrays import I32, I64, U8, U64, Bools
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.ragged import Ragged, SharedRows

@@ -4,10 +4,10 @@ Pure: a timeline profile and the moments of coming and going in, a timeline prof
 """
 
 import dataclasses
-from dataclasses import dataclass
 
 import numpy as np
 
+from perf2x.classes import dataclass
 from perf2x.model.arrays import I64, U64, Bools
 from perf2x.model.errors import OptionError
 from perf2x.model.profile import Profile, ProfileEvent, ProfileSamples

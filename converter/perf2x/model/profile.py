@@ -5,10 +5,11 @@ Everything is in a fixed order that depends on the input alone, so the same inpu
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
+from perf2x.classes import dataclass
 from perf2x.model.arrays import I32, I64, U8, U64, AnyArray, Bools
 
 

@@ -8,12 +8,12 @@
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from perf2x.classes import dataclass
 from perf2x.model.arrays import I32, I64, AnyArray
 
 

@@ -1,9 +1,10 @@
 """Filters on what a sample itself says (pid, tid, CPU, time), applied to batches before anything is looked up."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
+from perf2x.classes import dataclass
 from perf2x.model.arrays import AnyArray, Bools
 from perf2x.model.choice import no_such
 from perf2x.model.errors import OptionError

@@ -3,8 +3,10 @@
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeVar
+
+from perf2x.classes import dataclass
 
 Item = TypeVar("Item")
 

@@ -8,10 +8,11 @@ with elfutils, gdb and others: CACHE/BUILDID/{debuginfo,executable}; an empty fi
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import IO
 
+from perf2x.classes import dataclass
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.errors import ObjectError
 from perf2x.objects.elf import ElfObject, open_elf

@@ -6,10 +6,10 @@ here; the tests compare the two.
 
 import os
 import struct
-from dataclasses import dataclass
 from typing import IO
 
 from perf2x.abi import elf as abi
+from perf2x.classes import dataclass
 from perf2x.model.errors import ObjectError
 
 SHF_ALLOC = 0x2

@@ -5,10 +5,11 @@ A file with another build id than the recorded one is refused and remembered as 
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from zlib import crc32
 
+from perf2x.classes import dataclass
 from perf2x.model.errors import ObjectError
 from perf2x.model.recorded_names import is_real_path, without_deleted
 from perf2x.objects.elf import ElfObject, open_elf

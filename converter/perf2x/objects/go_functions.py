@@ -4,10 +4,9 @@ Source of truth: src/debug/gosym/pclntab.go and src/runtime/symtab.go of the Go 
 1.18 and 1.20 are read, with words of 4 and 8 bytes, in both byte orders.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from perf2x.classes import dataclass
 from perf2x.model.arrays import I64, U64
 from perf2x.model.errors import ObjectError
 from perf2x.objects.elf import ElfObject

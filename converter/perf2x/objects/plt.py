@@ -4,10 +4,10 @@ Source of truth: tools/perf/util/symbol-elf.c dso__synthesize_plt_symbols and ge
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 import numpy as np
 
+from perf2x.classes import dataclass
 from perf2x.model.arrays import I64, AnyArray
 from perf2x.model.errors import ObjectError
 from perf2x.objects.elf import ElfObject, Section

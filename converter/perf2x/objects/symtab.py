@@ -5,10 +5,10 @@ Source of truth: tools/perf/util/symbol-elf.c dso__load_sym_internal and the elf
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
+from perf2x.classes import dataclass
 from perf2x.model.arrays import I64, U8, U32, U64, AnyArray, Bools
 from perf2x.model.errors import ObjectError
 from perf2x.objects.elf import SHF_ALLOC, ElfObject, Section

@@ -1,11 +1,10 @@
 """A block: whole records in one aligned buffer, with their headers as columns."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
 from perf2x.abi.layouts import ByteOrder
+from perf2x.classes import dataclass
 from perf2x.model.arrays import I64, U8, U64
 from perf2x.model.ragged import offsets_of, ranges
 

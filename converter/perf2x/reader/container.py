@@ -7,10 +7,11 @@ Source of truth: perf_session__read_header in tools/perf/util/header.c and perf.
 """
 
 import struct
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from perf2x.abi import perffile
 from perf2x.abi.layouts import ATTR_SIZE_VER0, ByteOrder
+from perf2x.classes import dataclass
 from perf2x.model.arrays import U8
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.errors import FormatError

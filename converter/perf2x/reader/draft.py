@@ -1,12 +1,13 @@
 """Session in the making: what header sections, and in pipes records, say piece by piece."""
 
 import struct
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from perf2x.abi.layouts import ATTR_SIZE_VER0, HEADER_SIZE, ByteOrder
 from perf2x.abi.perffile import BUILD_ID_SIZE, MACHINES, MISC_BUILD_ID_SIZE, EventUpdate, Feature, UserRecordType
 from perf2x.abi.uapi import EventType
+from perf2x.classes import dataclass
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.events import Session
 from perf2x.reader.attributes import parse_attr

@@ -4,11 +4,12 @@ What perf adds by looking addresses up (thread names, objects) is left out; ever
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
 from perf2x.abi.uapi import RecordType, SampleType
+from perf2x.classes import dataclass
 from perf2x.model.arrays import I64, Bools
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.errors import OptionError

@@ -3,11 +3,12 @@
 Source of truth: evlist__event2evsel, evlist__event2id and __perf_evsel__calc_id_pos in tools/perf/util.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
 from perf2x.abi.uapi import SampleType
+from perf2x.classes import dataclass
 from perf2x.model.arrays import I32, I64, U64
 from perf2x.model.events import Event
 from perf2x.reader.block import Block

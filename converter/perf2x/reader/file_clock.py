@@ -6,11 +6,12 @@ tools/perf/util/session.c). In a recording without any times everything stands a
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
 from perf2x.abi.uapi import SampleType
+from perf2x.classes import dataclass
 from perf2x.model.arrays import I64, U64
 from perf2x.model.events import Event
 from perf2x.reader.block import Block

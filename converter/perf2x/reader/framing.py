@@ -11,13 +11,13 @@ Where a record starts is only known once the one before it was read; loops over 
 
 import struct
 from array import array
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from perf2x.abi.layouts import HEADER_SIZE, ByteOrder
 from perf2x.abi.perffile import UserRecordType
+from perf2x.classes import dataclass
 from perf2x.model.arrays import I64, U8, U64
 
 SPECIAL: frozenset[int] = frozenset(

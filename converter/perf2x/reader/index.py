@@ -1,12 +1,13 @@
 """The index pass: every record is met once, side-band is decoded, and what samples need later is kept: their event."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 import numpy.typing as npt
 
 from perf2x.abi.perffile import UserRecordType
 from perf2x.abi.uapi import ReadFormat, RecordType, SampleType
+from perf2x.classes import dataclass
 from perf2x.model.arrays import I32, I64
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.events import Event, Sideband

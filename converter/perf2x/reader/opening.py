@@ -9,9 +9,9 @@
 """
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
+from perf2x.classes import dataclass
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.errors import FormatError
 from perf2x.reader.container import open_container

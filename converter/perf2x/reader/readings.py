@@ -9,12 +9,13 @@ tools/perf/util/session.c)::
     delivered       cpu-clock period 250000, page-faults period 2
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 
 import numpy as np
 
 from perf2x.abi.uapi import ReadFormat
+from perf2x.classes import dataclass
 from perf2x.model.arrays import I32, I64, U64
 from perf2x.model.ragged import offsets_of, ranges
 from perf2x.reader.columns import Cursor

@@ -6,7 +6,6 @@ tid, cpu) comes from the sample_id trailer.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy.typing as npt
 from perf2x.abi import uapi
 from perf2x.abi.perffile import MISC_LOST_SAMPLES_BPF, UserRecordType
 from perf2x.abi.uapi import RecordType
+from perf2x.classes import dataclass
 from perf2x.model.arrays import I64, Bools
 from perf2x.model.events import Event
 from perf2x.model.intern import hash_columns

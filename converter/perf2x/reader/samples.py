@@ -4,12 +4,12 @@ Source of truth: evsel__parse_sample in tools/perf/util/evsel.c and perf_output_
 Samples of one layout are decoded together, so that the kinds of fields are plain numbers and their values columns.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from perf2x.abi.uapi import MISC_CPUMODE_MASK, SampleType
+from perf2x.classes import dataclass
 from perf2x.model.arrays import I32, I64, U64, Bools
 from perf2x.model.events import Event, Samples, Want
 from perf2x.model.ragged import Ragged

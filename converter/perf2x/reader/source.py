@@ -12,12 +12,12 @@ import sys
 import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
 import numpy as np
 
+from perf2x.classes import dataclass
 from perf2x.model.arrays import U8
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.errors import FormatError

@@ -12,7 +12,7 @@ without looking for boundaries again. Compressed records are unpacked anew on ea
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import count
 
 import numpy as np
@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from perf2x.abi.layouts import HEADER_SIZE, ByteOrder
 from perf2x.abi.perffile import UserRecordType
+from perf2x.classes import dataclass
 from perf2x.model.arrays import U8
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.events import ALL, Share

@@ -1,10 +1,11 @@
 """Collects decoded columns block by block and joins them to the tables of Sideband."""
 
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any, TypeVar
 
 import numpy as np
 
+from perf2x.classes import dataclass
 from perf2x.model.arrays import I64, Bools
 from perf2x.model.events import (
     Cgroups,

@@ -12,11 +12,10 @@
     };
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from perf2x.abi.uapi import SampleType
+from perf2x.classes import dataclass
 from perf2x.model.arrays import I32, U64
 from perf2x.model.events import Event
 from perf2x.reader.columns import Cursor, as_i32

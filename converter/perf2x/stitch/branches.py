@@ -13,11 +13,10 @@ of truth: resolve_lbr_callchain_sample and has_stitched_lbr in tools/perf/util/m
 A call instruction's own address is no return address; a USER marker in front of each says so (see ``callchain``).
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from perf2x.abi.uapi import CALLCHAIN_CONTEXT_MAX, CallchainContext
+from perf2x.classes import dataclass
 from perf2x.model.arrays import I64, U64, Bools
 from perf2x.model.events import Branches
 from perf2x.model.ragged import Ragged, offsets_of, ranges, row_numbers, side_by_side

@@ -8,11 +8,10 @@ is where execution was; the others are return addresses, which point behind the 
             ip ra ra        ip ra ra                 (neither is ever a frame)
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from perf2x.abi.uapi import CALLCHAIN_CONTEXT_MAX, CallchainContext, CpuMode
+from perf2x.classes import dataclass
 from perf2x.model.arrays import I64, U8, U64, Bools
 from perf2x.model.ragged import Ragged, offsets_of, row_numbers
 

@@ -4,10 +4,9 @@ Rows hold chains as recorded, which hardly repeat where programs lie at random a
 keeps their table small; what it leaves behind repeats much more.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from perf2x.classes import dataclass
 from perf2x.model.arrays import I32, I64, Bools
 from perf2x.model.growing import Growing
 from perf2x.model.intern import Distinct, columns_equal, first_alike, hash_columns, hash_rows, rows_equal

@@ -12,10 +12,9 @@ So a range costs at most 126 entries a level, however many others it overlaps, a
 Ranges live in separate spaces; the intervals of one space never meet those of another.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from perf2x.classes import dataclass
 from perf2x.model.arrays import I64, U64
 from perf2x.model.ragged import ranges
 
@@ -24,6 +23,8 @@ _RADIX_BITS = 6
 
 @dataclass(frozen=True, slots=True)
 class _Level:
+    """One size of blocks."""
+
     keys: I64
     """block << 32 | moment, rising."""
     values: I64

@@ -9,11 +9,11 @@ profile.Merge in github.com/google/pprof). What is named by address or belongs t
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from perf2x.abi.uapi import CpuMode
+from perf2x.classes import dataclass
 from perf2x.model.arrays import I32, I64, U64, Bools
 from perf2x.model.events import Mmaps
 from perf2x.model.intern import Strings, distinct_columns

@@ -5,11 +5,11 @@ a thread without one exited, or was still inside the call when the recording sto
 """
 
 from collections import Counter
-from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
 
+from perf2x.classes import dataclass
 from perf2x.model.arrays import I32, I64, U64, Bools
 from perf2x.model.events import Losts, Sideband
 from perf2x.model.intern import distinct_columns

@@ -4,10 +4,9 @@ A *moment* is a small integer: how many of the changes happened before. Times ar
 moments are, which also serves recordings without timestamps (all times 0: the position alone decides).
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from perf2x.classes import dataclass
 from perf2x.model.arrays import I64, U64
 
 

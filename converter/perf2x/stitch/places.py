@@ -1,10 +1,9 @@
 """Where the frames of chains lie: mapping, address in it, kind; what several processes share is one location."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from perf2x.abi.uapi import CpuMode
+from perf2x.classes import dataclass
 from perf2x.model.arrays import I64, U8, U64, Bools
 from perf2x.model.intern import Distinct, columns_equal, first_alike, hash_columns
 from perf2x.stitch.mappings import Merged

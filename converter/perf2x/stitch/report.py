@@ -1,10 +1,11 @@
 """How the deferred user chains of a recording fared, in figures that travel to the summary, ``info`` and the
 outputs."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
+from perf2x.classes import dataclass
 from perf2x.stitch.deferred import Join
 from perf2x.stitch.missing import gather, reasons
 from perf2x.stitch.stitcher import Stitcher

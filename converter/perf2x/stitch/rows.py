@@ -5,11 +5,11 @@ many rows share them.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from perf2x.classes import dataclass
 from perf2x.model.arrays import I64, U64, Bools
 from perf2x.model.growing import Growing
 from perf2x.model.intern import columns_equal, first_alike, hash_columns, hash_rows, rows_equal

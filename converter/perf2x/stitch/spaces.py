@@ -9,11 +9,11 @@ maps__fixup_overlap_and_insert of tools/perf, except that nothing is copied.
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from perf2x.abi.uapi import CpuMode
+from perf2x.classes import dataclass
 from perf2x.model.arrays import I64, U64, Bools
 from perf2x.model.events import Comms, Ksymbols, Mmaps, Tasks
 from perf2x.stitch.intervals import IntervalIndex

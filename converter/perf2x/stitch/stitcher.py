@@ -4,12 +4,13 @@ Holds the picture of all processes (built once from the side-band tables) and th
 batch adds its sums. When that is large, and at the end, its rows are resolved and gathered.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 
 import numpy as np
 
 from perf2x.abi.uapi import SampleType
+from perf2x.classes import dataclass
 from perf2x.model.arrays import I32, I64, U8, U64, Bools
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.events import Samples, Session, Sideband

@@ -1,10 +1,10 @@
 """Function names from the symbol tables of ELF files, and from the linkage tables that have no symbols of their own."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
+from perf2x.classes import dataclass
 from perf2x.model.arrays import I64, U64
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.errors import ObjectError

@@ -10,13 +10,14 @@ import bisect
 import contextlib
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
 from perf2x.abi.uapi import CpuMode, SampleType
+from perf2x.classes import dataclass
 from perf2x.model.arrays import U64, Bools
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.errors import ObjectError

@@ -5,9 +5,10 @@ Source of truth: tools/perf/Documentation/jitdump-specification.txt, tools/perf/
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from perf2x.classes import dataclass
 from perf2x.model.errors import ObjectError
 
 MAGIC = 0x4A695444
@@ -62,6 +63,8 @@ class JitDump:
 
 @dataclass(slots=True)
 class _Reader:
+    """What was read of a dump so far."""
+
     data: bytes
     order: str
     codes: list[JitCode] = field(default_factory=list)

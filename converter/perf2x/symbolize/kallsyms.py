@@ -4,12 +4,12 @@ Source of truth: kernel/kallsyms.c s_show for the format; tools/perf/util/symbol
 map__process_kallsym_symbol and symbols__fixup_end for which symbols count and where they end.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
+from perf2x.classes import dataclass
 from perf2x.model.arrays import I64, U8, U64, Bools
 from perf2x.model.errors import ObjectError
 from perf2x.objects.inflate import inflate_file

@@ -5,12 +5,12 @@ Source of truth: tools/perf/util/symbol.c dso__load_kernel_sym, dso__find_kallsy
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 
+from perf2x.classes import dataclass
 from perf2x.model.arrays import U64
 from perf2x.model.diagnostics import Severity
 from perf2x.model.errors import ObjectError
@@ -26,6 +26,8 @@ from perf2x.symbolize.source import Context, Dso, DsoKind, Symbols, nothing, one
 
 @dataclass(frozen=True, slots=True)
 class _Table:
+    """Kernel symbols, ready to be asked."""
+
     kallsyms: Kallsyms
     index: SymbolIndex
     slide: int

@@ -1,10 +1,11 @@
 """The growing tables of lines, functions and strings, and how they become a profile's."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
+from perf2x.classes import dataclass
 from perf2x.model.arrays import I32, I64, AnyArray
 from perf2x.model.profile import Functions, Locations, Mappings, Profile
 from perf2x.model.ragged import offsets_of, ranges

@@ -6,10 +6,10 @@ at only where an address was asked for and several symbols start at one place.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
+from perf2x.classes import dataclass
 from perf2x.model.arrays import I64, U8, U64, Bools
 from perf2x.objects.symtab import STB_GLOBAL, STB_WEAK, STT_NOTYPE
 

@@ -1,12 +1,12 @@
 """Sorts a profile's mappings into the objects that symbols are asked of."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
 from perf2x.abi.uapi import CpuMode
+from perf2x.classes import dataclass
 from perf2x.model.arrays import I64, U64, Bools
 from perf2x.model.profile import Profile
 from perf2x.model.recorded_names import is_real_path, without_deleted

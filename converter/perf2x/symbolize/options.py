@@ -1,8 +1,8 @@
 """What a user can say about symbols."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
+from perf2x.classes import dataclass
 from perf2x.objects.find import SearchPlaces
 from perf2x.symbolize.demangle import Demangle
 

@@ -7,12 +7,12 @@ dso__find_perf_map. The file says nothing of time: where code was replaced, the 
 import platform
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 
+from perf2x.classes import dataclass
 from perf2x.model.arrays import I64, U64
 from perf2x.model.diagnostics import Severity
 from perf2x.model.errors import ObjectError

@@ -1,10 +1,10 @@
 """Where addresses lie in the source: functions, files and lines in columns, innermost inlined function first."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from perf2x.classes import dataclass
 from perf2x.model.arrays import I64, Bools
 from perf2x.model.ragged import offsets_of, ranges
 

@@ -1,9 +1,8 @@
 """What became of the symbols, object by object: the figures behind the summary and ``info --json``."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from perf2x.classes import dataclass
 from perf2x.model.arrays import I64, Bools
 from perf2x.model.profile import Profile
 from perf2x.model.stacks import depths

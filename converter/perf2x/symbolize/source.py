@@ -5,12 +5,12 @@ asked once per object. Sources are asked by rising ``order`` for the addresses t
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar, Protocol
 
 import numpy as np
 
+from perf2x.classes import dataclass
 from perf2x.model.arrays import I32, I64, U64
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.events import Namespaces, Session

@@ -14,10 +14,10 @@ Source of truth: symbolic-symcache/src/v9/raw.rs and lookup.rs of symbolic 13. F
 """
 
 import posixpath
-from dataclasses import dataclass
 
 import numpy as np
 
+from perf2x.classes import dataclass
 from perf2x.model.arrays import I64, U8, U32, U64
 from perf2x.model.errors import ObjectError
 from perf2x.model.ragged import offsets_of

@@ -1,8 +1,8 @@
 """What the unwinder has to know of a processor; x86_64, i386 and aarch64 fill it in."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from perf2x.classes import dataclass
 from perf2x.unwind.rules import Rule
 
 

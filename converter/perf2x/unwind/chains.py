@@ -1,9 +1,9 @@
 """What the unwinder is given and what it gives back, as columns."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import IntEnum
 
+from perf2x.classes import dataclass
 from perf2x.model.arrays import I32, I64, U8, U64, Bools
 from perf2x.model.ragged import Ragged
 

@@ -10,10 +10,11 @@ landed. Known places are kept sorted for binary search, and the latest of every 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
+from perf2x.classes import dataclass
 from perf2x.model.arrays import I32, U64, Bools
 from perf2x.objects.elf import ElfObject
 from perf2x.unwind.architecture import Architecture

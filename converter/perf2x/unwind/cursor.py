@@ -4,9 +4,9 @@ Every read is checked against the end of its entry, so a damaged entry raises Ob
 """
 
 import struct
-from dataclasses import dataclass
 
 from perf2x.abi.callframe import POINTER_INDIRECT, POINTER_OMIT, PointerBase, PointerFormat
+from perf2x.classes import dataclass
 from perf2x.model.errors import ObjectError
 
 MASK = 2**64 - 1

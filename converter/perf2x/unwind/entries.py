@@ -3,10 +3,11 @@
 Sources: DWARF 5, section 6.4.1; Linux Standard Base, "Exception Frames" for what .eh_frame does differently.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from perf2x.abi.callframe import PointerFormat
+from perf2x.classes import dataclass
 from perf2x.model.errors import ObjectError
 from perf2x.unwind.cursor import Cursor, signed
 

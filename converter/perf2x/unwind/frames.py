@@ -1,9 +1,8 @@
 """Registers of many samples at once, and the view that rules and expressions have of some of them."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from perf2x.classes import dataclass
 from perf2x.model.arrays import I64, U64, Bools
 from perf2x.model.events import UserStacks
 from perf2x.unwind.architecture import Architecture

@@ -5,11 +5,10 @@ static objects of old) the entries are walked once: a loop over functions, a few
 that reads their headers; the start addresses are then gathered as columns.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from perf2x.abi.callframe import PointerBase, PointerFormat
+from perf2x.classes import dataclass
 from perf2x.model.arrays import I64, U64
 from perf2x.model.errors import ObjectError
 from perf2x.unwind.entries import FrameSection

@@ -7,10 +7,9 @@
     words                    start[row] … start[row] + size // 8
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from perf2x.classes import dataclass
 from perf2x.model.arrays import I64, U64, Bools
 from perf2x.model.events import UserStacks
 

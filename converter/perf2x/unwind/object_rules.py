@@ -5,10 +5,11 @@ trampolines, the procedure linkage table). Source of truth for the order of the 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
+from perf2x.classes import dataclass
 from perf2x.model.arrays import I32, I64, U64
 from perf2x.model.errors import ObjectError
 from perf2x.objects.elf import ElfObject

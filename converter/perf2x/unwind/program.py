@@ -6,9 +6,10 @@ time and memory are bounded by the entry's length (a remembered state is shared,
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from perf2x.abi.callframe import CallFrame
+from perf2x.classes import dataclass
 from perf2x.model.errors import ObjectError
 from perf2x.unwind.cursor import MASK, Cursor, signed
 from perf2x.unwind.entries import Fde, FrameSection

@@ -4,12 +4,13 @@ A program has thousands of functions and a few hundred distinct rules ("CFA = rs
 at CFA − 8"), so rules are interned and a step over many samples gathers them by number.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
 
+from perf2x.classes import dataclass
 from perf2x.model.arrays import I64, U8, U64, Bools
 from perf2x.unwind.expressions import Expression
 

@@ -4,10 +4,11 @@ Separate from the steps because it keeps what outlives a batch: opened objects, 
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
+from perf2x.classes import dataclass
 from perf2x.model.arrays import I32, I64, U8, U64, Bools
 from perf2x.model.events import UserStacks
 from perf2x.model.ragged import Ragged, offsets_of

@@ -5,8 +5,7 @@ where that does not depend on their bytes, and else the steps that skip them.
 Source of truth: DWARF 5, sections 7.5.3 to 7.5.6.
 """
 
-from dataclasses import dataclass
-
+from perf2x.classes import dataclass
 from perf2x.model.errors import ObjectError
 from perf2x.objects.dwarf import constants as c
 

@@ -5,8 +5,8 @@ Source of truth: DWARF 5, sections 3.3 (subroutines) and 3.3.8 (inlined subrouti
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from perf2x.classes import dataclass
 from perf2x.model.errors import ObjectError
 from perf2x.objects.dwarf import constants as c
 from perf2x.objects.dwarf.forms import Abbreviation, uleb

@@ -5,10 +5,10 @@ Source of truth: DWARF 5, section 6.2; versions 2 to 4 differ in the header alon
 
 import posixpath
 import struct
-from dataclasses import dataclass
 
 import numpy as np
 
+from perf2x.classes import dataclass
 from perf2x.model.arrays import I64, U64, Bools
 from perf2x.model.errors import ObjectError
 from perf2x.objects.dwarf import constants as c

@@ -1,10 +1,10 @@
 """Lines and inlined functions of a whole object, read unit by unit as addresses ask for them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
+from perf2x.classes import dataclass
 from perf2x.model.arrays import I64, U64
 from perf2x.model.errors import ObjectError
 from perf2x.objects.dwarf.aranges import unit_ranges
