@@ -18,6 +18,8 @@ from perf2x.objects.inflate import inflate, limit_for
 __all__ = ["PF_X", "SHF_ALLOC", "SHF_COMPRESSED", "ElfObject", "Section", "Segment", "open_elf"]
 from perf2x.objects.notes import gnu_build_id
 
+UNBUFFERED = 1 << 30
+
 
 class ElfObject:
     """An ELF file whose headers have been read and checked against its size; make it with ``open_elf``."""
@@ -76,8 +78,11 @@ class ElfObject:
         """``size`` bytes of the file from ``offset``; ObjectError when the file is shorter."""
         if offset < 0 or size < 0 or offset + size > self.size:
             raise ObjectError(f"{self.name}: bytes {offset:#x} to {offset + size:#x} lie outside its {self.size:#x}")
+        if isinstance(self._source, bytes):
+            return self._source[offset : offset + size]
         try:
-            with self._stream() as stream:
+            # a buffer costs more than most sections do; without one, a single read of 2 GiB would end early
+            with self._source.open("rb", buffering=0 if size < UNBUFFERED else -1) as stream:
                 stream.seek(offset)
                 found = stream.read(size)
         except OSError as error:

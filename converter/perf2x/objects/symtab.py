@@ -59,7 +59,7 @@ def raw_symbols(elf: ElfObject, section: Section) -> tuple[AnyArray, bytes]:
     rows = np.frombuffer(data, dtype, len(data) // dtype.itemsize)
     if not 0 < section.link < len(elf.sections):
         raise ObjectError(f"{elf.name}, {section.name}: its string table is section {section.link}")
-    return rows.astype(np.dtype(fields)), elf.data(elf.sections[section.link])
+    return rows.astype(np.dtype(fields), copy=False), elf.data(elf.sections[section.link])
 
 
 def function_symbols(elf: ElfObject, table: str, places: Mapping[int, int] | None = None) -> SymbolRows | None:
@@ -71,46 +71,65 @@ def function_symbols(elf: ElfObject, table: str, places: Mapping[int, int] | Non
     if section is None:
         return None
     rows, strings = raw_symbols(elf, section)
-    rows = rows[_wanted(elf, rows)]
-    start = rows["value"].astype(np.uint64)
+    chosen = np.flatnonzero(_wanted(elf, rows))
     if places is not None:
-        placed = np.isin(rows["section"], np.array(list(places), np.uint16))
-        rows, start = rows[placed], start[placed]
-        start = start + np.array([places[int(index)] for index in rows["section"]], np.uint64)
-    kind = (rows["info"] & 0xF).astype(np.uint8)
+        chosen = chosen[np.isin(rows["section"][chosen], np.array(list(places), np.uint16))]
+    if elf.machine in _MAPPING_LETTERS:
+        chosen = chosen[~_mapping_symbols(elf, rows["name"][chosen], strings)]
+    start, info = rows["value"][chosen].astype(np.uint64, copy=False), rows["info"][chosen]
+    if places is not None:
+        start = start + np.array([places[int(index)] for index in rows["section"][chosen]], np.uint64)
+    kind = info & np.uint8(0xF)
     if elf.machine == "EM_ARM":  # bit 0 marks Thumb code, it is no part of the address
         start = np.where(kind == STT_FUNC, start & np.uint64(2**64 - 2), start)
-    keep = ~_mapping_symbols(elf, rows["name"], strings)
-    binding = (rows["info"] >> 4).astype(np.uint8)
-    size, name = rows["size"].astype(np.uint64), rows["name"].astype(np.uint32)
-    return SymbolRows(start[keep], size[keep], kind[keep], binding[keep], name[keep], strings)
+    size, name = rows["size"][chosen].astype(np.uint64, copy=False), rows["name"][chosen]
+    return SymbolRows(start, size, kind, info >> np.uint8(4), name, strings)
+
+
+_CODE_OR_DATA, _LABEL, _FUNCTION = 1, 2, 4
+"""What a symbol is, and what its section takes: a row is wanted where the two meet."""
 
 
 def _wanted(elf: ElfObject, rows: AnyArray) -> Bools:
     """elf_sym__filter, elf_sym__is_label, and the section must be loaded; labels need a text or data section."""
-    kind, index = rows["info"] & 0xF, rows["section"]
-    visible = ~np.isin(rows["other"] & 3, (STV_INTERNAL, STV_HIDDEN))
-    is_label = (kind == STT_NOTYPE) & visible
-    is_code_or_data = np.isin(kind, (STT_FUNC, STT_GNU_IFUNC, STT_OBJECT))
-    named = (rows["name"] != 0) & (index != SHN_UNDEF)
-    regular = (index < SHN_LORESERVE) & (index < len(elf.sections))
-    safe = np.where(regular, index, 0).astype(np.int64)
-    loaded = np.array([bool(s.flags & SHF_ALLOC) for s in elf.sections], np.bool_)[safe]
-    spoken = np.array(["text" in s.name or "data" in s.name for s in elf.sections], np.bool_)[safe]
-    in_section = regular & loaded & (spoken | ~is_label)
+    by_section = np.zeros(1 << 16, np.uint8)
+    for number, section in enumerate(elf.sections[1:SHN_LORESERVE], 1):
+        if section.flags & SHF_ALLOC:
+            spoken = "text" in section.name or "data" in section.name
+            by_section[number] = _CODE_OR_DATA | _LABEL if spoken else _CODE_OR_DATA
     # more sections than 16 bits count: the real number is elsewhere, and functions are loaded anyway
-    wanted: Bools = named & ((in_section & (is_code_or_data | is_label)) | ((index == SHN_XINDEX) & (kind == STT_FUNC)))
+    by_section[SHN_XINDEX] = _FUNCTION
+    meeting = _BY_INFO[rows["info"]] & by_section[rows["section"]] & _BY_OTHER[rows["other"]]
+    wanted: Bools = (meeting != 0) & (rows["name"] != 0)
     return wanted
+
+
+def _by_info() -> U8:
+    """(256,) what each st_info says a symbol is."""
+    kinds = np.zeros(16, np.uint8)
+    kinds[[STT_FUNC, STT_GNU_IFUNC, STT_OBJECT]] = _CODE_OR_DATA
+    kinds[STT_FUNC] |= _FUNCTION
+    kinds[STT_NOTYPE] = _LABEL
+    return np.tile(kinds, 16)
+
+
+def _by_other() -> U8:
+    """(256,) what each st_other lets a symbol be: no hidden labels."""
+    hidden = np.isin(np.arange(256) & 3, (STV_INTERNAL, STV_HIDDEN))
+    return np.where(hidden, _CODE_OR_DATA | _FUNCTION, _CODE_OR_DATA | _FUNCTION | _LABEL).astype(np.uint8)
+
+
+_BY_INFO, _BY_OTHER = _by_info(), _by_other()
+_MAPPING_LETTERS = {"EM_ARM": b"adtx", "EM_AARCH64": b"adtx", "EM_RISCV": b"dx"}
 
 
 def _mapping_symbols(elf: ElfObject, name_offset: AnyArray, strings: bytes) -> Bools:
     """ARM, AArch64 and RISC-V: ``$x``, ``$d.1`` … say what the bytes are, not which function they belong to."""
-    letters = {"EM_ARM": b"adtx", "EM_AARCH64": b"adtx", "EM_RISCV": b"dx"}.get(elf.machine)
-    if letters is None or not len(name_offset):
-        return np.zeros(len(name_offset), np.bool_)
+    if not len(name_offset):
+        return np.zeros(0, np.bool_)
     text = np.frombuffer(strings + b"\0\0\0", np.uint8)
     at: I64 = np.minimum(name_offset.astype(np.int64), len(strings))
-    second = np.isin(text[at + 1], np.frombuffer(letters, np.uint8))
+    second = np.isin(text[at + 1], np.frombuffer(_MAPPING_LETTERS[elf.machine], np.uint8))
     ends = np.isin(text[at + 2], (0, ord("."))) | (elf.machine == "EM_RISCV")
     found: Bools = (text[at] == ord("$")) & second & ends
     return found

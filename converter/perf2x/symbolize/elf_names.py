@@ -4,79 +4,61 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from perf2x.classes import dataclass
 from perf2x.model.arrays import I64, U64
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.errors import ObjectError
 from perf2x.objects.elf import ElfObject
 from perf2x.objects.find import Found
-from perf2x.objects.plt import NameAt, PltEntry, plt_entries
+from perf2x.objects.plt import LinkageTable, NameAt
 from perf2x.objects.symtab import STB_GLOBAL, STT_FUNC, SymbolRows, function_symbols
 from perf2x.symbolize.demangle import Demangle, demangle
 from perf2x.symbolize.lookup import SymbolColumns, SymbolIndex
 
 
-@dataclass(frozen=True, slots=True)
-class _Table:
-    """Several symbol tables and synthesized entries as one, in perf's order of insertion."""
-
-    parts: list[SymbolRows]
-    entries: list[PltEntry]
-
-    def raw_name(self, row: int) -> str:
-        for part in self.parts:
-            if row < len(part):
-                return part.name(row)
-            row -= len(part)
-        return self.entries[row].name
-
-    def columns(self, style: Demangle) -> SymbolColumns:
-        start = [part.start for part in self.parts] + [np.array([e.start for e in self.entries], np.uint64)]
-        size = [part.size for part in self.parts] + [np.array([e.size for e in self.entries], np.uint64)]
-        ones = np.ones(len(self.entries), np.uint8)
-        kind = [part.type for part in self.parts] + [ones * np.uint8(STT_FUNC)]
-        binding = [part.binding for part in self.parts] + [ones * np.uint8(STB_GLOBAL)]
-        starts = np.concatenate(start)
-        return SymbolColumns(
-            starts,
-            starts + np.concatenate(size),
-            np.concatenate(kind),
-            np.concatenate(binding),
-            lambda row: demangle(self.raw_name(row), style),
-        )
-
-
 class ElfNames:
-    """All names of one object, from whichever of its files have them; ready to be asked for svmas."""
+    """All names of one object, from whichever of its files have them; ready to be asked for svmas.
+
+    Several symbol tables and synthesized entries are one table, in perf's order of insertion.
+    """
 
     def __init__(
         self, found: Found, style: Demangle, diagnostics: Diagnostics, places: Mapping[int, int] | None = None
     ) -> None:
         """``places``: where the sections of a relocatable file were loaded, by number."""
         self.has_symtab = False
-        self._places = places
-        parts = self._tables(found, diagnostics)
-        bare = _Table(parts, [])
-        columns = bare.columns(style)
-        index = SymbolIndex(columns)
-
-        def name_at(address: int) -> str:
-            row = int(index.find(np.array([address], np.uint64))[0])
-            return bare.raw_name(row) if row >= 0 and int(columns.start[row]) == address else ""
-
-        entries = _entries(found.code, name_at, diagnostics) if places is None else []
-        self._table = _Table(parts, entries)
-        self._index = SymbolIndex(self._table.columns(style)) if entries else index
+        self._style, self._diagnostics, self._places = style, diagnostics, places
+        self._parts = self._tables(found)
+        self._linkage = self._linkage_of(found.code) if places is None else None
+        self._index = self._indexed()
+        self._bare: SymbolIndex | None = None
 
     def find(self, svma: U64) -> I64:
-        """(n,) row of the symbol that holds each address, −1 for none; names by ``name``."""
-        return self._index.find(svma)
+        """(n,) row of the symbol that holds each address, −1 for none; names by ``name``.
+
+        Linkage tables whose names cannot be read are counted, and left out.
+        """
+        try:
+            row = self._index.find(svma)
+            linked = row[row >= sum(map(len, self._parts))]
+            for one in (linked.min(), linked.max()) if len(linked) else ():  # one of each kind of table
+                self.name(int(one))
+        except ObjectError as error:
+            count_broken(self._diagnostics, error)
+            self._linkage = None
+            self._index = self._indexed()
+            row = self._index.find(svma)
+        return row
 
     def name(self, row: int) -> str:
         """The symbol's name as it stands in the file."""
-        return self._table.raw_name(row)
+        for part in self._parts:
+            if row < len(part):
+                return part.name(row)
+            row -= len(part)
+        assert self._linkage is not None
+        return self._linkage.name(row)
 
-    def _tables(self, found: Found, diagnostics: Diagnostics) -> list[SymbolRows]:
+    def _tables(self, found: Found) -> list[SymbolRows]:
         """dso__load_sym: .symtab and .dynsym of the file with symbols; .dynsym of the running file beside mini info."""
         files = [found.symbols] if found.symbols else []
         if found.code is not None and found.code is not found.symbols:
@@ -84,29 +66,52 @@ class ElfNames:
         parts: list[SymbolRows] = []
         for file in files:
             for table in (".symtab", ".dynsym"):
-                rows = _rows(file, table, diagnostics, self._places)
+                rows = self._rows(file, table)
                 if rows is not None:
                     parts.append(rows)
                     self.has_symtab |= table == ".symtab"
         return parts
 
+    def _rows(self, file: ElfObject, table: str) -> SymbolRows | None:
+        try:
+            return function_symbols(file, table, self._places)
+        except ObjectError as error:
+            count_broken(self._diagnostics, error)
+            return None
 
-def _rows(file: ElfObject, table: str, diagnostics: Diagnostics, places: Mapping[int, int] | None) -> SymbolRows | None:
-    try:
-        return function_symbols(file, table, places)
-    except ObjectError as error:
-        count_broken(diagnostics, error)
-        return None
+    def _linkage_of(self, code: ElfObject | None) -> LinkageTable | None:
+        try:
+            return LinkageTable(code, self._name_at) if code is not None else None
+        except ObjectError as error:
+            count_broken(self._diagnostics, error)
+            return None
+
+    def _name_at(self, address: int) -> str:
+        """The function of a symbol table that starts at ``address``, "" when none does."""
+        parts = self._parts
+        self._bare = self._bare or SymbolIndex(_columns(parts, None, self.name, self._style))
+        row = int(self._bare.find(np.array([address], np.uint64))[0])
+        starts = np.concatenate([part.start for part in parts]) if row >= 0 else np.zeros(0, np.uint64)
+        return self.name(row) if row >= 0 and int(starts[row]) == address else ""
+
+    def _indexed(self) -> SymbolIndex:
+        return SymbolIndex(_columns(self._parts, self._linkage, self.name, self._style))
 
 
-def _entries(code: ElfObject | None, name_at: NameAt, diagnostics: Diagnostics) -> list[PltEntry]:
-    if code is None:
-        return []
-    try:
-        return plt_entries(code, name_at)
-    except ObjectError as error:
-        count_broken(diagnostics, error)
-        return []
+def _columns(parts: list[SymbolRows], linkage: LinkageTable | None, name: NameAt, style: Demangle) -> SymbolColumns:
+    entries = len(linkage) if linkage is not None else 0
+    start, size = [part.start for part in parts], [part.size for part in parts]
+    kind, binding = [part.type for part in parts], [part.binding for part in parts]
+    if linkage is not None or not parts:
+        start.append(linkage.start if linkage is not None else np.zeros(0, np.uint64))
+        size.append(linkage.size if linkage is not None else np.zeros(0, np.uint64))
+        kind.append(np.full(entries, STT_FUNC, np.uint8))
+        binding.append(np.full(entries, STB_GLOBAL, np.uint8))
+    starts = np.concatenate(start)
+    return SymbolColumns(
+        starts, starts + np.concatenate(size), np.concatenate(kind), np.concatenate(binding), name,
+        lambda text: demangle(text, style),
+    )  # fmt: skip
 
 
 def count_broken(diagnostics: Diagnostics, error: ObjectError) -> None:

@@ -11,13 +11,19 @@ import numpy as np
 
 from perf2x.classes import dataclass
 from perf2x.model.arrays import I64, U8, U64, Bools
+from perf2x.model.ragged import offsets_of, ranges
 from perf2x.objects.symtab import STB_GLOBAL, STB_WEAK, STT_NOTYPE
+from perf2x.symbolize.sorting import distinct, stable_order
 
 PAGE = 4096
 NESTING_AT_MOST = 1000
 """Levels of symbols within symbols; real tables have two, and a hostile one must not take forever."""
 ROUNDS_AT_MOST = 64
 """Enough for any table whose nesting is real; fewer shortcuts only mean more steps."""
+
+
+def _as_it_is(name: str) -> str:
+    return name
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,129 +35,191 @@ class SymbolColumns:
     type: U8
     binding: U8
     name: Callable[[int], str]
-    """Row to the name that ties are judged by, demangled as it will be shown."""
+    """Row to name."""
+    shown: Callable[[str], str] = _as_it_is
+    """Name to what ties are judged by: demangled as it will be shown."""
 
 
 class SymbolIndex:
-    """Answers batches of addresses over one table of symbols."""
+    """Answers batches of addresses over one table of symbols.
+
+    Only the order of all symbols is worked out beforehand. Symbols that start at one address are a group; of groups
+    that no address hits nothing is known.
+    """
 
     def __init__(self, symbols: SymbolColumns) -> None:
         self._symbols = symbols
-        order = np.argsort(symbols.start, kind="stable")
-        order = order[~_inner_labels(symbols, order)]
-        start = symbols.start[order]
-        end = np.maximum(symbols.end[order], start)
-        end = _fixed_ends(start, end)
-        first = np.flatnonzero(np.concatenate([[True], start[1:] != start[:-1]])) if len(start) else order
-        self._order, self._first = order, first
-        self._last = np.append(first[1:], len(start)).astype(np.int64)
-        self._score = _score(start, end, symbols, order)
-        self._start = start[first]
-        self._end = end
-        # the farthest end of each group's best symbols: names are not looked at yet
-        best = np.maximum.reduceat(self._score, first) if len(first) else self._score
-        is_best = self._score == np.repeat(best, self._last - first)
-        reach = np.where(is_best, end, start)
-        self._reach = np.maximum.reduceat(reach, first) if len(first) else end
-        self._outer: I64 | None = None
+        order = stable_order(symbols.start)
+        inner = _inner_labels(symbols, order)
+        self._order = order = order[~inner] if inner is not None else order
+        self._start = symbols.start[order]
+        self._end = np.maximum(symbols.end[order], self._start)
+        self._nesting: _Nesting | None = None
+        self._bound: U64 | None = None
 
     def find(self, address: U64) -> I64:
         """(n,) row of the symbol that holds each address, −1 for none."""
         result = np.full(len(address), -1, np.int64)
         if not len(self._start):
             return result
-        group = np.searchsorted(self._start, address, "right").astype(np.int64) - 1
-        group = self._climb(group, address)
-        hit = np.unique(group[group >= 0])
-        chosen = np.array([self._choose(int(g)) for g in hit], np.int64)
-        at = np.searchsorted(hit, group[group >= 0])
-        result[group >= 0] = self._order[chosen[at]]
+        last = np.searchsorted(self._start, address, "right").astype(np.int64) - 1
+        last = self._climb(last, address)
+        found = np.flatnonzero(last >= 0)
+        hit, at = distinct(last[found])
+        result[found] = self._order[self._winners(self._groups(hit))[at]]
         return result
 
-    def _climb(self, group: I64, address: U64) -> I64:
-        """From the nearest start down to the nearest symbol that still reaches the address; −1 where none does."""
-        group = group.copy()
-        for _ in range(NESTING_AT_MOST):
-            missed = np.flatnonzero((group >= 0) & ~self._holds(group, address))
-            if not len(missed):
-                return group
-            group[missed] = self._enclosing()[group[missed]]
-        return np.where(self._holds(group, address), group, -1)
+    def _climb(self, last: I64, address: U64) -> I64:
+        """From the nearest start down to the nearest symbol that still reaches the address; −1 where none does.
 
-    def _holds(self, group: I64, address: U64) -> Bools:
-        """symbols__find: below the end, or exactly at a symbol without length."""
-        safe = np.maximum(group, 0)
-        holds: Bools = (address < self._reach[safe]) | (address == self._start[safe])
-        return holds
-
-    def _enclosing(self) -> I64:
-        """(groups,) the nearest earlier group that reaches farther, −1 for none; made when first needed.
-
-        ::
-
-            reach    90  20  15  60         group 2 (15): 1 reaches farther; 3 (60): 0 does
-            outer    -1   0   1   0         pointers jump over everything that reaches less, doubling each round
+        Groups are told by their last symbol.
         """
-        if self._outer is None:
-            outer = np.arange(-1, len(self._start) - 1, dtype=np.int64)
-            for _ in range(ROUNDS_AT_MOST):
-                short = np.flatnonzero((outer >= 0) & (self._reach[outer] <= self._reach))
-                if not len(short):
-                    break
-                outer[short] = outer[outer[short]]
-            self._outer = outer
-        return self._outer
+        started = np.flatnonzero(last >= 0)
+        hit, at = distinct(last[started])
+        reach = np.zeros(len(last), np.uint64)
+        reach[started] = self._groups(hit).reach[at]
+        # symbols__find: below the end, or exactly at a symbol without length
+        held = (address < reach) | (address == self._start[last])
+        result = np.where(held, last, -1)
+        missed = np.flatnonzero((last >= 0) & ~held)
+        if len(missed):
+            if self._bound is None:
+                self._bound = np.maximum.accumulate(self._ends(np.arange(len(self._start))))
+            missed = missed[self._bound[last[missed]] > address[missed]]
+        if len(missed):
+            self._nesting = self._nesting or _Nesting(self._start, self._groups)
+            result[missed] = self._nesting.climb(last[missed], address[missed])
+        return result
 
-    def _choose(self, group: int) -> int:
-        """choose_best_symbol over the symbols that start at one address: position in sorted order."""
-        rows = range(int(self._first[group]), int(self._last[group]))
-        best = max(int(self._score[row]) for row in rows)
-        tied = [row for row in rows if self._score[row] == best]
-        winner = tied[0]
+    def _ends(self, rows: I64) -> U64:
+        """symbols__fixup_end: a symbol without size reaches to the next start, the last one to the next page's end."""
+        start, end = self._start[rows], self._end[rows]
+        page = min(-(-int(self._start[-1]) // PAGE) * PAGE + PAGE, 2**64 - 1)
+        is_last = rows + 1 == len(self._start)
+        following = np.where(is_last, np.uint64(page), self._start[np.where(is_last, rows, rows + 1)])
+        return np.where(end == start, np.maximum(following, start), end)
+
+    def _groups(self, last: I64) -> "_Groups":
+        """The groups that these symbols are the last of (rising)."""
+        first = np.searchsorted(self._start, self._start[last], "left").astype(np.int64)
+        count = last + 1 - first
+        row = ranges(first, count)
+        at = offsets_of(count)[:-1]
+        start, end = self._start[row], self._ends(row)
+        score = _score(start, end, self._symbols, self._order[row])
+        if not len(row):
+            return _Groups(row, at, count, score == 0, end)
+        is_best = score == np.repeat(np.maximum.reduceat(score, at), count)
+        return _Groups(row, at, count, is_best, np.maximum.reduceat(np.where(is_best, end, start), at))
+
+    def _winners(self, groups: "_Groups") -> I64:
+        """(groups,) choose_best_symbol over each group: names are looked at only where nothing else tells."""
+        best = np.flatnonzero(groups.is_best)
+        group = np.repeat(np.arange(len(groups.at)), groups.count)[best]
+        first = np.searchsorted(group, np.arange(len(groups.at)))
+        winner = groups.row[best[first]]
+        ties = np.append(first[1:], len(best)) - first
+        for tied in np.flatnonzero(ties > 1).tolist():
+            start = int(first[tied])
+            winner[tied] = self._choose(groups.row[best[start : start + int(ties[tied])]].tolist())
+        return winner
+
+    def _choose(self, tied: list[int]) -> int:
+        """The rest of choose_best_symbol, for symbols that are equal in all but their names."""
+        winner, mine = tied[0], self._name(tied[0])
         for row in tied[1:]:
-            if not _first_is_better(self._name(winner), self._name(row)):
-                winner = row
+            name = self._name(row)
+            if not _first_is_better(mine, name, self._symbols.shown):
+                winner, mine = row, name
         return winner
 
     def _name(self, position: int) -> str:
         return self._symbols.name(int(self._order[position]))
 
 
-def _inner_labels(symbols: SymbolColumns, order: I64) -> Bools:
-    """(n,) labels without type and size inside a function that has a size: the function is meant.
+@dataclass(frozen=True, slots=True)
+class _Groups:
+    """Some groups, by positions in sorted order."""
+
+    row: I64
+    """(rows,) all symbols of all groups."""
+    at: I64
+    """(groups,) where each group begins in ``row``."""
+    count: I64
+    """(groups,)"""
+    is_best: Bools
+    """(rows,) as good as any of its group, names not looked at."""
+    reach: U64
+    """(groups,) the farthest end of each group's best symbols."""
+
+
+class _Nesting:
+    """Which groups lie in which: worked out for the whole table when an address lies behind the nearest end."""
+
+    def __init__(self, start: U64, groups: Callable[[I64], _Groups]) -> None:
+        self._last = np.flatnonzero(np.append(start[1:] != start[:-1], True))
+        self._reach = groups(self._last).reach
+        self._outer = self._enclosing()
+
+    def climb(self, last: I64, address: U64) -> I64:
+        """The nearest earlier group that reaches each address, −1 where none does."""
+        group = self._outer[np.searchsorted(self._last, last)]
+        for _ in range(NESTING_AT_MOST - 1):
+            missed = np.flatnonzero((group >= 0) & (address >= self._reach[group]))
+            if not len(missed):
+                break
+            group[missed] = self._outer[group[missed]]
+        holds = (group >= 0) & (address < self._reach[group])
+        return np.where(holds, self._last[group], -1)
+
+    def _enclosing(self) -> I64:
+        """(groups,) the nearest earlier group that reaches farther, −1 for none.
+
+        ::
+
+            reach    90  20  15  60         group 2 (15): 1 reaches farther; 3 (60): 0 does
+            outer    -1   0   1   0         pointers jump over everything that reaches less, doubling each round
+        """
+        outer = np.arange(-1, len(self._reach) - 1, dtype=np.int64)
+        for _ in range(ROUNDS_AT_MOST):
+            short = np.flatnonzero((outer >= 0) & (self._reach[outer] <= self._reach))
+            if not len(short):
+                break
+            outer[short] = outer[outer[short]]
+        return outer
+
+
+def _inner_labels(symbols: SymbolColumns, order: I64) -> Bools | None:
+    """(n,) labels without type and size inside a function that has a size: the function is meant. None without labels.
 
     perf finds one or the other, whichever lies nearer to the root of its tree.
     """
-    start, kind = symbols.start[order], symbols.type[order]
+    label = (symbols.type == STT_NOTYPE) & (symbols.end <= symbols.start)
+    if not label.any():
+        return None
+    start, label = symbols.start[order], label[order]
     end = np.maximum(symbols.end[order], start)
-    sized = (end > start) & (kind != STT_NOTYPE)
-    reach = np.maximum.accumulate(np.where(sized, end, np.uint64(0))) if len(start) else end
-    inner: Bools = (end == start) & (kind == STT_NOTYPE) & (reach > start)
+    sized = (end > start) & (symbols.type[order] != STT_NOTYPE)
+    reach = np.maximum.accumulate(np.where(sized, end, np.uint64(0)))
+    inner: Bools = label & (reach > start)
     return inner
 
 
-def _fixed_ends(start: U64, end: U64) -> U64:
-    """symbols__fixup_end: a symbol without size reaches to the next start, the last one to the end of the next page."""
-    if not len(start):
-        return end
-    last = min(-(-int(start[-1]) // PAGE) * PAGE + PAGE, 2**64 - 1)
-    following = np.append(start[1:], np.uint64(last))
-    return np.where(end == start, np.maximum(following, start), end)
-
-
-def _score(start: U64, end: U64, symbols: SymbolColumns, order: I64) -> I64:
+def _score(start: U64, end: U64, symbols: SymbolColumns, row: I64) -> I64:
     """The part of choose_best_symbol that needs no names, as one number: with length, with a type, not weak, global."""
-    binding, kind = symbols.binding[order], symbols.type[order]
+    binding, kind = symbols.binding[row], symbols.type[row]
     score: I64 = (end > start).astype(np.int64) * 8 + (kind != STT_NOTYPE) * 4
     score += (binding != STB_WEAK) * 2 + (binding == STB_GLOBAL)
     return score
 
 
-def _first_is_better(first: str, second: str) -> bool:
+def _first_is_better(first: str, second: str, shown: Callable[[str], str]) -> bool:
     """The rest of choose_best_symbol: fewer leading underscores, then the longer name, then not a SyS alias."""
-    mine, other = (len(name) - len(name.lstrip("_")) for name in (first, second))
-    if mine != other:
-        return mine < other
-    if len(first) != len(second):
-        return len(first) > len(second)
+    if first != second:
+        first, second = shown(first), shown(second)
+        mine, other = (len(name) - len(name.lstrip("_")) for name in (first, second))
+        if mine != other:
+            return mine < other
+        if len(first) != len(second):
+            return len(first) > len(second)
     return not first.startswith(("SyS", "compat_SyS"))

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perf2x.symbolize.lookup import SymbolColumns, SymbolIndex
+from perf2x.symbolize.sorting import distinct, stable_order
 
 FUNC, NOTYPE, LOCAL, GLOBAL, WEAK = 2, 0, 0, 1, 2
 
@@ -157,3 +158,17 @@ def test_many_nested_symbols_end_in_time():
 
 def test_no_symbols():
     assert find([], 0, 5) == [None, None]
+
+
+@given(st.lists(st.one_of(st.integers(0, 9), st.integers(2**63, 2**63 + 9), st.sampled_from([2**64 - 1, 2**61 - 1]))))
+def test_order_of_addresses(addresses):
+    """With low and high addresses together, address and row do not fit one word."""
+    for few in (addresses, [address % 2**16 for address in addresses], [address | 2**63 for address in addresses]):
+        assert stable_order(np.array(few, np.uint64)).tolist() == sorted(range(len(few)), key=few.__getitem__)
+
+
+@given(st.lists(st.integers(-3, 9)))
+def test_distinct(numbers):
+    for column in (numbers, sorted(numbers)):
+        values, place = distinct(np.array(column, np.int64))
+        assert values.tolist() == sorted(set(column)) and values[place].tolist() == column
