@@ -12,6 +12,7 @@ from perf2x.emit.events import event_index
 from perf2x.emit.frames import Frames, frames_of
 from perf2x.model.arrays import I64
 from perf2x.model.errors import OptionError
+from perf2x.model.ordering import unique
 from perf2x.model.profile import Profile
 from perf2x.model.ragged import Ragged, row_numbers
 from perf2x.model.stacks import location_rows
@@ -88,7 +89,7 @@ def _frames(profile: Profile, rows: I64, weight: I64, by: str) -> list[Total]:
         span = slice(start, start + _LEAVES_AT_ONCE)
         kinds = _kinds_of_stacks(location_rows(profile, which[span]), frames.of_location, kind_of_frame)
         np.add.at(own, kinds.values[kinds.offsets[1:] - 1], cost[span])
-        pairs = np.unique(row_numbers(kinds.lengths) * len(names) + kinds.values)
+        pairs = unique(row_numbers(kinds.lengths) * len(names) + kinds.values)
         np.add.at(total, pairs % len(names), cost[span][pairs // len(names)])
     used = np.flatnonzero(total).tolist()
     return [Total(*names[row], int(own[row]), int(total[row])) for row in used]

@@ -8,6 +8,7 @@ import numpy as np
 
 from perf2x.emit.events import plain_names
 from perf2x.model.errors import OptionError
+from perf2x.model.ordering import unique
 from perf2x.model.profile import Profile
 
 
@@ -19,7 +20,7 @@ def per_event(profile: Profile, target: str, suffix: str) -> Iterator[tuple[str,
     if target == "-":
         raise OptionError("--per-event writes several files: name one with -o, not standard output")
     taken: set[str] = set()
-    for row in np.unique(profile.samples.event).tolist():
+    for row in unique(profile.samples.event).tolist():
         name = re.sub(r"[^\w.+-]+", "_", plain_names(profile.events)[row]).strip("_") or f"event_{row}"
         name = name if name not in taken else f"{name}_{row}"
         taken.add(name)

@@ -7,6 +7,7 @@ import numpy as np
 from perf2x.emit.jsontext import json_bytes
 from perf2x.emit.text import one_line
 from perf2x.emit.tracks import Tracks, tracks_of
+from perf2x.model.ordering import unique
 from perf2x.model.profile import Profile
 
 _STEPS = 1000
@@ -24,8 +25,8 @@ def counter_events(profile: Profile, tracks: Tracks) -> Iterator[bytes]:
     time = ((samples.time - samples.time[0]) // np.uint64(1000)).astype(np.int64)
     step = max(_SHORTEST_STEP_US, int(time[-1]) // _STEPS)
     pid = tracks.pid[tracks_of(profile)[1]]
-    for kind in np.setdiff1d(samples.event, [profile.default_event]).tolist():
-        for process in np.unique(pid[samples.event == kind]).tolist():
+    for kind in [kind for kind in unique(samples.event).tolist() if kind != profile.default_event]:
+        for process in unique(pid[samples.event == kind]).tolist():
             rows = np.flatnonzero((samples.event == kind) & (pid == process))
             sums = np.zeros(int(time[rows[-1]]) // step + 2, np.int64)
             np.add.at(sums, time[rows] // step, samples.value[rows])

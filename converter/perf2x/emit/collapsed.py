@@ -18,6 +18,7 @@ from perf2x.emit.tree import FrameTree, expand, merge, reading_order
 from perf2x.model.arrays import I64
 from perf2x.model.errors import OptionError
 from perf2x.model.options import check_choices, option
+from perf2x.model.ordering import unique
 from perf2x.model.profile import Profile
 from perf2x.model.stacks import paths
 
@@ -58,7 +59,7 @@ class Collapsed:
         chosen = event_index(profile, self.event)
         event = profile.events[chosen]
         unit = "samples" if self.value == "samples" else event.unit if event.unit != "count" else "events"
-        others = [profile.events[row].name for row in np.unique(profile.samples.event).tolist() if row != chosen]
+        others = [profile.events[row].name for row in unique(profile.samples.event).tolist() if row != chosen]
         left_out = f"; left out: {', '.join(others)} (event=NAME chooses)" if others else ""
         return (f"numbers are {unit} of {event.name}{left_out}",)
 
@@ -135,7 +136,7 @@ def _dense(rows: I64) -> tuple[I64, I64]:
 
 def _with_no_stack(tree: FrameTree, node: I64, key: int) -> tuple[FrameTree, I64]:
     """Samples that ended on a group's own row end on a frame below it: some readers refuse lines of one frame."""
-    bare = np.unique(node[tree.key[node] < 0])
+    bare = unique(node[tree.key[node] < 0])
     added = np.arange(len(bare)) + len(tree)
     longer = FrameTree(
         np.append(tree.parent, bare),

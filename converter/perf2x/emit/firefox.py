@@ -21,6 +21,7 @@ from perf2x.emit.tracks import Tracks, tracks_of
 from perf2x.emit.tree import expand
 from perf2x.model.arrays import I64, AnyArray
 from perf2x.model.options import check_choices, option
+from perf2x.model.ordering import unique
 from perf2x.model.profile import Profile
 
 _VERSION = 49
@@ -51,11 +52,12 @@ class Firefox:
 
     def notes(self, profile: Profile) -> tuple[str, ...]:
         """Which event became what."""
-        others = np.setdiff1d(profile.samples.event, [event_index(profile, self.event) if profile.events else 0])
-        if not len(others):
+        chosen = event_index(profile, self.event) if profile.events else 0
+        others = [row for row in unique(profile.samples.event).tolist() if row != chosen]
+        if not others:
             return ()
-        names = ", ".join(profile.events[row].name for row in others.tolist())
-        return (f"samples are {profile.events[event_index(profile, self.event)].name}; "
+        names = ", ".join(profile.events[row].name for row in others)
+        return (f"samples are {profile.events[chosen].name}; "
                 + (f"markers are {names}" if self.markers else f"left out: {names}"),)  # fmt: skip
 
 

@@ -5,6 +5,7 @@ import numpy as np
 from perf2x.classes import dataclass
 from perf2x.emit.events import plain_names
 from perf2x.model.arrays import I64
+from perf2x.model.ordering import unique
 from perf2x.model.profile import Profile
 
 
@@ -25,7 +26,7 @@ def value_kinds(profile: Profile, is_compat: bool) -> list[ValueKind]:
     per event, ``EVENT_sample/count`` and ``EVENT_event/count``. Events without samples are left out unless there are
     no others; pprof wants names to differ.
     """
-    sampled = np.unique(profile.samples.event).tolist() or list(range(len(profile.events)))
+    sampled = unique(profile.samples.event).tolist() or list(range(len(profile.events)))
     default = profile.default_event
     events = [row for row in sampled if row != default] + [default] * (default in sampled)
     if is_compat:

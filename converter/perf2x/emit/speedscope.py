@@ -20,6 +20,7 @@ from perf2x.emit.tracks import Tracks, tracks_of
 from perf2x.emit.tree import expand
 from perf2x.model.arrays import I64
 from perf2x.model.options import check_choices, option
+from perf2x.model.ordering import unique
 from perf2x.model.profile import Profile
 from perf2x.model.ragged import Ragged, reverse_rows, small_order
 from perf2x.model.stacks import depths, paths
@@ -134,7 +135,7 @@ def _in_order(profile: Profile, event: str | None) -> list[int]:
     """Events to write, the default one first."""
     if event is not None:
         return [event_index(profile, event)]
-    sampled = np.unique(profile.samples.event).tolist()
+    sampled = unique(profile.samples.event).tolist()
     return sorted(sampled, key=lambda row: (row != profile.default_event, row))
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from perf2x.classes import dataclass
 from perf2x.model.arrays import I64, U64, Bools
+from perf2x.model.ordering import unique
 from perf2x.model.profile import Profile, ProfileEvent
 from perf2x.model.ragged import distinct_small, small_order
 
@@ -144,7 +145,7 @@ def _switched_out(profile: Profile, order: I64, lane: I64, time: U64) -> tuple[U
     at = np.searchsorted(known, thread[count:] * width + moment[count:])
     inside = np.minimum(at, max(count - 1, 0))
     found = (at < count) & (known[inside] // width == thread[count:]) if count else watched
-    times = np.unique(np.append(switches.time[left], time))
+    times = unique(np.append(switches.time[left], time))
     out[found] = times[known[inside[found]] % width]
     return out, np.isin(thread[count:], thread[:count])
 
@@ -156,7 +157,7 @@ def _gaps(profile: Profile, order: I64, lane: I64, time: U64) -> U64:
     clock event of the same recording allows, which would have seen the thread run.
     """
     event = profile.samples.event[order]
-    kinds = np.unique(event).tolist()
+    kinds = unique(event).tolist()
     clocks = {kind: period for kind in kinds if (period := _clock_period_ns(profile.events[kind]))}
     longest = min(clocks.values(), default=_LONGEST_GUESS_NS)
     gaps = np.zeros(len(profile.events), np.uint64)

@@ -8,6 +8,7 @@ import numpy as np
 
 from perf2x.classes import dataclass
 from perf2x.model.arrays import I64
+from perf2x.model.ordering import unique
 from perf2x.model.profile import Stacks
 from perf2x.model.ragged import Ragged, distinct_small, small_order
 from perf2x.model.stacks import depths
@@ -42,7 +43,7 @@ class FrameTree:
 def with_callers(parent: I64, rows: I64) -> I64:
     """The given rows (−1 is none) and all above them, ascending: callers first. Touches nothing but those."""
     used: set[int] = set()
-    for row in np.unique(rows).tolist():
+    for row in unique(rows).tolist():
         while row >= 0 and row not in used:
             used.add(row)
             row = int(parent[row])
@@ -121,14 +122,14 @@ def _closure(parent: I64, group: I64, row: I64) -> list[I64]:
     """All pairs that lie above the given ones, by depth: sorted unique group · rows + row, outermost level first."""
     stride = max(len(parent), 1)
     held = row >= 0
-    pairs = np.unique(group[held] * stride + row[held])
+    pairs = unique(group[held] * stride + row[held])
     depth_of_row = depths(parent)
     depth = depth_of_row[pairs % stride] if len(pairs) else pairs
     levels: list[I64] = []
     below = np.zeros(0, np.int64)
     for level in range(int(depth.max()) if len(depth) else -1, -1, -1):
         up = below - below % stride + parent[below % stride] if len(below) else below
-        below = np.union1d(pairs[depth == level], up)
+        below = unique(np.append(pairs[depth == level], up))
         levels.append(below)
     return levels[::-1]
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from perf2x.model.arrays import I32
 from perf2x.model.intern import Strings
+from perf2x.model.ordering import unique
 from perf2x.model.profile import Meta, Profile, ProfileEvent, ProfileSamples
 
 _PUBLIC = re.compile(
@@ -116,5 +117,5 @@ def _samples(profile: Profile, hidden: _Hidden, strings: Strings) -> ProfileSamp
 
 def _renumbered(ids: I32) -> I32:
     """1, 2, … in rising order; 0 (idle) and −1 (unknown) stay."""
-    known = np.unique(ids[ids > 0])
+    known = unique(ids[ids > 0])
     return np.where(ids > 0, np.searchsorted(known, ids) + 1, ids).astype(np.int32)

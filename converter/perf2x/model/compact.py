@@ -6,6 +6,7 @@ from typing import TypeVar
 import numpy as np
 
 from perf2x.model.arrays import I32, I64, AnyArray
+from perf2x.model.ordering import unique
 from perf2x.model.profile import Functions, Locations, Mappings, Profile, Stacks, Threads
 from perf2x.model.ragged import Ragged
 
@@ -31,11 +32,11 @@ def _compact_stacks(profile: Profile) -> Profile:
     """Rows on the way from a sample to the root stay: marked level by level, callees first."""
     parent = profile.stacks.parent.astype(np.int64)
     used = np.zeros(len(parent), np.bool_)
-    rows = np.unique(profile.samples.stack[profile.samples.stack >= 0]).astype(np.int64)
+    rows = unique(profile.samples.stack[profile.samples.stack >= 0]).astype(np.int64)
     while len(rows):
         used[rows] = True
         above = parent[rows]
-        above = np.unique(above[above >= 0])
+        above = unique(above[above >= 0])
         rows = above[~used[above]]
     number = _numbers(used)
     kept = np.flatnonzero(used)

@@ -10,6 +10,7 @@ import numpy as np
 from perf2x.classes import dataclass
 from perf2x.model.arrays import I64, U64, Bools
 from perf2x.model.errors import OptionError
+from perf2x.model.ordering import unique
 from perf2x.model.profile import Profile, ProfileEvent, ProfileSamples
 
 OFF_CPU = "off-cpu"
@@ -114,7 +115,7 @@ def with_waits(profile: Profile, waits: Waits, how: str) -> Profile:
 
 def _clock(profile: Profile) -> int:
     clocks = [row for row, event in enumerate(profile.events) if event.unit == "nanoseconds"]
-    sampled = [row for row in clocks if row in np.unique(profile.samples.event)]
+    sampled = [row for row in clocks if row in unique(profile.samples.event)]
     if not sampled:
         raise OptionError("--off-cpu merged: no event of the recording counts time; record with: -e cpu-clock")
     return sampled[0]

@@ -11,6 +11,7 @@ import numpy as np
 
 from perf2x.classes import dataclass
 from perf2x.model.arrays import I32, I64, U8, U64, AnyArray, Bools
+from perf2x.model.ordering import unique
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +253,7 @@ def _check_tree(stacks: Stacks) -> None:
     _require(bool(np.all(stacks.parent < rows)), "a parent comes after its child")
     _require(_within(stacks.parent, -1, len(stacks)), "a parent is out of range")
     pairs = stacks.parent.astype(np.int64) << 32 | stacks.location
-    _require(len(np.unique(pairs)) == len(stacks), "a stack stands twice in the tree")
+    _require(len(unique(pairs)) == len(stacks), "a stack stands twice in the tree")
 
 
 def _check_samples(profile: Profile) -> None:

@@ -116,7 +116,7 @@ def pieces(lengths: I64, limit: int) -> Iterator[I64]:
     """
     ends = np.cumsum(lengths + 1)
     cuts = np.searchsorted(ends, np.arange(limit, ends[-1], limit), "right") if len(ends) else np.zeros(0, np.int64)
-    bounds = np.unique([0, *cuts, len(lengths)]).tolist()
+    bounds = sorted({0, *cuts.tolist(), len(lengths)})
     return (np.arange(first, last) for first, last in pairwise(bounds))
 
 

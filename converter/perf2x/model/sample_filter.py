@@ -9,6 +9,7 @@ from perf2x.model.arrays import AnyArray, Bools
 from perf2x.model.choice import no_such
 from perf2x.model.errors import OptionError
 from perf2x.model.events import Samples
+from perf2x.model.ordering import unique
 from perf2x.model.times import Range
 
 
@@ -59,7 +60,7 @@ class Seen:
         self.samples += len(samples)
         self.passed += int(passes.sum())
         for name, _ in wanted.numbers():
-            self.numbers.setdefault(name, set()).update(np.unique(column_of(samples, name)).tolist())
+            self.numbers.setdefault(name, set()).update(unique(column_of(samples, name)).tolist())
         if wanted.times and samples.time is not None and len(samples):
             self.first_ns = min(self.first_ns, int(samples.time.min()))
             self.last_ns = max(self.last_ns, int(samples.time.max()))

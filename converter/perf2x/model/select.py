@@ -13,6 +13,7 @@ from perf2x.abi.uapi import CpuMode
 from perf2x.model.arrays import I64, Bools
 from perf2x.model.choice import Names, no_such
 from perf2x.model.errors import OptionError
+from perf2x.model.ordering import unique
 from perf2x.model.profile import Profile
 from perf2x.model.ragged import Ragged, offsets_of, ranges, row_numbers
 from perf2x.model.stacks import kept_entries, reshaped
@@ -56,7 +57,7 @@ def _matches(name: str, pattern: str) -> bool:
 def keep_comms(profile: Profile, patterns: tuple[str, ...]) -> Profile:
     """Only samples of threads with these names, as they were called when the sample was taken."""
     comms = profile.threads.comm
-    used = np.unique(comms)
+    used = unique(comms)
     names = Names("thread called", [profile.strings[row] for row in used.tolist()])
     wanted = used[sorted(names.matching(patterns))]
     return keep_samples(profile, np.flatnonzero(np.isin(comms, wanted)[profile.samples.thread]))
@@ -137,7 +138,7 @@ def _nameless(profile: Profile, weight: I64) -> tuple[list[str], list[I64]]:
     locations = profile.locations
     bare = (np.diff(locations.line_offsets) == 0) & ~locations.synthetic & (weight[:-1] > 0)
     places: dict[str, list[I64]] = {}
-    for mapping in np.unique(locations.mapping[bare]).tolist():
+    for mapping in unique(locations.mapping[bare]).tolist():
         text = profile.strings[profile.mappings.filename[mapping]] if mapping >= 0 else ""
         plain = _object_names(text)[0] or "unknown"
         name = plain if plain.startswith("[") else f"[{plain}]"

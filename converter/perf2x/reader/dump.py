@@ -14,6 +14,7 @@ from perf2x.model.arrays import I64, Bools
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.errors import OptionError
 from perf2x.model.events import Event, Want
+from perf2x.model.ordering import unique
 from perf2x.reader.block import Block
 from perf2x.reader.draft import Draft
 from perf2x.reader.dump_events import event_line
@@ -114,7 +115,7 @@ def _decoded(block: Block, draft: Draft, shown: Bools) -> dict[int, _Row]:
     rows: dict[int, _Row] = {}
     for row in np.flatnonzero(np.isin(block.types, list(SESSION_RECORDS))).tolist():
         draft.add_record(int(block.types[row]), int(block.misc[row]), _payload(block, row))
-    for kind in np.unique(block.types[shown]).tolist():
+    for kind in unique(block.types[shown]).tolist():
         mine = np.flatnonzero((block.types == kind) & shown)
         if kind == RecordType.SAMPLE:
             rows |= _samples(block, draft, mine)
@@ -133,7 +134,7 @@ def _payload(block: Block, row: int) -> bytes:
 def _records(block: Block, draft: Draft, mine: I64, kind: int) -> dict[int, _Row]:
     rows: dict[int, _Row] = {}
     owners = draft.events.of_others(block, mine)
-    for owner in np.unique(owners).tolist():
+    for owner in unique(owners).tolist():
         chosen = mine[owners == owner]
         columns, bad = decode_rows(block, chosen, kind, draft.events.event(owner))
         for at, row in enumerate(chosen.tolist()):
@@ -147,7 +148,7 @@ def _samples(block: Block, draft: Draft, mine: I64) -> dict[int, _Row]:
     rows: dict[int, _Row] = {}
     events = draft.events.events
     owners = draft.events.of_samples(block, mine)
-    for owner in [owner for owner in np.unique(owners).tolist() if 0 <= owner < len(events)]:
+    for owner in [owner for owner in unique(owners).tolist() if 0 <= owner < len(events)]:
         event, chosen = events[owner], np.flatnonzero(owners == owner)
         periods = np.array([each.sample_period for each in events], np.uint64)
         batch, whole = decode_samples(block, mine[chosen], owners[chosen], layout_of(event), periods, ~Want(0))

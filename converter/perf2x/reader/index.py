@@ -11,6 +11,7 @@ from perf2x.classes import dataclass
 from perf2x.model.arrays import I32, I64
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.events import Event, Sideband
+from perf2x.model.ordering import unique
 from perf2x.model.ragged import row_numbers
 from perf2x.reader.block import Block
 from perf2x.reader.columns import Cursor, as_i32
@@ -84,7 +85,7 @@ class Index:
         """Side-band records of one type; by event where trailers differ between events."""
         rows = np.flatnonzero(block.types == kind)
         owners = self.draft.events.of_others(block, rows)
-        for owner in np.unique(owners).tolist():
+        for owner in unique(owners).tolist():
             self._decode_of_event(block, kind, rows[owners == owner], owner)
 
     def _decode_of_event(self, block: Block, kind: int, rows: I64, owner: int) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 from perf2x.model.arrays import I32, I64, U64
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.events import ALL, DeferredChains, Recording, Samples, Session, Share, Sideband, Want
+from perf2x.model.ordering import unique
 from perf2x.model.ragged import Ragged, SharedRows, concatenate
 
 _SYNTHESIZED = ("mmaps", "comms", "forks", "exits")
@@ -85,7 +86,7 @@ def _settled(parts: Sequence[Recording]) -> list[Sideband]:
         tables = {name: _tables(sideband)[name] for name in _SYNTHESIZED}
         moved = {name: replace(table, time=_moved(table, known, start)) for name, table in tables.items()}
         settled.append(replace(sideband, **moved))
-        known = np.unique(np.concatenate([known, *(table.pid for table in tables.values())]))
+        known = unique(np.concatenate([known, *(table.pid for table in tables.values())]))
     return settled
 
 

@@ -12,6 +12,7 @@ from perf2x.abi.uapi import EventType, SoftwareConfig
 from perf2x.model.arrays import I32, I64, U64
 from perf2x.model.events import Event
 from perf2x.model.intern import Strings, distinct_columns, prefix_tree
+from perf2x.model.ordering import unique
 from perf2x.model.profile import (
     Functions,
     Locations,
@@ -128,7 +129,7 @@ def _resolved(
 
 def _made_up(root: I64, strings: Strings) -> tuple[Functions, I32]:
     """One function per kind of made-up frame, and the function of each such location."""
-    kinds = np.unique(root[root > 0])
+    kinds = unique(root[root > 0])
     names = strings.add_all(ROOT_NAMES[Root(kind)] for kind in kinds.tolist())
     none = np.zeros(len(kinds), np.int32)
     return Functions(names, names, none, none), np.searchsorted(kinds, root[root > 0]).astype(np.int32)

@@ -16,6 +16,7 @@ import numpy as np
 
 from perf2x.classes import dataclass
 from perf2x.model.arrays import I64, U64
+from perf2x.model.ordering import unique
 from perf2x.model.ragged import ranges
 
 _RADIX_BITS = 6
@@ -38,9 +39,9 @@ class IntervalIndex:
         keep = limit > start
         space, moment, value = space[keep], moment[keep], value[keep]
         start, limit = start[keep], limit[keep]
-        self._points = np.unique(np.concatenate([start, limit]))
+        self._points = unique(np.concatenate([start, limit]))
         keys = np.concatenate([self._key(space, start), self._key(space, limit)])
-        self._bounds = np.unique(keys)
+        self._bounds = unique(keys)
         low = np.searchsorted(self._bounds, keys[: len(space)])
         high = np.searchsorted(self._bounds, keys[len(space) :])
         self._levels = _levels(low, high, moment, value)

@@ -13,6 +13,7 @@ from perf2x.classes import dataclass
 from perf2x.model.arrays import I32, I64, U64, Bools
 from perf2x.model.events import Losts, Sideband
 from perf2x.model.intern import distinct_columns
+from perf2x.model.ordering import unique
 from perf2x.stitch.deferred import DeferredJoin
 from perf2x.stitch.keyed import FOREVER, KeyedTimes
 
@@ -60,7 +61,7 @@ def reasons(missing: Missing, sideband: Sideband, join: DeferredJoin, timed: boo
     """Samples by reason, in the order of Reason; their sum is the number of missing samples."""
     if not len(missing.count):
         return {}
-    if not len(sideband.deferred) and len(missing.cookie) > len(np.unique(missing.tid)):
+    if not len(sideband.deferred) and len(missing.cookie) > len(unique(missing.tid)):
         return {str(Reason.INJECTED): int(missing.count.sum())}
     back = join.threads.after(missing.tid, missing.when)
     exits = sideband.exits

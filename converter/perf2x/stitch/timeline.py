@@ -8,6 +8,7 @@
 import numpy as np
 
 from perf2x.model.arrays import I64
+from perf2x.model.ordering import unique
 
 _DENSE_LIMIT = 1 << 23
 """Keys below it are ranked by a table; above the kernel's largest pid (4 194 304)."""
@@ -17,7 +18,7 @@ class Timeline:
     """Immutable; of two values set at the same moment the one given last counts."""
 
     def __init__(self, key: I64, moment: I64, value: I64) -> None:
-        self._keys = np.unique(key)
+        self._keys = unique(key)
         packed = np.searchsorted(self._keys, key).astype(np.int64) << 32 | moment
         order = np.argsort(packed, kind="stable")
         self._packed = packed[order]

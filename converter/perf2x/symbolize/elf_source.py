@@ -11,6 +11,7 @@ import numpy as np
 
 from perf2x.model.arrays import I64, U64
 from perf2x.model.errors import ObjectError
+from perf2x.model.ordering import unique
 from perf2x.model.ragged import offsets_of, ranges
 from perf2x.objects.elf import ElfObject
 from perf2x.objects.find import Found
@@ -50,7 +51,7 @@ def symbols_of(context: Context, found: Found, names: ElfNames, svma: U64, recor
     if found.dwarf is not None:
         places = _places(context, found, found.dwarf, recorded, svma)
         return with_lines(names, row, places, context.options.inline, missing)
-    rows = np.unique(row[row >= 0])
+    rows = unique(row[row >= 0])
     if not len(rows):
         return nothing(len(svma), missing)
     known = [names.name(int(r)) for r in rows]

@@ -14,6 +14,7 @@ from perf2x.classes import dataclass
 from perf2x.model.arrays import U64
 from perf2x.model.diagnostics import Severity
 from perf2x.model.errors import ObjectError
+from perf2x.model.ordering import unique
 from perf2x.objects.archive import name_key
 from perf2x.objects.find import cached_paths
 from perf2x.objects.notes import gnu_build_id
@@ -61,7 +62,7 @@ class KernelSource:
         if dso.kind is DsoKind.MODULE and not self._same_place(dso, table):
             return nothing(len(address), "the module was loaded elsewhere when kallsyms was copied")
         row = table.index.find(address + np.uint64(table.slide))
-        rows = np.unique(row[row >= 0])
+        rows = unique(row[row >= 0])
         names = [table.kallsyms.name(int(r)) for r in rows]
         return one_line_each(names, np.where(row >= 0, np.searchsorted(rows, row), -1), "not in kallsyms")
 

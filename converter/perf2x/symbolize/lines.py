@@ -7,6 +7,7 @@ import numpy as np
 
 from perf2x.classes import dataclass
 from perf2x.model.arrays import I32, I64, AnyArray
+from perf2x.model.ordering import unique
 from perf2x.model.profile import Functions, Locations, Mappings, Profile
 from perf2x.model.ragged import offsets_of, ranges
 from perf2x.symbolize.demangle import Demangle, demangle
@@ -47,7 +48,7 @@ class Lines:
 
     def add(self, functions: Sequence[Function], function: I32, line: I32) -> int:
         """Append rows that refer to a source's own functions; where they begin."""
-        used = np.unique(function)
+        used = unique(function)
         table = np.zeros(len(functions), np.int32)
         table[used] = [self._function(functions[int(index)]) for index in used]
         return self._pool.add(table[function], line)

@@ -16,6 +16,7 @@ from perf2x.classes import dataclass
 from perf2x.model.arrays import I64, U64
 from perf2x.model.diagnostics import Severity
 from perf2x.model.errors import ObjectError
+from perf2x.model.ordering import unique
 from perf2x.objects.paths import below, is_file
 from perf2x.symbolize.elf_names import count_broken
 from perf2x.symbolize.jit_names import jit_function
@@ -101,7 +102,7 @@ class PerfMapSource:
         if path is None or table is None:
             return nothing(len(address), f"no perf-{dso.pid}.map (--perf-map-dir)")
         row = table.find(address)
-        used = np.unique(row[row >= 0])
+        used = unique(row[row >= 0])
         functions = [jit_function(table.names[int(index)]) for index in used]
         return from_functions(functions, np.where(row >= 0, np.searchsorted(used, row), -1), f"not in {path}")
 

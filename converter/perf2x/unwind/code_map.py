@@ -16,6 +16,7 @@ import numpy as np
 
 from perf2x.classes import dataclass
 from perf2x.model.arrays import I32, U64, Bools
+from perf2x.model.ordering import unique
 from perf2x.objects.elf import ElfObject
 from perf2x.unwind.architecture import Architecture
 from perf2x.unwind.chains import UserMappings
@@ -80,7 +81,7 @@ class CodeMap:
     def _objects(self, mapping: I32) -> I32:
         number = self._object_of[mapping]
         if (number == -2).any():
-            for new in np.unique(mapping[number == -2]).tolist():
+            for new in unique(mapping[number == -2]).tolist():
                 self._object_of[new] = self._open(self.mappings.filename[new], self.mappings.build_id[new])
             number = self._object_of[mapping]
         return number
@@ -110,7 +111,7 @@ class CodeMap:
         known = at < len(self._places)
         known[known] = self._places[at[known]] == place[known]
         if not known.all():
-            self._learn(np.unique(place[~known]))
+            self._learn(unique(place[~known]))
             at = np.searchsorted(self._places, place)
         found: I32 = self._rules[at]
         return found
@@ -119,7 +120,7 @@ class CodeMap:
         """Ask the objects for new places (sorted, unique) and keep the answers in order."""
         rules = np.empty(len(place), np.int32)
         owner = (place >> OBJECT_SHIFT).astype(np.int64)
-        for number in np.unique(owner).tolist():
+        for number in unique(owner).tolist():
             rows = np.flatnonzero(owner == number)
             rules[rows] = self._ask(number, place[rows] & (OFFSET_LIMIT - np.uint64(1)))
         places = np.concatenate([self._places, place])

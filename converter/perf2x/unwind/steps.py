@@ -13,6 +13,7 @@ Registers of all samples are one array (register, sample); samples that are done
 import numpy as np
 
 from perf2x.model.arrays import I32, I64, U8, U64, Bools
+from perf2x.model.ordering import unique
 from perf2x.unwind.chains import End
 from perf2x.unwind.expressions import evaluate
 from perf2x.unwind.frames import GOING, Restored, View
@@ -43,7 +44,7 @@ def _canonical_frame_address(view: View, table: RuleTable, columns: RuleColumns,
         return (found + value) & view.mask, known
     found, known = view.registers_of(np.where(by_expression, 0, register))
     cfa = found + value
-    for number in np.unique(value[by_expression]).tolist():
+    for number in unique(value[by_expression]).tolist():
         which = np.flatnonzero(by_expression & (value == np.uint64(number)))
         part = view.part(which)
         cfa[which], known[which] = evaluate(table.expressions[number], part, [], len(which))
@@ -80,7 +81,7 @@ def _saved(view: View, table: RuleTable, kind: Kind, value: U64, cfa: U64) -> tu
 
 def _by_expression(view: View, table: RuleTable, kind: Kind, value: U64, cfa: U64) -> tuple[U64, Bools]:
     result, good = np.zeros(len(cfa), np.uint64), np.zeros(len(cfa), np.bool_)
-    for number in np.unique(value).tolist():
+    for number in unique(value).tolist():
         which = np.flatnonzero(value == np.uint64(number))
         part = view.part(which)
         found, known = evaluate(table.expressions[number], part, [cfa[which]], len(which))

@@ -35,6 +35,7 @@ def test_conversions_import_only_what_they_use(tmp_path: Path) -> None:
         "socket",
         "email",
         "tomllib",
+        "numpy.ma",
         "perf2x.unwind.unwinder",
         "perf2x.cli.top",
     }

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perf2x.emit.jsontext import json_numbers
-from perf2x.model.ordering import order_of, unique_rows
+from perf2x.model.ordering import order_of, unique, unique_rows
 from perf2x.model.ragged import distinct_small
 
 NUMBERS = st.one_of(st.integers(-3, 3), st.integers(-(2**63), 2**63 - 1), st.sampled_from([0, 65535, 65536, 1 << 32]))
@@ -28,6 +28,13 @@ def test_unique_rows_keep_the_first_of_each_kind(rows: list[tuple[int, ...]]) ->
     distinct = sorted(set(rows))
     assert first.tolist() == [rows.index(row) for row in distinct]
     assert kind.tolist() == [distinct.index(row) for row in rows]
+
+
+@given(st.lists(NUMBERS, max_size=30))
+def test_unique_numbers(numbers: list[int]) -> None:
+    column = np.array(numbers, np.int64)
+    assert unique(column).tolist() == sorted(set(numbers)) == unique(column.reshape(1, -1, 1)).tolist()
+    assert unique(column.view(np.uint64)).tolist() == np.unique(column.view(np.uint64)).tolist()
 
 
 @pytest.mark.parametrize("largest", [3, 1 << 40])
