@@ -5,27 +5,28 @@ threads apart, inlined frames visible and every event's numbers exact.
 """
 
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import BinaryIO, ClassVar
 
 import numpy as np
 
 from perf2x.classes import dataclass
+from perf2x.emit.digits import without_nulls
 from perf2x.emit.events import event_index
 from perf2x.emit.frames import Frames, frames_of
 from perf2x.emit.heading import heading
-from perf2x.emit.jsontext import json_bytes, json_column
+from perf2x.emit.jsontext import json_bytes, json_column, json_text
 from perf2x.emit.text import one_line
 from perf2x.emit.tracks import Tracks, tracks_of
-from perf2x.emit.tree import expand
+from perf2x.emit.tree import FrameRows, expand
 from perf2x.model.arrays import I64
 from perf2x.model.options import check_choices, option
 from perf2x.model.ordering import unique
 from perf2x.model.profile import Profile
-from perf2x.model.ragged import Ragged, reverse_rows, small_order
-from perf2x.model.stacks import depths, paths
+from perf2x.model.ragged import small_order
+from perf2x.model.stacks import depths, paths, used_stacks
 
 _ROWS_PER_PIECE = 1 << 15
+_STACKS_PER_PIECE = 1 << 13
 _UNITS = {"nanoseconds": "nanoseconds", "bytes": "bytes"}
 
 
@@ -67,9 +68,9 @@ class Speedscope:
         if not len(samples):
             return
         tracks, track = tracks_of(profile)
-        rows = expand(profile.stacks, frames.of_location)
-        depth = depths(rows.parent)
         kinds = _in_order(profile, self.event)
+        stacks, place = used_stacks(profile)
+        texts = _stack_texts(expand(profile.stacks, frames.of_location), stacks)
         for kind in kinds:
             wanted = np.flatnonzero(samples.event == kind)
             weight = np.zeros(len(tracks), np.int64)
@@ -79,42 +80,47 @@ class Speedscope:
             for lane in np.lexsort((np.arange(len(tracks)), -weight)).tolist():
                 chosen = order[ends[lane] : ends[lane + 1]]
                 if len(chosen):
-                    leaf = rows.innermost(samples.stack[chosen].astype(np.int64))
                     name = _track_name(profile, tracks, lane) + (
                         f": {one_line(profile.events[kind].name)}" * (len(kinds) > 1)
                     )
                     unit = _UNITS.get(profile.events[kind].unit, "none")
-                    yield _profile(name, unit, _Stacks(rows.parent, rows.frame, depth, leaf), samples.value[chosen])
+                    yield _profile(name, unit, _arrays(texts, place[chosen]), samples.value[chosen])
 
 
-@dataclass(frozen=True, slots=True)
-class _Stacks:
-    """Samples of one profile: a row of the frame tree each."""
+def _stack_texts(rows: FrameRows, stacks: I64) -> list[bytes]:
+    """Each stack as an array of frame numbers, outermost first, without the bracket at its end; each written once.
 
-    parent: I64
-    frame: I64
-    depth: I64
-    leaf: I64
+    Every number is a cell of eight or sixteen bytes; NULs fill it up and are taken out of many stacks at once.
+    """
+    depth, count = depths(rows.parent), int(rows.frame.max(initial=0)) + 1
+    numbers = [b"%d" % number for number in range(count)]
+    forms = (b"%b,", b"[%b,", b"%b]", b"[%b]")  # inside a stack, outermost, innermost, both
+    texts = [form % number for form in forms for number in numbers]
+    cells = np.array(texts, "S8" if len(texts[-1]) <= 8 else "S16")
+    result: list[bytes] = []
+    for start in range(0, len(stacks), _STACKS_PER_PIECE):
+        leaf = rows.innermost(stacks[start : start + _STACKS_PER_PIECE])
+        path = paths(rows.parent, depth, leaf, outermost_first=True)
+        chosen, held = rows.frame[path.values], path.lengths > 0
+        chosen[path.offsets[:-1][held]] += count
+        chosen[path.offsets[1:][held] - 1] += 2 * count
+        arrays = iter(without_nulls(cells[chosen]).split(b"]"))
+        result += [next(arrays) if some else b"[" for some in held.tolist()]
+    return result
 
-    def pieces(self) -> Iterator[bytes]:
-        """Each sample as an array of frames, outermost first; stacks that come again in a piece are written once."""
-        for start in range(0, len(self.leaf), _ROWS_PER_PIECE):
-            leaf, place = np.unique(self.leaf[start : start + _ROWS_PER_PIECE], return_inverse=True)
-            path = reverse_rows(paths(self.parent, self.depth, leaf))
-            texts = _arrays(Ragged(path.offsets, self.frame[path.values]))
-            yield (b"," if start else b"") + b",".join([texts[row] for row in place.tolist()])
+
+def _arrays(texts: list[bytes], place: I64) -> Iterator[bytes]:
+    """Each sample's stack."""
+    for start in range(0, len(place), _ROWS_PER_PIECE):
+        some = b"],".join([texts[row] for row in place[start : start + _ROWS_PER_PIECE].tolist()])
+        yield (b"," if start else b"") + some + b"]"
 
 
-def _arrays(rows: Ragged) -> list[bytes]:
-    numbers, ends = rows.values.tolist(), rows.offsets.tolist()
-    return [repr(numbers[start:end]).encode().translate(None, b" ") for start, end in pairwise(ends)]
-
-
-def _profile(name: str, unit: str, stacks: _Stacks, weights: I64) -> Iterator[bytes]:
+def _profile(name: str, unit: str, stacks: Iterator[bytes], weights: I64) -> Iterator[bytes]:
     """One "sampled" profile; its values are positions on the axis of summed weights."""
     head = {"type": "sampled", "name": name, "unit": unit, "startValue": 0, "endValue": int(weights.sum())}
     yield json_bytes(head)[:-1] + b',"samples":['
-    yield from stacks.pieces()
+    yield from stacks
     yield b'],"weights":'
     yield from json_column(weights)
     yield b"}"
@@ -122,13 +128,11 @@ def _profile(name: str, unit: str, stacks: _Stacks, weights: I64) -> Iterator[by
 
 def _frames(profile: Profile, frames: Frames) -> Iterator[bytes]:
     text, functions = profile.strings, profile.functions
-    for row, name in enumerate(frames.name):
-        entry = {"name": one_line(name) or "[unknown]"}
-        function = int(frames.function[row])
+    for row, (name, function) in enumerate(zip(frames.name, frames.function.tolist(), strict=True)):
         file = one_line(text[functions.filename[function]]) if function >= 0 else ""
-        if file or frames.object[row]:
-            entry["file"] = file or one_line(frames.object[row])
-        yield json_bytes(entry)
+        file = file or one_line(frames.object[row])
+        entry = json_text(one_line(name) or "[unknown]")
+        yield (f'{{"name":{entry},"file":{json_text(file)}}}' if file else f'{{"name":{entry}}}').encode()
 
 
 def _in_order(profile: Profile, event: str | None) -> list[int]:

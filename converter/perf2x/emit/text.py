@@ -19,6 +19,8 @@ def printable(text: str) -> str:
 
 def one_line(text: str) -> str:
     """Printable, with newlines, tabs and other control characters as spaces and no space at either end."""
+    if text.isascii() and text.isprintable():
+        return text.strip(" ")
     return _CONTROLS.sub(" ", printable(text)).strip(" ")
 
 

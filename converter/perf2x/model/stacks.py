@@ -9,7 +9,7 @@ from perf2x.model.arrays import I64, Bools
 from perf2x.model.intern import prefix_tree
 from perf2x.model.ordering import unique_rows
 from perf2x.model.profile import Profile, ProfileSamples, Stacks
-from perf2x.model.ragged import Ragged, offsets_of, reverse_rows, row_numbers
+from perf2x.model.ragged import Ragged, distinct_small, offsets_of, row_numbers, small_order
 
 
 def depths(parent: I64) -> I64:
@@ -31,28 +31,33 @@ def depths(parent: I64) -> I64:
     return steps
 
 
-def paths(parent: I64, depth: I64, rows: I64) -> Ragged:
-    """The rows from each given row to its root, innermost first; −1: an empty path. ``depth`` is depths(parent)."""
-    offsets = offsets_of(np.where(rows >= 0, depth[rows] + 1, 0) if len(depth) else np.zeros(len(rows), np.int64))
+def paths(parent: I64, depth: I64, rows: I64, outermost_first: bool = False) -> Ragged:
+    """The rows between each given row and its root, both included, innermost first unless asked otherwise.
+
+    −1: an empty path. ``depth`` is depths(parent).
+    """
+    lengths = np.where(rows >= 0, depth[rows] + 1, 0) if len(depth) else np.zeros(len(rows), np.int64)
+    offsets = offsets_of(lengths)
     values = np.empty(offsets[-1], np.int64)
-    at, cursor = offsets[:-1].copy(), rows.astype(np.int64)
-    while (active := np.flatnonzero(cursor >= 0)).size:
-        at, cursor = at[active], cursor[active]
-        values[at] = cursor
-        at, cursor = at + 1, parent[cursor]
+    order = small_order(lengths)  # short ones first, so that those still on their way are always the last
+    cursor = rows[order].astype(np.int64)
+    at, step = ((offsets[1:] - 1)[order], -1) if outermost_first else (offsets[:-1][order], 1)
+    for number, done in enumerate(np.cumsum(np.bincount(lengths, minlength=1))[:-1].tolist()):
+        values[at[done:] + step * number] = cursor[done:]
+        cursor[done:] = parent[cursor[done:]]
     return Ragged(offsets, values)
 
 
 def used_stacks(profile: Profile) -> tuple[I64, I64]:
     """Distinct leaf rows of the samples (−1 included when there is one), and each sample's place among them."""
-    leaves, place = np.unique(profile.samples.stack, return_inverse=True)
-    return leaves.astype(np.int64), place.reshape(-1).astype(np.int64)
+    leaves, place = distinct_small(profile.samples.stack.astype(np.int64) + 1)
+    return leaves - 1, place
 
 
 def location_rows(profile: Profile, leaves: I64) -> Ragged:
     """(leaves,) rows of location numbers, outermost first; empty for −1."""
     parent = profile.stacks.parent.astype(np.int64)
-    path = reverse_rows(paths(parent, depths(parent), leaves))
+    path = paths(parent, depths(parent), leaves, outermost_first=True)
     return Ragged(path.offsets, profile.stacks.location[path.values].astype(np.int64))
 
 
