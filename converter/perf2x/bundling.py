@@ -28,20 +28,21 @@ from typing import BinaryIO
 from perf2x.classes import dataclass
 from perf2x.model.errors import ObjectError
 from perf2x.model.profile import Profile
-from perf2x.objects.archive import name_key
+from perf2x.objects.archive import damage, name_key
 from perf2x.objects.elf import ElfObject
 from perf2x.objects.find import Found
 from perf2x.objects.find_parts import has_supplementary, supplementary_file
 from perf2x.objects.paths import is_file
 from perf2x.objects.skeleton import symbols_only
-from perf2x.symbolize.jit import dump_paths, is_jitdump
+from perf2x.symbolize.jit import dump_paths
+from perf2x.symbolize.jit_names import is_jitdump
 from perf2x.symbolize.kernel import KernelSource
 from perf2x.symbolize.kernel_files import ModuleSource, VmlinuxSource
 from perf2x.symbolize.objects import MappedObject, dso_of, mapped_objects
 from perf2x.symbolize.perfmap import PerfMapSource
 from perf2x.symbolize.source import Context, DsoKind
 from perf2x.symbolize.vdso import own_vdso
-from perf2x.unbundling import BROKEN, MAPS, RECORDING
+from perf2x.unbundling import MAPS, RECORDING
 from perf2x.unwind.aarch64 import AARCH64
 from perf2x.unwind.x86_64 import I386, X86_64
 
@@ -135,7 +136,7 @@ class _Packer:
                 self._add_dump(mapped)
             elif kind is not DsoKind.SYMBOL and name != "[vsyscall]":
                 self._add_files(mapped)
-        except (ObjectError, *BROKEN) as error:
+        except damage(ObjectError) as error:
             self.packed.left_out[name] = str(error)
 
     def _add_files(self, mapped: MappedObject) -> None:

@@ -317,10 +317,12 @@ def _with_compiled_code(
     sideband = recording.sideband
     if options is None:
         return sideband
-    from perf2x.symbolize.jit import is_jitdump, with_jitdumps
+    from perf2x.symbolize.jit_names import is_jitdump
 
     if not any(is_jitdump(name) for name in sideband.mmaps.filename):
         return sideband
+    from perf2x.symbolize.jit import with_jitdumps
+
     return with_jitdumps(sideband, recording.session, options, diagnostics, finder())
 
 

@@ -4,24 +4,24 @@ The layout is told in bundling.py, which writes it. Nothing but the recording an
 is unpacked, under names that are checked first: a bundle comes from elsewhere.
 """
 
+from __future__ import annotations
+
 import contextlib
-import lzma
 import re
-import shutil
-import tarfile
-import tempfile
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from perf2x.model.errors import FormatError
+from perf2x.objects.archive import damage
 from perf2x.symbolize.options import SymbolOptions
+
+if TYPE_CHECKING:
+    import tarfile
 
 RECORDING = "perf.data"
 MAPS = "maps"
-BROKEN = (OSError, EOFError, tarfile.TarError, lzma.LZMAError, zlib.error, ValueError)
-"""What reading a damaged tarball raises."""
 _RECORDED = re.compile(r"perf\.data(/data(\.\d{1,9})?|/kcore_dir/(kallsyms|modules))?")
 _MAP = re.compile(rf"{MAPS}/(perf-\d{{1,10}}\.map|jit-\d{{1,10}}\.dump)")
 
@@ -33,6 +33,8 @@ def unbundled(names: Sequence[str], options: SymbolOptions | None) -> Iterator[t
     if not bundles:
         yield list(names), options
         return
+    import tempfile
+
     with tempfile.TemporaryDirectory(prefix="perf2x-", ignore_cleanup_errors=True) as folder:
         places = {name: Path(folder) / f"{number}-{RECORDING}" for number, name in enumerate(bundles)}
         maps = Path(folder) / MAPS
@@ -50,10 +52,12 @@ def is_bundle(path: Path) -> bool:
     try:
         if not path.is_file() or not _looks_packed(path):
             return False
+        import tarfile
+
         with tarfile.open(path) as tar:
             first = tar.next()
             return first is not None and first.isreg() and _RECORDED.fullmatch(first.name) is not None
-    except BROKEN:
+    except damage():
         return False
 
 
@@ -69,6 +73,8 @@ def _filled(directory: Path) -> Path | None:
 
 
 def _unpack(name: str, place: Path, maps: Path) -> None:
+    import tarfile
+
     try:
         with tarfile.open(name) as tar:
             for member in tar:
@@ -78,7 +84,7 @@ def _unpack(name: str, place: Path, maps: Path) -> None:
                     _copy(tar, member, place.joinpath(*member.name.split("/")[1:]))
                 elif _MAP.fullmatch(member.name):
                     _copy(tar, member, maps / member.name.rpartition("/")[2])
-    except BROKEN as error:
+    except damage() as error:
         raise FormatError(f"{name}: cannot be read as a bundle: {error}") from None
 
 
@@ -89,5 +95,7 @@ def _copy(tar: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> None:
     if target.exists():
         raise ValueError(f"{member.name} of two bundles would be mixed up; convert them one by one")
     target.parent.mkdir(parents=True, exist_ok=True)
+    import shutil
+
     with target.open("wb") as out:
         shutil.copyfileobj(stream, out)

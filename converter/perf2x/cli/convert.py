@@ -13,7 +13,6 @@ from perf2x.cli.format_flags import FormatFlags
 from perf2x.cli.gates import GateFlags, leave_closed, warn_of_losses
 from perf2x.cli.loading import load_options
 from perf2x.cli.output_flags import OutputFlags, compress
-from perf2x.cli.stats import check_stats, stats_of, write_stats
 from perf2x.cli.stitch_flags import StitchFlags
 from perf2x.cli.symbol_flags import SymbolFlags
 from perf2x.model.errors import OptionError
@@ -80,7 +79,10 @@ def convert(
         tags=tuple(tags_of_inputs(tag or (), len(sources))),
     )
     gates.check(options.symbols is not None)
-    check_stats(stats)
+    if stats:
+        from perf2x.cli.stats import check_stats
+
+        check_stats(stats)
     started, stages = time.monotonic(), Stages()
     with console.progress(quiet) as progress:
         loaded = pipeline.load(sources, options, progress, stages)
@@ -93,6 +95,8 @@ def convert(
         console.note(line)
     closed = list(gates.closed(loaded))
     if stats:
+        from perf2x.cli.stats import stats_of, write_stats
+
         seconds = {"read": read - started, "write": time.monotonic() - read}
         write_stats(stats, stats_of(loaded, {"format": name, "path": target}, seconds, closed))
     if not quiet and stats != "json":

@@ -4,16 +4,27 @@ Source of truth: tools/perf/builtin-archive.c and perf-archive.sh; the members a
 ``usr/bin/prog/BUILDID/elf``, ``[kernel.kallsyms]/BUILDID/kallsyms`` and links in ``.build-id``.
 """
 
+from __future__ import annotations
+
 import lzma
-import tarfile
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from perf2x.model.errors import ObjectError
 
+if TYPE_CHECKING:
+    import tarfile
+
 LARGEST_MEMBER = 1 << 32
-_BROKEN = (OSError, EOFError, tarfile.TarError, lzma.LZMAError, zlib.error, ValueError)
+
+
+def damage(*more: type[Exception]) -> tuple[type[Exception], ...]:
+    """What reading a damaged tarball raises, and ``more``."""
+    import tarfile  # few conversions read one
+
+    return (*more, OSError, EOFError, tarfile.TarError, lzma.LZMAError, zlib.error, ValueError)
 
 
 def name_key(name: str) -> bytes:
@@ -41,12 +52,14 @@ class Archive:
                 found = members.get((build_id.hex(), kind))
                 if found is not None:
                     return f"{self.path}, {found.name}", self._read(found)
-        except _BROKEN as error:
+        except damage() as error:
             raise ObjectError(f"{self.path}: cannot be read as a tarball: {error}") from None
         return None
 
     def _index(self) -> dict[tuple[str, str], tarfile.TarInfo]:
         """Regular members by (build id, kind): the last two parts of their names; older caches have no kind."""
+        import tarfile
+
         if self._members is None:
             self._members = {}
             with tarfile.open(self.path) as tar:
@@ -59,6 +72,8 @@ class Archive:
         return self._members
 
     def _read(self, info: tarfile.TarInfo) -> bytes:
+        import tarfile
+
         if info.size > LARGEST_MEMBER:
             raise ObjectError(f"{self.path}: {info.name} has {info.size} bytes")
         with tarfile.open(self.path) as tar:

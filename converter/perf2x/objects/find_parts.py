@@ -22,6 +22,13 @@ def has_supplementary(file: ElfObject) -> bool:
     return file.section(".gnu_debugaltlink") is not None
 
 
+def lies_elsewhere(file: ElfObject) -> bool:
+    """Whether a part of the debug info is in other files; ObjectError when that cannot be told."""
+    strings = file.section(".debug_str")
+    has_dwo = strings is not None and file.section(".debug_addr") is not None and b".dwo\0" in file.data(strings)
+    return has_dwo or has_supplementary(file)
+
+
 def supplementary_file(finder: Finder, file: ElfObject) -> ElfObject | None:
     """The file that ``.gnu_debugaltlink`` of ``file`` names, by build id; None when it is nowhere.
 

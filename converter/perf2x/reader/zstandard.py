@@ -42,19 +42,20 @@ class ZstdStream:
     """
 
     def __init__(self) -> None:
-        self._module = _module()
-        self._decompressor = self._module.ZstdDecompressor()
+        self._decompressor: Any = None
 
     def feed(self, piece: bytes, limit: int) -> bytes:
         """Everything that ``piece`` completes, at most ``limit`` bytes."""
+        module = _module()  # most recordings have nothing to unpack
+        self._decompressor = self._decompressor or module.ZstdDecompressor()
         parts: list[bytes] = []
         room = limit
         while piece or not self._decompressor.needs_input:
             if self._decompressor.eof:
-                self._decompressor = self._module.ZstdDecompressor()
+                self._decompressor = module.ZstdDecompressor()
             try:
                 part = self._decompressor.decompress(piece, max_length=room + 1)
-            except self._module.ZstdError as error:
+            except module.ZstdError as error:
                 raise ValueError(str(error)) from error
             room -= len(part)
             if room < 0:

@@ -9,9 +9,6 @@ import re
 from enum import StrEnum
 from functools import lru_cache
 
-from perf2x.symbolize.generic_lambdas import written_out
-from perf2x.symbolize.gnu_spelling import SPECIAL, gnu_spelling, name_start, opening
-
 
 class Demangle(StrEnum):
     """What ``--demangle`` chooses."""
@@ -47,6 +44,8 @@ def demangle(name: str, style: Demangle = Demangle.SIMPLE) -> str:
         return name
     if not plain.lstrip("_").startswith("Z"):
         return readable + at + version
+    from perf2x.symbolize.gnu_spelling import gnu_spelling  # of no use to C
+
     readable, clones = _split_clones(readable)
     readable = gnu_spelling(readable, plain)
     return (without_parameters(readable) if style is Demangle.SIMPLE else readable) + clones + at + version
@@ -61,8 +60,11 @@ def _raw(name: str) -> str:
         inner = str(pydemumble.demangle("_Z" + name[len("_ZGTt") :]))
         return f"transaction clone for {inner}" if inner else ""
     readable = str(pydemumble.demangle(name))
-    if "UlT_" in name and (other := written_out(name, readable, pydemumble.demangle)) != name:
-        readable = str(pydemumble.demangle(other)) or readable
+    if "UlT_" in name:
+        from perf2x.symbolize.generic_lambdas import written_out
+
+        if (other := written_out(name, readable, pydemumble.demangle)) != name:
+            readable = str(pydemumble.demangle(other)) or readable
     for match in () if _RUST_LEGACY.match(name) else _LIKE_A_HASH.finditer(name):
         word = match[2]
         if len(word) == int(match[1]) and not re.search(rf"::{word}\b", readable):
@@ -84,6 +86,8 @@ def _split_clones(readable: str) -> tuple[str, str]:
 
 def without_parameters(readable: str) -> str:
     """``void* ns::f<A>(void*) const`` to ``ns::f<A>``; thunks, tables and data keep every word."""
+    from perf2x.symbolize.gnu_spelling import SPECIAL, name_start, opening
+
     if SPECIAL.match(readable):
         return readable
     text = _QUALIFIERS.sub("", readable)

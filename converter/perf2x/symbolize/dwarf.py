@@ -5,7 +5,9 @@ microseconds; the table is kept in the user's cache directory by build id and ve
 of it where symbolic is not installed, is read by ``unit_lines``.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
@@ -20,7 +22,7 @@ from perf2x.objects.relocate import relocated
 from perf2x.symbolize.caches import user_cache_dir, write_whole
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.places import Places, Site, places_of
-from perf2x.symbolize.symcache import read_symcache
+from perf2x.symbolize.symcache import VERSION, read_symcache
 
 
 class Lines(Protocol):
@@ -66,21 +68,29 @@ def open_lines(file: ElfObject | None, options: SymbolOptions, diagnostics: Diag
     """Lines of the object whose debug info is in ``file``; None without debug info or without symbolic."""
     if file is None:
         return None
+    base = next((segment.address for segment in file.segments if segment.type == "PT_LOAD"), 0)
+    table = _stored(_cache_path(file, options, VERSION), read_symcache)
+    if table is not None:
+        return SourceLines(table, base)
     try:
-        symbolic: Any = import_module("symbolic")
+        symbolic: Any = import_module("symbolic")  # 10 ms
     except ImportError:
         advice = "source lines are read the slow way and not kept; quicker with the extra: pip install 'perf2x[dwarf]'"
         diagnostics.add("lines_need_symbolic", Severity.INFO, advice, where=file.name)
         return None
-    base = next((segment.address for segment in file.segments if segment.type == "PT_LOAD"), 0)
+    return SourceLines(_through(symbolic, file, options), base)
+
+
+def _through(symbolic: Any, file: ElfObject, options: SymbolOptions) -> Lines:
+    """Lines from a symcache of the library's own version, which is made and kept where there is none."""
     stored = _cache_path(file, options, symbolic.SYMCACHE_LATEST_VERSION)
-    table = _stored(symbolic, stored)
+    table = _stored(stored, partial(_lines_in, symbolic))
     if table is None:
         data = _made(symbolic, file)
         if stored is not None:
             write_whole(stored, lambda path: path.write_bytes(data))
         table = _lines_in(symbolic, np.frombuffer(data, np.uint8))
-    return SourceLines(table, base)
+    return table
 
 
 def _cache_path(file: ElfObject, options: SymbolOptions, version: int) -> Path | None:
@@ -91,12 +101,12 @@ def _cache_path(file: ElfObject, options: SymbolOptions, version: int) -> Path |
     return directory / "symcache" / f"v{version}" / text[:2] / text[2:]
 
 
-def _stored(symbolic: Any, path: Path | None) -> Lines | None:
+def _stored(path: Path | None, read: Callable[[U8], Lines | None]) -> Lines | None:
     """A symcache made earlier, of which only what is asked for is read; None when there is none that can be used."""
     if path is None or not path.is_file():
         return None
     try:
-        return _lines_in(symbolic, np.asarray(np.memmap(path, np.uint8, "r")))
+        return read(np.asarray(np.memmap(path, np.uint8, "r")))
     except (ObjectError, OSError, ValueError):
         return None
 

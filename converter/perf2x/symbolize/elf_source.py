@@ -15,6 +15,7 @@ from perf2x.model.ordering import unique
 from perf2x.model.ragged import offsets_of, ranges
 from perf2x.objects.elf import ElfObject
 from perf2x.objects.find import Found
+from perf2x.objects.find_parts import lies_elsewhere
 from perf2x.symbolize.dwarf import open_lines
 from perf2x.symbolize.elf_names import ElfNames, count_broken
 from perf2x.symbolize.places import Places, Site, places_of, replaced
@@ -60,8 +61,6 @@ def symbols_of(context: Context, found: Found, names: ElfNames, svma: U64, recor
 
 def _places(context: Context, found: Found, file: ElfObject, recorded: str, svma: U64) -> Places:
     """From the symcache; what that does not know, and other files do, from debug info itself."""
-    from perf2x.symbolize.unit_lines import lies_elsewhere, unit_places  # for objects with debug info only
-
     places, lacking = places_of([[]] * len(svma)), np.arange(len(svma))
     try:
         lines = open_lines(file, context.options, context.diagnostics)
@@ -73,6 +72,8 @@ def _places(context: Context, found: Found, file: ElfObject, recorded: str, svma
         lacking = lacking[: 0 if file.type == "ET_REL" else None]
     if not len(lacking):
         return places
+    from perf2x.symbolize.unit_lines import unit_places  # the reader of DWARF: few addresses need it
+
     try:
         better = unit_places(context, found, recorded, svma[lacking])
     except ObjectError as error:

@@ -6,13 +6,15 @@ file offset names the function. Programs announce a dump by mapping its first pa
 (tools/perf/util/jitdump.c jit_detect), which perf records.
 """
 
+from __future__ import annotations
+
 import bisect
 import contextlib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -26,21 +28,16 @@ from perf2x.objects.find import Finder
 from perf2x.objects.paths import below, is_file
 from perf2x.symbolize.elf_names import count_broken
 from perf2x.symbolize.finders import make_finder
-from perf2x.symbolize.jit_image import unwinding_image
-from perf2x.symbolize.jit_names import jit_function
-from perf2x.symbolize.jitdump import JitCode, JitDump, read_jitdump
+from perf2x.symbolize.jit_names import is_jitdump, jit_function
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.source import Context, Dso, DsoKind, Function, Symbols, nothing
 
+if TYPE_CHECKING:
+    from perf2x.symbolize.jitdump import JitCode, JitDump
+
 CLOCK_MONOTONIC = 1
 PROT_READ_EXEC = 5
-_DUMP = re.compile(r"(?:^|/)jit-\d+\.dump$")
 _INJECTED = re.compile(r"(?:^|/)jitted-(\d+)-\d+\.so$")
-
-
-def is_jitdump(filename: str) -> bool:
-    """Whether a mapping's name is that of a dump."""
-    return _DUMP.search(filename) is not None
 
 
 def dump_paths(filename: str, pid: int, options: SymbolOptions, finder: Finder) -> Iterator[Path]:
@@ -57,6 +54,8 @@ def open_dump(
     filename: str, pid: int, options: SymbolOptions, finder: Finder, diagnostics: Diagnostics
 ) -> JitDump | None:
     """The dump recorded as ``filename``; None when it is not there or not readable (which is counted)."""
+    from perf2x.symbolize.jitdump import read_jitdump
+
     for path in dump_paths(filename, pid, options, finder):
         if is_file(path):
             try:
@@ -105,6 +104,8 @@ def _provide_images(dumps: Sequence[tuple[str, JitDump]], session: Session, find
     """Let the unwinder find what runtimes say of their code; not where two processes have dumps of one name."""
     if not any(event.sample_type & SampleType.STACK_USER for event in session.events):
         return
+    from perf2x.symbolize.jit_image import unwinding_image
+
     names = [name for name, _ in dumps]
     for name, dump in dumps:
         if names.count(name) == 1 and any(code.unwinding for code in dump.codes):

@@ -1,4 +1,4 @@
-"""What runtimes write as names of compiled code: the function, and the file where the name tells it."""
+"""What runtimes call their dumps, and what they write as names of compiled code: the function, and the file if told."""
 
 import re
 
@@ -6,6 +6,12 @@ from perf2x.symbolize.source import Function
 
 _PYTHON = re.compile(r"^py::(?P<name>.+?):(?P<file>/.*|<[^<>]*>|[^:]*\.py)$")
 _V8 = re.compile(r"^(?:JS|LazyCompile|Function|Eval|Script):[~^*+]?\S* (?P<file>\S.*?):(?P<line>\d+)(?::\d+)?$")
+_DUMP = re.compile(r"(?:^|/)jit-\d+\.dump$")
+
+
+def is_jitdump(filename: str) -> bool:
+    """Whether a mapping's name is that of a dump."""
+    return _DUMP.search(filename) is not None
 
 
 def jit_function(name: str) -> Function:

@@ -22,13 +22,6 @@ from perf2x.symbolize.places import Places, Site, places_of
 from perf2x.symbolize.source import Context
 
 
-def lies_elsewhere(file: ElfObject) -> bool:
-    """Whether a part of the debug info is in other files; ObjectError when that cannot be told."""
-    strings = file.section(".debug_str")
-    has_dwo = strings is not None and file.section(".debug_addr") is not None and b".dwo\0" in file.data(strings)
-    return has_dwo or has_supplementary(file)
-
-
 def unit_places(context: Context, found: Found, recorded: str, svma: U64) -> Places:
     """The functions that each address belongs to, from the file with debug info in ``found`` and what it refers to.
 

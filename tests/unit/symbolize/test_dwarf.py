@@ -113,7 +113,10 @@ def test_without_symbolic_the_same_lines_come(tmp_path, monkeypatch):
 
     first, _ = converted(DATA, tmp_path)
     monkeypatch.setattr("perf2x.symbolize.dwarf.import_module", absent)
-    result, diagnostics = converted(DATA, tmp_path)
+    kept, diagnostics = converted(DATA, tmp_path)  # a symcache that is there is read here
+    assert [lines_of(kept, row) for row in range(0x31)] == [lines_of(first, row) for row in range(0x31)]
+    assert not diagnostics.counts
+    result, diagnostics = converted(DATA, tmp_path / "new")
     assert [lines_of(result, row) for row in range(0x31)] == [lines_of(first, row) for row in range(0x31)]
     assert (
         diagnostics["lines_need_symbolic"] == 1 and "perf2x[dwarf]" in diagnostics.counts["lines_need_symbolic"].advice
