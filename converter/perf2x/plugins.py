@@ -29,11 +29,22 @@ __all__ = [
     "load_symbol_sources",
     "notes",
     "option",
+    "suffixes",
     "wanted_columns",
 ]
 
 EMITTERS = "perf2x.emitters"
 SYMBOL_SOURCES = "perf2x.symbol_sources"
+_OWN_SUFFIXES = {
+    "perf2x.emit.chrome:Chrome": ".trace.json",
+    "perf2x.emit.collapsed:Collapsed": ".folded",
+    "perf2x.emit.firefox:Firefox": ".firefox.json",
+    "perf2x.emit.html:Html": ".html",
+    "perf2x.emit.pprof:Pprof": ".pb.gz",
+    "perf2x.emit.speedscope:Speedscope": ".speedscope.json",
+    "perf2x.emit.svg:Svg": ".svg",
+}
+"""What the classes say (a test compares them), so that ``-o out.folded`` need not load seven formats to find one."""
 
 
 class Emitter(Protocol):
@@ -73,6 +84,11 @@ def load_emitter(name: str) -> type[Emitter]:
         raise OptionError(f"no output format {name!r}; installed: {', '.join(found)}")
     emitter: type[Emitter] = found[name].load()
     return emitter
+
+
+def suffixes() -> dict[str, str]:
+    """What the output files of each format end with, by the formats' names."""
+    return {name: _OWN_SUFFIXES.get(point.value) or point.load().suffix for name, point in available(EMITTERS).items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,17 +58,17 @@ class OutputFlags:
 
 def format_of(output: str | None) -> str:
     """The format that the output's suffix names; OptionError when none or several do."""
-    from perf2x.plugins import EMITTERS, available, load_emitter
+    from perf2x.plugins import suffixes
 
-    suffixes = {name: load_emitter(name).suffix for name in available(EMITTERS)}
+    known = suffixes()
     if output is None or output == "-":
-        raise OptionError(f"say what to convert to with --to: {', '.join(suffixes)}")
-    matching = [name for name, suffix in suffixes.items() if _bare(output).endswith(_bare(suffix))]
-    longest = max((len(_bare(suffixes[name])) for name in matching), default=0)
-    best = [name for name in matching if len(_bare(suffixes[name])) == longest]
+        raise OptionError(f"say what to convert to with --to: {', '.join(known)}")
+    matching = [name for name, suffix in known.items() if _bare(output).endswith(_bare(suffix))]
+    longest = max((len(_bare(known[name])) for name in matching), default=0)
+    best = [name for name in matching if len(_bare(known[name])) == longest]
     if len(best) != 1:
-        known = ", ".join(f"{name} ({suffix})" for name, suffix in suffixes.items())
-        raise OptionError(f"the name {output} does not tell the format; say --to: {known}")
+        shown = ", ".join(f"{name} ({suffix})" for name, suffix in known.items())
+        raise OptionError(f"the name {output} does not tell the format; say --to: {shown}")
     return best[0]
 
 

@@ -47,6 +47,7 @@ def test_conversions_import_only_what_they_use(tmp_path: Path) -> None:
         "perf2x.symbolize.gnu_spelling",
         "perf2x.unwind.unwinder",
         "perf2x.cli.top",
+        "perf2x.emit.chrome",
     }
     code = (
         "import sys; from perf2x.cli import main\n"

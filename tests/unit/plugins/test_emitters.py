@@ -3,12 +3,17 @@ import pytest
 from perf2x.emit.collapsed import Collapsed
 from perf2x.emit.pprof import Pprof
 from perf2x.model.errors import OptionError
-from perf2x.plugins import EMITTERS, available, build_emitter, emitter_options, load_emitter
+from perf2x.plugins import _OWN_SUFFIXES, EMITTERS, available, build_emitter, emitter_options, load_emitter, suffixes
 
 
 def test_built_in_formats_come_through_entry_points():
     assert {"pprof", "chrome", "collapsed"} <= set(available(EMITTERS))
     assert load_emitter("pprof") is Pprof
+
+
+def test_suffixes_are_known_without_loading_what_has_them():
+    assert suffixes() == {name: load_emitter(name).suffix for name in available(EMITTERS)}
+    assert set(_OWN_SUFFIXES) <= {point.value for point in available(EMITTERS).values()}
 
 
 def test_every_emitter_says_what_it_is_and_explains_its_options():
