@@ -201,6 +201,11 @@ def _either(first: Ragged, second: Ragged, choose_first: Bools) -> Ragged:
     return both.take(np.where(choose_first, rows, rows + len(first)))
 
 
+def completes_stacks(session: Session) -> bool:
+    """Whether there is anything to do for ``CallGraphs``."""
+    return any(_copies_stack(event) or _keeps_calls(event) for event in session.events)
+
+
 def _events(session: Session, test: Callable[[Event], bool]) -> I64:
     return np.array([event.index for event in session.events if test(event)], np.int64)
 

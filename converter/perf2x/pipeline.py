@@ -7,8 +7,8 @@ a stage is reached, so that ``perf2x --help`` needs none of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
-from typing import TYPE_CHECKING
+from dataclasses import field, fields, replace
+from typing import TYPE_CHECKING, Any
 
 from perf2x.classes import dataclass
 from perf2x.model.choice import Choice, Grouping
@@ -258,7 +258,7 @@ def _stitched(
     progress: Progress | None,
     stages: Stages,
 ) -> tuple[Stitcher, CallGraphs]:
-    from perf2x.callgraphs import CallGraphOptions, CallGraphs
+    from perf2x.callgraphs import CallGraphOptions, CallGraphs, completes_stacks
     from perf2x.passage import Passage
     from perf2x.shares import processes_for
     from perf2x.stitch.stitcher import Stitcher, StitchOptions
@@ -270,11 +270,12 @@ def _stitched(
         deferred_missing=options.deferred_missing,
         merge_callchains=options.merge_callchains,
     )
+    stacks = options.stacks or completes_stacks(recording.session) or _defers(recording)
     with stages.stage("picture"):
         sideband = _with_compiled_code(recording, options.symbols, finder, diagnostics)
+        sideband = sideband if stacks else _without_maps(sideband)
         stitcher = Stitcher(recording.session, sideband, stitch_options, diagnostics)
     call_graphs = CallGraphs(recording.session, stitcher, finder, options.call_graphs or CallGraphOptions())
-    stacks = options.stacks or bool(call_graphs.want) or _defers(recording)
     wanted = _wanted(options, stacks)
     passage = Passage(recording, wanted, selection, call_graphs, stitcher, diagnostics, stages, stacks)
     # the second pass for off-CPU time would count malformed samples of other processes' blocks again
@@ -324,6 +325,15 @@ def _with_compiled_code(
     from perf2x.symbolize.jit import with_jitdumps
 
     return with_jitdumps(sideband, recording.session, options, diagnostics, finder())
+
+
+def _without_maps(sideband: Sideband) -> Sideband:
+    """The side-band for counting: names of threads, and nothing about what was mapped where."""
+    return replace(sideband, mmaps=_emptied(sideband.mmaps), ksymbols=_emptied(sideband.ksymbols))
+
+
+def _emptied(table: Any) -> Any:
+    return replace(table, **{column.name: getattr(table, column.name)[:0] for column in fields(table)})
 
 
 def _defers(recording: Recording) -> bool:
