@@ -10,11 +10,10 @@ from perf2x.classes import dataclass
 from perf2x.model.arrays import I64, U64
 from perf2x.model.errors import ObjectError
 from perf2x.objects.elf import ElfObject
+from perf2x.objects.go_values import values_at
 
 GO_12, GO_116, GO_118, GO_120 = 0xFFFFFFFB, 0xFFFFFFFA, 0xFFFFFFF0, 0xFFFFFFF1
 LONGEST_NAME = 1 << 16
-LONGEST_LINE_TABLE = 1 << 20
-"""Bytes of one function's lines; generated code has some ten thousand, and a hostile table must not cost seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,16 +90,20 @@ class GoFunctions:
         unit = unit if layout.version != GO_12 else 0
         return GoFunction(text, int(self._entry[row]), known, line_at, file_at, unit) if text else None
 
-    def values(self, offset: int, entry: int, svma: U64) -> I64:
-        """What a table of values (lines, files) says of each address in the function that begins at ``entry``; 0 or
-        less where it says nothing.
+    def values(self, offset: I64, entry: U64, function: I64, svma: U64) -> I64:
+        """(m,) what tables of values (lines, files) say of each address; 0 or less where they say nothing.
+
+        ``offset`` and ``entry`` (n,) are those of functions, ``function`` (m,) says which one an address is in.
         """
         layout = self._layout
-        if not offset:
-            return np.zeros(len(svma), np.int64)
-        end, value = pc_values(self._data, layout.values + offset, layout.quantum)
-        row = np.searchsorted(end, svma - np.uint64(entry), "right")
-        return np.append(value, 0)[row]
+        known = np.flatnonzero(offset != 0)
+        row = np.searchsorted(known, function)
+        asked = np.flatnonzero(offset[function] != 0)
+        result = np.zeros(len(svma), np.int64)
+        inside = svma[asked] - entry[function[asked]]
+        at = np.minimum(layout.values, len(self._data)) + offset[known]
+        result[asked] = values_at(self._data, at, layout.quantum, row[asked], inside)
+        return result
 
     def filename(self, number: int, first_file: int) -> str:
         """The path behind a file value, "" where the table has none."""
@@ -117,38 +120,6 @@ class GoFunctions:
     def _text(self, at: int) -> str:
         end = self._data.find(b"\0", at, at + LONGEST_NAME)
         return self._data[at:end].decode(errors="surrogateescape") if end >= 0 else ""
-
-
-def pc_values(data: bytes, at: int, quantum: int) -> tuple[U64, I64]:
-    """A table of values as columns: (n,) end of each range in bytes from the function's entry, (n,) its value.
-
-    Pairs of variable-length integers follow each other: by how much the value changes (zigzag, from −1 on), for how
-    many instructions it stays. A second change of 0 ends the table, or the data do.
-    """
-    size = 256
-    while True:
-        numbers = _variable_length(data[at : at + size])
-        stop = np.flatnonzero(numbers[2::2] == 0)
-        if len(stop) or size >= min(len(data) - at, LONGEST_LINE_TABLE):
-            break
-        size *= 4
-    count = int(stop[0]) + 1 if len(stop) else len(numbers) // 2
-    change, run = numbers[: 2 * count : 2].view(np.int64), numbers[1 : 2 * count : 2]
-    end: U64 = np.cumsum(run, dtype=np.uint64) * np.uint64(quantum)
-    return end, np.cumsum(change >> 1 ^ -(change & 1)) - 1
-
-
-def _variable_length(data: bytes) -> U64:
-    """Every whole number in ``data``: seven bits a byte, lowest first, the high bit says that more follow."""
-    raw = np.frombuffer(data, np.uint8)
-    last = np.flatnonzero(raw < 0x80)
-    first = np.concatenate([[0], last[:-1] + 1]).astype(np.int64) if len(last) else last
-    result = np.zeros(len(last), np.uint64)
-    for step in range(5):  # no field is wider than 32 bits
-        more = first + step <= last
-        byte = raw[np.minimum(first + step, last)] & np.uint8(0x7F)
-        result |= np.where(more, byte, np.uint8(0)).astype(np.uint64) << np.uint64(7 * step)
-    return result
 
 
 def _layout(data: bytes, name: str) -> Layout:

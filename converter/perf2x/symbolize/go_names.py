@@ -9,8 +9,9 @@ from typing import ClassVar
 import numpy as np
 
 from perf2x.model.arrays import I32, I64, U64
-from perf2x.objects.go_functions import GoFunctions
+from perf2x.objects.go_functions import GoFunction, GoFunctions
 from perf2x.objects.go_table import go_functions, has_go_table
+from perf2x.symbolize.sorting import distinct
 from perf2x.symbolize.source import Context, Dso, DsoKind, Function, Symbols, nothing
 
 LARGEST_LINE = 2**31 - 1
@@ -36,32 +37,39 @@ class GoSource:
         table = go_functions(dso.found.code) if dso.found.code is not None else None
         if table is None:
             return nothing(len(address))
-        row = table.find(address)
-        functions: list[Function] = []
-        index, line = np.full(len(address), -1, np.int64), np.zeros(len(address), np.int64)
-        for here in np.split(np.arange(len(row)), np.flatnonzero(np.diff(row)) + 1):  # addresses are sorted
-            held = int(row[here[0]]) if len(here) else -1
-            if held >= 0 and (found := _function(table, held, address[here])) is not None:
-                index[here], line[here] = len(functions), found[1]
-                functions.append(found[0])
+        rows, which = distinct(table.find(address))
+        known = [table.function(row) if row >= 0 else None for row in rows.tolist()]
+        is_known = np.array([one is not None for one in known], np.bool_)
+        index = np.where(is_known, np.cumsum(is_known) - 1, -1)[which]
+        functions, line = _with_lines(table, [one for one in known if one is not None], index, address)
         return _symbols(functions, index, line)
 
 
-def _function(table: GoFunctions, row: int, address: U64) -> tuple[Function, I64] | None:
-    """The function, and the line of each address in it.
+def _with_lines(table: GoFunctions, known: list[GoFunction], index: I64, address: U64) -> tuple[list[Function], I64]:
+    """The functions, and the line of each address: ``index`` (n,) says which function it is in, −1 for none.
 
-    A line that inlining brought in from another file is no line of this function's file: 0.
+    A line that inlining brought in from another file is no line of the function's file: 0.
     """
-    known = table.function(row)
-    if known is None:
-        return None
-    places = np.append(np.uint64(known.entry), address)
-    files = table.values(known.file_at, known.entry, places)
-    lines = table.values(known.line_at, known.entry, places)
-    filename = table.filename(int(files[0]), known.first_file)
-    start = known.start_line or max(int(lines[0]), 0)
-    valid = (files[1:] == files[0]) & (lines[1:] > 0) & (lines[1:] <= LARGEST_LINE)
-    return Function(known.name, "", filename, min(start, LARGEST_LINE)), np.where(valid, lines[1:], 0)
+    entry = np.array([one.entry for one in known], np.uint64)
+    own, inside = np.arange(len(known)), np.flatnonzero(index >= 0)
+    where = np.concatenate([own, index[inside]])
+    places = np.concatenate([entry, address[inside]])
+    file = table.values(np.array([one.file_at for one in known], np.int64), entry, where, places)
+    line = table.values(np.array([one.line_at for one in known], np.int64), entry, where, places)
+    valid = (file == file[where]) & (line > 0) & (line <= LARGEST_LINE)
+    result = np.zeros(len(address), np.int64)
+    result[inside] = np.where(valid, line, 0)[len(known) :]
+    rows = zip(known, file.tolist(), line.tolist(), strict=False)
+    functions = [
+        Function(
+            one.name,
+            "",
+            table.filename(number, one.first_file),
+            min(one.start_line or max(first, 0), LARGEST_LINE),
+        )
+        for one, number, first in rows
+    ]
+    return functions, result
 
 
 def _symbols(functions: list[Function], index: I64, line: I64) -> Symbols:

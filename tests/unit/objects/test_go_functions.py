@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from perf2x.model.errors import ObjectError
 from perf2x.objects.elf import open_elf
-from perf2x.objects.go_functions import GoFunctions, pc_values
+from perf2x.objects.go_functions import GoFunctions
 from perf2x.objects.go_table import go_functions, has_go_table
+from perf2x.objects.go_values import pc_values, values_at
 
 from .tiny_elf import TinySection, tiny_elf
 from .tiny_go import TinyFunction, tiny_go_table, values
@@ -28,6 +29,11 @@ def table(version="1.20", word=8, order="<", quantum=1, **more):
     return tiny_go_table((FIRST, SECOND), TEXT + 0x300, FILES, version, word, order, quantum, TEXT, **more)
 
 
+def values_of(found, function, column, points):
+    offset, entry = np.array([getattr(function, column)]), np.array([function.entry], np.uint64)
+    return found.values(offset, entry, np.zeros(len(points), np.int64), points).tolist()
+
+
 @pytest.mark.parametrize(("version", "word", "order"), LAYOUTS)
 def test_every_layout(version, word, order):
     found = GoFunctions(table(version, word, order), TEXT, "x")
@@ -37,8 +43,8 @@ def test_every_layout(version, word, order):
     assert (first.name, first.entry, second.name) == ("main.main", TEXT, "main.(*T).run")
     assert second.start_line == (69 if version == "1.20" else 0)
     inside = np.array([0x200, 0x207, 0x208, 0x210, 0x21F, 0x220], np.uint64) + np.uint64(TEXT)
-    assert found.values(second.line_at, second.entry, inside).tolist() == [70, 70, 3, 72, 72, 0]
-    numbers = found.values(second.file_at, second.entry, inside[:3])
+    assert values_of(found, second, "line_at", inside) == [70, 70, 3, 72, 72, 0]
+    numbers = values_of(found, second, "file_at", inside[:3])
     assert [found.filename(int(n), second.first_file) for n in numbers] == ["/src/main.go", "/src/main.go", FILES[2]]
 
 
@@ -46,7 +52,7 @@ def test_instructions_of_four_bytes():
     found = GoFunctions(table(quantum=4), TEXT, "x")
     first = found.function(0)
     points = np.array([0, 15, 16, 16 + 1199, 16 + 1200], np.uint64) + np.uint64(TEXT)
-    assert found.values(first.line_at, first.entry, points).tolist() == [10, 10, 12, 12, 11]
+    assert values_of(found, first, "line_at", points) == [10, 10, 12, 12, 11]
 
 
 def scalar_values(data, at, quantum):
@@ -78,12 +84,41 @@ def scalar_values(data, at, quantum):
 RANGES = st.lists(st.tuples(st.integers(-1, 2**20), st.integers(1, 2**20)), min_size=1, max_size=600)
 
 
-@given(RANGES, st.sampled_from([1, 2, 4]), st.binary(max_size=9))
-def test_values_as_one_by_one(ranges, quantum, behind):
-    ranges = [pair for i, pair in enumerate(ranges) if i == 0 or pair[0] != ranges[i - 1][0]]
-    data = b"\0\1" + values(ranges) + behind
-    ends, found = pc_values(data, 2, quantum)
-    assert (ends.tolist(), found.tolist()) == scalar_values(data, 2, quantum)
+def without_repeats(ranges):
+    return [pair for i, pair in enumerate(ranges) if i == 0 or pair[0] != ranges[i - 1][0]]
+
+
+@given(st.lists(RANGES, min_size=1, max_size=4), st.sampled_from([1, 2, 4]), st.binary(max_size=9), st.data())
+def test_values_as_one_by_one(tables, quantum, behind, data):
+    """Tables in any order, one asked for twice: their ranges, and what they say of some places."""
+    body, at = b"\0\1", []
+    for ranges in tables:
+        at.append(len(body))
+        body += values(without_repeats(ranges))
+    body += behind
+    at = np.array(data.draw(st.permutations([*at, at[0]])))
+    ends, found = pc_values(body, at, quantum)
+    expected = [scalar_values(body, int(one), quantum) for one in at]
+    assert [row.tolist() for row in ends.rows()] == [end for end, _ in expected]
+    assert found.tolist() == [value for _, row in expected for value in row]
+    places = st.tuples(st.integers(0, len(at) - 1), st.integers(0, 2**22) | st.just(2**64 - 1))
+    asked = data.draw(st.lists(places, max_size=9))
+    asked += [(row, place + step) for row, (end, _) in enumerate(expected) for place in end[:9] for step in (-1, 0)]
+    table = np.array([row for row, _ in asked], np.int64)
+    offset = np.array([place for _, place in asked], np.uint64)
+    said = [next((value for end, value in zip(*expected[row], strict=True) if place < end), 0) for row, place in asked]
+    assert values_at(body, at, quantum, table, offset).tolist() == said
+
+
+def test_long_tables_and_tables_without_an_end():
+    long = values([(line, 1) for line in range(1, 2000)])
+    body = b"\x02\x01" + values([(7, 3)]) + long + long[:-1] + b"\x80"
+    at = np.array([5 + len(long), 2, 5, 10**9, 0, 5])
+    ends, _ = pc_values(body, at, 1)
+    whole = [scalar_values(body, 2, 1), scalar_values(body, 5, 1)]
+    assert ends.row(1).tolist() == whole[0][0] and ends.row(2).tolist() == ends.row(5).tolist() == whole[1][0]
+    assert ends.row(0).tolist() == whole[1][0] and not len(ends.row(3))
+    assert values_at(body, at[3:4], 1, np.zeros(1, np.int64), np.zeros(1, np.uint64)).tolist() == [0]
 
 
 @settings(max_examples=300)
@@ -97,7 +132,7 @@ def test_damaged(layout, flips, data):
         for row in range(min(len(found), 5)):
             function = found.function(row)
             if function is not None:
-                numbers = found.values(function.file_at, function.entry, np.array([TEXT, 2**64 - 1], np.uint64))
+                numbers = values_of(found, function, "file_at", np.array([TEXT, 2**64 - 1], np.uint64))
                 assert all(isinstance(found.filename(int(n), function.first_file), str) for n in numbers)
 
 
