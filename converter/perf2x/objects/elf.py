@@ -108,6 +108,8 @@ class ElfObject:
                 hit = ~found & (offset >= np.uint64(start)) & (offset < np.uint64(min(end, 2**64 - 1)))
                 result[hit] = offset[hit] + np.uint64((load.address - load.offset) % 2**64)
                 found |= hit
+                if found.all():
+                    return result, found
         return result, found
 
     def _stream(self) -> IO[bytes]:

@@ -6,10 +6,9 @@ here; the tests compare the two.
 
 import os
 import struct
-from typing import IO
+from typing import IO, NamedTuple
 
 from perf2x.abi import elf as abi
-from perf2x.classes import dataclass
 from perf2x.model.errors import ObjectError
 
 SHF_ALLOC = 0x2
@@ -17,8 +16,7 @@ SHF_COMPRESSED = 0x800
 PF_X = 0x1
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(NamedTuple):
     """One row of the section header table, names as in Elf64_Shdr without the ``sh_``."""
 
     name: str
@@ -35,8 +33,7 @@ class Section:
     entry_size: int
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(NamedTuple):
     """One program header, names as in Elf64_Phdr without the ``p_``."""
 
     type: str
@@ -108,9 +105,8 @@ class Headers:
             if offset + size > self.size:
                 raise ObjectError(f"{self._name}: the names of sections lie outside its {self.size:#x} bytes")
             names = self._bytes(offset, size)
-        return tuple(
-            Section(_text_at(names, row[0]), abi.SECTION_TYPES.get(row[1], str(row[1])), *row[2:]) for row in rows
-        )
+        types = abi.SECTION_TYPES
+        return tuple([Section(_text_at(names, row[0]), types.get(row[1]) or str(row[1]), *row[2:]) for row in rows])
 
     def _segment(self, row: tuple[int, ...]) -> Segment:
         if not self.is_64:

@@ -15,7 +15,7 @@ from perf2x.model.recorded_names import is_real_path, without_deleted
 from perf2x.objects.elf import ElfObject, open_elf
 from perf2x.objects.inflate import inflate, inflate_file, limit_for
 from perf2x.objects.notes import same_build_id, unpadded
-from perf2x.objects.paths import below, is_file
+from perf2x.objects.paths import below, is_file, is_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,9 +257,10 @@ def cached_paths(directory: Path, build_id: bytes, kinds: tuple[str, ...]) -> It
     """DIR/.build-id/xx/rest/{elf,debug,kallsyms,vdso}; before Linux 4.3 the link was the file."""
     text = build_id.hex()
     place = directory / ".build-id" / text[:2] / text[2:]
-    for kind in kinds:
-        yield place / kind
-    if "elf" in kinds:
+    if is_folder(place):
+        for kind in kinds:
+            yield place / kind
+    elif "elf" in kinds:
         yield place
 
 
@@ -268,14 +269,20 @@ def in_debug_dir(directory: Path, name: str, build_id: bytes) -> Iterator[Path]:
     if build_id:
         text = build_id.hex()
         yield directory / ".build-id" / text[:2] / f"{text[2:]}.debug"
-    if is_real_path(name):
+    if is_real_path(name) and _has_folder_of(directory, name):
         plain = (
             name.removesuffix(".gz").removesuffix(".xz").removesuffix(".zst")
         )  # modules are packed, not their debug files
         for tail in dict.fromkeys((f"{name}.debug", name, f"{plain}.debug", plain)):
             yield from filter(None, [below(directory, tail)])
-        if name.startswith("/usr/lib/"):  # MIXEDUP_UBUNTU_DEBUGINFO: packaged before /lib moved
-            yield from filter(None, [below(directory, name.removeprefix("/usr"))])
+    if name.startswith("/usr/lib/"):  # MIXEDUP_UBUNTU_DEBUGINFO: packaged before /lib moved
+        yield from filter(None, [below(directory, name.removeprefix("/usr"))])
+
+
+def _has_folder_of(directory: Path, name: str) -> bool:
+    """Whether there can be a file of that name; most machines have debug files of next to nothing."""
+    folder = below(directory, name.rpartition("/")[0])
+    return folder is not None and is_folder(folder)
 
 
 def debug_link(file: ElfObject) -> tuple[str, int] | None:

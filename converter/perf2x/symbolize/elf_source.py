@@ -11,7 +11,6 @@ import numpy as np
 
 from perf2x.model.arrays import I64, U64
 from perf2x.model.errors import ObjectError
-from perf2x.model.ordering import unique
 from perf2x.model.ragged import offsets_of, ranges
 from perf2x.objects.elf import ElfObject
 from perf2x.objects.find import Found
@@ -19,6 +18,7 @@ from perf2x.objects.find_parts import lies_elsewhere
 from perf2x.symbolize.dwarf import open_lines
 from perf2x.symbolize.elf_names import ElfNames, count_broken
 from perf2x.symbolize.places import Places, Site, places_of, replaced
+from perf2x.symbolize.sorting import distinct_known
 from perf2x.symbolize.source import Context, Dso, DsoKind, Function, Symbols, nothing, one_line_each
 
 STRIPPED = "stripped: no symbol table in it, and no debug file found"
@@ -52,11 +52,10 @@ def symbols_of(context: Context, found: Found, names: ElfNames, svma: U64, recor
     if found.dwarf is not None:
         places = _places(context, found, found.dwarf, recorded, svma)
         return with_lines(names, row, places, context.options.inline, missing)
-    rows = unique(row[row >= 0])
+    rows, function = distinct_known(row)
     if not len(rows):
         return nothing(len(svma), missing)
-    known = [names.name(int(r)) for r in rows]
-    return one_line_each(known, np.where(row >= 0, np.searchsorted(rows, row), -1), missing)
+    return one_line_each([names.name(one) for one in rows.tolist()], function, missing)
 
 
 def _places(context: Context, found: Found, file: ElfObject, recorded: str, svma: U64) -> Places:

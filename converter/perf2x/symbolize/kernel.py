@@ -14,7 +14,6 @@ from perf2x.classes import dataclass
 from perf2x.model.arrays import U64
 from perf2x.model.diagnostics import Severity
 from perf2x.model.errors import ObjectError
-from perf2x.model.ordering import unique
 from perf2x.objects.archive import name_key
 from perf2x.objects.find import cached_paths
 from perf2x.objects.notes import gnu_build_id
@@ -22,6 +21,7 @@ from perf2x.objects.paths import is_file
 from perf2x.symbolize.finders import archives_of
 from perf2x.symbolize.kallsyms import Kallsyms, parse_kallsyms, read_kallsyms
 from perf2x.symbolize.lookup import SymbolIndex
+from perf2x.symbolize.sorting import distinct_known
 from perf2x.symbolize.source import Context, Dso, DsoKind, Symbols, nothing, one_line_each
 
 
@@ -62,9 +62,8 @@ class KernelSource:
         if dso.kind is DsoKind.MODULE and not self._same_place(dso, table):
             return nothing(len(address), "the module was loaded elsewhere when kallsyms was copied")
         row = table.index.find(address + np.uint64(table.slide))
-        rows = unique(row[row >= 0])
-        names = [table.kallsyms.name(int(r)) for r in rows]
-        return one_line_each(names, np.where(row >= 0, np.searchsorted(rows, row), -1), "not in kallsyms")
+        rows, function = distinct_known(row)
+        return one_line_each([table.kallsyms.name(one) for one in rows.tolist()], function, "not in kallsyms")
 
     def file(self) -> tuple[Path | tuple[str, bytes] | None, str]:
         """The kallsyms that names the recorded kernel (a path, or its name and bytes), or why there is none."""

@@ -2,16 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import field, replace
+from itertools import chain
 
 import numpy as np
 
 from perf2x.classes import dataclass
-from perf2x.model.arrays import I32, I64, AnyArray
-from perf2x.model.ordering import unique
+from perf2x.model.arrays import AnyArray
 from perf2x.model.profile import Functions, Locations, Mappings, Profile
 from perf2x.model.ragged import offsets_of, ranges
-from perf2x.symbolize.demangle import Demangle, demangle
-from perf2x.symbolize.source import Function
+from perf2x.symbolize.asking import Answer
+from perf2x.symbolize.objects import MappedObject
 
 
 @dataclass(slots=True)
@@ -34,39 +34,41 @@ class _Pool:
 class Lines:
     """Collects lines per location; ``finish`` makes the profile."""
 
-    def __init__(self, profile: Profile, style: Demangle) -> None:
-        self._style = style
+    def __init__(self, profile: Profile) -> None:
         self._strings = {text: index for index, text in enumerate(profile.strings)}
         table = profile.functions
-        rows = zip(table.name, table.system_name, table.filename, table.start_line, strict=True)
-        self._functions = {tuple(int(value) for value in row): index for index, row in enumerate(rows)}
+        columns = (table.name, table.system_name, table.filename, table.start_line)
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        self._functions: dict[tuple[int, int, int, int], int] = {row: index for index, row in enumerate(rows)}
         self._pool = _Pool()
         self._pool.add(profile.locations.line_function, profile.locations.line_number)
         self._start = profile.locations.line_offsets[:-1].copy()
         self.count = np.diff(profile.locations.line_offsets)
-        self.has_inlines = np.zeros(len(profile.mappings), np.bool_)
+        self._has_inlines = np.zeros(len(profile.mappings), np.bool_)
 
-    def add(self, functions: Sequence[Function], function: I32, line: I32) -> int:
-        """Append rows that refer to a source's own functions; where they begin."""
-        used = unique(function)
-        table = np.zeros(len(functions), np.int32)
-        table[used] = [self._function(functions[int(index)]) for index in used]
-        return self._pool.add(table[function], line)
+    def add(self, mapped: MappedObject, answer: Answer) -> None:
+        """Take in what sources said of one object."""
+        table = np.array(self._numbered(answer.functions), np.int32)
+        first = self._pool.add(table[answer.function], answer.line)
+        self._start[mapped.locations], self.count[mapped.locations] = answer.start + first, answer.count
+        self._has_inlines[mapped.mappings] |= answer.has_inlines
 
-    def place(self, locations: I64, start: I64, count: I64) -> None:
-        """Say which rows belong to which locations."""
-        self._start[locations], self.count[locations] = start, count
-
-    def _function(self, function: Function) -> int:
-        name = function.name or demangle(function.system_name, self._style)
-        texts = (name, function.system_name or name, function.filename)
-        key = (*(self._strings.setdefault(text, len(self._strings)) for text in texts), function.start_line)
-        return self._functions.setdefault(key, len(self._functions))
+    def _numbered(self, functions: Sequence[tuple[str, str, str, int]]) -> list[int]:
+        """Numbers of functions in the profile's table, new ones put behind it."""
+        strings, known = self._strings, self._functions
+        result = []
+        for name, system_name, filename, start_line in functions:
+            a = strings.setdefault(name, len(strings))
+            b = a if system_name == name else strings.setdefault(system_name, len(strings))
+            c = strings.setdefault(filename, len(strings))
+            result.append(known.setdefault((a, b, c, start_line), len(known)))
+        return result
 
     def finish(self, profile: Profile) -> Profile:
         """The profile with all lines in the order of its locations."""
         rows = ranges(self._start, self.count)
-        columns = np.array(list(self._functions), np.int32).reshape(-1, 4).T
+        flat = np.fromiter(chain.from_iterable(self._functions), np.int32, 4 * len(self._functions))
+        columns = flat.reshape(-1, 4).T
         functions = Functions(*(np.ascontiguousarray(column) for column in columns))
         locations = replace(
             profile.locations,
@@ -74,7 +76,7 @@ class Lines:
             line_function=np.concatenate(self._pool.function)[rows].astype(np.int32),
             line_number=np.concatenate(self._pool.line)[rows].astype(np.int32),
         )
-        mappings = _flags(profile.mappings, locations, functions, self.has_inlines)
+        mappings = _flags(profile.mappings, locations, functions, self._has_inlines)
         return replace(
             profile, strings=list(self._strings), functions=functions, locations=locations, mappings=mappings
         )

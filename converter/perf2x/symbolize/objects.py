@@ -109,18 +109,19 @@ def dso_of(profile: Profile, mapped: MappedObject, found: Found) -> Dso:
     return Dso(key.name, key.build_id, key.kind, mapped.pid, found, start, limit)
 
 
-def addresses_of(profile: Profile, mapped: MappedObject, found: Found, column: U64) -> U64:
-    """(locations,) what to look up: svmas in files, recorded addresses elsewhere (see DsoKind).
+def addresses_of(profile: Profile, mapped: MappedObject, found: Found) -> U64:
+    """(2 * locations,) what to look up: svmas in files, recorded addresses elsewhere (see DsoKind).
 
-    ``column`` is ``locations.lookup``, or ``locations.address`` for a second try.
+    Those of ``locations.lookup`` first, then those of ``locations.address`` for a second try.
     """
     locations, mappings = profile.locations, profile.mappings
-    lookup = column[mapped.locations]
+    lookup = np.concatenate([locations.lookup[mapped.locations], locations.address[mapped.locations]])
     if mapped.key.kind not in (DsoKind.FILE, DsoKind.VDSO):
         return lookup
     mapping = locations.mapping[mapped.locations]
-    pgoff = mappings.offset[mapping] if mapped.key.kind is DsoKind.FILE else np.uint64(0)
-    offset: U64 = lookup - mappings.start[mapping] + pgoff
+    start = mappings.start[mapping]
+    shift = mappings.offset[mapping] - start if mapped.key.kind is DsoKind.FILE else -start
+    offset: U64 = lookup + np.tile(shift, 2)
     if found.code is not None:
         return _stated(found.code, offset)
     if found.files:

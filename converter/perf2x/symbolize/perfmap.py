@@ -16,11 +16,11 @@ from perf2x.classes import dataclass
 from perf2x.model.arrays import I64, U64
 from perf2x.model.diagnostics import Severity
 from perf2x.model.errors import ObjectError
-from perf2x.model.ordering import unique
 from perf2x.objects.paths import below, is_file
 from perf2x.symbolize.elf_names import count_broken
 from perf2x.symbolize.jit_names import jit_function
 from perf2x.symbolize.perfmap_places import Homes, as_the_process_saw_it, left_in_container, maps_in
+from perf2x.symbolize.sorting import distinct_known
 from perf2x.symbolize.source import Context, Dso, DsoKind, Symbols, from_functions, nothing
 
 _LINE = re.compile(rb"^(?:0x)?([0-9a-fA-F]{1,16})[ \t]+(?:0x)?([0-9a-fA-F]{1,16})[ \t]+(\S.*)$", re.MULTILINE)
@@ -102,9 +102,9 @@ class PerfMapSource:
         if path is None or table is None:
             return nothing(len(address), f"no perf-{dso.pid}.map (--perf-map-dir)")
         row = table.find(address)
-        used = unique(row[row >= 0])
-        functions = [jit_function(table.names[int(index)]) for index in used]
-        return from_functions(functions, np.where(row >= 0, np.searchsorted(used, row), -1), f"not in {path}")
+        used, function = distinct_known(row)
+        functions = [jit_function(table.names[one]) for one in used.tolist()]
+        return from_functions(functions, function, f"not in {path}")
 
     def file(self, pid: int, address: U64) -> tuple[Path | None, PerfMap | None]:
         """The map of a process, known by its name or by what it names; ObjectError when it cannot be read."""

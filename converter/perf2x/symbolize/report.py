@@ -1,5 +1,7 @@
 """What became of the symbols, object by object: the figures behind the summary and ``info --json``."""
 
+from itertools import pairwise
+
 import numpy as np
 
 from perf2x.classes import dataclass
@@ -49,19 +51,30 @@ class SymbolReport:
 
 def location_weights(profile: Profile) -> I64:
     """(locations,) how many frames of samples each location stands for: one pass per level of depth, deepest first."""
-    weight = np.zeros(len(profile.stacks), np.int64)
     has_stack = profile.samples.stack >= 0
-    np.add.at(weight, profile.samples.stack[has_stack], profile.samples.count[has_stack])
+    stack, count = profile.samples.stack[has_stack], profile.samples.count[has_stack]
+    # floating point is exact here: nobody has recorded 2**53 samples
+    weight = np.bincount(stack, count, len(profile.stacks)).astype(np.int64)
     parent = profile.stacks.parent.astype(np.int64)
-    depth = depths(parent)
-    order = np.argsort(-depth, kind="stable")
-    levels = np.flatnonzero(np.diff(depth[order])) + 1
-    for rows in np.split(order, levels):
-        inner = rows[parent[rows] >= 0]
-        np.add.at(weight, parent[inner], weight[inner])
+    for rows in _levels(parent)[:0:-1]:
+        above = parent[rows]
+        first = np.flatnonzero(np.append(True, above[1:] != above[:-1]))
+        weight[above[first]] += np.add.reduceat(weight[rows], first)
     result = np.zeros(len(profile.locations), np.int64)
     np.add.at(result, profile.stacks.location, weight)
     return result
+
+
+def _levels(parent: I64) -> list[I64]:
+    """The rows of each depth, outermost first, sorted by parent."""
+    if not (parent[1:] < parent[:-1]).any():  # level by level, as the stitcher leaves them
+        cuts = [0]
+        while (end := int(np.searchsorted(parent, cuts[-1]))) > cuts[-1]:
+            cuts.append(end)
+        return [np.arange(first, last) for first, last in pairwise(cuts)]
+    depth = depths(parent)
+    order = np.lexsort((parent, depth))
+    return np.split(order, np.flatnonzero(np.diff(depth[order])) + 1)
 
 
 def object_report(name: str, build_id: bytes, weight: I64, named: Bools, reason: str) -> ObjectReport:

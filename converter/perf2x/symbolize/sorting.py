@@ -16,6 +16,24 @@ def distinct(numbers: I64) -> tuple[I64, I64]:
     return numbers[is_new], np.cumsum(is_new) - 1
 
 
+def distinct_known(numbers: I64) -> tuple[I64, I64]:
+    """The same without −1, which stands for unknown and stays −1."""
+    values, place = distinct(numbers)
+    unknown = int(np.searchsorted(values, 0))
+    return values[unknown:], place - unknown
+
+
+def distinct_addresses(address: U64) -> tuple[U64, I64]:
+    """Distinct addresses, rising, and each one's place among them: np.unique by ``stable_order``."""
+    order = stable_order(address)
+    ordered = address[order]
+    is_new = np.ones(len(address), np.bool_)
+    is_new[1:] = ordered[1:] != ordered[:-1]
+    place = np.empty(len(address), np.int64)
+    place[order] = np.cumsum(is_new) - 1
+    return ordered[is_new], place
+
+
 def stable_order(start: U64) -> I64:
     """Rows by their address, equal ones as they come; np.argsort(kind="stable"), several times quicker where it can be.
 

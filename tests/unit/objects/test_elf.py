@@ -3,7 +3,6 @@
 import struct
 import sys
 import zlib
-from dataclasses import astuple
 from pathlib import Path
 
 import numpy as np
@@ -87,12 +86,12 @@ def test_headers_are_those_of_pyelftools(path):
         known = set(abi.SECTION_TYPES.values()) | set(abi.SEGMENT_TYPES.values())
         keys = ["flags", "addr", "offset", "size", "link", "info", "addralign", "entsize"]
         sections = [(s.name, s["sh_type"], *(s[f"sh_{key}"] for key in keys)) for s in theirs.iter_sections()]
-        assert [astuple(s) if s.type in known else (s.name, *astuple(s)[2:]) for s in ours.sections] == [
+        assert [s if s.type in known else (s.name, *s[2:]) for s in ours.sections] == [
             row if row[1] in known else (row[0], *row[2:]) for row in sections
         ]
         keys = ["flags", "offset", "vaddr", "filesz", "memsz", "align"]
         segments = [(s["p_type"], *(s[f"p_{key}"] for key in keys)) for s in theirs.iter_segments()]
-        assert [astuple(s) if s.type in known else astuple(s)[1:] for s in ours.segments] == [
+        assert [s if s.type in known else s[1:] for s in ours.segments] == [
             row if row[0] in known else row[1:] for row in segments
         ]
 

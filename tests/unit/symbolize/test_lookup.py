@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perf2x.symbolize.lookup import SymbolColumns, SymbolIndex
-from perf2x.symbolize.sorting import distinct, stable_order
+from perf2x.symbolize.sorting import distinct, distinct_addresses, distinct_known, stable_order
 
 FUNC, NOTYPE, LOCAL, GLOBAL, WEAK = 2, 0, 0, 1, 2
 
@@ -172,3 +172,16 @@ def test_distinct(numbers):
     for column in (numbers, sorted(numbers)):
         values, place = distinct(np.array(column, np.int64))
         assert values.tolist() == sorted(set(column)) and values[place].tolist() == column
+
+
+@given(st.lists(st.one_of(st.integers(0, 9), st.integers(2**64 - 9, 2**64 - 1))))
+def test_distinct_addresses(addresses):
+    values, place = distinct_addresses(np.array(addresses, np.uint64))
+    assert values.tolist() == sorted(set(addresses)) and values[place].tolist() == addresses
+
+
+@given(st.lists(st.integers(-1, 9)))
+def test_distinct_rows_that_are_known(numbers):
+    values, place = distinct_known(np.array(numbers, np.int64))
+    assert values.tolist() == sorted({number for number in numbers if number >= 0})
+    assert [int(values[at]) if at >= 0 else -1 for at in place] == numbers
