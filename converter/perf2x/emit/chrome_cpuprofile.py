@@ -9,10 +9,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from perf2x.classes import dataclass
 from perf2x.emit.chrome_drawing import Drawing
 from perf2x.emit.jsontext import json_numbers
-from perf2x.emit.tree import with_callers
-from perf2x.model.arrays import I64
+from perf2x.emit.pieces import interleaved, pieces
+from perf2x.emit.tracks import Moments
+from perf2x.emit.tree import closure
+from perf2x.model.arrays import I64, AnyArray
 
 _CATEGORY = b'"cat":"disabled-by-default-v8.cpu_profiler"'
 _ROOT, _IDLE = 1, 2
@@ -23,48 +26,89 @@ _FIXED_NODES = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class _Lanes:
+    """Some lanes: rows of lane i are [offsets[i]:offsets[i + 1]]. The ids of its nodes count from _IDLE + 1."""
+
+    track: I64
+    node_offsets: I64
+    parent: I64
+    """Id of each node's caller."""
+    key: I64
+    """Name of each node."""
+    sample_offsets: I64
+    time: I64
+    node: I64
+    """Id of the node that began then."""
+    delta: I64
+    """Time since the lane's sample before."""
+
+
+@dataclass(frozen=True, slots=True)
+class _NodeTexts:
+    """The pieces that nodes are put together from, by number: all of them are needed many times."""
+
+    own: AnyArray
+    parent: AnyArray
+    call_frame: AnyArray
+
+    def of(self, lanes: _Lanes, number: int) -> bytes:
+        """The tree of a lane, callers first, each with a comma in front."""
+        rows = slice(*lanes.node_offsets[number : number + 2].tolist())
+        own = self.own[_IDLE + 1 : _IDLE + 1 + rows.stop - rows.start]
+        return interleaved(own, self.parent[lanes.parent[rows]], self.call_frame[lanes.key[rows]])
+
+
 def cpu_profile_events(drawing: Drawing, first_id: int) -> Iterator[bytes]:
     """The events of every lane; ``first_id`` numbers the profiles, which are one per lane."""
-    ends = np.searchsorted(drawing.moments.track, np.arange(len(drawing.tracks) + 1))
-    for lane in range(len(drawing.tracks)):
-        rows = slice(int(ends[lane]), int(ends[lane + 1]))
-        if rows.start < rows.stop:
-            numbers = (first_id + lane, int(drawing.tracks.pid[lane]), int(drawing.tracks.tid[lane]))
-            yield from _lane_events(drawing, rows, numbers)
+    call_frames = pieces(b',"callFrame":{"functionName":%b,"scriptId":0}}' % name for name in drawing.names)
+    for moments, node in drawing.parts():
+        lanes = _lanes(drawing, moments, node)
+        ids = range(_IDLE + 1 + int(np.diff(lanes.node_offsets).max(initial=0)))
+        own = pieces(b',{"id":%d,"parent":' % number for number in ids)
+        texts = _NodeTexts(own, pieces(b"%d" % number for number in ids), call_frames)
+        for number, track in enumerate(lanes.track.tolist()):
+            numbers = (first_id + track, int(drawing.tracks.pid[track]), int(drawing.tracks.tid[track]))
+            yield from _lane_events(lanes, number, numbers, texts)
 
 
-def _lane_events(drawing: Drawing, rows: slice, numbers: tuple[int, int, int]) -> Iterator[bytes]:
+def _lane_events(lanes: _Lanes, number: int, numbers: tuple[int, int, int], texts: _NodeTexts) -> Iterator[bytes]:
     """``Profile`` with the start, then ``ProfileChunk`` events: all nodes in the first, samples in each."""
-    used = with_callers(drawing.tree.parent, drawing.node[rows])
-    used = used[drawing.tree.depth[used] >= drawing.outermost]
-    time, node = _samples(drawing, rows, used)
+    first, end = lanes.sample_offsets[number : number + 2].tolist()
     head = b'"ph":"P","id":"0x%x","pid":%d,"tid":%d,' % numbers + _CATEGORY
-    yield b'{"name":"Profile",%b,"ts":%d,"args":{"data":{"startTime":%d}}}' % (head, time[0], time[0])
-    deltas = np.diff(time, prepend=time[:1])
-    for start in range(0, len(time), _SAMPLES_PER_CHUNK):
-        part = slice(start, start + _SAMPLES_PER_CHUNK)
-        nodes = b'"nodes":[%b],' % b",".join((_FIXED_NODES, *_nodes(drawing, used))) if start == 0 else b""
-        arrays = json_numbers(node[part]), json_numbers(deltas[part])
-        data = b'"cpuProfile":{%b"samples":[%b]},"timeDeltas":[%b]' % (nodes, *arrays)
-        yield b'{"name":"ProfileChunk",%b,"ts":%d,"args":{"data":{%b}}}' % (head, time[part][-1], data)
+    begin = int(lanes.time[first])
+    yield b'{"name":"Profile",%b,"ts":%d,"args":{"data":{"startTime":%d}}}' % (head, begin, begin)
+    nodes = b'"nodes":[%b%b],' % (_FIXED_NODES, texts.of(lanes, number))
+    for start in range(first, end, _SAMPLES_PER_CHUNK):
+        part = slice(start, min(start + _SAMPLES_PER_CHUNK, end))
+        arrays = json_numbers(lanes.node[part]), json_numbers(lanes.delta[part])
+        data = b'"cpuProfile":{%b"samples":[%b]},"timeDeltas":[%b]' % (nodes if start == first else b"", *arrays)
+        yield b'{"name":"ProfileChunk",%b,"ts":%d,"args":{"data":{%b}}}' % (head, lanes.time[part.stop - 1], data)
 
 
-def _samples(drawing: Drawing, rows: slice, used: I64) -> tuple[I64, I64]:
-    """When which node began, idleness included: after each moment that no other one follows at once."""
-    moments = drawing.moments
-    start, end, joined = moments.start[rows], moments.end[rows], moments.joined[rows]
-    node = _IDLE + 1 + np.searchsorted(used, drawing.node[rows])
-    node[drawing.tree.depth[drawing.node[rows]] < drawing.outermost] = _ROOT
-    gaps = np.flatnonzero(~joined)
-    time = np.concatenate([start, end[gaps]])
-    order = np.argsort(time, kind="stable")
-    return time[order], np.concatenate([node, np.full(len(gaps), _IDLE)])[order]
-
-
-def _nodes(drawing: Drawing, used: I64) -> Iterator[bytes]:
-    above = drawing.tree.parent[used]
-    held = (above >= 0) & (drawing.tree.depth[above] >= drawing.outermost)
-    parent = np.where(held, _IDLE + 1 + np.searchsorted(used, above), _ROOT)
-    names = [drawing.names[key] for key in drawing.key[used].tolist()]
-    for number, (name, up) in enumerate(zip(names, parent.tolist(), strict=True), _IDLE + 1):
-        yield b'{"id":%d,"parent":%d,"callFrame":{"functionName":%b,"scriptId":0}}' % (number, up, name)
+def _lanes(drawing: Drawing, moments: Moments, node: I64) -> _Lanes:
+    """What is shown on whole lanes; ``node`` is the tree row of each moment."""
+    tree, stride = drawing.tree, len(drawing.tree)
+    first = np.flatnonzero(np.diff(moments.track, prepend=-1))
+    count = np.diff(np.append(first, len(moments)))
+    lane = np.repeat(np.arange(len(first)), count)
+    used = np.sort(np.concatenate(closure(tree.parent, tree.depth, lane, node)[drawing.outermost :] or [first[:0]]))
+    row = used % stride
+    begins = np.searchsorted(used, np.arange(len(first) + 1) * stride)
+    id_of_first = _IDLE + 1 - begins
+    above = tree.parent[row]
+    held = np.flatnonzero((above >= 0) & (tree.depth[above] >= drawing.outermost))
+    parent = np.full(len(used), _ROOT)
+    parent[held] = np.searchsorted(used, used[held] - row[held] + above[held]) + id_of_first[used[held] // stride]
+    shown = np.searchsorted(used, lane * stride + node) + id_of_first[lane]
+    shown[tree.depth[node] < drawing.outermost] = _ROOT
+    gap = ~moments.joined
+    at = np.arange(len(lane)) + np.cumsum(gap) - gap  # idleness begins behind each moment that none follows at once
+    total = len(lane) + int(gap.sum())
+    time, ids = np.empty(total, np.int64), np.full(total, _IDLE)
+    time[at], ids[at] = moments.start, shown
+    time[at[gap] + 1] = moments.end[gap]
+    delta = np.diff(time, prepend=0)
+    delta[at[first]] = 0
+    offsets = np.append(at[first], total)
+    return _Lanes(moments.track[first], begins, parent, drawing.key[row], offsets, time, ids, delta)

@@ -41,18 +41,25 @@ class Drawing:
 
     def count(self, shortest: int) -> int:
         """The number of slices that will be written."""
-        return sum(len(slices) for slices in self.slices(shortest))
+        return sum(len(slices) for _, slices in self.slices(shortest))
 
-    def slices(self, shortest: int) -> Iterator[Slices]:
-        """Whole tracks at a time, some hundred thousand samples: memory stays bounded by the busiest track."""
+    def slices(self, shortest: int) -> Iterator[tuple[Moments, Slices]]:
+        """What is drawn, part by part."""
+        for moments, node in self.parts():
+            yield moments, slices_of(moments, node, self.tree, self.key, self.outermost, shortest)
+
+    def parts(self) -> Iterator[tuple[Moments, I64]]:
+        """Whole tracks at a time, some hundred thousand moments and the tree row of each.
+
+        So memory stays bounded by the busiest track.
+        """
         starts = np.flatnonzero(np.diff(self.moments.track, prepend=-1))
         ends = np.append(starts[1:], len(self.moments))
         first = 0
         for end in ends.tolist():
             if end - first >= _ROWS_AT_ONCE or end == len(self.moments):
                 rows = slice(first, end)
-                part = Moments(*(getattr(self.moments, name)[rows] for name in Moments.__slots__))
-                yield slices_of(part, self.node[rows], self.tree, self.key, self.outermost, shortest)
+                yield Moments(*(getattr(self.moments, name)[rows] for name in Moments.__slots__)), self.node[rows]
                 first = end
 
 

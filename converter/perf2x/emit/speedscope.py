@@ -15,10 +15,11 @@ from perf2x.emit.events import event_index
 from perf2x.emit.frames import Frames, frames_of
 from perf2x.emit.heading import heading
 from perf2x.emit.jsontext import json_bytes, json_column, json_text
+from perf2x.emit.pieces import pieces
 from perf2x.emit.text import one_line
 from perf2x.emit.tracks import Tracks, tracks_of
 from perf2x.emit.tree import FrameRows, expand
-from perf2x.model.arrays import I64
+from perf2x.model.arrays import I64, AnyArray
 from perf2x.model.options import check_choices, option
 from perf2x.model.ordering import unique
 from perf2x.model.profile import Profile
@@ -56,9 +57,9 @@ class Speedscope:
         out.write(b",\n".join(_frames(profile, frames)))
         out.write(b'\n]},"profiles":[\n')
         comma = b""
-        for pieces in self._profiles(profile, frames):
+        for parts in self._profiles(profile, frames):
             out.write(comma)
-            out.writelines(pieces)
+            out.writelines(parts)
             comma = b",\n"
         out.write(b"\n]}\n")
 
@@ -87,8 +88,8 @@ class Speedscope:
                     yield _profile(name, unit, _arrays(texts, place[chosen]), samples.value[chosen])
 
 
-def _stack_texts(rows: FrameRows, stacks: I64) -> list[bytes]:
-    """Each stack as an array of frame numbers, outermost first, without the bracket at its end; each written once.
+def _stack_texts(rows: FrameRows, stacks: I64) -> AnyArray:
+    """(stacks,) Each stack as an array of frame numbers, outermost first, without the bracket at its end.
 
     Every number is a cell of eight or sixteen bytes; NULs fill it up and are taken out of many stacks at once.
     """
@@ -106,13 +107,13 @@ def _stack_texts(rows: FrameRows, stacks: I64) -> list[bytes]:
         chosen[path.offsets[1:][held] - 1] += 2 * count
         arrays = iter(without_nulls(cells[chosen]).split(b"]"))
         result += [next(arrays) if some else b"[" for some in held.tolist()]
-    return result
+    return pieces(result)
 
 
-def _arrays(texts: list[bytes], place: I64) -> Iterator[bytes]:
+def _arrays(texts: AnyArray, place: I64) -> Iterator[bytes]:
     """Each sample's stack."""
     for start in range(0, len(place), _ROWS_PER_PIECE):
-        some = b"],".join([texts[row] for row in place[start : start + _ROWS_PER_PIECE].tolist()])
+        some = b"],".join(texts[place[start : start + _ROWS_PER_PIECE]].tolist())
         yield (b"," if start else b"") + some + b"]"
 
 

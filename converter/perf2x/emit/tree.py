@@ -96,7 +96,7 @@ def merge(rows: FrameRows, key_of_frame: I64, group: I64, stack: I64) -> tuple[F
     width_of_group = int(stack.max(initial=-1)) + 2
     distinct, place = distinct_small(group * width_of_group + stack + 1)
     group, stack = distinct // width_of_group, distinct % width_of_group - 1
-    levels = _closure(rows.parent, group, rows.innermost(stack))
+    levels = closure(rows.parent, depths(rows.parent), group, rows.innermost(stack))
     parents, keys, level_sizes = [np.full(groups, -1, np.int64)], [np.full(groups, -1, np.int64)], [groups]
     stride, width = max(len(rows.parent), 1), int(key_of_frame.max()) + 1 if len(key_of_frame) else 1
     pairs_above = nodes_above = np.zeros(0, np.int64)
@@ -118,12 +118,14 @@ def merge(rows: FrameRows, key_of_frame: I64, group: I64, stack: I64) -> tuple[F
     return tree, _look_up(node_of, group, stack, rows, stride)[place]
 
 
-def _closure(parent: I64, group: I64, row: I64) -> list[I64]:
-    """All pairs that lie above the given ones, by depth: sorted unique group · rows + row, outermost level first."""
+def closure(parent: I64, depth_of_row: I64, group: I64, row: I64) -> list[I64]:
+    """The given pairs and all above them, by depth: sorted unique group · rows + row, outermost level first.
+
+    A row of −1 stands for no pair; ``depth_of_row`` is depths(parent).
+    """
     stride = max(len(parent), 1)
     held = row >= 0
     pairs = unique(group[held] * stride + row[held])
-    depth_of_row = depths(parent)
     depth = depth_of_row[pairs % stride] if len(pairs) else pairs
     levels: list[I64] = []
     below = np.zeros(0, np.int64)

@@ -132,15 +132,22 @@ def distinct_small(numbers: I64) -> tuple[I64, I64]:
 
         numbers   5 2 5 0        used   0 · 2 · · 5        result   0 2 5,  2 1 2 0
 
-    Where the numbers reach far beyond how many they are, they are sorted after all.
+    Numbers that reach far beyond how many there are, are sorted after all.
     """
-    reach = int(numbers.max(initial=-1)) + 1
-    if reach > 8 * len(numbers):
-        distinct, place = np.unique(numbers, return_inverse=True)
-        return distinct, place.reshape(-1)
+    reach = min(int(numbers.max(initial=-1)) + 1, 8 * len(numbers))
+    is_small = numbers < reach
+    small = numbers if is_small.all() else numbers[is_small]
     is_used = np.zeros(reach, np.bool_)
-    is_used[numbers] = True
-    return np.flatnonzero(is_used), (np.cumsum(is_used) - 1)[numbers]
+    is_used[small] = True
+    distinct = np.flatnonzero(is_used)
+    rank = np.empty(reach, np.int64)
+    rank[distinct] = np.arange(len(distinct))
+    if small is numbers:
+        return distinct, rank[numbers]
+    large, place_of_large = np.unique(numbers[~is_small], return_inverse=True)
+    place = np.empty(len(numbers), np.int64)
+    place[is_small], place[~is_small] = rank[small], len(distinct) + place_of_large.reshape(-1)
+    return np.append(distinct, large), place
 
 
 def ragged_of(rows: Sequence[Sequence[int]], dtype: Any = np.uint64) -> Ragged:

@@ -37,6 +37,11 @@ def paths(parent: I64, depth: I64, rows: I64, outermost_first: bool = False) -> 
     −1: an empty path. ``depth`` is depths(parent).
     """
     lengths = np.where(rows >= 0, depth[rows] + 1, 0) if len(depth) else np.zeros(len(rows), np.int64)
+    return ways_up(parent, rows, lengths, outermost_first)
+
+
+def ways_up(parent: I64, rows: I64, lengths: I64, outermost_first: bool = False) -> Ragged:
+    """As many rows as asked for of the way from each given row towards its root, the given ones first or last."""
     offsets = offsets_of(lengths)
     values = np.empty(offsets[-1], np.int64)
     order = small_order(lengths)  # short ones first, so that those still on their way are always the last
@@ -46,6 +51,17 @@ def paths(parent: I64, depth: I64, rows: I64, outermost_first: bool = False) -> 
         values[at[done:] + step * number] = cursor[done:]
         cursor[done:] = parent[cursor[done:]]
     return Ragged(offsets, values)
+
+
+def raised(parent: I64, rows: I64, steps: I64) -> I64:
+    """The row that lies ``steps`` above each given row."""
+    order = small_order(steps)
+    cursor = rows[order].astype(np.int64)
+    for done in np.cumsum(np.bincount(steps, minlength=1))[:-1].tolist():
+        cursor[done:] = parent[cursor[done:]]
+    result = np.empty(len(rows), np.int64)
+    result[order] = cursor
+    return result
 
 
 def used_stacks(profile: Profile) -> tuple[I64, I64]:

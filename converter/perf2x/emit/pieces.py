@@ -1,0 +1,32 @@
+"""Text made of pieces that many rows share: each piece is made once, and rows only name it.
+
+Pieces stand in arrays of objects: numpy picks a million of them in a tenth of the time that a list takes.
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from perf2x.emit.digits import decimal_cells, without_nulls
+from perf2x.model.arrays import AnyArray
+
+
+def pieces(texts: Iterable[bytes]) -> AnyArray:
+    """(n,) objects."""
+    listed = list(texts)
+    table = np.empty(len(listed), np.object_)
+    table[:] = listed
+    return table
+
+
+def number_pieces(values: AnyArray) -> AnyArray:
+    """(n,) objects: whole numbers as texts."""
+    return pieces(without_nulls(decimal_cells(values, b"\n")).split(b"\n")[1:])
+
+
+def interleaved(*columns: AnyArray) -> bytes:
+    """Row by row the texts of equally long columns of pieces, one behind the other."""
+    flat = [b""] * (len(columns) * len(columns[0]))
+    for place, column in enumerate(columns):
+        flat[place :: len(columns)] = column.tolist()
+    return b"".join(flat)

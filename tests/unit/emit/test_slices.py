@@ -1,0 +1,93 @@
+"""Slices against a scalar twin that opens and closes boxes moment by moment."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perf2x.emit.pieces import interleaved, number_pieces, pieces
+from perf2x.emit.slices import slices_of
+from perf2x.emit.tracks import Moments
+from perf2x.emit.tree import FrameTree
+from perf2x.model.stacks import depths, raised, ways_up
+
+TREES = st.lists(st.integers(0, 30), min_size=1, max_size=30)
+"""Of each row something that picks an earlier row as its parent."""
+MOMENTS = st.lists(st.tuples(st.integers(0, 29), st.integers(1, 4), st.integers(0, 2), st.booleans()), max_size=30)
+"""Tree row, length, pause until the next moment, whether that is on another track."""
+
+
+def tree_of(picks: list[int]) -> FrameTree:
+    parent = np.array([-1, *(pick % (row + 1) for row, pick in enumerate(picks[1:]))], np.int64)
+    return FrameTree(parent, np.arange(len(picks)), depths(parent))
+
+
+def moments_of(drawn: list[tuple[int, int, int, bool]]) -> Moments:
+    rows, track, time = [], 0, 0
+    for row, (_, length, pause, is_last) in enumerate(drawn):
+        follows = row + 1 < len(drawn) and not is_last and not pause
+        rows.append((track, row, time, time + length, follows))
+        track, time = (track + 1, 0) if is_last else (track, time + length + pause)
+    columns = list(zip(*rows, strict=True)) or [()] * 5
+    return Moments(*(np.array(column, np.int64) for column in columns[:4]), np.array(columns[4], np.bool_))
+
+
+def path(tree: FrameTree, row: int) -> list[int]:
+    return [] if row < 0 else [*path(tree, int(tree.parent[row])), row]
+
+
+def twin(moments: Moments, node: list[int], tree: FrameTree, key: list[int], outermost: int) -> list[list[int]]:
+    """Rows of moment, duration, node, is_early."""
+    made: list[list[int]] = []
+    opened: list[int] = []  # numbers of slices that are open
+    for row, where in enumerate(node):
+        wanted = path(tree, where)[outermost:]
+        shared = 0
+        if row and moments.joined[row - 1]:
+            while shared < min(len(opened), len(wanted)) and made[opened[shared]][2] == wanted[shared]:
+                shared += 1
+        closed, opened = opened[shared:], opened[:shared]
+        for number in closed:
+            met = moments.joined[row - 1] and shared < len(wanted) and key[wanted[shared]] == key[made[number][2]]
+            if met:
+                for other in closed:
+                    made[other][3] = 1
+        for one in wanted[shared:]:
+            opened.append(len(made))
+            made.append([row, 0, one, 0])
+        for number in opened:
+            made[number][1] = int(moments.end[row] - moments.start[made[number][0]])
+    return made
+
+
+@pytest.mark.parametrize("outermost", [0, 1])
+@given(picks=TREES, drawn=MOMENTS, shortest=st.integers(0, 3))
+def test_slices_are_what_opens_and_closes(outermost, picks, drawn, shortest):
+    tree, moments = tree_of(picks), moments_of(drawn)
+    node = [one % len(picks) for one, *_ in drawn]
+    key = [row % 3 for row in range(len(picks))]
+    slices = slices_of(moments, np.array(node, np.int64), tree, np.array(key), outermost, shortest)
+    rows = [slices.moment, slices.duration, slices.node, slices.is_early]
+    wanted = [row for row in twin(moments, node, tree, key, outermost) if row[1] >= shortest]
+    assert [list(row) for row in zip(*(column.tolist() for column in rows), strict=True)] == wanted
+
+
+@given(TREES, st.lists(st.tuples(st.integers(0, 29), st.integers(0, 30)), max_size=9))
+def test_going_up(picks, drawn):
+    tree = tree_of(picks)
+    rows = [row % len(picks) for row, _ in drawn]
+    paths = [path(tree, row) for row in rows]
+    steps = [step % (len(way) + 1) for (_, step), way in zip(drawn, paths, strict=True)]
+    row_column, step_column = np.array(rows, np.int64), np.array(steps, np.int64)
+    above = [([-1, *way])[len(way) - step] for step, way in zip(steps, paths, strict=True)]
+    assert raised(tree.parent, row_column, step_column).tolist() == above
+    ways = [way[len(way) - step :] for step, way in zip(steps, paths, strict=True)]
+    assert [list(way) for way in ways_up(tree.parent, row_column, step_column, True).rows()] == ways
+    assert [list(way)[::-1] for way in ways_up(tree.parent, row_column, step_column).rows()] == ways
+
+
+def test_rows_are_put_together_from_pieces():
+    names, rows = pieces([b"a", b"bc"]), np.array([1, 0, 1])
+    assert interleaved(names[rows], number_pieces(np.array([10, -2, 12345]))) == b"bc10a-2bc12345"
+    assert interleaved(names[rows[:0]], names[rows[:0]]) == b""
+    assert number_pieces(rows[:0]).tolist() == []
