@@ -6,7 +6,7 @@ a stage is reached, so that ``perf2x --help`` needs none of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -60,7 +60,7 @@ class LoadOptions:
     look_up: bool = True
     """False: ``symbols`` says where objects are, for unwinding; nothing is named."""
     jobs: int = 1
-    """Processes that read and stitch, 0: as many as pay. A library does not fork unasked."""
+    """Processes that read, stitch and look up names, 0: as many as pay. A library does not fork unasked."""
     call_graphs: CallGraphOptions | None = None
     """How to unwind stack copies and read branch records; None: as usual."""
 
@@ -147,7 +147,7 @@ def _loaded(
     symbols = None
     if options.symbols is not None and options.look_up:
         with stages.stage("symbolize"):
-            profile, symbols = _symbolized(profile, recording, options.symbols, diagnostics, finder())
+            profile, symbols = _symbolized(profile, recording, options, diagnostics, finder(), stages)
     profile = selection.after_symbols(profile)
     if options.anonymize:
         from perf2x.model.anonymize import anonymized
@@ -350,13 +350,28 @@ def _wanted(options: LoadOptions, stacks: bool) -> Want:
 
 
 def _symbolized(
-    profile: Profile, recording: Recording, options: SymbolOptions, diagnostics: Diagnostics, finder: Finder
+    profile: Profile,
+    recording: Recording,
+    options: LoadOptions,
+    diagnostics: Diagnostics,
+    finder: Finder,
+    stages: Stages,
 ) -> tuple[Profile, SymbolReport]:
     from perf2x.plugins import load_symbol_sources
-    from perf2x.symbolize.resolve import symbolize
+    from perf2x.symbolize.resolve import Answers, symbolize
 
-    sources, namespaces = load_symbol_sources(), recording.sideband.namespaces
-    return symbolize(profile, recording.session, options, diagnostics, sources, finder, namespaces)
+    def spread(work: Callable[[int], Answers], costs: Sequence[int]) -> Iterable[Answers]:
+        from perf2x.shares import processes_for_work
+        from perf2x.tickets import handed_out
+
+        processes = processes_for_work(sum(costs), len(costs), options.jobs)
+        if processes == 1:
+            return map(work, range(len(costs)))
+        return handed_out(processes, work, costs, stages, "symbolize")
+
+    sources, namespaces, symbols = load_symbol_sources(), recording.sideband.namespaces, options.symbols
+    assert symbols is not None
+    return symbolize(profile, recording.session, symbols, diagnostics, sources, finder, namespaces, spread)
 
 
 def _stage(progress: Progress | None, stage: str) -> Callable[[int, int], None] | None:

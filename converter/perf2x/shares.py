@@ -27,6 +27,8 @@ SAMPLES_EACH = 200_000
 """A process is worth its start and the adding up from about this many samples on."""
 STACKS_EACH = 10_000
 """The same for samples whose stacks have to be unwound."""
+MICROSECONDS_EACH = 150_000
+"""The same for other work."""
 
 
 def processes_for(samples: int, unwinds: bool, asked: int) -> int:
@@ -36,6 +38,13 @@ def processes_for(samples: int, unwinds: bool, asked: int) -> int:
     if asked:
         return asked
     return max(1, min(len(os.sched_getaffinity(0)), samples // (STACKS_EACH if unwinds else SAMPLES_EACH)))
+
+
+def processes_for_work(microseconds: int, pieces: int, asked: int) -> int:
+    """The same for work that is known by what it costs, in so many pieces."""
+    if sys.platform != "linux":
+        return 1
+    return max(1, min(pieces, asked or min(len(os.sched_getaffinity(0)), microseconds // MICROSECONDS_EACH)))
 
 
 def in_shares(count: int, here: Callable[[Share], None], there: Callable[[Share], Result]) -> Iterator[Result]:

@@ -37,7 +37,7 @@ class StitchFlags:
             min=0,
             metavar="N",
             show_default="as many cores as pay",
-            help="Processes that read the samples; the result is the same.",
+            help="Processes that read samples and look up names; the result is the same.",
         ),
     ] = 0
     merge_callchains: Annotated[

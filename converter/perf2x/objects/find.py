@@ -105,6 +105,11 @@ class Finder:
         self._bundled = bundled
         self._known: dict[tuple[str, bytes], Found] = {}
 
+    @property
+    def is_local(self) -> bool:
+        """Whether files on this machine are all that there is to ask: no archives, which are open, no servers."""
+        return not self._fetchers
+
     def find(self, name: str, build_id: bytes, pid: int = -1) -> Found:
         """Every file of the object recorded as ``name`` with ``build_id`` (b"": not recorded) in process ``pid``."""
         build_id = unpadded(build_id)

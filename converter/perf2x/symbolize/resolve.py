@@ -1,6 +1,6 @@
 """Names every location of a profile: one batch of unique addresses per object, sources asked in order."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -16,7 +16,16 @@ from perf2x.symbolize.lines import Lines
 from perf2x.symbolize.objects import MappedObject, mapped_objects, recorded_build_id
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.report import ObjectReport, SymbolReport, in_order, location_weights, object_report
-from perf2x.symbolize.source import Context, SymbolSource
+from perf2x.symbolize.source import Context, DsoKind, SymbolSource
+
+Answers = list[Answer]
+Spread = Callable[[Callable[[int], Answers], Sequence[int]], Iterable[Answers]]
+"""Asks a question for every number below that of the costs (microseconds), wherever it likes; answers in order."""
+
+
+def one_by_one(work: Callable[[int], Answers], costs: Sequence[int]) -> Iterable[Answers]:
+    """All in this process."""
+    return map(work, range(len(costs)))
 
 
 def symbolize(
@@ -27,12 +36,14 @@ def symbolize(
     sources: Sequence[type[SymbolSource]],
     finder: Finder | None = None,
     namespaces: Namespaces | None = None,
+    spread: Spread = one_by_one,
 ) -> tuple[Profile, SymbolReport]:
     """The same profile with functions, lines and truthful ``has_*`` flags, and what became of each object.
 
     Locations that already have lines keep them; what no source knows stays without lines. ``sources`` are the classes
     behind the entry points (``perf2x.plugins``); ``finder`` is shared with the unwinder when there was one;
     ``namespaces`` are the recording's. An object that cannot be read is counted in ``diagnostics`` and left unnamed.
+    ``spread`` may ask for objects in other processes, unless archives or servers have to be asked for files.
     """
     finder = finder or make_finder(options, diagnostics)
     context = context_of(profile, session, options, diagnostics, finder, namespaces)
@@ -40,12 +51,40 @@ def symbolize(
     lines = Lines(profile)
     weights = location_weights(profile)
     rows = []
-    for mapped in mapped_objects(profile, session.build_ids):
-        answer = asker.ask(mapped)
+    objects = mapped_objects(profile, session.build_ids)
+    for mapped, answer in zip(
+        objects, _answers(objects, asker, spread if finder.is_local else one_by_one), strict=True
+    ):
         diagnostics.absorb(answer.counts)
         lines.add(mapped, answer)
         rows.append(_report(mapped, answer, weights))
     return lines.finish(profile), in_order([*rows, *_stray(profile, lines, weights)])
+
+
+def _answers(objects: Sequence[MappedObject], asker: Asker, spread: Spread) -> Iterator[Answer]:
+    """The answers for all objects, in order.
+
+    Objects of one build are asked for together, as they are one symcache, and so are all that are no files: sources
+    remember what they found out of the kernel.
+    """
+    units: dict[bytes | str, list[int]] = {}
+    for number, mapped in enumerate(objects):
+        is_file = mapped.key.kind is DsoKind.FILE
+        units.setdefault((mapped.key.build_id or mapped.key.name) if is_file else "", []).append(number)
+    numbers = list(units.values())
+    costs = [sum(_cost(objects[number]) for number in some) for some in numbers]
+    answers = spread(lambda unit: [asker.ask(objects[number]) for number in numbers[unit]], costs)
+    known = {
+        number: answer
+        for some, found in zip(numbers, answers, strict=True)
+        for number, answer in zip(some, found, strict=True)
+    }
+    return (known.pop(number) for number in range(len(objects)))
+
+
+def _cost(mapped: MappedObject) -> int:
+    """About how many microseconds an object takes: to find and open it, and for its addresses."""
+    return 2500 + 4 * len(mapped.locations)
 
 
 def _report(mapped: MappedObject, answer: Answer, weights: I64) -> ObjectReport:
