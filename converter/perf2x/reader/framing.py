@@ -31,10 +31,14 @@ SPECIAL: frozenset[int] = frozenset(
 """Records that change how the bytes after or inside them are read: a frame never goes on past one of them."""
 
 
-_STEPS = 64
+_STEPS = 32
 """Records that are followed one by one before looking for a run again."""
 _SHORT_RUN = 8
 """Runs below it do not pay: a payload that is full of headers must not cost more than one that has none."""
+_LARGE = 128
+"""Words in a record from which on following sizes one by one costs less than looking at every word."""
+_USER_TYPES = 64
+"""Record types from here on are perf's own, those below are the kernel's (PERF_RECORD_USER_TYPE_START)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,53 +61,87 @@ def frame(data: U8, order: ByteOrder, careful: bool = False, specials: frozenset
     """
     if careful:
         return _follow_carefully(data, order, specials)
-    headers = _headers(data, _follow_words(data, order), order)
-    sizes = headers["size"]
-    stop = np.flatnonzero((sizes % 8 != 0) | np.isin(headers["type"], list(specials)))
-    kept = sizes[: stop[0]] if len(stop) else sizes
+    words = np.require(data[: len(data) // 8 * 8].view(order + "u8"), np.uint64, "A")
+    headers = words.take(_follow_words(words, order))
+    sizes = _size(headers, order).astype(np.uint16)
+    stop = _first_to_mind(headers, sizes, order, specials)
+    kept = sizes[:stop]
     length = int(kept.sum(dtype=np.int64))
-    if not len(stop) and len(data) - length < HEADER_SIZE:
+    if stop == len(sizes) and len(data) - length < HEADER_SIZE:
         return Frame(kept, length, 0, False)
     rest = _follow_carefully(data[length:], order, specials)
     return Frame(np.concatenate([kept, rest.sizes]), length + rest.length, rest.special, rest.broken)
 
 
-def _follow_words(data: U8, order: ByteOrder) -> I64:
+def _first_to_mind(headers: U64, sizes: npt.NDArray[np.uint16], order: ByteOrder, specials: frozenset[int]) -> int:
+    """The first record that is special, or whose size is no multiple of 8; how many there are when none is."""
+    types = (headers if order == "<" else headers >> np.uint64(32)).astype(np.uint32)
+    perfs = np.flatnonzero(types >= _USER_TYPES)
+    special = perfs[np.isin(types[perfs], list(specials))] if len(perfs) else perfs
+    odd = np.flatnonzero(sizes & 7) if np.bitwise_or.reduce(sizes) & 7 else perfs[:0]
+    stops: list[int] = [*special[:1].tolist(), *odd[:1].tolist()]
+    return min(stops, default=len(sizes))
+
+
+def _follow_words(words: U64, order: ByteOrder) -> I64:
     """Starts of whole records, in words; wrong from the first record on whose size is no multiple of 8.
 
-    Most words that look like headers are headers. Where each one's size leads exactly to the next, a whole run of them
-    is proven by the first, which is known to be one; between runs the sizes are followed one by one::
+    Small records are looked for in runs, large ones are followed one by one.
+    """
+    parts: list[I64] = []
+    at, end, going = 0, len(words), True
+    runs: _Runs | None = None
+    while going and at < end:
+        if runs is not None:
+            run, at = runs.at(at)
+            parts.append(run)
+            if len(run) >= _SHORT_RUN:
+                continue
+        before = at
+        starts, at, going = _follow_some(words, order, at)
+        parts.append(starts)
+        if runs is None and at - before < _LARGE * len(starts):
+            runs = _Runs(words, order)
+    found = np.concatenate([np.zeros(0, np.int64), *parts])
+    return found[:-1] if at > end else found
+
+
+class _Runs:
+    """All words that look like headers. Most of them are.
+
+    Where each one's size leads exactly to the next, a whole run of them is proven by the first, once that is known to
+    be one; between runs the sizes are followed one by one::
 
         looks like a header   a     b   c      x  d     e          x lies inside c
         leads to              b     c   d      ?  e     …
         runs                  a     b   c      |  d     e
     """
-    words = np.require(data[: len(data) // 8 * 8].view(order + "u8"), np.uint64, "A")
-    headers, following = _lookalikes(words, order)
-    run_ends = np.flatnonzero(np.append(following[:-1] != headers[1:], True))
-    parts = [np.zeros(0, np.int64)]
-    at, end, going = 0, len(words), True
-    while going and at < end:
-        first = int(headers.searchsorted(at))
-        run = headers[:0]
-        if first < len(headers) and headers[first] == at:
-            last = run_ends[run_ends.searchsorted(first)]
-            run, at = headers[first : last + 1], int(following[last])
-            parts.append(run)
-        if len(run) < _SHORT_RUN:
-            starts, at, going = _follow_some(words, order, at)
-            parts.append(starts)
-    found = np.concatenate(parts)
-    return found[:-1] if at > end else found
+
+    def __init__(self, words: U64, order: ByteOrder) -> None:
+        self._headers = _lookalikes(words, order)
+        self._following = self._headers + (_size(words.take(self._headers), order) >> 3)
+        self._ends = np.flatnonzero(np.append(self._following[:-1] != self._headers[1:], True))
+
+    def at(self, start: int) -> tuple[I64, int]:
+        """The run that begins with the header at word ``start``, and where it leads; no run where there is none."""
+        first = int(self._headers.searchsorted(start))
+        if first == len(self._headers) or self._headers[first] != start:
+            return self._headers[:0], start
+        last = self._ends[self._ends.searchsorted(first)]
+        return self._headers[first : last + 1], int(self._following[last])
 
 
-def _lookalikes(words: U64, order: ByteOrder) -> tuple[I64, I64]:
-    """Words that could be headers, type below 128 and size a multiple of 8, and the word that each leads to."""
-    mask = 0x0007_0000_FFFF_FF80 if order == "<" else 0xFFFF_FF80_0000_0007
-    headers = np.flatnonzero((words & np.uint64(mask)) == 0)
-    sizes = _size(words[headers], order)
-    headers, sizes = headers[sizes >= HEADER_SIZE], sizes[sizes >= HEADER_SIZE]
-    return headers, headers + (sizes >> 3)
+def _lookalikes(words: U64, order: ByteOrder) -> I64:
+    """Words that could be headers: type 1 to 128, size a multiple of 8 from 8 to 32768.
+
+    One subtraction and one mask. What is too small wraps around and sets bits that must be clear::
+
+        type | misc | size     less     1 | 0 | 8     →     type below 128, size a multiple of 8 below 32768
+    """
+    little = order == "<"
+    rest = words - np.uint64(0x0008_0000_0000_0001 if little else 0x0000_0001_0000_0008)
+    rest &= np.uint64(0x8007_0000_FFFF_FF80 if little else 0xFFFF_FF80_0000_8007)
+    return np.flatnonzero(rest == 0)
 
 
 def _size(header: U64, order: ByteOrder) -> I64:
@@ -121,11 +159,6 @@ def _follow_some(words: U64, order: ByteOrder, at: int) -> tuple[I64, int, bool]
         starts.append(at)
         at += size >> 3
     return np.array(starts, np.int64), at, True
-
-
-def _headers(data: U8, starts: I64, order: ByteOrder) -> npt.NDArray[np.void]:
-    fields = np.dtype([("type", order + "u4"), ("misc", order + "u2"), ("size", order + "u2")])
-    return data[: len(data) // 8 * 8].view(fields)[starts].astype(fields.newbyteorder("="))
 
 
 def _follow_carefully(data: U8, order: ByteOrder, specials: frozenset[int]) -> Frame:
