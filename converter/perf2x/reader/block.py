@@ -1,11 +1,14 @@
 """A block: whole records in one aligned buffer, with their headers as columns."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
 from perf2x.abi.layouts import ByteOrder
 from perf2x.classes import dataclass
-from perf2x.model.arrays import I64, U8, U64
+from perf2x.model.arrays import I32, I64, U8, U32, U64
 from perf2x.model.ragged import offsets_of, ranges
 
 
@@ -22,31 +25,70 @@ class Block:
     """(n,) first word of each record, its header."""
     sizes: I64
     """(n,) bytes of each record, header included."""
-    types: npt.NDArray[np.uint32]
-    misc: npt.NDArray[np.uint16]
+    headers: U64
+    """(n,) struct perf_event_header of each record."""
     positions: I64
     """(n,) offset of each record in the stream."""
 
+    @property
+    def types(self) -> U32:
+        """(n,) types of the records; worked out at each call, as is ``misc``."""
+        return (self.headers if self.order == "<" else self.headers >> np.uint64(32)).astype(np.uint32)
 
-def make_block(data: U8, sizes: npt.NDArray[np.uint16], position: int, order: ByteOrder) -> Block:
-    """Lay out ``data``, which holds records of these sizes and nothing else."""
-    lengths = sizes.astype(np.int64)
-    offsets = offsets_of(lengths)
-    aligned = offsets
-    if np.any(sizes % 8):
-        data, aligned = _spread(data, offsets, lengths)
+    @property
+    def misc(self) -> npt.NDArray[np.uint16]:
+        """(n,) header.misc of the records."""
+        return (self.headers >> np.uint64(32 if self.order == "<" else 16)).astype(np.uint16)
+
+    def only(self, rows: I64) -> "Block":
+        """Some of the records, in the same words; rows must be (clipping is three times as fast as checking)."""
+        return replace(
+            self,
+            starts=self.starts.take(rows, mode="clip"),
+            sizes=self.sizes.take(rows, mode="clip"),
+            headers=self.headers.take(rows, mode="clip"),
+            positions=self.positions.take(rows, mode="clip"),
+        )
+
+
+def make_block(
+    data: U8, sizes: npt.NDArray[np.uint16], position: int, order: ByteOrder, left_out: I32 | None = None
+) -> Block:
+    """Lay out ``data``, which holds records of these sizes and nothing else; without the rows ``left_out``."""
+    if np.bitwise_or.reduce(sizes) & 7:
+        data, starts, positions = _spread(data, sizes.astype(np.int64))
+    else:
+        starts, positions = offsets_of(sizes >> 3)[:-1], None
+    if left_out is not None and len(left_out):
+        stays = np.ones(len(sizes), np.bool_)
+        stays[left_out] = False
+        starts, sizes, positions = starts[stays], sizes[stays], None if positions is None else positions[stays]
     words = _words(data, order)
-    starts = aligned[:-1] >> 3
-    headers = words.take(starts)
-    types, misc = split_header(headers, order)
-    return Block(data, words, order, starts, lengths, types, misc, offsets[:-1] + position)
+    positions = (starts * 8 if positions is None else positions) + position
+    return Block(data, words, order, starts, sizes.astype(np.int64), words.take(starts, mode="clip"), positions)
 
 
-def split_header(words: U64, order: ByteOrder) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint16]]:
-    """Type and misc of struct perf_event_header, from its word."""
-    if order == "<":
-        return words.astype(np.uint32), (words >> np.uint64(32)).astype(np.uint16)
-    return (words >> np.uint64(32)).astype(np.uint32), (words >> np.uint64(16)).astype(np.uint16)
+def moved(block: Block) -> Block:
+    """The records of a block with a copy of their own words, and of no others."""
+    counts = (block.sizes + 7) >> 3
+    data = block.data.view("V8").take(ranges(block.starts, counts)).view(np.uint8)  # in the file's byte order
+    return replace(block, data=data, words=_words(data, block.order), starts=offsets_of(counts)[:-1])
+
+
+def join_blocks(blocks: Sequence[Block]) -> Block:
+    """All records of several blocks, one behind the other."""
+    if len(blocks) == 1:
+        return blocks[0]
+    begins = offsets_of(np.array([len(block.words) for block in blocks]))[:-1]
+    return Block(
+        data=np.concatenate([block.data for block in blocks]),
+        words=np.concatenate([block.words for block in blocks]),
+        order=blocks[0].order,
+        starts=np.concatenate([block.starts + begin for block, begin in zip(blocks, begins, strict=True)]),
+        sizes=np.concatenate([block.sizes for block in blocks]),
+        headers=np.concatenate([block.headers for block in blocks]),
+        positions=np.concatenate([block.positions for block in blocks]),
+    )
 
 
 def _words(data: U8, order: ByteOrder) -> U64:
@@ -58,15 +100,15 @@ def _words(data: U8, order: ByteOrder) -> U64:
     return words.astype(np.uint64, copy=False)
 
 
-def _spread(data: U8, offsets: I64, lengths: I64) -> tuple[U8, I64]:
-    """Move records of odd sizes to word boundaries.
+def _spread(data: U8, sizes: I64) -> tuple[U8, I64, I64]:
+    """Move records of odd sizes to word boundaries: (bytes, first word of each record, where it was in ``data``).
 
     ::
 
         in    |rec1 …|rec2 ……|rec3|        sizes 13 16 8
         out   |rec1 …   |rec2 ……|rec3|    at 0 16 32
     """
-    aligned = offsets_of(-(-lengths // 8) * 8)
+    aligned = offsets_of(-(-sizes // 8) * 8)
     spread = np.zeros(aligned[-1], np.uint8)
-    spread[ranges(aligned[:-1], lengths)] = data
-    return spread, aligned
+    spread[ranges(aligned[:-1], sizes)] = data
+    return spread, aligned[:-1] >> 3, offsets_of(sizes)[:-1]

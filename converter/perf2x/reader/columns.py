@@ -2,7 +2,7 @@
 
 ::
 
-    at = Cursor(block, rows)     at.u64()   → column of the first field
+    at = Cursor(block)           at.u64()   → column of the first field
                                  at.u64()   → column of the second
                                  at.counted(nr) → where each record's nr words are
 
@@ -22,21 +22,20 @@ SHIFT_32 = np.uint64(32)
 
 
 class Cursor:
-    """Stands at the same field of every record in ``rows``; each read moves it on."""
+    """Stands at the same field of every record in the block; each read moves it on."""
 
-    def __init__(self, block: Block, rows: I64 | None = None, trailer_words: int = 0) -> None:
-        starts = block.starts if rows is None else block.starts.take(rows)
-        sizes = block.sizes if rows is None else block.sizes.take(rows)
+    def __init__(self, block: Block, trailer_words: int = 0) -> None:
         self.block = block
-        self.start = starts
-        self.end = starts + (sizes >> 3) - trailer_words
+        self.start = block.starts
+        self.end = block.starts + ((block.sizes >> 3) - trailer_words)
         """(n,) word behind each record's last."""
-        self._stop = starts * 8 + sizes - trailer_words * 8
-        self.bad: Bools = self.end <= starts
+        self._trailer_bytes = trailer_words * 8
         self._little = block.order == "<"
-        self._at = starts
+        self._at = block.starts
         self._step = 1
-        self._room = self._shortest()
+        self._room = (int(block.sizes.min()) >> 3) - trailer_words if len(block.sizes) else 1 << 30
+        """Words that every record has at least, counted from ``_at``; −1 where that is not worked out yet."""
+        self.bad: Bools = np.zeros(len(self.start), np.bool_) if self._room > 0 else self.end <= self.start
 
     def __len__(self) -> int:
         return len(self.start)
@@ -53,7 +52,7 @@ class Cursor:
     def words(self, count: int) -> U64:
         """(n,) the next word of every record, and step over ``count``."""
         if self._step + count > self._room:
-            self._mark(count)
+            self._check(count)
         view = self.block.words[self._step :]
         self._step += count
         if not len(view):
@@ -69,7 +68,7 @@ class Cursor:
     def skip(self, count: int) -> None:
         """Step over words."""
         if self._step + count > self._room:
-            self._mark(count)
+            self._check(count)
         self._step += count
 
     def u32_pair(self) -> tuple[U64, U64]:
@@ -78,8 +77,14 @@ class Cursor:
 
     def i32_pair(self) -> tuple[I32, I32]:
         """The same as signed numbers."""
-        first, second = self.u32_pair()
-        return as_i32(first), as_i32(second)
+        word = self.u64()
+        low, high = as_i32(word), as_i32(word >> SHIFT_32)
+        return (low, high) if self._little else (high, low)
+
+    def i32(self) -> I32:
+        """The first of two u32 that share a word, as signed numbers."""
+        word = self.u64()
+        return as_i32(word if self._little else word >> SHIFT_32)
 
     def split(self, word: U64) -> tuple[U64, U64]:
         """The two u32 in a word, in the order of the struct."""
@@ -97,42 +102,49 @@ class Cursor:
         A count that does not fit in its record marks the row and becomes 0.
         """
         first = self.at
-        room = np.maximum(self.end - first, 0) // words_each
-        too_many = count > room.astype(np.uint64)
+        room = np.maximum(self.end - first, 0)
+        if words_each > 1:
+            room //= words_each
+        too_many = count > room.view(np.uint64)
         if too_many.any():
             self.bad |= too_many
             count = np.where(too_many, np.uint64(0), count)
-        lengths = count.astype(np.int64)
-        self.advance(lengths * words_each)
+        lengths = count.view(np.int64)
+        self._at = first + (lengths * words_each if words_each > 1 else lengths)
+        self._step, self._room = 0, -1  # worked out when something is read there
         return first, lengths
-
-    def advance(self, words: I64) -> None:
-        """Step over a different number of words in every record; they must fit."""
-        self._at = self._at + (words + self._step)
-        self._step = 0
-        self._room = self._shortest()
 
     def ragged(self, first: I64, lengths: I64) -> Ragged:
         """The words of an array that ``counted`` has found, copied together."""
-        return Ragged(offsets_of(lengths), self.block.words.take(ranges(first, lengths)))
+        return Ragged(offsets_of(lengths), self.block.words.take(ranges(first, lengths), mode="clip"))
 
     def texts(self) -> list[str]:
         """What is left of each record as a string that ends at its first NUL (or with the record)."""
-        return [raw.decode("utf-8", "surrogateescape") for raw in self.strings()]
+        known: dict[bytes, str] = {}
+        return [
+            known[raw] if raw in known else known.setdefault(raw, raw.decode("utf-8", "surrogateescape"))
+            for raw in self.strings()
+        ]
 
     def strings(self) -> list[bytes]:
         """The same as bytes."""
-        data = self.block.data
-        return [
-            data[start:stop].tobytes().split(b"\0", 1)[0]
-            for start, stop in zip((self.at * 8).tolist(), self._stop.tolist(), strict=True)
-        ]
+        starts = (self.at * 8).tolist()
+        stops = np.maximum(self.at * 8, self.start * 8 + (self.block.sizes - self._trailer_bytes)).tolist()
+        first = min(starts, default=0)
+        data = self.block.data[first : max(stops, default=0)].tobytes()
+        return [_string(data, start - first, stop - first) for start, stop in zip(starts, stops, strict=True)]
 
-    def _shortest(self) -> int:
-        return int((self.end - self._at).min()) if len(self._at) else 1 << 30
+    def _check(self, count: int) -> None:
+        """Mark the records in which the next words are not."""
+        if self._room < 0:
+            self._room = int((self.end - self._at).min()) if len(self._at) else 1 << 30
+        if self._step + count > self._room:
+            self.bad |= self.end - self._at < self._step + count
 
-    def _mark(self, count: int) -> None:
-        self.bad |= self.end - self._at < self._step + count
+
+def _string(data: bytes, start: int, stop: int) -> bytes:
+    end = data.find(b"\0", start, stop)
+    return data[start : stop if end < 0 else end]
 
 
 def as_i32(column: U64) -> I32:

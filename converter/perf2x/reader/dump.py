@@ -23,7 +23,7 @@ from perf2x.reader.dump_samples import sample_lines
 from perf2x.reader.dump_user import user_record_text
 from perf2x.reader.index import NAMES, SESSION_RECORDS
 from perf2x.reader.opening import open_path
-from perf2x.reader.records import DECODERS, decode_rows
+from perf2x.reader.records import DECODERS, decode_records
 from perf2x.reader.samples import decode_samples, layout_of
 
 NUMBERS = {name: kind for kind, name in NAMES.items()}
@@ -73,14 +73,14 @@ def dump_lines(path: str, options: DumpOptions, diagnostics: Diagnostics | None 
 def _block_lines(block: Block, draft: Draft, options: DumpOptions, origin: int) -> Iterator[str]:
     shown = _shown(block, options)
     rows = _decoded(block, draft, shown)
-    events = draft.events.events
+    events, types = draft.events.events, block.types
     for row in np.flatnonzero(shown).tolist():
         found = rows.get(row, _Row(": cut short or damaged"))
         if not _in_time(found, options):
             continue
         if options.raw:
             yield from _raw_lines(block, row)
-        kind = int(block.types[row])
+        kind = int(types[row])
         place = f"{origin + int(block.positions[row]):#x} [{int(block.sizes[row]):#x}]"
         name = NAMES.get(kind, f"UNKNOWN_{kind}").removeprefix("HEADER_")
         yield f"{_stamp(found, events)}{place}: PERF_RECORD_{name}{found.text}"
@@ -113,10 +113,11 @@ def _stamp(row: _Row, events: list[Event]) -> str:
 def _decoded(block: Block, draft: Draft, shown: Bools) -> dict[int, _Row]:
     """Text of the wanted records by row; what a pipe says of its session is taken in on the way."""
     rows: dict[int, _Row] = {}
-    for row in np.flatnonzero(np.isin(block.types, list(SESSION_RECORDS))).tolist():
-        draft.add_record(int(block.types[row]), int(block.misc[row]), _payload(block, row))
-    for kind in unique(block.types[shown]).tolist():
-        mine = np.flatnonzero((block.types == kind) & shown)
+    types, misc = block.types, block.misc
+    for row in np.flatnonzero(np.isin(types, list(SESSION_RECORDS))).tolist():
+        draft.add_record(int(types[row]), int(misc[row]), _payload(block, row))
+    for kind in unique(types[shown]).tolist():
+        mine = np.flatnonzero((types == kind) & shown)
         if kind == RecordType.SAMPLE:
             rows |= _samples(block, draft, mine)
         elif kind in DECODERS:
@@ -133,13 +134,13 @@ def _payload(block: Block, row: int) -> bytes:
 
 def _records(block: Block, draft: Draft, mine: I64, kind: int) -> dict[int, _Row]:
     rows: dict[int, _Row] = {}
-    owners = draft.events.of_others(block, mine)
+    owners, misc = draft.events.of_others(block.only(mine)), block.misc
     for owner in unique(owners).tolist():
         chosen = mine[owners == owner]
-        columns, bad = decode_rows(block, chosen, kind, draft.events.event(owner))
+        columns, bad = decode_records(block.only(chosen), kind, draft.events.event(owner))
         for at, row in enumerate(chosen.tolist()):
             if not bad[at]:
-                text, more = record_text(kind, columns, at, int(block.misc[row]))
+                text, more = record_text(kind, columns, at, int(misc[row]))
                 rows[row] = _Row(text, int(columns["time"][at]), int(columns["cpu"][at]), more)
     return rows
 
@@ -147,14 +148,14 @@ def _records(block: Block, draft: Draft, mine: I64, kind: int) -> dict[int, _Row
 def _samples(block: Block, draft: Draft, mine: I64) -> dict[int, _Row]:
     rows: dict[int, _Row] = {}
     events = draft.events.events
-    owners = draft.events.of_samples(block, mine)
+    owners, misc = draft.events.of_samples(block.only(mine)), block.misc
     for owner in [owner for owner in unique(owners).tolist() if 0 <= owner < len(events)]:
         event, chosen = events[owner], np.flatnonzero(owners == owner)
         periods = np.array([each.sample_period for each in events], np.uint64)
-        batch, whole = decode_samples(block, mine[chosen], owners[chosen], layout_of(event), periods, ~Want(0))
+        batch, whole = decode_samples(block.only(mine[chosen]), owners[chosen], layout_of(event), periods, ~Want(0))
         for at in np.flatnonzero(whole).tolist():
             row = int(mine[chosen[at]])
-            text, *more = sample_lines(batch, at, event, draft, int(block.misc[row]))
+            text, *more = sample_lines(batch, at, event, draft, int(misc[row]))
             time = 0 if batch.time is None else int(batch.time[at])
             rows[row] = _Row(text, time, -1 if batch.cpu is None else int(batch.cpu[at]), more)
     return rows

@@ -3,6 +3,7 @@
 Source of truth: evlist__event2evsel, evlist__event2id and __perf_evsel__calc_id_pos in tools/perf/util.
 """
 
+from collections.abc import Mapping
 from dataclasses import field, replace
 
 import numpy as np
@@ -19,14 +20,15 @@ TRAILER_FIELDS = (
 )  # fmt: skip
 """struct sample_id: one word each."""
 
+_LONGEST_TABLE = 1 << 16
+
 
 @dataclass(slots=True)
 class EventTable:
     """Grows while a pipe is read; events keep their order and index."""
 
     events: list[Event] = field(default_factory=list)
-    _ids: U64 | None = None
-    _owners: I32 | None = None
+    _ids: "_Ids | None" = None
 
     def add(self, event: Event) -> None:
         """A further event."""
@@ -49,41 +51,39 @@ class EventTable:
         """(n,) event that each id belongs to; −1 for nobody's, the first event for id 0."""
         return self._lookup(identifiers)
 
-    def of_samples(self, block: Block, rows: I64) -> I32:
-        """(n,) event of each sample; −1 where the id is nobody's."""
+    def of_samples(self, block: Block) -> I32:
+        """(n,) event of each record of a block of samples; −1 where the id is nobody's."""
         position = self._id_position()
         if len(self.events) <= 1 or position < 0:
-            return np.zeros(len(rows), np.int32)
-        return self._owners_at(block, block.starts.take(rows) + 1 + position, rows)
+            return np.zeros(len(block.starts), np.int32)
+        return self._owners_at(block, block.starts + (1 + position))
 
-    def of_others(self, block: Block, rows: I64) -> I32:
+    def of_others(self, block: Block) -> I32:
         """(n,) event of each record that is no sample, told by its trailer; −1 where the id is nobody's."""
         back = self._id_position_from_end()
         if len(self.events) <= 1 or back < 0:
-            return np.zeros(len(rows), np.int32)
-        return self._owners_at(block, block.starts.take(rows) + (block.sizes.take(rows) >> 3) - back, rows)
+            return np.zeros(len(block.starts), np.int32)
+        return self._owners_at(block, block.starts + ((block.sizes >> 3) - back))
 
-    def _owners_at(self, block: Block, places: I64, rows: I64) -> I32:
-        inside = (places > block.starts.take(rows)) & (places < block.starts.take(rows) + (block.sizes.take(rows) >> 3))
+    def _owners_at(self, block: Block, places: I64) -> I32:
+        inside = (places > block.starts) & (places < block.starts + (block.sizes >> 3))
         owners = self._lookup(block.words.take(places, mode="clip"))
-        return np.where(inside, owners, np.int32(-1))
+        return owners if inside.all() else np.where(inside, owners, np.int32(-1))
 
     def _lookup(self, wanted: U64) -> I32:
         """Owners of ids; id 0 is what perf writes into the records that it makes up, and means the first event."""
-        ids, owners = self._sorted_ids()
-        if not len(ids):
+        known = self._known_ids()
+        if not len(known.ids):
             return np.zeros(len(wanted), np.int32)
-        rank = np.searchsorted(ids, wanted)
-        rank[rank == len(ids)] = 0
-        found = np.where(ids[rank] == wanted, owners[rank], np.int32(-1))
-        return np.where(wanted == 0, np.int32(0), found)
+        owners = known.owners_of(wanted)
+        made_up = wanted == 0
+        return np.where(made_up, np.int32(0), owners) if made_up.any() else owners
 
-    def _sorted_ids(self) -> tuple[U64, I32]:
-        if self._ids is None or self._owners is None:
+    def _known_ids(self) -> "_Ids":
+        if self._ids is None:
             pairs = {identifier: event.index for event in reversed(self.events) for identifier in event.ids}
-            self._ids = np.array(sorted(pairs), np.uint64)
-            self._owners = np.array([pairs[identifier] for identifier in sorted(pairs)], np.int32)
-        return self._ids, self._owners
+            self._ids = _Ids.of(pairs)
+        return self._ids
 
     def _id_position(self) -> int:
         """Words between a sample's header and its id, −1 without one; the same for all events, as perf assumes."""
@@ -104,6 +104,38 @@ class EventTable:
         if not kind & SampleType.ID:
             return -1
         return 1 + (kind & (SampleType.STREAM_ID | SampleType.CPU)).bit_count()
+
+
+@dataclass(frozen=True, slots=True)
+class _Ids:
+    """Whose event each id is. The kernel counts ids up, so that a table from the least to the greatest is short."""
+
+    ids: U64
+    """Rising."""
+    owners: I32
+    table: I32 | None
+    """Owner of ids[0], ids[0] + 1, …, −1 for nobody's and at the end; None where that would be long."""
+
+    @classmethod
+    def of(cls, pairs: Mapping[int, int]) -> "_Ids":
+        ids = np.array(sorted(pairs), np.uint64)
+        owners = np.array([pairs[identifier] for identifier in sorted(pairs)], np.int32)
+        reach = int(ids[-1] - ids[0]) + 1 if len(ids) else 0
+        if not 0 < reach <= _LONGEST_TABLE:
+            return cls(ids, owners, None)
+        table = np.full(reach + 1, -1, np.int32)
+        table[(ids - ids[0]).astype(np.int64)] = owners
+        return cls(ids, owners, table)
+
+    def owners_of(self, wanted: U64) -> I32:
+        """(n,) the owners, −1 for ids that are nobody's; there must be ids."""
+        if self.table is not None:
+            place = np.minimum(wanted - self.ids[0], np.uint64(len(self.table) - 1))  # smaller ids wrap around
+            owners: I32 = self.table.take(place.view(np.int64), mode="clip")
+            return owners
+        rank = np.searchsorted(self.ids, wanted)
+        rank[rank == len(self.ids)] = 0
+        return np.where(self.ids[rank] == wanted, self.owners[rank], np.int32(-1))
 
 
 def trailer_length(event: Event) -> int:

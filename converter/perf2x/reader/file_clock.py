@@ -31,21 +31,22 @@ class FileClock:
     _positions: I64 = field(default_factory=lambda: np.zeros(0, np.int64))
     _times: U64 = field(default_factory=lambda: np.zeros(1, np.uint64))
     """(positions + 1,) first what was reached before the block, then after each of its samples."""
-    _running: bool = False
+    is_running: bool = False
+    """There are records that only the clock knows the time of, if ``at`` is asked before the next block."""
 
-    def pass_block(self, block: Block, rows: I64, events: Sequence[Event]) -> None:
-        """Take the times of a block's samples in ``rows``; nothing to do where every record has its own."""
+    def pass_samples(self, block: Block, events: Sequence[Event]) -> None:
+        """Take the times of a block of samples; nothing to do where every record has its own."""
         if not events or all(has_trailer(event) for event in events) or not events[0].sample_type & SampleType.TIME:
             return
-        self._running = True
-        place = block.starts.take(rows) + 1 + (events[0].sample_type & _BEFORE_TIME).bit_count()
-        inside = place < block.starts.take(rows) + (block.sizes.take(rows) >> 3)
+        self.is_running = True
+        place = block.starts + 1 + (events[0].sample_type & _BEFORE_TIME).bit_count()
+        inside = place < block.starts + (block.sizes >> 3)
         times = np.where(inside, block.words.take(place, mode="clip"), np.uint64(0))
         self._times = np.maximum.accumulate(np.concatenate([self._times[-1:], times]))
-        self._positions = block.positions.take(rows)
+        self._positions = block.positions
 
     def at(self, positions: I64, own: U64 | None = None) -> U64:
         """The time at these places of the block; what FORK and EXIT say themselves, where there are times at all."""
-        if own is not None and self._running:
+        if own is not None and self.is_running:
             return own
         return self._times[np.searchsorted(self._positions, positions)]

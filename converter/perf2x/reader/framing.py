@@ -62,7 +62,7 @@ def frame(data: U8, order: ByteOrder, careful: bool = False, specials: frozenset
     if careful:
         return _follow_carefully(data, order, specials)
     words = np.require(data[: len(data) // 8 * 8].view(order + "u8"), np.uint64, "A")
-    headers = words.take(_follow_words(words, order))
+    headers = words.take(_follow_words(words, order), mode="clip")
     sizes = _size(headers, order).astype(np.uint16)
     stop = _first_to_mind(headers, sizes, order, specials)
     kept = sizes[:stop]
@@ -119,7 +119,7 @@ class _Runs:
 
     def __init__(self, words: U64, order: ByteOrder) -> None:
         self._headers = _lookalikes(words, order)
-        self._following = self._headers + (_size(words.take(self._headers), order) >> 3)
+        self._following = self._headers + (_size(words.take(self._headers, mode="clip"), order) >> 3)
         self._ends = np.flatnonzero(np.append(self._following[:-1] != self._headers[1:], True))
 
     def at(self, start: int) -> tuple[I64, int]:

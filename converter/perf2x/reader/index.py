@@ -8,17 +8,17 @@ import numpy.typing as npt
 from perf2x.abi.perffile import UserRecordType
 from perf2x.abi.uapi import ReadFormat, RecordType, SampleType
 from perf2x.classes import dataclass
-from perf2x.model.arrays import I32, I64
+from perf2x.model.arrays import I32, I64, U32
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.events import Event, Sideband
 from perf2x.model.ordering import unique
 from perf2x.model.ragged import row_numbers
-from perf2x.reader.block import Block
+from perf2x.reader.block import Block, join_blocks, moved
 from perf2x.reader.columns import Cursor, as_i32
 from perf2x.reader.draft import Draft
 from perf2x.reader.file_clock import FileClock, has_trailer
 from perf2x.reader.readings import Delivered, Readings, Splitter, read_values
-from perf2x.reader.records import DECODERS, decode_rows
+from perf2x.reader.records import DECODERS, decode_records
 from perf2x.reader.samples import Layout, layout_of, words_before_read
 from perf2x.reader.tables import TABLES, TableBuilder, build_sideband
 
@@ -35,6 +35,9 @@ SESSION_RECORDS = frozenset(
 NAMES = {int(kind): kind.name for family in (RecordType, UserRecordType) for kind in family}
 """Record type to its kernel name without PERF_RECORD_."""
 
+_MANY = 4096
+"""So many side-band records are decoded at once."""
+
 
 @dataclass(slots=True)
 class Index:
@@ -45,28 +48,60 @@ class Index:
     counts: dict[int, int] = field(default_factory=dict)
     owners: list[npt.NDArray[np.int16]] = field(default_factory=list)
     """For each block the events of its samples, −1 where the id is nobody's."""
+    others: list[I32] = field(default_factory=list)
+    """For each block the rows that are no samples."""
     _builders: dict[str, TableBuilder] = field(default_factory=dict)
     _splitter: Splitter = field(default_factory=Splitter)
     _clock: FileClock = field(default_factory=FileClock)
+    _waiting: list[Block] = field(default_factory=list)
+    """Side-band records of the blocks before that are not decoded yet."""
 
     def add(self, block: Block) -> None:
         """All records of the next block."""
-        kinds, numbers = np.unique(block.types, return_counts=True)
+        types = block.types
+        others = np.flatnonzero(types != RecordType.SAMPLE)
+        present = self._count(len(types) - len(others), types[others])
+        if present & SESSION_RECORDS:
+            self.settle()
+            self._read_session_records(block)
+        samples = block.only(np.flatnonzero(types == RecordType.SAMPLE)) if len(others) else block
+        owners = self.draft.events.of_samples(samples)
+        self._clock.pass_samples(samples, self.draft.events.events)
+        if present & DECODERS.keys():
+            self._take_others(block.only(others))
+        self._read_counters(samples, owners)
+        self.others.append(others.astype(np.int32))
+        self.owners.append(owners.astype(np.int16))
+
+    def settle(self) -> None:
+        """Decode what is still waiting, so that all trouble in the blocks so far is noted."""
+        if self._waiting:
+            self._decode(join_blocks(self._waiting))
+            self._waiting.clear()
+
+    def _count(self, samples: int, others: U32) -> frozenset[int]:
+        """Count records by type; the types that there are beside samples."""
+        kinds = unique(others)
+        numbers = np.bincount(kinds.searchsorted(others), minlength=len(kinds))
+        if samples:
+            self.counts[int(RecordType.SAMPLE)] = self.counts.get(RecordType.SAMPLE, 0) + samples
         for kind, number in zip(kinds.tolist(), numbers.tolist(), strict=True):
             self.counts[kind] = self.counts.get(kind, 0) + number
-        present = frozenset(kinds.tolist())
-        if present & SESSION_RECORDS:
-            self._read_session_records(block)
-        rows = np.flatnonzero(block.types == RecordType.SAMPLE)
-        owners = self.draft.events.of_samples(block, rows)
-        self._clock.pass_block(block, rows, self.draft.events.events)
-        for kind in sorted(present & DECODERS.keys()):
-            self._decode(block, kind)
-        self._read_counters(block, rows, owners)
-        self.owners.append(owners.astype(np.int16))
+        return frozenset(kinds.tolist())
+
+    def _take_others(self, others: Block) -> None:
+        """Side-band records: where they are few they wait for those of further blocks, as calls cost by the block."""
+        if len(others.sizes) >= _MANY or self._clock.is_running:
+            self.settle()
+            self._decode(others)
+        else:
+            self._waiting.append(moved(others))
+            if sum(len(waiting.sizes) for waiting in self._waiting) >= _MANY:
+                self.settle()
 
     def sideband(self, counts: dict[int, int], end: int) -> Sideband:
         """The tables, with record counts by name."""
+        self.settle()
         named = {NAMES.get(kind, f"UNKNOWN_{kind}"): counts[kind] for kind in sorted(counts)}
         return build_sideband(self._builders, named, end)
 
@@ -75,56 +110,61 @@ class Index:
         return self._splitter.finish(len(self.owners)) if self._splitter.parts else None
 
     def _read_session_records(self, block: Block) -> None:
-        rows = np.flatnonzero(np.isin(block.types, list(SESSION_RECORDS)))
-        for row in rows.tolist():
+        types, misc = block.types, block.misc
+        for row in np.flatnonzero(np.isin(types, list(SESSION_RECORDS))).tolist():
             start = int(block.starts[row]) * 8
             payload = block.data[start + 8 : start + int(block.sizes[row])].tobytes()
-            self.draft.add_record(int(block.types[row]), int(block.misc[row]), payload)
+            self.draft.add_record(int(types[row]), int(misc[row]), payload)
 
-    def _decode(self, block: Block, kind: int) -> None:
-        """Side-band records of one type; by event where trailers differ between events."""
-        rows = np.flatnonzero(block.types == kind)
-        owners = self.draft.events.of_others(block, rows)
-        for owner in unique(owners).tolist():
-            self._decode_of_event(block, kind, rows[owners == owner], owner)
+    def _decode(self, block: Block) -> None:
+        """Side-band records by type, and by event where trailers differ between events."""
+        malformed: list[tuple[int, int, int]] = []
+        types, owners = block.types, self.draft.events.of_others(block)
+        for kind in sorted(frozenset(unique(types).tolist()) & DECODERS.keys()):
+            of_kind = types == kind
+            for owner in unique(owners[of_kind]).tolist():
+                bad = self._decode_of_event(block.only(np.flatnonzero(of_kind & (owners == owner))), kind, owner)
+                malformed += [(int(bad[0]), kind, len(bad))] if len(bad) else []
+        for _, kind, number in sorted(malformed):
+            advice = "A record is cut short or damaged."
+            self.diagnostics.add("records_malformed", Severity.LOSS, advice, number, NAMES[kind])
 
-    def _decode_of_event(self, block: Block, kind: int, rows: I64, owner: int) -> None:
+    def _decode_of_event(self, block: Block, kind: int, owner: int) -> I64:
+        """Positions of those that are malformed."""
         event = self.draft.events.event(owner)
-        columns, bad = decode_rows(block, rows, kind, event)
-        columns["event"] = np.full(len(rows), owner, np.int32)
+        columns, bad = decode_records(block, kind, event)
+        columns["event"] = np.full(len(block.sizes), owner, np.int32)
         if "owner_id" in columns:
             columns["event"] = self.draft.events.owners_of(columns["owner_id"])
         if not has_trailer(event):
             columns["time"] = self._clock.at(columns["position"], columns.get("own_time"))
-        self.diagnostics.add(
-            "records_malformed", Severity.LOSS, "A record is cut short or damaged.",
-            count=int(bad.sum()), where=NAMES[kind],
-        )  # fmt: skip
         table = DECODERS[kind].table
         self._builders.setdefault(table, TableBuilder(TABLES[table])).append(columns, ~bad)
+        malformed: I64 = columns["position"][bad]
+        return malformed
 
-    def _read_counters(self, block: Block, rows: I64, owners: I32) -> None:
+    def _read_counters(self, samples: Block, owners: I32) -> None:
         """Values of samples with PERF_SAMPLE_READ, by layout."""
         events = [event for event in self.draft.events.events if is_split(event)]
         for layout in dict.fromkeys(layout_of(event) for event in events):
             mine = [event for event in events if layout_of(event) == layout]
             chosen = np.isin(owners, [event.index for event in mine])
             if chosen.any():
-                self._split(block, rows[chosen], layout, has_task_counters(mine[0]))
+                self._split(samples.only(np.flatnonzero(chosen)), layout, has_task_counters(mine[0]))
 
-    def _split(self, block: Block, rows: I64, layout: Layout, by_task: bool) -> None:
+    def _split(self, block: Block, layout: Layout, by_task: bool) -> None:
         kind = layout.sample_type
-        head, at = Cursor(block, rows), Cursor(block, rows)
+        head, at = Cursor(block), Cursor(block)
         at.skip(words_before_read(kind))
         values = read_values(at, layout.read_format)
         head.skip((kind & (SampleType.IDENTIFIER | SampleType.IP)).bit_count())
-        tid = as_i32(head.u32_pair()[1]) if kind & SampleType.TID else np.zeros(len(rows), np.int32)
-        time = head.u64() if kind & SampleType.TIME else np.zeros(len(rows), np.uint64)
+        tid = as_i32(head.u32_pair()[1]) if kind & SampleType.TID else np.zeros(len(at), np.int32)
+        time = head.u64() if kind & SampleType.TIME else np.zeros(len(at), np.uint64)
         sample = row_numbers(np.diff(values.offsets))
         identifier = values.id if values.id is not None else np.zeros(len(sample), np.uint64)
-        task = tid if by_task else np.zeros(len(rows), np.int32)
+        task = tid if by_task else np.zeros(len(at), np.int32)
         owners = np.where(identifier == 0, np.int32(-1), self.draft.events.owners_of(identifier))
-        readings = Readings(block.positions[rows][sample], time[sample], owners, identifier, task[sample], values.value)
+        readings = Readings(block.positions[sample], time[sample], owners, identifier, task[sample], values.value)
         self._splitter.add(len(self.owners), readings)
 
 

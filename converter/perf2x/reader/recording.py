@@ -1,15 +1,16 @@
 """An opened recording: the index pass is done when it is made, sample passes can follow as often as wanted."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from perf2x.abi.perffile import Feature
-from perf2x.abi.uapi import RecordType
-from perf2x.model.arrays import I32, I64
+from perf2x.classes import dataclass
+from perf2x.model.arrays import I32, I64, U64
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.events import ALL, Event, Samples, Session, Share, Sideband, Want
+from perf2x.model.ordering import unique
 from perf2x.reader.batches import join_batches, kept_rows, take_rows
 from perf2x.reader.block import Block
 from perf2x.reader.draft import Draft
@@ -18,7 +19,7 @@ from perf2x.reader.losses import note_losses
 from perf2x.reader.off_cpu import is_off_cpu, override_off_cpu
 from perf2x.reader.opening import open_path
 from perf2x.reader.readings import Delivered
-from perf2x.reader.samples import decode_samples, layout_of
+from perf2x.reader.samples import Layout, decode_samples, layout_of
 from perf2x.reader.stream import Stream
 
 Progress = Callable[[int, int], None]
@@ -51,13 +52,14 @@ class PerfRecording:
         self._stream = stream
         self._noted_until = 0
         index = Index(draft, diagnostics)
+        stream.before_noting = index.settle
         for block, done in stream.index():
             index.add(block)
             if progress is not None:
                 progress(done, stream.total)
         for blob in stream.blobs:
             draft.add_feature(Feature.TRACING_DATA, blob.data.tobytes())
-        self._owners = index.owners
+        self._owners, self._others = index.owners, index.others
         self._delivered = index.delivered()
         counts = dict(index.counts)
         for kind, number in stream.outer_counts.items():
@@ -87,40 +89,40 @@ class PerfRecording:
 
     def samples(self, want: Want, share: Share = ALL) -> Iterator[Samples]:
         """Batches in file order, those of a share."""
-        for number, block in self._stream.blocks(share):
-            rows = np.flatnonzero(block.types == RecordType.SAMPLE)
+        kinds = _Kinds.of(self.session.events)
+        for number, block in self._stream.blocks(self._others, share):
             owners = self._owners[number].astype(np.int32)
-            known = owners >= 0
-            if not known.all():
-                rows, owners = rows[known], owners[known]
-            if not len(rows) or not self.session.events:
+            if owners.min(initial=0) < 0:
+                known = np.flatnonzero(owners >= 0)
+                block, owners = block.only(known), owners[known]
+            if not len(owners) or not self.session.events:
                 continue
-            batch = self._decode(block, rows, owners, want)
+            batch = self._decode(block, owners, kinds, want)
             if self._delivered is not None:
                 batch = self._split(batch, self._delivered[number])
             self._noted_until = max(self._noted_until, int(block.positions[-1]) + 1)
             if len(batch):
                 yield batch
 
-    def _decode(self, block: Block, rows: I64, owners: I32, want: Want) -> Samples:
+    def _decode(self, block: Block, owners: I32, kinds: "_Kinds", want: Want) -> Samples:
         """Decode by layout, and put the layouts together again."""
-        events = self.session.events
-        keys = [(layout_of(event), is_off_cpu(event)) for event in events]
-        kinds = list(dict.fromkeys(keys))
-        kind_of_sample = np.array([kinds.index(key) for key in keys]).take(owners)
-        periods = np.array([_default_period(event) for event in events], np.uint64)
+        if len(kinds.kinds) == 1:
+            return self._decode_kind(block, owners, kinds, 0, want)
+        kind_of_sample = kinds.of_event.take(owners)
         parts = []
-        for kind, (layout, off_cpu) in enumerate(kinds):
-            mine = kind_of_sample == kind
-            if not mine.any():
-                continue
-            asked = want | Want.RAW if off_cpu else want
-            samples, whole = decode_samples(block, rows[mine], owners[mine], layout, periods, asked)
-            if off_cpu:
-                samples, whole = override_off_cpu(samples, whole, want, block.order)
-            self._note_malformed(block, len(whole) - int(whole.sum()))
-            parts.append(kept_rows(samples, whole))
+        for kind in unique(kind_of_sample).tolist():
+            mine = np.flatnonzero(kind_of_sample == kind)
+            parts.append(self._decode_kind(block.only(mine), owners[mine], kinds, kind, want))
         return join_batches(parts)
+
+    def _decode_kind(self, block: Block, owners: I32, kinds: "_Kinds", kind: int, want: Want) -> Samples:
+        layout, off_cpu = kinds.kinds[kind]
+        asked = want | Want.RAW if off_cpu else want
+        samples, whole = decode_samples(block, owners, layout, kinds.periods, asked)
+        if off_cpu:
+            samples, whole = override_off_cpu(samples, whole, want, block.order)
+        self._note_malformed(block, len(whole) - int(whole.sum()))
+        return kept_rows(samples, whole)
 
     def _split(self, batch: Samples, delivered: Delivered) -> Samples:
         """Replace samples with counter values by what is delivered for them."""
@@ -146,6 +148,25 @@ class PerfRecording:
         self.diagnostics.add(
             "samples_malformed", Severity.LOSS, "Samples whose fields do not fit in them were left out.", number
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Kinds:
+    """What samples are decoded together: those of one layout that are read in one way."""
+
+    kinds: list[tuple[Layout, bool]]
+    """Layout, and whether what a BPF program measured overrides the fields."""
+    of_event: I64
+    """(events,) row of ``kinds``."""
+    periods: U64
+    """(events,) what a sample stands for when it does not say."""
+
+    @classmethod
+    def of(cls, events: Sequence[Event]) -> "_Kinds":
+        keys = [(layout_of(event), is_off_cpu(event)) for event in events]
+        kinds = list(dict.fromkeys(keys))
+        periods = [_default_period(event) for event in events]
+        return cls(kinds, np.array([kinds.index(key) for key in keys], np.int64), np.array(periods, np.uint64))
 
 
 def _default_period(event: Event) -> int:

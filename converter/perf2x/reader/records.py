@@ -15,7 +15,7 @@ from perf2x.abi import uapi
 from perf2x.abi.perffile import MISC_LOST_SAMPLES_BPF, UserRecordType
 from perf2x.abi.uapi import RecordType
 from perf2x.classes import dataclass
-from perf2x.model.arrays import I64, Bools
+from perf2x.model.arrays import Bools
 from perf2x.model.events import Event
 from perf2x.model.intern import hash_columns
 from perf2x.reader.block import Block
@@ -210,15 +210,15 @@ SKIPPED: dict[int, str] = {
 """Record types that become no table, each with the reason."""
 
 
-def decode_rows(block: Block, rows: I64, kind: int, event: Event | None) -> tuple[Columns, Bools]:
+def decode_records(block: Block, kind: int, event: Event | None) -> tuple[Columns, Bools]:
     """Columns of records of one type whose trailers are those of ``event``; and which rows are cut short."""
-    at = Cursor(block, rows, trailer_length(event) if event else 0)
+    at = Cursor(block, trailer_length(event) if event else 0)
     trailer = read_trailer(at, event)
     columns: Columns = {
-        "position": block.positions.take(rows),
+        "position": block.positions,
         "time": trailer.time, "pid": trailer.pid, "tid": trailer.tid, "cpu": trailer.cpu,
     }  # fmt: skip
-    return columns | DECODERS[kind].decode(at, block.misc.take(rows)), at.bad
+    return columns | DECODERS[kind].decode(at, block.misc), at.bad
 
 
 def has_flag(misc: Misc, bit: int) -> Bools:

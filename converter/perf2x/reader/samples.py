@@ -4,17 +4,18 @@ Source of truth: evsel__parse_sample in tools/perf/util/evsel.c and perf_output_
 Samples of one layout are decoded together, so that the kinds of fields are plain numbers and their values columns.
 """
 
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from perf2x.abi.uapi import MISC_CPUMODE_MASK, SampleType
 from perf2x.classes import dataclass
-from perf2x.model.arrays import I32, I64, U64, Bools
+from perf2x.model.arrays import I32, U64, Bools
 from perf2x.model.events import Event, Samples, Want
 from perf2x.model.ragged import Ragged
 from perf2x.reader.block import Block
-from perf2x.reader.columns import Cursor, as_i32
+from perf2x.reader.columns import Cursor
 from perf2x.reader.payloads import branch_stack, bytes_with_size, raw_bytes, registers, user_stacks
 from perf2x.reader.readings import read_values
 
@@ -47,72 +48,82 @@ def layout_of(event: Event) -> Layout:
     )
 
 
-def decode_samples(
-    block: Block, rows: I64, event: I32, layout: Layout, periods: U64, want: Want
-) -> tuple[Samples, Bools]:
-    """The samples in ``rows``, all of one layout; and which of them are whole.
+def decode_samples(block: Block, event: I32, layout: Layout, periods: U64, want: Want) -> tuple[Samples, Bools]:
+    """The samples of a block that holds nothing else, all of one layout; and which of them are whole.
 
     ``periods``: what each event's samples stand for when they do not say.
     """
-    at = Cursor(block, rows)
-    columns: Columns = {"ip": np.zeros(len(at), np.uint64), "time": None, "cpu": None, "addr": None, "extra": {}}
-    columns["pid"] = columns["tid"] = np.full(len(at), -1, np.int32)
-    columns["period"] = periods.take(event)
-    columns |= _fixed_fields(at, layout.sample_type, columns["extra"])
+    at = Cursor(block)
+    columns: Columns = {"time": None, "cpu": None, "addr": None, "extra": {}}
+    _fixed_fields(at, layout.sample_type, want, columns)
+    if "ip" not in columns:
+        columns["ip"] = np.zeros(len(at), np.uint64)
+    if "pid" not in columns:
+        columns["pid"] = columns["tid"] = np.full(len(at), -1, np.int32)
+    if "period" not in columns:
+        columns["period"] = periods.take(event)
     _read_and_callchain(at, layout, want, columns)
     if want & _ALL_TAILS:
         _variable_fields(at, layout, want, columns)
         _last_fields(at, layout, want, columns)
-    columns["cpumode"] = (block.misc.take(rows) & MISC_CPUMODE_MASK).astype(np.uint8)
-    if not want & (Want.ADDR | Want.EXTRA):
-        columns["addr"] = None
+    columns["cpumode"] = (block.misc & MISC_CPUMODE_MASK).astype(np.uint8)
     if Want.EXTRA not in want:
         columns["extra"] = {}
-    return Samples(event=event, position=block.positions.take(rows), **columns), ~at.bad
+    return Samples(event=event, position=block.positions, **columns), ~at.bad
 
 
-def _fixed_fields(at: Cursor, kind: int, extra: Columns) -> Columns:
+def _fixed_fields(at: Cursor, kind: int, want: Want, columns: Columns) -> None:
     """The fields in front of READ: one word each."""
-    columns: Columns = {}
-    if kind & SampleType.IDENTIFIER:
-        extra["id"] = at.u64()
-    if kind & SampleType.IP:
-        columns["ip"] = at.u64()
-    if kind & SampleType.TID:
-        columns["pid"], columns["tid"] = at.i32_pair()
-    if kind & SampleType.TIME:
-        columns["time"] = at.u64()
-    if kind & SampleType.ADDR:
-        columns["addr"] = at.u64()
-    if kind & SampleType.ID:
-        extra["id"] = at.u64()
-    if kind & SampleType.STREAM_ID:
-        extra["stream_id"] = at.u64()
-    if kind & SampleType.CPU:
-        columns["cpu"] = as_i32(at.u32_pair()[0])
-    if kind & SampleType.PERIOD:
-        columns["period"] = at.u64()
-    return columns
+    has_addr, has_extra = bool(want & (Want.ADDR | Want.EXTRA)), Want.EXTRA in want
+    for name in _fixed_names(kind):
+        if name == "tid":
+            columns["pid"], columns["tid"] = at.i32_pair()
+        elif name == "cpu":
+            columns["cpu"] = at.i32()
+        elif name in _IDS:
+            _extra_field(at, name, has_extra, columns)
+        elif name == "addr" and not has_addr:
+            at.skip(1)
+        else:
+            columns[name] = at.u64()
+
+
+def _extra_field(at: Cursor, name: str, wanted: bool, columns: Columns) -> None:
+    if wanted:
+        columns["extra"][name] = at.u64()
+    else:
+        at.skip(1)
+
+
+_IDS = frozenset({"id", "stream_id"})
+_FIXED = (
+    (SampleType.IDENTIFIER, "id"), (SampleType.IP, "ip"), (SampleType.TID, "tid"), (SampleType.TIME, "time"),
+    (SampleType.ADDR, "addr"), (SampleType.ID, "id"), (SampleType.STREAM_ID, "stream_id"), (SampleType.CPU, "cpu"),
+    (SampleType.PERIOD, "period"),
+)  # fmt: skip
+"""The fields in front of READ, in their order."""
+
+
+@cache
+def _fixed_names(kind: int) -> tuple[str, ...]:
+    return tuple(name for bit, name in _FIXED if kind & bit)
 
 
 def words_before_read(kind: int) -> int:
     """How many words ``_fixed_fields`` passes."""
-    fixed = (
-        SampleType.IDENTIFIER | SampleType.IP | SampleType.TID | SampleType.TIME | SampleType.ADDR | SampleType.ID
-        | SampleType.STREAM_ID | SampleType.CPU | SampleType.PERIOD
-    )  # fmt: skip
-    return (kind & fixed).bit_count()
+    return len(_fixed_names(kind))
 
 
 def _read_and_callchain(at: Cursor, layout: Layout, want: Want, columns: Columns) -> None:
     """READ, and CALLCHAIN: { u64 nr; u64 ips[nr]; }."""
     if layout.sample_type & SampleType.READ:
         columns["extra"]["read"] = read_values(at, layout.read_format)
-    columns["chain"] = Ragged(np.zeros(len(at) + 1, np.int64), np.zeros(0, np.uint64))
     if layout.sample_type & SampleType.CALLCHAIN:
         first, lengths = at.counted(at.u64())
         if Want.CHAIN in want:
             columns["chain"] = at.ragged(first, lengths)
+    if "chain" not in columns:
+        columns["chain"] = Ragged(np.zeros(len(at) + 1, np.int64), np.zeros(0, np.uint64))
 
 
 def _variable_fields(at: Cursor, layout: Layout, want: Want, columns: Columns) -> None:

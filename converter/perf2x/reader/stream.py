@@ -11,7 +11,7 @@ without looking for boundaries again. Compressed records are unpacked anew on ea
 """
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
 from itertools import count
 
@@ -21,7 +21,7 @@ import numpy.typing as npt
 from perf2x.abi.layouts import HEADER_SIZE, ByteOrder
 from perf2x.abi.perffile import UserRecordType
 from perf2x.classes import dataclass
-from perf2x.model.arrays import U8
+from perf2x.model.arrays import I32, U8
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.events import ALL, Share
 from perf2x.reader.block import Block, make_block
@@ -99,6 +99,8 @@ class Stream:
         """Trailing data of HEADER_TRACING_DATA records, in file order."""
         self.outer_counts: dict[int, int] = {}
         """Numbers of the compressed records, which no block holds."""
+        self.before_noting: Callable[[], None] = lambda: None
+        """Called before damage is noted: who is behind with earlier blocks notes theirs first."""
         self._diagnostics = diagnostics
         self._plans: list[list[_Plan]] = []
 
@@ -123,8 +125,8 @@ class Stream:
                 passed = walk.at
             done += len(stretch.data)
 
-    def blocks(self, share: Share = ALL) -> Iterator[tuple[int, Block]]:
-        """Any later walk: the same blocks, those of a share, with their numbers."""
+    def blocks(self, left_out: Sequence[I32], share: Share = ALL) -> Iterator[tuple[int, Block]]:
+        """Any later walk: the same blocks, those of a share, with their numbers; each without its rows ``left_out``."""
         numbers, total = count(), sum(map(len, self._plans))
         for stretch, plans in zip(self.stretches, self._plans, strict=True):
             unpacker = Unpacker(stretch.decompressed_limit, len(stretch.data))
@@ -133,7 +135,8 @@ class Stream:
                     continue  # what is packed has to be unpacked all the same: what follows builds on it
                 parts = [self._part(stretch.data[piece.start : piece.stop], piece, unpacker) for piece in plan.pieces]
                 if share.holds(number, total):
-                    yield number, make_block(_joined(parts), plan.sizes[0], plan.position, self.order)
+                    data, out = _joined(parts), left_out[number]
+                    yield number, make_block(data, plan.sizes[0], plan.position, self.order, out)
                 stretch.forget(plan.pieces[0].start, plan.pieces[-1].stop)
 
     def _part(self, data: U8, piece: _Piece, unpacker: Unpacker) -> U8:
@@ -196,8 +199,8 @@ class _Walk:
         try:
             data, sizes = self._unpacker.first(self._stretch.data[start : start + size], self._order)
         except ValueError as error:
-            self._diagnostics.add(
-                "compressed_records_broken", Severity.LOSS,
+            self._note(
+                "compressed_records_broken",
                 "Records inside could not be unpacked; some perf versions (6.16) wrote broken ones: record without -z.",
                 where=f"{self._stretch.name}, byte {self._stretch.start + start:#x}: {error}",
             )  # fmt: skip
@@ -220,8 +223,8 @@ class _Walk:
             length = (length + 7) // 8 * 8
         blob = self._stretch.data[self.at : self.at + length]
         if len(blob) < length:
-            self._diagnostics.add(
-                "blobs_cut", Severity.LOSS, "The file ends inside trace data; it was cut or never finished.",
+            self._note(
+                "blobs_cut", "The file ends inside trace data; it was cut or never finished.",
                 where=f"{self._stretch.name}, byte {self._stretch.start + self.at:#x}",
             )  # fmt: skip
         if not wide:
@@ -231,16 +234,18 @@ class _Walk:
     def _note_leftover(self) -> None:
         left = len(self._stretch.data) - self.at
         if left:
-            self._diagnostics.add(
-                "bytes_after_last_record", Severity.LOSS,
+            self._note(
+                "bytes_after_last_record",
                 "The file ends inside a record, or its records are damaged from there on.",
                 count=left, where=f"{self._stretch.name}, byte {self._stretch.start + self.at:#x}",
             )  # fmt: skip
         if self._unpacker.leftover:
-            self._diagnostics.add(
-                "compressed_bytes_after_last_record", Severity.LOSS,
-                "The compressed data ends inside a record.", count=self._unpacker.leftover,
-            )  # fmt: skip
+            advice = "The compressed data ends inside a record."
+            self._note("compressed_bytes_after_last_record", advice, count=self._unpacker.leftover)
+
+    def _note(self, name: str, advice: str, count: int = 1, where: str = "") -> None:
+        self._stream.before_noting()
+        self._diagnostics.add(name, Severity.LOSS, advice, count, where)
 
 
 def _is_full(plan: _Plan) -> bool:
