@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from tests.support.recordings import CORPUS
 

@@ -3,8 +3,6 @@
 
 def main() -> None:
     """The ``perf2x`` command; exit codes are in ``perf2x.cli.exits``."""
-    import sys
-
     from perf2x.cli.app import make_app
 
-    make_app(sys.argv[1:])(prog_name="perf2x")
+    make_app()(prog_name="perf2x")

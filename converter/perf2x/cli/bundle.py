@@ -8,29 +8,28 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from perf2x.cli import console
 from perf2x.cli.common import DEFAULT, Input, Quiet, recordings
+from perf2x.cli.parameters import Option
 from perf2x.cli.symbol_flags import SymbolFlags
 from perf2x.model.errors import FormatError, OptionError
 
 Output = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--output",
         "-o",
         metavar="FILE",
         help="Where to write [INPUT.tar.gz]; - is standard output.",
-        rich_help_panel="Output",
+        panel="Output",
     ),
 ]
 SymbolsOnly = Annotated[
     bool,
-    typer.Option(
+    Option(
         "--symbols-only",
         help="Leave code, data and debug info out of the objects: names, but no lines.",
-        rich_help_panel="Output",
+        panel="Output",
     ),
 ]
 

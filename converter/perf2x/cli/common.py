@@ -4,23 +4,22 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from perf2x.cli.parameters import Argument, Option
 from perf2x.model.errors import FormatError
 
 DEFAULT = "perf.data"
 
-Input = Annotated[str, typer.Argument(metavar="[INPUT]", help="The recording; - is standard input.")]
+Input = Annotated[str, Argument(metavar="[INPUT]", help="The recording; - is standard input.")]
 Inputs = Annotated[
     list[str] | None,
-    typer.Argument(
+    Argument(
         metavar="[INPUT]...",
-        show_default="perf.data",
+        shown_default="perf.data",
         help="Recordings; several are added up, files of one session stitched together. - is standard input.",
     ),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing on standard error.")]
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Say more on standard error.")]
+Quiet = Annotated[bool, Option("--quiet", "-q", help="Say nothing on standard error.")]
+Verbose = Annotated[bool, Option("--verbose", "-v", help="Say more on standard error.")]
 
 
 def recordings(named: Sequence[str] | None) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import typer
+import click
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -19,7 +19,7 @@ _BAR_AFTER_S = 0.7
 
 def note(line: str) -> None:
     """One line on standard error; control characters in recorded names cannot reach the terminal."""
-    typer.echo(clean(line), err=True)
+    click.echo(clean(line), err=True)
 
 
 def clean(line: str) -> str:

@@ -4,8 +4,6 @@ import sys
 import time
 from typing import Annotated
 
-import typer
-
 from perf2x.cli import console
 from perf2x.cli.common import Inputs, Quiet, Verbose, recordings
 from perf2x.cli.filter_flags import FilterFlags, GroupFlags
@@ -13,27 +11,24 @@ from perf2x.cli.format_flags import FormatFlags
 from perf2x.cli.gates import GateFlags, leave_closed, warn_of_losses
 from perf2x.cli.loading import load_options
 from perf2x.cli.output_flags import OutputFlags, compress
+from perf2x.cli.parameters import Option
 from perf2x.cli.stitch_flags import StitchFlags
 from perf2x.cli.symbol_flags import SymbolFlags
 from perf2x.model.errors import OptionError
 
 Tag = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         metavar="KEY=VALUE",
         help="pprof: a label of all inputs, or, given for each input, of one.",
-        rich_help_panel="Output",
+        panel="Output",
     ),
 ]
 Stats = Annotated[
     str | None,
-    typer.Option(
-        metavar="json|FILE.json", help="Quality as JSON: on standard error, or in a file.", rich_help_panel="For CI"
-    ),
+    Option(metavar="json|FILE.json", help="Quality as JSON: on standard error, or in a file.", panel="For CI"),
 ]
-ProfileStages = Annotated[
-    bool, typer.Option("--profile-stages", help="Say on standard error how long each stage took.")
-]
+ProfileStages = Annotated[bool, Option("--profile-stages", help="Say on standard error how long each stage took.")]
 
 
 def convert(

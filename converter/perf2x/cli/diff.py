@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+import click
 
 from perf2x.cli import console
 from perf2x.cli.common import Quiet, Verbose
@@ -12,6 +12,7 @@ from perf2x.cli.diff_gate import Bar, bars_of, grown
 from perf2x.cli.filter_flags import FilterFlags, GroupFlags
 from perf2x.cli.gates import leave_closed
 from perf2x.cli.loading import load_options
+from perf2x.cli.parameters import Argument, Option
 from perf2x.cli.stitch_flags import StitchFlags
 from perf2x.cli.symbol_flags import SymbolFlags
 from perf2x.cli.tables import amount, signed, table
@@ -24,53 +25,49 @@ if TYPE_CHECKING:
 
 _OUTPUT = "Output"
 
-Before = Annotated[str, typer.Argument(metavar="BEFORE", help="The recording to compare with.")]
-After = Annotated[str, typer.Argument(metavar="AFTER", help="The recording that is new.")]
+Before = Annotated[str, Argument(metavar="BEFORE", help="The recording to compare with.")]
+After = Annotated[str, Argument(metavar="AFTER", help="The recording that is new.")]
 To = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--to",
         "-t",
         metavar="html|pprof|collapsed",
         help="Write the difference, too: red and blue, with its base, or in two columns.",
-        rich_help_panel=_OUTPUT,
+        panel=_OUTPUT,
     ),
 ]
 Output = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--output",
         "-o",
         metavar="FILE",
         help="Where to write [diff.html, …]; the suffix names the format; - is standard output.",
-        rich_help_panel=_OUTPUT,
+        panel=_OUTPUT,
     ),
 ]
-Limit = Annotated[
-    int, typer.Option("--limit", "-n", metavar="N", min=0, help="Show N lines; 0: all.", rich_help_panel="Table")
-]
-By = Annotated[str, typer.Option(metavar="function|object|thread", help="What a line is.", rich_help_panel="Table")]
+Limit = Annotated[int, Option("--limit", "-n", metavar="N", at_least=0, help="Show N lines; 0: all.", panel="Table")]
+By = Annotated[str, Option(metavar="function|object|thread", help="What a line is.", panel="Table")]
 Sort = Annotated[
     str,
-    typer.Option(
-        metavar="self|total", help="Which change to sort by, and to hold gates against.", rich_help_panel="Table"
-    ),
+    Option(metavar="self|total", help="Which change to sort by, and to hold gates against.", panel="Table"),
 ]
-Value = Annotated[str, typer.Option(metavar="period|samples", help="What the numbers are.", rich_help_panel="Table")]
+Value = Annotated[str, Option(metavar="period|samples", help="What the numbers are.", panel="Table")]
 Normalize = Annotated[
     bool,
-    typer.Option("--normalize", help="Compare shares: scale AFTER to the whole of BEFORE.", rich_help_panel="Table"),
+    Option("--normalize", help="Compare shares: scale AFTER to the whole of BEFORE.", panel="Table"),
 ]
 FailAbove = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         metavar="[WHAT=]PCT",
         help="Exit with 3 when a line, or the whole, grew by more than PCT % of BEFORE's whole. WHAT: total, function, "
         "object, or one of them by name or glob, function:parse*. Repeatable.",
-        rich_help_panel="For CI",
+        panel="For CI",
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.", rich_help_panel="Table")]
+AsJson = Annotated[bool, Option("--json", help="One JSON object on standard output.", panel="Table")]
 
 
 def diff(
@@ -123,10 +120,10 @@ def diff(
     moved = _sorted(moved, sort)
     written = write_difference(to, output, old, new, value, normalize, (before, after)) if to is not None else ""
     if as_json:
-        typer.echo(json.dumps(_facts(was, now, moved[: limit or None]), indent=2))
+        click.echo(json.dumps(_facts(was, now, moved[: limit or None]), indent=2))
     elif output != "-":
         for line in _lines(was, now, moved[: limit or None], by, normalize):
-            typer.echo(console.clean(line))
+            click.echo(console.clean(line))
     for line in () if quiet else _notes((before, old), (after, new), verbose=verbose):
         console.note(line)
     if written and not quiet:

@@ -5,23 +5,22 @@ import sys
 from itertools import islice
 from typing import Annotated
 
-import typer
-
 from perf2x.cli.common import DEFAULT, recordings
+from perf2x.cli.parameters import Argument, Option
 from perf2x.model.errors import OptionError
 
-Input = Annotated[str, typer.Argument(metavar="[INPUT]", help="The recording; - is standard input.")]
+Input = Annotated[str, Argument(metavar="[INPUT]", help="The recording; - is standard input.")]
 Types = Annotated[
     list[str] | None,
-    typer.Option("--type", "-t", metavar="NAME", help="Only records of this type (SAMPLE, MMAP2, …); may be repeated."),
+    Option("--type", "-t", metavar="NAME", help="Only records of this type (SAMPLE, MMAP2, …); may be repeated."),
 ]
 Time = Annotated[
     str | None,
-    typer.Option("--time", metavar="START,STOP", help="Only records from START to before STOP (seconds)."),
+    Option("--time", metavar="START,STOP", help="Only records from START to before STOP (seconds)."),
 ]
-Limit = Annotated[int | None, typer.Option("--limit", "-n", min=0, metavar="N", help="Stop after this many lines.")]
-Raw = Annotated[bool, typer.Option("--raw", "-x", help="Show the bytes of each record too.")]
-Events = Annotated[bool, typer.Option("--events/--no-events", help="Begin with a line for every event.")]
+Limit = Annotated[int | None, Option("--limit", "-n", at_least=0, metavar="N", help="Stop after this many lines.")]
+Raw = Annotated[bool, Option("--raw", "-x", help="Show the bytes of each record too.")]
+Events = Annotated[bool, Option("--events/--no-events", help="Begin with a line for every event.")]
 
 _SECONDS = re.compile(r"(\d+)(?:\.(\d{1,9}))?")
 _CHUNK = 1000

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import ParamSpec
 
-import typer
+import click
 
 from perf2x.model.errors import OptionError, Perf2xError
 
@@ -30,14 +30,14 @@ def guarded(command: Callable[P, None]) -> Callable[P, None]:
         try:
             command(*args, **kwargs)
         except Perf2xError as error:
-            typer.echo(f"perf2x: {error}", err=True)
-            raise typer.Exit(USAGE if isinstance(error, OptionError) else CANNOT) from None
+            click.echo(f"perf2x: {error}", err=True)
+            raise click.exceptions.Exit(USAGE if isinstance(error, OptionError) else CANNOT) from None
         except KeyboardInterrupt:
-            typer.echo("perf2x: interrupted; nothing was written", err=True)
-            raise typer.Exit(INTERRUPTED) from None
+            click.echo("perf2x: interrupted; nothing was written", err=True)
+            raise click.exceptions.Exit(INTERRUPTED) from None
         except BrokenPipeError:
             # Our reader (head, less) has seen enough. Python flushes standard output once more when it exits.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise typer.Exit(DONE) from None
+            raise click.exceptions.Exit(DONE) from None
 
     return run

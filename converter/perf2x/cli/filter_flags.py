@@ -2,9 +2,8 @@
 
 from typing import Annotated
 
-import typer
-
 from perf2x.classes import dataclass
+from perf2x.cli.parameters import Option
 from perf2x.model.choice import Choice, Grouping, split_names, split_numbers
 from perf2x.model.errors import OptionError
 
@@ -19,48 +18,38 @@ class FilterFlags:
 
     event: Annotated[
         Texts,
-        typer.Option(
-            "--event", "-e", metavar="NAME", help="Events by name or glob; collapsed: or all.", rich_help_panel=_PANEL
-        ),
+        Option("--event", "-e", metavar="NAME", help="Events by name or glob; collapsed: or all.", panel=_PANEL),
     ] = None
-    pid: Annotated[Texts, typer.Option(metavar="PID,…", help="Processes.", rich_help_panel=_PANEL)] = None
-    tid: Annotated[Texts, typer.Option(metavar="TID,…", help="Threads.", rich_help_panel=_PANEL)] = None
-    comm: Annotated[Texts, typer.Option(metavar="NAME,…", help="Threads by name or glob.", rich_help_panel=_PANEL)] = (
-        None
-    )
-    cpu: Annotated[Texts, typer.Option(metavar="0-3,7", help="CPUs.", rich_help_panel=_PANEL)] = None
+    pid: Annotated[Texts, Option(metavar="PID,…", help="Processes.", panel=_PANEL)] = None
+    tid: Annotated[Texts, Option(metavar="TID,…", help="Threads.", panel=_PANEL)] = None
+    comm: Annotated[Texts, Option(metavar="NAME,…", help="Threads by name or glob.", panel=_PANEL)] = None
+    cpu: Annotated[Texts, Option(metavar="0-3,7", help="CPUs.", panel=_PANEL)] = None
     dso: Annotated[
         Texts,
-        typer.Option(metavar="NAME,…", help="Object that the sample was taken in: libc.so.6.", rich_help_panel=_PANEL),
+        Option(metavar="NAME,…", help="Object that the sample was taken in: libc.so.6.", panel=_PANEL),
     ] = None
     symbol: Annotated[
         Texts,
-        typer.Option(
+        Option(
             metavar="NAME,…",
             help="Function that the sample was taken in; [libc.so.6] or 0xADDRESS where there is no name.",
-            rich_help_panel=_PANEL,
+            panel=_PANEL,
         ),
     ] = None
     time: Annotated[
         Texts,
-        typer.Option(
-            metavar="START,STOP", help="Seconds as perf script shows them, or 10%/2, or 0%-10%.", rich_help_panel=_PANEL
-        ),
+        Option(metavar="START,STOP", help="Seconds as perf script shows them, or 10%/2, or 0%-10%.", panel=_PANEL),
     ] = None
     time_wall: Annotated[
         Texts,
-        typer.Option(metavar="START,STOP", help="Times of day, 10:00:00,10:00:05.5.", rich_help_panel=_PANEL),
+        Option(metavar="START,STOP", help="Times of day, 10:00:00,10:00:05.5.", panel=_PANEL),
     ] = None
-    max_stack: Annotated[
-        int | None, typer.Option(metavar="N", min=0, help="Keep N innermost frames.", rich_help_panel=_PANEL)
-    ] = None
-    no_kernel: Annotated[bool, typer.Option("--no-kernel", help="Leave kernel frames out.", rich_help_panel=_PANEL)] = (
-        False
+    max_stack: Annotated[int | None, Option(metavar="N", at_least=0, help="Keep N innermost frames.", panel=_PANEL)] = (
+        None
     )
-    no_user: Annotated[bool, typer.Option("--no-user", help="Leave user frames out.", rich_help_panel=_PANEL)] = False
-    no_idle: Annotated[
-        bool, typer.Option("--no-idle", help="Leave the idle task (pid 0) out.", rich_help_panel=_PANEL)
-    ] = False
+    no_kernel: Annotated[bool, Option("--no-kernel", help="Leave kernel frames out.", panel=_PANEL)] = False
+    no_user: Annotated[bool, Option("--no-user", help="Leave user frames out.", panel=_PANEL)] = False
+    no_idle: Annotated[bool, Option("--no-idle", help="Leave the idle task (pid 0) out.", panel=_PANEL)] = False
 
     def choice(self) -> Choice:
         """What was said; OptionError for numbers that are none."""
@@ -96,35 +85,33 @@ class GroupFlags:
 
     root: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="comm|process|thread|cpu|cgroup|none",
             help="Put such a frame below every stack [none; collapsed: comm].",
-            rich_help_panel=_GROUPS,
+            panel=_GROUPS,
         ),
     ] = None
-    merge_threads: Annotated[
-        bool, typer.Option("--merge-threads", help="One thread per process.", rich_help_panel=_GROUPS)
-    ] = False
+    merge_threads: Annotated[bool, Option("--merge-threads", help="One thread per process.", panel=_GROUPS)] = False
     fold_recursion: Annotated[
         bool,
-        typer.Option("--fold-recursion", help="One frame for a function that calls itself.", rich_help_panel=_GROUPS),
+        Option("--fold-recursion", help="One frame for a function that calls itself.", panel=_GROUPS),
     ] = False
 
     off_cpu: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="apart|beside|merged",
             help="Time that threads waited: alone, as one more event, or added to the clock event.",
-            rich_help_panel=_GROUPS,
+            panel=_GROUPS,
         ),
     ] = None
 
     anonymize: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="SECRET",
             help="Hash names of programs, files, functions and threads; equal secrets, equal hashes.",
-            rich_help_panel=_GROUPS,
+            panel=_GROUPS,
         ),
     ] = None
 

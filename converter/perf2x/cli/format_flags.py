@@ -9,19 +9,16 @@ import dataclasses
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-from typer.models import OptionInfo
-
 from perf2x.classes import dataclass
+from perf2x.cli.parameters import Option
 
 if TYPE_CHECKING:
     from perf2x.model.profile import Profile
 
 
-def _flag(text: str, metavar: str | None = None, name: str | None = None) -> OptionInfo:
+def _flag(text: str, metavar: str | None = None, name: str | None = None) -> Option:
     names = (name,) if name else ()
-    option: OptionInfo = typer.Option(*names, metavar=metavar, help=text, rich_help_panel="Options of output formats")
-    return option
+    return Option(*names, metavar=metavar, help=text, panel="Options of output formats")
 
 
 @dataclass(frozen=True, slots=True)

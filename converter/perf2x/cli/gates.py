@@ -4,11 +4,12 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+import click
 
 from perf2x.classes import dataclass
 from perf2x.cli import console
 from perf2x.cli.exits import GATE
+from perf2x.cli.parameters import Option
 from perf2x.model.diagnostics import Severity
 from perf2x.model.errors import OptionError
 
@@ -23,17 +24,17 @@ class GateFlags:
     """Shares in percent; a share above its limit closes the gate."""
 
     fail_if_unresolved: Annotated[
-        str | None, typer.Option(metavar="PCT", help="Fail when more frames lack names.", rich_help_panel=_PANEL)
+        str | None, Option(metavar="PCT", help="Fail when more frames lack names.", panel=_PANEL)
     ] = None
     fail_if_lost: Annotated[
-        str | None, typer.Option(metavar="PCT", help="Fail when more samples were lost.", rich_help_panel=_PANEL)
+        str | None, Option(metavar="PCT", help="Fail when more samples were lost.", panel=_PANEL)
     ] = None
     fail_if_missing_user: Annotated[
         str | None,
-        typer.Option(metavar="PCT", help="Fail when more deferred user stacks are missing.", rich_help_panel=_PANEL),
+        Option(metavar="PCT", help="Fail when more deferred user stacks are missing.", panel=_PANEL),
     ] = None
     strict: Annotated[
-        bool, typer.Option("--strict", help="Fail when anything recorded is not in the output.", rich_help_panel=_PANEL)
+        bool, Option("--strict", help="Fail when anything recorded is not in the output.", panel=_PANEL)
     ] = False
 
     def check(self, has_symbols: bool) -> None:
@@ -88,7 +89,7 @@ def leave_closed(sentences: list[str]) -> None:
     for sentence in sentences:
         announce(sentence)
     if sentences:
-        raise typer.Exit(GATE)
+        raise click.exceptions.Exit(GATE)
 
 
 def warn_of_losses(loaded: "Loaded") -> None:
@@ -111,6 +112,6 @@ def announce(sentence: str) -> None:
     if os.environ.get("GITHUB_ACTIONS") == "true":
         _annotate("error", sentence)
     elif os.environ.get("GITLAB_CI") == "true" and not os.environ.get("NO_COLOR"):
-        typer.echo(f"\x1b[1;31mperf2x: {console.clean(sentence)}\x1b[0m", err=True, color=True)
+        click.echo(f"\x1b[1;31mperf2x: {console.clean(sentence)}\x1b[0m", err=True, color=True)
     else:
         console.note(f"perf2x: {sentence}")

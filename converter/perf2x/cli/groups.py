@@ -1,61 +1,56 @@
 """Groups of options that several commands share, each a frozen dataclass in a file of its own.
 
-typer wants one parameter per option; a command here takes whole groups instead, and ``with_groups`` shows typer the
+click wants one parameter per option; a command here takes whole groups instead, and ``command_of`` shows click the
 fields one by one::
 
-    @dataclass(frozen=True, slots=True)             def top(source: Input, choice: Filters = Filters()) -> None: ...
+    @dataclass(frozen=True, slots=True)             def top(source: Input, choice: Filters) -> None: ...
     class Filters:
-        pid: Annotated[list[str] | None, typer.Option(...)] = None      # perf2x top --pid 7
+        pid: Annotated[list[str] | None, Option(...)] = None            # perf2x top --pid 7
 """
 
 import dataclasses
-import functools
 import inspect
 from collections.abc import Callable, Iterator
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
-from typer.models import OptionInfo
+import click
 
-from perf2x.cli.completing import completion_of
-
-ENVIRONMENT = "PERF2X_"
-"""``--fail-if-lost 5`` may also be said as ``PERF2X_FAIL_IF_LOST=5``, whatever the command."""
+from perf2x.cli.helping import PlainCommand
+from perf2x.cli.parameters import given
 
 
-def with_groups(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with every parameter that is a dataclass replaced by that class's fields, as typer wants them."""
-    hints = get_type_hints(command, include_extras=True)
-    parameters = inspect.signature(command).parameters
-    groups = {name: hints[name] for name in parameters if dataclasses.is_dataclass(hints[name])}
+def command_of(function: Callable[..., None], run: Callable[..., None] | None = None) -> PlainCommand:
+    """The command of a function's name, help text and parameters, which calls ``run`` (or the function itself).
 
-    @functools.wraps(command)
-    def run(**flat: Any) -> None:
+    Parameters that are dataclasses stand for their fields.
+    """
+    hints = inspect.get_annotations(function, eval_str=True)
+    defaults = {name: one.default for name, one in inspect.signature(function).parameters.items()}
+    groups = {name: hints[name] for name in defaults if dataclasses.is_dataclass(hints[name])}
+    parameters = [
+        parameter
+        for name, default in defaults.items()
+        for parameter in (_fields(groups[name]) if name in groups else [_parameter(name, hints[name], default)])
+    ]
+
+    def called(**flat: Any) -> None:
+        flat = given(parameters, flat)
         whole = {name: _gathered(group, flat) for name, group in groups.items()}
-        command(**whole, **{name: value for name, value in flat.items() if name in parameters})
+        (run or function)(**whole, **flat)
 
-    flat = list(_flattened(parameters, hints))
-    run.__signature__ = inspect.Signature(flat)  # type: ignore[attr-defined]
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in flat}
-    return run
+    return PlainCommand(function.__name__, callback=called, params=parameters, help=inspect.getdoc(function))
 
 
-def _flattened(parameters: Any, hints: dict[str, Any]) -> Iterator[inspect.Parameter]:
-    for name, parameter in parameters.items():
-        if dataclasses.is_dataclass(hints[name]):
-            types = get_type_hints(hints[name], include_extras=True)
-            fields: Any = dataclasses.fields(hints[name])
-            yield from (_keyword(field.name, types[field.name], field.default) for field in fields)
-        else:
-            yield _keyword(name, hints[name], parameter.default)
+def _fields(group: Any) -> Iterator[click.Parameter]:
+    hints = inspect.get_annotations(group, eval_str=True)
+    for field in dataclasses.fields(group):
+        yield _parameter(field.name, hints[field.name], field.default)
 
 
-def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
-    for info in get_args(annotation):
-        if isinstance(info, OptionInfo) and info.envvar is None:
-            info.envvar = ENVIRONMENT + name.upper()
-            info.show_envvar = False
-            info.autocompletion = info.autocompletion or completion_of(name, info.metavar)
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+def _parameter(name: str, annotation: Any, default: Any) -> click.Parameter:
+    (stated,) = annotation.__metadata__
+    made: click.Parameter = stated.parameter(name, annotation.__origin__, default)
+    return made
 
 
 def _gathered(group: Any, flat: dict[str, Any]) -> Any:

@@ -1,16 +1,11 @@
-"""``--help`` as plain text: options in their groups, each with its default, in eighty columns or what the terminal has.
-
-typer's own help is drawn with rich: it shortens names of options to fit its boxes, and costs 0.1 s for the import.
-"""
+"""``--help`` as plain text: options in their groups, each with its default; 80 columns, or what the terminal has."""
 
 import os
-import shutil
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-import typer
-from typer.core import TyperCommand, TyperGroup
+import click
 
 _GENERAL = "General"
 _COLUMN = 26
@@ -21,12 +16,8 @@ _EPILOG = (
 )  # fmt: skip
 
 
-class PlainCommand(TyperCommand):
+class PlainCommand(click.Command):
     """A command with that help."""
-
-    def __init__(self, *words: Any, **settings: Any) -> None:
-        super().__init__(*words, **settings)
-        self.rich_markup_mode = None
 
     def format_usage(self, ctx: Any, formatter: Any) -> None:
         """The line above what is wrong."""
@@ -37,12 +28,25 @@ class PlainCommand(TyperCommand):
         formatter.write("\n".join(command_help(self, ctx.command_path, self.get_params(ctx), _width())) + "\n")
 
 
-class PlainGroup(TyperGroup):
-    """The same for ``perf2x --help``."""
+class PlainGroup(click.Group):
+    """The same for ``perf2x --help``; a command is made when it is asked for: one's options take a fifth of all."""
 
-    def __init__(self, *words: Any, **settings: Any) -> None:
-        super().__init__(*words, **settings)
-        self.rich_markup_mode = None
+    def __init__(self, names: Sequence[str], make: Callable[[str], click.Command], **settings: Any) -> None:
+        nothing_yet: dict[str, Any] = dict.fromkeys(names)  # for the names in "Did you mean …?"
+        super().__init__(commands=nothing_yet, **settings)
+        self._names, self._make = names, make
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The names, in the help's order."""
+        return list(self._names)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> click.Command | None:
+        """One of them; None for another name."""
+        return self._make(cmd_name) if cmd_name in self._names else None
+
+    def all_commands(self) -> dict[str, click.Command]:
+        """All of them by name."""
+        return {name: self._make(name) for name in self._names}
 
     def format_usage(self, ctx: Any, formatter: Any) -> None:
         """The line above what is wrong."""
@@ -52,7 +56,7 @@ class PlainGroup(TyperGroup):
         """What ``perf2x --help`` prints."""
         width = _width()
         lines = [f"Usage: {ctx.command_path} COMMAND [OPTION]...", "", *_paragraphs(self.help or "", width)]
-        rows = [(name, _first_sentence(command.help or "")) for name, command in self.commands.items()]
+        rows = [(name, _first_sentence(command.help or "")) for name, command in self.all_commands().items()]
         lines += ["", _heading("Commands"), *_rows(rows, width, 12)]
         rows = [row for row in map(option_row, self.get_params(ctx)) if row is not None]
         lines += ["", _heading("Options"), *_rows(rows, width)]
@@ -120,7 +124,7 @@ def _groups(params: Sequence[Any]) -> list[tuple[str, list[tuple[str, str]]]]:
     for param in params:
         row = option_row(param)
         if row is not None:
-            groups.setdefault(getattr(param, "rich_help_panel", None) or _GENERAL, []).append(row)
+            groups.setdefault(getattr(param, "panel", "") or _GENERAL, []).append(row)
     last = groups.pop(_GENERAL, [])
     return [*groups.items(), (_GENERAL, last)]
 
@@ -148,8 +152,10 @@ def _first_sentence(text: str) -> str:
 
 def _heading(title: str) -> str:
     """Bold on a terminal that may be coloured; the writer takes colours out for files."""
-    return f"{title}:" if os.environ.get("NO_COLOR") else typer.style(f"{title}:", bold=True)
+    return f"{title}:" if os.environ.get("NO_COLOR") else click.style(f"{title}:", bold=True)
 
 
 def _width() -> int:
+    import shutil  # with the modules of three compressions
+
     return min(max(shutil.get_terminal_size((80, 24)).columns, 60), _WIDEST)

@@ -9,20 +9,19 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+import click
 
 from perf2x.cli import console, sections
 from perf2x.cli.common import DEFAULT, Input, Quiet, recordings
+from perf2x.cli.parameters import Option
 from perf2x.cli.stats import symbol_facts
 from perf2x.cli.symbol_flags import SymbolFlags
 
 if TYPE_CHECKING:
     from perf2x.pipeline import Loaded
 
-WithSymbols = Annotated[
-    bool, typer.Option("--symbols", help="Look names up, too, and say which share of frames has one.")
-]
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
+WithSymbols = Annotated[bool, Option("--symbols", help="Look names up, too, and say which share of frames has one.")]
+AsJson = Annotated[bool, Option("--json", help="One JSON object on standard output.")]
 
 
 def info(
@@ -45,10 +44,10 @@ def info(
     with console.progress(quiet) as progress:
         loaded = pipeline.load(source, options, progress)
     if as_json:
-        typer.echo(json.dumps(facts(loaded), indent=2, ensure_ascii=True))
+        click.echo(json.dumps(facts(loaded), indent=2, ensure_ascii=True))
         return
     for line in _lines(loaded):
-        typer.echo("".join(char if char.isprintable() else "?" for char in line))
+        click.echo("".join(char if char.isprintable() else "?" for char in line))
 
 
 def facts(loaded: "Loaded") -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-import typer
+import click
 
 from perf2x import __version__
 from perf2x.cli.helping import option_row
@@ -40,11 +40,11 @@ Defaults of options, in [tool.perf2x] and [tool.perf2x.COMMAND], or at the top o
 .BR perf\-script (1)"""
 
 
-def man(context: typer.Context) -> None:
+def man() -> None:
     """Print the manual page: perf2x man | man -l -."""
-    root: Any = context.find_root().command
-    for line in page(root.commands):
-        typer.echo(line)
+    root: Any = click.get_current_context().find_root().command
+    for line in page(root.all_commands()):
+        click.echo(line)
 
 
 def page(commands: dict[str, Any]) -> Iterator[str]:

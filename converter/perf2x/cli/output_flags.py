@@ -3,9 +3,8 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from perf2x.classes import dataclass
+from perf2x.cli.parameters import Option
 from perf2x.model.errors import OptionError
 
 _PANEL = "Output"
@@ -18,28 +17,22 @@ class OutputFlags:
 
     to: Annotated[
         str | None,
-        typer.Option(
-            "--to", "-t", metavar="FORMAT", help="Output format; see: perf2x formats.", rich_help_panel=_PANEL
-        ),
+        Option("--to", "-t", metavar="FORMAT", help="Output format; see: perf2x formats.", panel=_PANEL),
     ] = None
     output: Annotated[
         str | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="Where to write; - is standard output.", rich_help_panel=_PANEL
-        ),
+        Option("--output", "-o", metavar="FILE", help="Where to write; - is standard output.", panel=_PANEL),
     ] = None
     value: Annotated[
         str | None,
-        typer.Option(
-            metavar="period|samples", help="collapsed: what the numbers are [period].", rich_help_panel=_PANEL
-        ),
+        Option(metavar="period|samples", help="collapsed: what the numbers are [period].", panel=_PANEL),
     ] = None
     kernel_suffix: Annotated[
-        bool, typer.Option("--kernel-suffix", help="collapsed: mark kernel frames with _[k].", rich_help_panel=_PANEL)
+        bool, Option("--kernel-suffix", help="collapsed: mark kernel frames with _[k].", panel=_PANEL)
     ] = False
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", "-s", metavar="NAME=VALUE", help="An option of the format.", rich_help_panel=_PANEL),
+        Option("--set", "-s", metavar="NAME=VALUE", help="An option of the format.", panel=_PANEL),
     ] = None
 
     def format(self) -> str:

@@ -8,15 +8,17 @@ import io
 from pathlib import Path
 from typing import Annotated
 
-import typer
+import click
 
 from perf2x.cli.exits import guarded
+from perf2x.cli.groups import command_of
+from perf2x.cli.parameters import Option
 from perf2x.model.errors import OptionError, OutputError
 
-Source = Annotated[str, typer.Option("-i", "--input", metavar="FILE", help="The recording.")]
-Target = Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="The pprof profile to write.")]
-Overwrite = Annotated[bool, typer.Option("-f", "--overwrite", help="Overwrite the output.")]
-JitMappings = Annotated[bool, typer.Option("-j", "--jit", help="Accepted; always allowed.")]
+Source = Annotated[str, Option("-i", "--input", metavar="FILE", help="The recording.")]
+Target = Annotated[str, Option("-o", "--output", metavar="FILE", help="The pprof profile to write.")]
+Overwrite = Annotated[bool, Option("-f", "--overwrite", help="Overwrite the output.")]
+JitMappings = Annotated[bool, Option("-j", "--jit", help="Accepted; always allowed.")]
 
 
 def perf_to_profile(
@@ -51,11 +53,12 @@ def _overwrite(target: Path, source: str, content: bytes) -> None:
         raise OutputError(f"cannot write {target}: {error.strerror}") from None
 
 
-def make_app() -> typer.Typer:
-    """The command's skeleton."""
-    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-    app.command()(guarded(perf_to_profile))
-    return app
+def make_app() -> click.Command:
+    """The command's skeleton; perf2x's environment is not its own."""
+    command = command_of(perf_to_profile, guarded(perf_to_profile))
+    for option in command.params:
+        option.envvar = None
+    return command
 
 
 def main() -> None:

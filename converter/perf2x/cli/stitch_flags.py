@@ -2,9 +2,8 @@
 
 from typing import Annotated
 
-import typer
-
 from perf2x.classes import dataclass
+from perf2x.cli.parameters import Option
 from perf2x.model.errors import OptionError
 
 _PANEL = "Stacks"
@@ -17,35 +16,35 @@ class StitchFlags:
 
     deferred_missing: Annotated[
         str,
-        typer.Option(
+        Option(
             metavar="mark|kernel-only|drop",
             help="Samples whose deferred user stack is not in the file.",
-            rich_help_panel=_PANEL,
+            panel=_PANEL,
         ),
     ] = "mark"
     stitch_lbr: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--stitch-lbr",
             help="--call-graph lbr: complete stacks from the thread's previous sample.",
-            rich_help_panel=_PANEL,
+            panel=_PANEL,
         ),
     ] = False
     jobs: Annotated[
         int,
-        typer.Option(
-            min=0,
+        Option(
+            at_least=0,
             metavar="N",
-            show_default="as many cores as pay",
+            shown_default="as many cores as pay",
             help="Processes that read samples and look up names; the result is the same.",
         ),
     ] = 0
     merge_callchains: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--merge-callchains/--no-merge-callchains",
             help="Join deferred user stacks to the samples that wait for them.",
-            rich_help_panel=_PANEL,
+            panel=_PANEL,
         ),
     ] = True
 

@@ -4,9 +4,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from perf2x.classes import dataclass
+from perf2x.cli.parameters import Option
 from perf2x.model.errors import OptionError
 
 if TYPE_CHECKING:
@@ -21,60 +20,50 @@ class SymbolFlags:
 
     symfs: Annotated[
         str | None,
-        typer.Option(metavar="DIR[,flat]", help="Root of the recorded machine's files.", rich_help_panel=_PANEL),
+        Option(metavar="DIR[,flat]", help="Root of the recorded machine's files.", panel=_PANEL),
     ] = None
     kallsyms: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE", help="Kernel symbols, when they are the recorded kernel's.", rich_help_panel=_PANEL
-        ),
+        Option(metavar="FILE", help="Kernel symbols, when they are the recorded kernel's.", panel=_PANEL),
     ] = None
-    vmlinux: Annotated[
-        str | None, typer.Option(metavar="FILE", help="The kernel's ELF file.", rich_help_panel=_PANEL)
-    ] = None
+    vmlinux: Annotated[str | None, Option(metavar="FILE", help="The kernel's ELF file.", panel=_PANEL)] = None
     debug_dirs: Annotated[
         list[str] | None,
-        typer.Option("--debug-dir", metavar="DIR", help="Like /usr/lib/debug; repeatable.", rich_help_panel=_PANEL),
+        Option("--debug-dir", metavar="DIR", help="Like /usr/lib/debug; repeatable.", panel=_PANEL),
     ] = None
     buildid_dir: Annotated[
         str | None,
-        typer.Option(metavar="DIR", help="perf's build-id cache [~/.debug].", rich_help_panel=_PANEL),
+        Option(metavar="DIR", help="perf's build-id cache [~/.debug].", panel=_PANEL),
     ] = None
     perf_map_dir: Annotated[
         str | None,
-        typer.Option(metavar="DIR", help="Where perf-PID.map files lie [/tmp].", rich_help_panel=_PANEL),
+        Option(metavar="DIR", help="Where perf-PID.map files lie [/tmp].", panel=_PANEL),
     ] = None
     debuginfod: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--debuginfod",
             metavar="URL",
             help="Ask this server too [$DEBUGINFOD_URLS].",
-            rich_help_panel=_PANEL,
+            panel=_PANEL,
         ),
     ] = None
     archives: Annotated[
         list[str] | None,
-        typer.Option(
-            "--archive", metavar="FILE", help="A tarball of perf archive; repeatable.", rich_help_panel=_PANEL
-        ),
+        Option("--archive", metavar="FILE", help="A tarball of perf archive; repeatable.", panel=_PANEL),
     ] = None
     any_build: Annotated[
         bool,
-        typer.Option(
-            "--allow-build-id-mismatch", help="Use files of another build all the same.", rich_help_panel=_PANEL
-        ),
+        Option("--allow-build-id-mismatch", help="Use files of another build all the same.", panel=_PANEL),
     ] = False
     demangle: Annotated[
         str,
-        typer.Option(
-            "--demangle", metavar="simple|full|none", help="C++, Rust and Swift names.", rich_help_panel=_PANEL
-        ),
+        Option("--demangle", metavar="simple|full|none", help="C++, Rust and Swift names.", panel=_PANEL),
     ] = "simple"
     inline: Annotated[
-        bool, typer.Option("--inline/--no-inline", help="Source lines and inlined functions.", rich_help_panel=_PANEL)
+        bool, Option("--inline/--no-inline", help="Source lines and inlined functions.", panel=_PANEL)
     ] = True
-    no_symbols: Annotated[bool, typer.Option("--no-symbols", help="Look no names up.", rich_help_panel=_PANEL)] = False
+    no_symbols: Annotated[bool, Option("--no-symbols", help="Look no names up.", panel=_PANEL)] = False
 
     def options(self) -> "SymbolOptions | None":
         """What the flags say; None for ``--no-symbols``. OptionError for a path that is not there."""

@@ -4,12 +4,13 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+import click
 
 from perf2x.cli import console
 from perf2x.cli.common import Inputs, Quiet, Verbose, recordings
 from perf2x.cli.filter_flags import FilterFlags, GroupFlags
 from perf2x.cli.loading import load_options
+from perf2x.cli.parameters import Option
 from perf2x.cli.stitch_flags import StitchFlags
 from perf2x.cli.symbol_flags import SymbolFlags
 from perf2x.cli.tables import amount, percent, plural, table
@@ -18,13 +19,11 @@ from perf2x.model.errors import OptionError
 if TYPE_CHECKING:
     from perf2x.totals import Total, Totals
 
-Limit = Annotated[
-    int, typer.Option("--limit", "-n", metavar="N", min=0, help="Show N lines; 0: all.", rich_help_panel="Table")
-]
-By = Annotated[str, typer.Option(metavar="function|object|thread", help="What a line is.", rich_help_panel="Table")]
-Sort = Annotated[str, typer.Option(metavar="self|total", help="Which number to sort by.", rich_help_panel="Table")]
-Value = Annotated[str, typer.Option(metavar="period|samples", help="What the numbers are.", rich_help_panel="Table")]
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.", rich_help_panel="Table")]
+Limit = Annotated[int, Option("--limit", "-n", metavar="N", at_least=0, help="Show N lines; 0: all.", panel="Table")]
+By = Annotated[str, Option(metavar="function|object|thread", help="What a line is.", panel="Table")]
+Sort = Annotated[str, Option(metavar="self|total", help="Which number to sort by.", panel="Table")]
+Value = Annotated[str, Option(metavar="period|samples", help="What the numbers are.", panel="Table")]
+AsJson = Annotated[bool, Option("--json", help="One JSON object on standard output.", panel="Table")]
 
 
 def top(
@@ -54,10 +53,10 @@ def top(
     found = totals(loaded.profile, None, by, value)
     rows = hottest(found, sort, limit)
     if as_json:
-        typer.echo(json.dumps(_facts(found, rows), indent=2))
+        click.echo(json.dumps(_facts(found, rows), indent=2))
         return
     for line in _lines(found, rows, by, loaded.profile.meta.duration_ns):
-        typer.echo(console.clean(line))
+        click.echo(console.clean(line))
     if not quiet:
         others = [event.name for event in loaded.events if event.samples and event.name != found.event]
         if others:

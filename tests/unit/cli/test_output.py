@@ -75,16 +75,15 @@ import sys, time
 from perf2x.cli.exits import guarded
 from perf2x.cli.output import writing
 from perf2x.cli.output_flags import default_output
-import typer
-app = typer.Typer()
-@app.command()
+import click
+@click.command()
 @guarded
 def work():
     with writing(sys.argv[1], inputs=()) as out:
         out.write(b"half"); out.flush(); print("ready", flush=True); time.sleep(60)
 sys.argv, path = sys.argv[:1], sys.argv[1]
 sys.argv.append(path)
-app(args=[])
+work(args=[])
 """
 
 

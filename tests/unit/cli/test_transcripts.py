@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from tests.support.recordings import CORPUS
 
@@ -49,7 +49,7 @@ def application(words: list[str]) -> object:
         return make_app()
     from perf2x.cli.app import make_app as whole
 
-    return whole(words[1:])
+    return whole()
 
 
 def prepared(folder: Path) -> Path:

@@ -4,7 +4,7 @@ import gzip
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from perf2x.cli import perf_to_profile
 from perf2x.cli.app import make_app

@@ -13,7 +13,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from perf2x.cli.app import make_app
 from tests.support.perf_script import Block, Frame, read_blocks
