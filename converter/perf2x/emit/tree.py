@@ -8,7 +8,7 @@ import numpy as np
 
 from perf2x.classes import dataclass
 from perf2x.model.arrays import I64
-from perf2x.model.ordering import unique
+from perf2x.model.ordering import kinds_of, unique, unique_rows
 from perf2x.model.profile import Stacks
 from perf2x.model.ragged import Ragged, distinct_small, small_order
 from perf2x.model.stacks import depths
@@ -69,18 +69,17 @@ def folded(rows: FrameRows, key_of_frame: I64) -> FrameRows:
     order = small_order(depth)
     ends = np.cumsum(np.bincount(depth)).tolist() if len(depth) else []
     row_of = np.full(len(depth) + 1, -1, np.int64)  # the last one stands for parent −1
-    width = int(key_of_frame.max()) + 1 if len(key_of_frame) else 1
     parents, frames = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     begin = count = 0
     for end in ends:
         level = order[begin:end]
         frame = rows.frame[level]
-        keys = (row_of[rows.parent[level]] + 1) * width + key_of_frame[frame]
-        unique, first, place = np.unique(keys, return_index=True, return_inverse=True)
-        row_of[level] = place.reshape(-1) + count
-        parents.append(unique // width - 1)
+        parent = row_of[rows.parent[level]]
+        first, place = unique_rows([parent, key_of_frame[frame]])
+        row_of[level] = place + count
+        parents.append(parent[first])
         frames.append(frame[first])
-        begin, count = end, count + len(unique)
+        begin, count = end, count + len(first)
     return FrameRows(np.concatenate(parents), np.concatenate(frames), row_of[rows.row_of_stack])
 
 
@@ -107,8 +106,8 @@ def merge(rows: FrameRows, key_of_frame: I64, group: I64, stack: I64) -> tuple[F
         parent = np.where(above >= 0, 0, pairs // stride)
         inner = np.flatnonzero(above >= 0)
         parent[inner] = nodes_above[np.searchsorted(pairs_above, pairs[inner] - row[inner] + above[inner])]
-        merged, node = np.unique(parent * width + key_of_frame[rows.frame[row]], return_inverse=True)
-        nodes_above, pairs_above = node.reshape(-1) + sum(level_sizes), pairs
+        merged, node = kinds_of(parent * width + key_of_frame[rows.frame[row]])
+        nodes_above, pairs_above = node + sum(level_sizes), pairs
         node_of.append((pairs, nodes_above))
         parents.append(merged // width)
         keys.append(merged % width)

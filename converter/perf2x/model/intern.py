@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from perf2x.model.arrays import I32, I64, U64, AnyArray, Bools
 from perf2x.model.growing import Growing
+from perf2x.model.ordering import unique_rows
 from perf2x.model.ragged import Ragged, end_to_end, offsets_of, ranges
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -152,15 +153,21 @@ class HashIndex:
 
 
 def _runs(hashes: U64) -> tuple[I64, I64]:
-    """The first row of each hash, and (n,) the place of each row's hash among those."""
-    order = np.argsort(hashes)
-    laid = hashes[order]
+    """The first row of each hash, and (n,) the place of each row's hash among those.
+
+    The lowest bits, as good as any, give way to the row's number: numpy sorts words many times as fast as it orders
+    indices.
+    """
+    below = np.uint64(len(hashes).bit_length())
+    laid = np.sort(hashes >> below << below | np.arange(len(hashes), dtype=np.uint64))
+    order = (laid & ((np.uint64(1) << below) - np.uint64(1))).view(np.int64)
+    laid >>= below
     begins = np.empty(len(laid), np.bool_)
     begins[:1] = True
     np.not_equal(laid[1:], laid[:-1], out=begins[1:])
     run = np.empty(len(laid), np.int64)
     run[order] = np.cumsum(begins) - 1
-    return np.minimum.reduceat(order, np.flatnonzero(begins)), run
+    return order[begins], run
 
 
 def first_alike(hashes: U64, equal: Callable[[I64, I64], Bools]) -> tuple[I64, I64]:
@@ -311,12 +318,12 @@ def prefix_tree(rows: Ragged, innermost_first: bool = False) -> tuple[I32, I32, 
     active = np.flatnonzero(lengths > 0)
     depth = total = 0
     while len(active):
-        item = rows.values[first[active] + step * depth].astype(np.int64)
-        keys, inverse = np.unique((leaf[active] + 1) << 32 | item, return_inverse=True)
-        parents.append((keys >> 32) - 1)
-        items.append(keys & 0xFFFFFFFF)
-        leaf[active] = total + inverse
-        total += len(keys)
+        parent, item = leaf[active], rows.values[first[active] + step * depth].astype(np.int64)
+        kept, place = unique_rows([parent, item])
+        parents.append(parent[kept])
+        items.append(item[kept])
+        leaf[active] = total + place
+        total += len(kept)
         depth += 1
         active = active[lengths[active] > depth]
     flat_parents = np.concatenate([*parents, np.zeros(0, np.int64)])

@@ -6,7 +6,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from perf2x.model.arrays import I64, AnyArray
+from perf2x.model.arrays import I64, U64, AnyArray, Bools
 
 Number = TypeVar("Number", bound=np.generic)
 
@@ -22,36 +22,76 @@ def unique(values: npt.NDArray[Number]) -> npt.NDArray[Number]:
     return ordered[new]
 
 
-def order_of(columns: Sequence[I64]) -> I64:
-    """Stable order of rows by their columns, the first one leading; np.lexsort by radix.
+def order_of(columns: Sequence[AnyArray]) -> I64:
+    """Stable order of rows by their columns of whole numbers, the first one leading; np.lexsort, several times as fast.
 
-    numpy sorts 16-bit numbers by radix, so two words of a column take a quarter of the time that it would take itself.
+    Rows are packed into words that are sorted themselves: numpy does that with vector instructions, and does not order
+    indices so. The row's number stands lowest, so that equal rows keep their order::
+
+        columns   3 7     word   3 7 | 0     sorted   2 9 | 1     order   1
+                  2 9            2 9 | 1              3 7 | 0             0
     """
-    words = [word for column in columns[::-1] for word in _words(column)]
-    return np.lexsort(words) if words else np.arange(len(columns[0]))
+    return _order_and_news(columns)[0]
 
 
-def _words(column: I64) -> Iterator[AnyArray]:
-    """The column as 16-bit words that sort as it does, the lowest first; none where all rows are alike."""
-    if not len(column):
-        return
-    above = (column - column.min()).view(
-        np.uint64
-    )  # wraps where the span does not fit int64, and is right all the same
-    for shift in range(0, int(above.max()).bit_length(), 16):
-        yield (above >> np.uint64(shift)).astype(np.uint16)
-
-
-def unique_rows(columns: Sequence[I64]) -> tuple[I64, I64]:
+def unique_rows(columns: Sequence[AnyArray]) -> tuple[I64, I64]:
     """Rows equal in every column made one: the first row of each kind, and the kind of each row.
 
     Ordered by the columns' values, the first column leading.
     """
-    order = order_of(columns)
-    new = np.zeros(len(order), np.bool_)
-    new[:1] = True
-    for column in columns:
-        new[1:] |= np.diff(column[order]) != 0
+    order, is_new = _order_and_news(columns)
     kind = np.empty(len(order), np.int64)
-    kind[order] = np.cumsum(new) - 1
-    return order[new], kind
+    kind[order] = np.cumsum(is_new) - 1
+    return order[is_new], kind
+
+
+def kinds_of(values: npt.NDArray[Number]) -> tuple[npt.NDArray[Number], I64]:
+    """Distinct whole numbers, rising, and the place of each value among them."""
+    first, kind = unique_rows([values])
+    return values[first], kind
+
+
+def _order_and_news(columns: Sequence[AnyArray]) -> tuple[I64, Bools]:
+    """The order, and which rows in it differ from the one before."""
+    count = len(columns[0])
+    if not count:
+        return np.zeros(0, np.int64), np.zeros(0, np.bool_)
+    below = np.uint64((count - 1).bit_length())
+    words = [word for column in columns for word in _words(column, 64 - int(below))]
+    key, used, packed = np.zeros(count, np.uint64), 0, 0
+    for word, bits in words:
+        if used + bits > 64 - int(below):
+            break
+        key = key << np.uint64(bits) | word
+        used, packed = used + bits, packed + 1
+    key = np.sort(key << below | np.arange(count, dtype=np.uint64))
+    order = (key & ((np.uint64(1) << below) - np.uint64(1))).astype(np.int64)
+    key >>= below
+    is_new = np.ones(count, np.bool_)
+    np.not_equal(key[1:], key[:-1], out=is_new[1:])
+    if packed < len(words) and not is_new.all():
+        _settle([word for word, _ in words[packed:]], order, is_new)
+    return order, is_new
+
+
+def _settle(words: Sequence[U64], order: I64, is_new: Bools) -> None:
+    """Put runs of rows that are alike so far into the order of further words."""
+    is_tied = ~is_new
+    is_tied[:-1] |= is_tied[1:]
+    at = np.flatnonzero(is_tied)
+    run, rows = np.cumsum(is_new)[at], order[at]
+    order_of_tied, is_new[at] = _order_and_news([run, *(word[rows] for word in words)])
+    order[at] = rows[order_of_tied]
+
+
+def _words(column: AnyArray, room: int) -> Iterator[tuple[U64, int]]:
+    """The column as words of at most ``room`` bits that sort as it does, the highest first, and the bits of each."""
+    wide = column if column.dtype == np.uint64 else column.astype(np.int64)
+    above = (wide - wide.min()).view(np.uint64)  # wraps where the span does not fit int64, and is right all the same
+    bits = int(above.max()).bit_length()
+    if bits <= room:
+        if bits:
+            yield above, bits
+        return
+    yield above >> np.uint64(32), bits - 32
+    yield above & np.uint64(0xFFFFFFFF), 32
