@@ -8,7 +8,7 @@ Source of truth: packaging.python.org, "Entry points specification" and "Recordi
 import os
 import sys
 from collections.abc import Iterator
-from functools import reduce
+from functools import cache, reduce
 from importlib import import_module
 from importlib.machinery import PathFinder
 from pathlib import Path
@@ -35,42 +35,54 @@ class Point:
 
 def entry_points(group: str) -> Iterator[Point]:
     """The entry points of a group, in no order; of two installations of one project, the one that is found first."""
-    places = [Path(place) for place in sys.path]
-    if not _are_plain(places):
+    if not _are_plain(sys.path):
         from importlib import metadata
 
         yield from (Point(point.name, point.value) for point in metadata.entry_points(group=group))
         return
     seen: set[str] = set()
-    for place in places:
-        for folder in _projects(place):
-            project = folder.name.partition("-")[0].removesuffix(".egg-info").lower().replace(".", "_")
+    for place in sys.path:
+        for project, text in _projects(place or os.curdir):
             if project not in seen:
                 seen.add(project)
-                yield from _listed(folder / "entry_points.txt", group)
+                yield from _listed(text, group)
 
 
-def _are_plain(places: list[Path]) -> bool:
+def _are_plain(places: list[str]) -> bool:
     """Whether everything that is installed lies in folders: no archives, no eggs, no finders of another kind."""
     finders = [finder for finder in sys.meta_path if hasattr(finder, "find_distributions")]
     return all(finder is PathFinder for finder in finders) and not any(
-        place.suffix == ".egg" or place.is_file() for place in places
+        place.endswith(".egg") or Path(place).is_file() for place in places
     )
 
 
-def _projects(place: Path) -> Iterator[Path]:
+def _projects(place: str) -> tuple[tuple[str, str], ...]:
+    """Name and ``entry_points.txt`` of everything installed in a folder; "" where there is no such file."""
     try:
-        names = os.listdir(place)  # noqa: PTH208 - not a Path for each of some hundred names
+        return _read(place, os.stat(place).st_mtime_ns)  # noqa: PTH116 - see _read
     except OSError:
-        return
-    yield from (place / name for name in names if name.endswith(_KINDS))
+        return ()
 
 
-def _listed(file: Path, group: str) -> Iterator[Point]:
+@cache
+def _read(place: str, _changed_ns: int) -> tuple[tuple[str, str], ...]:
+    """Each file is read once, for all groups; without a Path for each of some hundred names."""
+    names = [name for name in os.listdir(place) if name.endswith(_KINDS)]  # noqa: PTH208
+    projects = [name.partition("-")[0].removesuffix(".egg-info").lower().replace(".", "_") for name in names]
+    return tuple(
+        zip(projects, [_text(f"{place}{os.sep}{name}{os.sep}entry_points.txt") for name in names], strict=True)
+    )
+
+
+def _text(file: str) -> str:
     try:
-        text = file.read_text("utf-8")
+        with open(file, encoding="utf-8") as stream:  # noqa: PTH123
+            return stream.read()
     except OSError:
-        return
+        return ""
+
+
+def _listed(text: str, group: str) -> Iterator[Point]:
     section = ""
     for line in text.splitlines() if f"[{group}]" in text else ():
         name, equals, value = line.partition("=")

@@ -6,8 +6,6 @@ Source of truth: tools/perf/builtin-archive.c and perf-archive.sh; the members a
 
 from __future__ import annotations
 
-import lzma
-import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +20,9 @@ LARGEST_MEMBER = 1 << 32
 
 def damage(*more: type[Exception]) -> tuple[type[Exception], ...]:
     """What reading a damaged tarball raises, and ``more``."""
-    import tarfile  # few conversions read one
+    import lzma  # few conversions read one
+    import tarfile
+    import zlib
 
     return (*more, OSError, EOFError, tarfile.TarError, lzma.LZMAError, zlib.error, ValueError)
 

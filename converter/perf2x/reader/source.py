@@ -4,12 +4,9 @@ Files are mapped, what cannot be mapped is spooled to an unlinked temporary file
 not grow with the input.
 """
 
-import gzip
 import io
-import lzma
 import mmap
 import sys
-import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -29,14 +26,31 @@ BOMB_FLOOR = 256 << 20
 BOMB_RATIO = 1000
 """… and beyond it this many times its packed size; recordings that are compressed reach about 100."""
 
+
+def _gzip(packed: IO[bytes]) -> Any:
+    import gzip
+
+    return gzip.GzipFile(fileobj=packed)
+
+
+def _xz(packed: IO[bytes]) -> Any:
+    import lzma
+
+    return lzma.LZMAFile(packed)
+
+
 _WRAPPERS: tuple[tuple[bytes, Callable[[IO[bytes]], Any]], ...] = (
-    (b"\x1f\x8b", lambda packed: gzip.GzipFile(fileobj=packed)),
-    (b"\xfd7zXZ\x00", lzma.LZMAFile),
+    (b"\x1f\x8b", _gzip),
+    (b"\xfd7zXZ\x00", _xz),
     (b"\x28\xb5\x2f\xfd", ZstdReader),
 )
 
-_DAMAGE = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError)
-"""What reading a damaged wrapper raises."""
+
+def _damage() -> tuple[type[Exception], ...]:
+    """What reading a damaged wrapper raises."""
+    import lzma
+
+    return (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +103,8 @@ def _mapped(file: IO[bytes]) -> Source | None:
 
 
 def _spooled(chunks: Iterable[bytes], name: str) -> Source:
+    import tempfile
+
     with tempfile.TemporaryFile() as spool:
         for chunk in chunks:
             spool.write(chunk)
@@ -111,7 +127,7 @@ def _unpacked_chunks(unpacked: Any, packed_size: int, name: str, diagnostics: Di
     while True:
         try:
             chunk = unpacked.read1(CHUNK)
-        except _DAMAGE as error:
+        except _damage() as error:
             diagnostics.add(
                 "wrapper_damaged", Severity.LOSS, "The compressed file is cut or damaged: copy it again, whole.",
                 where=f"{name}: {error}",

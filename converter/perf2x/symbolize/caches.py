@@ -2,7 +2,6 @@
 
 import os
 import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,6 +21,8 @@ def user_cache_dir() -> Path | None:
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> bool:
     """Let ``write`` fill a temporary file beside ``path``, then rename it; False when the place cannot be written."""
+    import tempfile  # mostly there is nothing new to keep
+
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
