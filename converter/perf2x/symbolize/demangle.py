@@ -77,7 +77,7 @@ def _raw(name: str) -> str:
 
 def _split_clones(readable: str) -> tuple[str, str]:
     """``f() (.constprop.0.cold)`` to ``f()`` and `` [clone .constprop.0] [clone .cold]``."""
-    match = _CLONES.search(readable)
+    match = _CLONES.search(readable) if " (." in readable else None
     if match is None:
         return readable, ""
     parts = re.findall(r"\.[A-Za-z_][^.]*(?:\.\d+)*", match.group(1)) or [match.group(1)]
@@ -90,7 +90,7 @@ def without_parameters(readable: str) -> str:
 
     if SPECIAL.match(readable):
         return readable
-    text = _QUALIFIERS.sub("", readable)
+    text = readable if readable.endswith(")") else _QUALIFIERS.sub("", readable)
     at = opening(text, len(text) - 1) if text.endswith(")") else -1
     if at <= 0:
         return readable

@@ -1,6 +1,7 @@
 """Function names from the symbol tables of ELF files, and from the linkage tables that have no symbols of their own."""
 
 from collections.abc import Mapping
+from itertools import accumulate
 
 import numpy as np
 
@@ -28,6 +29,9 @@ class ElfNames:
         self.has_symtab = False
         self._style, self._diagnostics, self._places = style, diagnostics, places
         self._parts = self._tables(found)
+        ends = list(accumulate(map(len, self._parts), initial=0))
+        self._spans = list(zip(ends[:-1], ends[1:], self._parts, strict=True))
+        self._own = ends[-1]
         self._linkage = self._linkage_of(found.code) if places is None else None
         self._index = self._indexed()
         self._bare: SymbolIndex | None = None
@@ -39,7 +43,7 @@ class ElfNames:
         """
         try:
             row = self._index.find(svma)
-            linked = row[row >= sum(map(len, self._parts))]
+            linked = row[row >= self._own]
             for one in (linked.min(), linked.max()) if len(linked) else ():  # one of each kind of table
                 self.name(int(one))
         except ObjectError as error:
@@ -51,12 +55,11 @@ class ElfNames:
 
     def name(self, row: int) -> str:
         """The symbol's name as it stands in the file."""
-        for part in self._parts:
-            if row < len(part):
-                return part.name(row)
-            row -= len(part)
+        for start, end, part in self._spans:
+            if row < end:
+                return part.name(row - start)
         assert self._linkage is not None
-        return self._linkage.name(row)
+        return self._linkage.name(row - self._own)
 
     def _tables(self, found: Found) -> list[SymbolRows]:
         """dso__load_sym: .symtab and .dynsym of the file with symbols; .dynsym of the running file beside mini info."""

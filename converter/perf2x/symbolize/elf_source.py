@@ -18,7 +18,7 @@ from perf2x.objects.find_parts import lies_elsewhere
 from perf2x.symbolize.dwarf import open_lines
 from perf2x.symbolize.elf_names import ElfNames, count_broken
 from perf2x.symbolize.places import Places, Site, places_of, replaced
-from perf2x.symbolize.sorting import distinct_known
+from perf2x.symbolize.sorting import distinct_addresses, distinct_known
 from perf2x.symbolize.source import Context, Dso, DsoKind, Function, Symbols, nothing, one_line_each
 
 STRIPPED = "stripped: no symbol table in it, and no debug file found"
@@ -106,12 +106,12 @@ def with_lines(names: ElfNames, row: I64, places: Places, inline: bool, missing:
     symbol[offsets[1:][last] - 1] = row[last]
     site, line = np.full(len(known), -1, np.int64), np.zeros(len(known), np.int32)
     site[known], line[known] = places.site[source], places.line[source]
-    key = np.stack([symbol, site])
-    distinct, function = np.unique(key, axis=1, return_inverse=True)
-    functions = [_function(names, places.sites, *column) for column in distinct.T.tolist()]
-    return Symbols(
-        offsets, function.reshape(-1).astype(np.int32), line, functions, has_inlines=inline, missing=missing
-    )  # fmt: skip
+    # one word for both, in which −1 is 0
+    pairs, function = distinct_addresses((symbol + 1).astype(np.uint64) << np.uint64(32) | (site + 1).astype(np.uint64))
+    of_symbol, of_site = pairs >> np.uint64(32), pairs & np.uint64(2**32 - 1)
+    rows = zip(of_symbol.tolist(), of_site.tolist(), strict=True)
+    functions = [_function(names, places.sites, symbol - 1, site - 1) for symbol, site in rows]
+    return Symbols(offsets, function.astype(np.int32), line, functions, has_inlines=inline, missing=missing)
 
 
 def _function(names: ElfNames, sites: Sequence[Site], symbol: int, site: int) -> Function:

@@ -32,7 +32,8 @@ def gnu_spelling(readable: str, mangled: str) -> str:
     text = readable.replace("operator<<<", "operator<< <").replace("std::nullptr_t", "decltype(nullptr)")
     if "ltI" in mangled and "lsI" not in mangled:
         text = re.sub(r"operator<(?=<)(?!< <)", "operator< ", text)
-    text = _CLOSING.sub(lambda match: match.group(1) or "> ", text)
+    if ">>" in text:
+        text = _CLOSING.sub(lambda match: match.group(1) or "> ", text)
     text = _numbered_lambdas(text) if "'" in text else text
     if len(text) > LONGEST:
         return text
@@ -65,7 +66,7 @@ def _numbered_autos(parameters: str) -> str:
 
 def _with_plain_functions(text: str) -> str:
     """A function as a template's argument: ``&A::f(int)`` to ``&A::f``, and ``&f(int)`` to ``&(f(int))``."""
-    for match in reversed(list(_ADDRESS.finditer(text))[:PLACES]):
+    for match in reversed(list(_ADDRESS.finditer(text))[:PLACES] if "&" in text else []):
         start = match.end()
         end = _argument_end(text, start)
         argument = text[start:end]
@@ -138,11 +139,12 @@ def _closing(text: str, opening: int) -> int:
 
 def opening(text: str, closing: int) -> int:
     """Where the parenthesis that closes at ``closing`` opens; −1 when it never does."""
-    depth = 0
-    for at in range(closing, -1, -1):
-        depth += (text[at] == ")") - (text[at] == "(")
+    depth, end = 0, closing + 1
+    while (at := text.rfind("(", 0, end)) >= 0:
+        depth += text.count(")", at, end) - 1
         if depth == 0:
             return at
+        end = at
     return -1
 
 
@@ -151,6 +153,8 @@ def name_start(head: str) -> int:
 
     A space behind ``operator`` belongs to the name (``operator new``, ``operator int``), and so does all that follows.
     """
+    if " " not in head:
+        return 0
     start, open_brackets = 0, ""
     for match in _TOKEN.finditer(head):
         token = match.group()

@@ -7,7 +7,6 @@ map__process_kallsym_symbol and symbols__fixup_end for which symbols count and w
 from pathlib import Path
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 
 from perf2x.classes import dataclass
 from perf2x.model.arrays import I64, U8, U64, Bools
@@ -15,6 +14,7 @@ from perf2x.model.errors import ObjectError
 from perf2x.objects.inflate import inflate_file
 from perf2x.objects.symtab import STB_GLOBAL, STB_LOCAL, STB_WEAK, STT_FUNC, STT_OBJECT
 from perf2x.symbolize.lookup import PAGE, SymbolColumns, SymbolIndex
+from perf2x.symbolize.text_columns import hex_numbers, runs
 
 NEWLINE, SPACE, TAB = 0x0A, 0x20, 0x09
 LARGEST = 1 << 30
@@ -80,17 +80,17 @@ def read_kallsyms(path: Path) -> Kallsyms:
 def parse_kallsyms(text: bytes, name: str) -> Kallsyms:
     """Lines ``ffffffff81000000 T _stext`` or, tab-separated, ``… t func\\t[module]``; other lines are passed over."""
     raw = np.frombuffer(text, np.uint8)
-    ends = np.flatnonzero(raw == NEWLINE).astype(np.int64)
+    ends = np.flatnonzero(raw == NEWLINE)
     if not len(raw) or raw[-1] != NEWLINE:
         ends = np.append(ends, len(raw))
-    starts = np.concatenate([[0], ends[:-1] + 1]).astype(np.int64)
+    starts = np.append(0, ends[:-1] + 1)
     width = text.find(b" ")
     if not 1 <= width <= 16:
         raise ObjectError(f"{name}: no kallsyms file, its first line is {text[:40]!r}")
     starts, ends = _regular(raw, starts, ends, width)
-    address, valid = _hex_column(raw, starts, width)
+    address, valid = hex_numbers(text, starts, width)
     letter = raw[starts + width + 1]
-    wanted = valid & np.isin(letter & 0xDF, np.frombuffer(b"TWDB", np.uint8)) & (raw[starts + width + 3] != ord("$"))
+    wanted = np.flatnonzero(valid & _is_symbol()[letter] & (raw[starts + width + 3] != ord("$")))
     starts, ends, address, letter = starts[wanted], ends[wanted], address[wanted], letter[wanted]
     if len(address) == 0:
         raise ObjectError(f"{name}: no symbols in it")
@@ -100,34 +100,38 @@ def parse_kallsyms(text: bytes, name: str) -> Kallsyms:
     return Kallsyms(address, letter, starts + width + 3, name_end, module, modules, text)
 
 
+def _is_symbol() -> Bools:
+    """(256,) symbol_type__filter: which letters are those of code and data."""
+    letters = np.zeros(256, np.bool_)
+    letters[np.frombuffer(b"TWDBtwdb", np.uint8)] = True
+    return letters
+
+
 def _regular(raw: U8, starts: I64, ends: I64, width: int) -> tuple[I64, I64]:
     """The lines that have their spaces where the first line has them, and a name behind."""
     fits = ends - starts > width + 3
-    starts, ends = starts[fits], ends[fits]
+    if not fits.all():
+        starts, ends = starts[fits], ends[fits]
     right: Bools = (raw[starts + width] == SPACE) & (raw[starts + width + 2] == SPACE)
-    return starts[right], ends[right]
-
-
-def _hex_column(raw: U8, starts: I64, width: int) -> tuple[U64, Bools]:
-    """``width`` hexadecimal digits from each start, and which of them are all digits."""
-    digits = np.full(256, 255, np.uint8)
-    for value, letter in enumerate("0123456789abcdef"):
-        digits[ord(letter)] = digits[ord(letter.upper())] = value
-    digit = np.zeros((len(starts), 16), np.uint8)
-    digit[:, 16 - width :] = digits[sliding_window_view(raw, width)[starts]]
-    address = (digit[:, ::2] << 4 | digit[:, 1::2] & 15).view(">u8").astype(np.uint64)
-    valid: Bools = np.all(digit < 16, axis=1)
-    return address.reshape(-1), valid
+    return (starts, ends) if right.all() else (starts[right], ends[right])
 
 
 def _modules(raw: U8, text: bytes, starts: I64, ends: I64) -> tuple[I64, I64, list[str]]:
     """Where names end, which module each symbol belongs to (−1: none), and the modules' names."""
-    tabs = np.flatnonzero(raw == TAB)
-    following = np.searchsorted(tabs, starts)
-    tab = np.append(tabs, len(raw))[following]
-    has_module = tab < ends
     module, names = np.full(len(starts), -1, np.int64), dict[bytes, int]()
-    for row in np.flatnonzero(has_module):
-        word = text[int(tab[row]) + 1 : int(ends[row])].strip().strip(b"[]")
-        module[row] = names.setdefault(word, len(names))
-    return np.where(has_module, tab, ends), module, [word.decode(errors="surrogateescape") for word in names]
+    first = text.find(b"\t")
+    if first < 0:
+        return ends, module, []
+    tabs = np.append(np.flatnonzero(raw[first:] == TAB) + first, len(raw))
+    rows = np.arange(np.searchsorted(ends, first), len(ends))  # modules come behind the kernel itself
+    tab = tabs[np.searchsorted(tabs, starts[rows])]
+    rows, tab = rows[tab < ends[rows]], tab[tab < ends[rows]]
+    is_new = runs(text, tab + 1, ends[rows])  # a module's symbols stand together
+    words = [
+        text[begin:end] for begin, end in zip((tab[is_new] + 1).tolist(), ends[rows[is_new]].tolist(), strict=True)
+    ]
+    numbers = [names.setdefault(word.strip().strip(b"[]"), len(names)) for word in words]
+    module[rows] = np.array(numbers, np.int64)[np.cumsum(is_new) - 1]
+    name_end = ends.copy()
+    name_end[rows] = tab
+    return name_end, module, [word.decode(errors="surrogateescape") for word in names]

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perf2x.symbolize.demangle import Demangle, demangle, without_parameters
-from perf2x.symbolize.gnu_spelling import gnu_spelling
+from perf2x.symbolize.gnu_spelling import gnu_spelling, opening
 
 NAMES = [  # mangled, as c++filt -i prints it, as c++filt -i -p prints it (clones kept)
     ("_Z11thread_mainI7ComputeEPvS1_", "void* thread_main<Compute>(void*)", "thread_main<Compute>"),
@@ -114,3 +114,18 @@ def test_respelling_takes_any_text(text, again):
 def test_any_substitutions(text):
     name = "_Z3runIPiZ4mainEUlT_T0_E_Ev" + text
     assert isinstance(demangle(name, Demangle.FULL), str)
+
+
+def scalar_opening(text, closing):
+    depth = 0
+    for at in range(closing, -1, -1):
+        depth += (text[at] == ")") - (text[at] == "(")
+        if depth == 0:
+            return at
+    return -1
+
+
+@given(st.text(alphabet="()a", max_size=30))
+def test_opening_letter_by_letter(text):
+    text += ")"
+    assert opening(text, len(text) - 1) == scalar_opening(text, len(text) - 1)

@@ -69,13 +69,14 @@ def scalar_parse(text):
     for line in text.split(b"\n"):
         parts = line.split(b" ", 2)
         if len(parts) == 3 and len(parts[1]) == 1 and parts[1].upper() in b"TWDB" and parts[2] and parts[2][:1] != b"$":
-            found.append((int(parts[0], 16), parts[2].partition(b"\t")[0]))
+            name, _, module = parts[2].partition(b"\t")
+            found.append((int(parts[0], 16), name, module.strip().strip(b"[]").decode()))
     return found
 
 
 LINES = st.tuples(
     st.integers(0, 2**64 - 1), st.sampled_from("TtWwDdBbRrAa"),
-    st.text(alphabet="abc_$.", min_size=1, max_size=6), st.sampled_from(["", "\t[m]", "\t[bpf]"]),
+    st.text(alphabet="abc_$.", min_size=1, max_size=6), st.sampled_from(["", "\t[m]", "\t[n]", "\t[bpf]"]),
 )  # fmt: skip
 
 
@@ -83,10 +84,12 @@ LINES = st.tuples(
 def test_parser_agrees_with_a_plain_one(lines):
     text = "".join(f"{address:016x} {letter} {name}{module}\n" for address, letter, name, module in lines).encode()
     wanted = scalar_parse(text)
-    if not any(address for address, _ in wanted):
+    if not any(address for address, _, _ in wanted):
         return
     table = parse_kallsyms(text, "test")
-    assert [(int(a), table.name(i).encode()) for i, a in enumerate(table.start)] == wanted
+    modules = [table.modules[row] if row >= 0 else "" for row in table.module.tolist()]
+    rows = zip(table.start.tolist(), modules, strict=True)
+    assert [(start, table.name(row).encode(), module) for row, (start, module) in enumerate(rows)] == wanted
 
 
 @given(st.binary(max_size=200))
