@@ -59,9 +59,9 @@ def hash_columns(*columns: U64 | I64) -> U64:
 class HashIndex:
     """Numbers for rows by their hash, exact: rows whose hashes collide are told apart by the caller's comparison.
 
-    The rows of a call are sorted by hash; one of each run is looked up, the others are compared with it. Open
-    addressing, all lookups one step at a time: each looks into the slot that its hash names, then into others in a
-    fixed order, until it finds its equal or a free slot. A lookup costs the same however many rows are known::
+    Open addressing, all lookups one step at a time: each looks into the slot that its hash names, then into others in
+    a fixed order, until it finds its equal or a free slot. Of several rows that want one free slot, one gets it, and
+    the others look again. A lookup costs the same however many rows are known::
 
         slots   | – | 7 | 2 | – |        hash 1: slot 1 holds row 7, not equal; slot 2 holds row 2, equal
                 | – | 7 | 2 | – |        hash 0: slot 0 is free: a new row
@@ -81,37 +81,23 @@ class HashIndex:
         ``equal(rows, numbers)`` compares rows of this call with known ones; ``add(rows)`` stores new ones, whose
         numbers count on in the order given.
         """
-        numbers = np.empty(len(hashes), np.int64)
-        rows = np.arange(len(hashes))
-        while len(rows):  # more than once only where hashes collide
-            heads, run = _runs(hashes[rows])
-            numbers[rows] = self._settle(rows[heads], hashes[rows[heads]], equal, add)[run]
-            repeats = np.ones(len(rows), np.bool_)
-            repeats[heads] = False
-            rows = rows[repeats]
-            rows = rows[~equal(rows, numbers[rows])] if len(rows) else rows
-        return numbers
-
-    def _settle(self, rows: I64, hashes: U64, equal: Callable[[I64, I64], Bools], add: Callable[[I64], None]) -> I64:
-        """(n,) the number of each row; no two of them have one hash."""
-        self._reserve(len(rows))
-        before = len(self)
-        numbers = np.full(len(rows), -1, np.int64)
-        left, slot, step = np.arange(len(rows)), *self._walks(hashes)
+        self._reserve(len(hashes))
+        numbers = np.full(len(hashes), -1, np.int64)
+        left, slot, step = np.arange(len(hashes)), *self._walks(hashes)
         while len(left):
             held = self._slots[slot]
-            known = (held & _LOW).astype(np.int64) - 1
-            alike = np.flatnonzero((held >> _HALF == hashes[left] >> _HALF) & (known >= 0) & (known < before))
-            alike = alike[equal(rows[left[alike]], known[alike])]
+            known = (held & _LOW).view(np.int64) - 1
+            alike = np.flatnonzero((held >> _HALF == hashes[left] >> _HALF) & (known >= 0))
+            alike = alike[equal(left[alike], known[alike])]
             numbers[left[alike]] = known[alike]
             free = np.flatnonzero(known < 0)
-            won = self._claim(left[free], slot[free], hashes)
-            numbers[won] = np.arange(len(self) - len(won), len(self))
+            if len(free):
+                won = self._claim(left[free], slot[free], hashes)
+                numbers[won] = np.arange(len(self) - len(won), len(self))
+                add(won)
+            # those that another one was quicker than look at the same slot again: it may be their equal
             on = np.flatnonzero(numbers[left] < 0)
-            left, slot, step = left[on], self._on(slot[on], step[on]), step[on]
-        new = np.flatnonzero(numbers >= before)
-        if len(new):
-            add(rows[new[np.argsort(numbers[new])]])
+            left, slot, step = left[on], np.where(known[on] < 0, slot[on], self._on(slot[on], step[on])), step[on]
         return numbers
 
     def _claim(self, rows: I64, slot: I64, hashes: U64) -> I64:
@@ -235,12 +221,16 @@ class Distinct:
 
 
 class ChainTable:
-    """Unique rows of words (chains of addresses, of numbers), numbered from 0."""
+    """Unique rows of words (chains of addresses, of numbers), numbered from 0.
 
-    def __init__(self, dtype: npt.DTypeLike = np.uint64) -> None:
+    With ``columns`` every row has so many int64 besides, which tell rows apart as well.
+    """
+
+    def __init__(self, dtype: npt.DTypeLike = np.uint64, columns: int = 0) -> None:
         self._index = HashIndex()
         self._words = Growing(dtype)
         self._spans = Growing(np.int64, 2)
+        self._columns = Growing(np.int64, columns) if columns else None
 
     def __len__(self) -> int:
         return len(self._spans)
@@ -250,27 +240,32 @@ class ChainTable:
         """How many words all rows have."""
         return len(self._words)
 
-    def number_spans(self, words: AnyArray, starts: I64, lengths: I64) -> I64:
+    def number_spans(self, words: AnyArray, starts: I64, lengths: I64, *columns: I64) -> I64:
         """(n,) int64 numbers of the rows words[start : start + length]."""
 
         def equal(rows: I64, numbers: I64) -> Bools:
             known_starts, known_lengths = self._spans[0][numbers], self._spans[1][numbers]
-            return rows_equal(words, starts[rows], lengths[rows], self._words[0], known_starts, known_lengths)
+            same = rows_equal(words, starts[rows], lengths[rows], self._words[0], known_starts, known_lengths)
+            if self._columns is not None:
+                same &= columns_equal(columns, rows, self._columns.columns(), numbers)
+            return same
+
+        def add(rows: I64) -> None:
+            self._spans.extend(len(self._words) + offsets_of(lengths[rows])[:-1], lengths[rows])
+            self._words.extend(end_to_end(words, starts[rows], lengths[rows]))
+            if self._columns is not None:
+                self._columns.extend(*(column[rows] for column in columns))
 
         hashes = hash_rows(words, starts, lengths)
-        return self._index.number(hashes, equal, lambda rows: self._add(words, starts[rows], lengths[rows]))
+        return self._index.number(hash_columns(hashes, *columns) if columns else hashes, equal, add)
 
-    def number_rows(self, rows: Ragged) -> I64:
+    def number_rows(self, rows: Ragged, *columns: I64) -> I64:
         """``number_spans`` of whole ragged rows."""
-        return self.number_spans(rows.values, rows.offsets[:-1], rows.lengths)
+        return self.number_spans(rows.values, rows.offsets[:-1], rows.lengths, *columns)
 
     def table(self) -> Ragged:
         """Every unique row, by number."""
         return Ragged(offsets_of(self._spans[1]), self._words[0])
-
-    def _add(self, words: AnyArray, starts: I64, lengths: I64) -> None:
-        self._spans.extend(len(self._words) + offsets_of(lengths)[:-1], lengths)
-        self._words.extend(end_to_end(words, starts, lengths))
 
 
 def hash_rows(words: AnyArray, starts: I64, lengths: I64) -> U64:

@@ -27,9 +27,9 @@ from perf2x.model.profile import (
 )
 from perf2x.model.ragged import Ragged
 from perf2x.model.stacks import summed_samples
-from perf2x.stitch.frames import Resolver
-from perf2x.stitch.gathered import Gathered, SampleRows
+from perf2x.stitch.gathered import Gathered
 from perf2x.stitch.stitcher import ROOT_NAMES, Root, Stitcher, Timed
+from perf2x.stitch.sums import SampleRows, in_turn
 
 
 def finish(stitcher: Stitcher) -> Profile:
@@ -37,8 +37,8 @@ def finish(stitcher: Stitcher) -> Profile:
     strings = Strings()
     gathered, timeline = stitcher.hand_over()
     threads, thread_rank = _threads(stitcher, gathered, strings)
-    mappings, locations, functions, stacks, leaf = _resolved(stitcher, gathered.resolver, strings)
-    rows = gathered.samples()
+    mappings, locations, functions, stacks, leaf = _resolved(stitcher, gathered, strings)
+    rows = in_turn([part.rows for part in timeline]) if stitcher.options.timeline else gathered.sums.rows()
     rows = replace(rows, thread=thread_rank[rows.thread], stack=leaf[rows.stack])
     if stitcher.options.by_cgroup and rows.cgroup is not None:
         rows = replace(rows, cgroup=_cgroups(stitcher, rows.cgroup, strings))
@@ -75,10 +75,10 @@ def profile_event(event: Event) -> ProfileEvent:
 def _threads(stitcher: Stitcher, gathered: Gathered, strings: Strings) -> tuple[Threads, I32]:
     """The threads sorted by pid, tid, name, and the place of each in that order."""
     texts = stitcher.names_strings.table()
-    pid, tid, comm = gathered.threads.columns()
+    pid, tid, comm, process = gathered.threads()
     pids, tids = pid.tolist(), tid.tolist()
     comms = [_name(texts, name, tid) for name, tid in zip(comm.tolist(), tids, strict=True)]
-    leaders = [_name(texts, name, pid) for name, pid in zip(gathered.process.tolist(), pids, strict=True)]
+    leaders = [_name(texts, name, pid) for name, pid in zip(process.tolist(), pids, strict=True)]
     order = sorted(range(len(pids)), key=lambda row: (pids[row], tids[row], comms[row]))
     rank = np.empty(len(order), np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
@@ -99,11 +99,13 @@ def _name(texts: list[str], name: int, tid: int) -> str:
 
 
 def _resolved(
-    stitcher: Stitcher, resolver: Resolver, strings: Strings
+    stitcher: Stitcher, gathered: Gathered, strings: Strings
 ) -> tuple[Mappings, Locations, Functions, Stacks, I32]:
     """Mappings and locations sorted by content, the prefix tree over them, and the node of every stack."""
-    located = resolver.located()
-    mappings, row_of_group = stitcher.mappings.table(resolver.hit(), strings)
+    rows = gathered.stacks()
+    words, place = np.unique(rows.values, return_inverse=True)
+    located = gathered.places.located(words)
+    mappings, row_of_group = stitcher.mappings.table(gathered.places.hit, strings)
     mapping = row_of_group[located.mapping]
     lookup = located.address - located.is_return.astype(np.uint64)
     columns: list[U64 | I64] = [mapping, located.address, lookup, located.mode.astype(np.int64), located.root]
@@ -122,8 +124,7 @@ def _resolved(
         line_function=line_function,
         line_number=np.zeros(len(line_function), np.int32),
     )
-    rows = resolver.stacks()
-    parent, item, leaf = prefix_tree(Ragged(rows.offsets, rank[rows.values]), innermost_first=True)
+    parent, item, leaf = prefix_tree(Ragged(rows.offsets, rank[place.reshape(-1)]), innermost_first=True)
     return mappings, locations, functions, Stacks(parent, item), leaf
 
 
@@ -153,23 +154,18 @@ def _summed(stitcher: Stitcher, rows: SampleRows) -> ProfileSamples:
 
 def _timeline(timeline: list[Timed], rows: SampleRows) -> ProfileSamples:
     """One row per sample; samples of one time are in the order of their contents."""
-    none = np.zeros(0, np.int64)
-    row = np.concatenate([*(part.row for part in timeline), none])
-    time = np.concatenate([*(part.time for part in timeline), none.astype(np.uint64)])
-    value = np.concatenate([*(part.value for part in timeline), none])
-    cpu = np.concatenate([*(part.cpu for part in timeline), none])
-    event, thread, stack = rows.event, rows.thread, rows.stack
-    order = np.lexsort([value, stack[row], event[row], thread[row], time])
-    row = row[order]
+    time = np.concatenate([*(part.time for part in timeline), np.zeros(0, np.uint64)])
+    cpu = np.concatenate([*(part.cpu for part in timeline), np.zeros(0, np.int32)])
+    order = np.lexsort((rows.value, rows.stack, rows.event, rows.thread, time))
     return ProfileSamples(
-        event=event[row],
-        thread=thread[row],
-        stack=stack[row],
-        value=value[order],
-        count=np.ones(len(row), np.int64),
+        event=rows.event[order],
+        thread=rows.thread[order],
+        stack=rows.stack[order],
+        value=rows.value[order],
+        count=rows.count,
         time=time[order],
-        cpu=cpu[order].astype(np.int32),
-        cgroup=None if rows.cgroup is None else rows.cgroup[row].astype(np.int32),
+        cpu=cpu[order],
+        cgroup=None if rows.cgroup is None else rows.cgroup[order].astype(np.int32),
     )
 
 

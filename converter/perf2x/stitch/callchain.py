@@ -13,7 +13,7 @@ import numpy as np
 from perf2x.abi.uapi import CALLCHAIN_CONTEXT_MAX, CallchainContext, CpuMode
 from perf2x.classes import dataclass
 from perf2x.model.arrays import I64, U8, U64, Bools
-from perf2x.model.ragged import Ragged, offsets_of, row_numbers
+from perf2x.model.ragged import Ragged, offsets_of, row_numbers, side_by_side
 
 _MARKER_MODES = {
     CallchainContext.HV: CpuMode.HYPERVISOR,
@@ -43,18 +43,27 @@ class Parts:
 
     row: I64
     mode: U8
-    length: I64
-    """Frames; may be 0."""
+    offsets: I64
+    """(parts + 1,) where each begins among the frames; a part may be empty."""
+
+    @property
+    def lengths(self) -> I64:
+        """(parts,) frames in each."""
+        return np.diff(self.offsets)
+
+    @property
+    def begins(self) -> I64:
+        """The first frame of every part that has any."""
+        first: I64 = self.offsets[:-1][self.lengths > 0]
+        return first
 
 
 @dataclass(frozen=True, slots=True)
 class Frames:
-    """Addresses of many chains, innermost first, row by row."""
+    """Addresses of many chains, innermost first, row by row. All but the first of each part are return addresses."""
 
     offsets: I64
     address: U64
-    is_return: Bools
-    """The address is a return address: it points behind the call."""
     parts: Parts
 
 
@@ -79,10 +88,7 @@ def frames_of(chains: Ragged, mode: U8) -> Frames:
     begin[of_row] = chains.offsets[:-1] - before[:-1]
     begin[of_marker] = marker_at - np.arange(len(marker_at))
     begin[-1] = len(is_marker) - len(marker_at)
-    parts = Parts(row, modes, np.diff(begin))
-    is_return = np.ones(begin[-1], np.bool_)
-    is_return[begin[:-1][parts.length > 0]] = False
-    return Frames(chains.offsets - before, chains.values[~is_marker], is_return, parts)
+    return Frames(chains.offsets - before, chains.values[~is_marker], Parts(row, modes, begin))
 
 
 def _marker_modes(marker: U64) -> U8:
@@ -97,13 +103,16 @@ def user_frames_of(chains: Ragged) -> Frames:
     """Chains of deferred records: all user addresses; markers that earlier kernels put in front are dropped."""
     frames = frames_of(chains, np.full(len(chains), CpuMode.USER, np.uint8))
     parts = frames.parts
-    user = Parts(parts.row, np.full(len(parts.mode), CpuMode.USER, np.uint8), parts.length)
-    return Frames(frames.offsets, frames.address, frames.is_return, user)
+    return Frames(
+        frames.offsets,
+        frames.address,
+        Parts(parts.row, np.full(len(parts.mode), CpuMode.USER, np.uint8), parts.offsets),
+    )
 
 
-def lone_frames(address: U64, mode: U8) -> Frames:
-    """One frame for every address that is not 0: where execution was."""
-    has = address != np.uint64(0)
-    lengths = has.astype(np.int64)
-    parts = Parts(np.arange(len(address)), mode, lengths)
-    return Frames(offsets_of(lengths), address[has], np.zeros(int(lengths.sum()), np.bool_), parts)
+def with_lone_addresses(chains: Ragged, address: U64, alone: Bools) -> Ragged:
+    """The chains, with one word for the (empty) rows that are ``alone``: where execution was, unless that is 0."""
+    has = alone & (address != np.uint64(0))
+    if not has.any():
+        return chains
+    return side_by_side([chains, Ragged(offsets_of(has.astype(np.int64)), address[has])])

@@ -1,42 +1,29 @@
-"""What the rows of samples come to: threads, stacks of locations, and sums; all that is kept of them.
+"""What samples come to: threads, stacks, and sums; all that is kept of them."""
 
-Rows hold chains as recorded, which hardly repeat where programs lie at random addresses. Gathering them now and then
-keeps their table small; what it leaves behind repeats much more.
-"""
+from dataclasses import replace
 
 import numpy as np
 
 from perf2x.classes import dataclass
-from perf2x.model.arrays import I32, I64, Bools
+from perf2x.model.arrays import I32, I64, U64, Bools
 from perf2x.model.growing import Growing
-from perf2x.model.intern import Distinct, columns_equal, first_alike, hash_columns, hash_rows, rows_equal
+from perf2x.model.intern import ChainTable, Distinct
+from perf2x.model.memo import Memo
 from perf2x.model.ragged import Ragged
 from perf2x.stitch.comms import ThreadNames
-from perf2x.stitch.frames import Resolver
-from perf2x.stitch.places import Located
-from perf2x.stitch.rows import Keys, RowTable
+from perf2x.stitch.frames import Cuts, Framer
+from perf2x.stitch.places import Asides, Places
+from perf2x.stitch.recorded import Recorded
+from perf2x.stitch.sums import SampleRows, Sums
 
 _NEVER = np.iinfo(np.int64).max
-
-
-@dataclass(frozen=True, slots=True)
-class SampleRows:
-    """Rows of samples, as columns; cpu and cgroup where they are told apart by them."""
-
-    event: I32
-    thread: I32
-    stack: I32
-    value: I64
-    count: I64
-    cpu: I64 | None = None
-    cgroup: I64 | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
     """What was gathered in one process, on its way to another."""
 
-    located: Located
+    asides: Asides
     hit: Bools
     stacks: Ragged
     threads: list[I64]
@@ -44,88 +31,81 @@ class Found:
     samples: SampleRows
 
 
-class Gathered:
-    """Takes in tables of rows one after the other."""
+@dataclass(frozen=True, slots=True)
+class Renumbered:
+    """(n,) the numbers here of another one's stacks and threads."""
 
-    def __init__(
-        self, resolver: Resolver, names: ThreadNames, deferred_chains: Ragged, with_places: bool = False
-    ) -> None:
-        self.resolver = resolver
-        self._names, self._deferred_chains = names, deferred_chains
-        self.threads = Distinct(3)
+    stack: I32
+    thread: I32
+
+    def renumber(self, rows: SampleRows) -> SampleRows:
+        """The rows in numbers of here."""
+        return replace(rows, thread=self.thread[rows.thread], stack=self.stack[rows.stack])
+
+
+class Gathered:
+    """Numbers threads and stacks, each distinct one once, and sums up samples."""
+
+    def __init__(self, places: Places, framer: Framer, names: ThreadNames, sums: Sums) -> None:
+        self.places, self.sums = places, sums
+        self._framer, self._names = framer, names
+        self._recorded = Recorded()
+        self._stacks = ChainTable(np.uint64)
+        self._threads = Distinct(3)
         """pid, tid, index of the name."""
+        self._known = Memo(columns=2, bits=14)
         self._seen = Growing(np.int64, 2)
         """Of each thread: moment of its first sample, the process's name then."""
-        self._rows = Growing(np.int32, 3)
-        """Event, thread, stack."""
-        self._facts = Growing(np.int64, 4 if with_places else 2)
-        """Sum of values, number of samples; cpu, cgroup."""
 
-    @property
-    def process(self) -> I64:
-        """(threads,) index of the name that each thread's process had when the thread was sampled first."""
-        return self._seen[1]
+    def threads(self) -> tuple[I64, I64, I64, I64]:
+        """(threads,) pid, tid, index of the name, index of the name of its process when it was sampled first."""
+        pid, tid, comm = self._threads.columns()
+        return pid, tid, comm, self._seen[1]
 
-    def samples(self) -> SampleRows:
-        """What was taken in, in order; rows may be alike."""
-        return SampleRows(*self._rows.columns(), *self._facts.columns())
+    def stacks(self) -> Ragged:
+        """The words of every stack, innermost first."""
+        return self._stacks.table()
 
-    def take_in(self, rows: RowTable) -> I64:
-        """Resolve ``rows``; returns the (rows,) row of ``samples`` of each."""
-        keys, first = rows.keys(), len(self._rows)
-        self._rows.extend(keys.event, self._threads(keys, rows.moment), self._stacks(keys, rows.chains()))
-        places = (keys.cpu, keys.cgroup) if rows.with_places else ()
-        self._facts.extend(rows.values, rows.counts, *places)
-        return np.arange(first, len(self._rows))
+    def number_stacks(self, cuts: Cuts) -> I32:
+        """(n,) the stack of each sample."""
+        return self._recorded.stacks(cuts, self._number_new)
 
-    def _stacks(self, keys: Keys, chains: Ragged) -> I64:
-        """(rows,) the stack of each; what threads have in common is resolved once."""
-        starts, lengths = chains.offsets[:-1], chains.lengths
-        columns = [
-            keys.mode, keys.user_epoch, keys.kernel_epoch, keys.deferred_chain, keys.deferred_epoch, keys.root,
-            keys.leaf,
-        ]  # fmt: skip
+    def _number_new(self, cuts: Cuts) -> I32:
+        return self._stacks.number_rows(self._framer.rows(cuts)).astype(np.int32)
 
-        def equal(rows: I64, others: I64) -> Bools:
-            words = chains.values
-            same = rows_equal(words, starts[rows], lengths[rows], words, starts[others], lengths[others])
-            return same & columns_equal(columns, rows, columns, others)
-
-        kept, place = first_alike(hash_columns(*columns, hash_rows(chains.values, starts, lengths)), equal)
-        return self.resolver.resolve(keys.take(kept), chains.take(kept), self._deferred_chains)[place]
-
-    def _threads(self, keys: Keys, moment: I64) -> I64:
-        thread = self.threads.number(keys.pid, keys.tid, keys.comm)
+    def number_threads(self, pid: I64, tid: I64, comm: I64, moment: I64) -> I32:
+        """(n,) the thread of each sample, which is noted to have been seen at its moment."""
+        thread = self._known.answers(
+            lambda rows: self._threads.number(pid[rows], tid[rows], comm[rows]), pid << 32 | tid & 0xFFFFFFFF, comm
+        )
         self._see(thread, moment)
-        return thread
+        return thread.astype(np.int32)
 
     def _see(self, thread: I64, moment: I64) -> None:
         """Note when threads were sampled; the order in which they are seen does not matter."""
-        if more := len(self.threads) - len(self._seen):
+        if more := len(self._threads) - len(self._seen):
             self._seen.extend(np.full(more, _NEVER), -1)
         first, name = self._seen.columns()
         before = first.copy()
         np.minimum.at(first, thread, moment)
         earlier = np.flatnonzero(first < before)
-        pid = self.threads.columns()[0]
+        pid = self._threads.columns()[0]
         name[earlier] = self._names.at(pid[earlier], first[earlier])
 
     def found(self) -> Found:
         """All of it, to be added to another one's."""
-        stacks = self.resolver.stacks()
+        self.sums.settle()
+        threads = [column.copy() for column in self._threads.columns()]
         return Found(
-            self.resolver.located(), self.resolver.hit(), stacks,
-            [column.copy() for column in self.threads.columns()], self._seen[0].copy(),
-            self.samples(),
-        )  # fmt: skip
+            self.places.asides(), self.places.hit, self.stacks(), threads, self._seen[0].copy(), self.sums.rows()
+        )
 
-    def absorb(self, found: Found) -> int:
-        """Add what another one found in the same recording; returns the row of ``samples`` that its rows begin at."""
-        stack = self.resolver.absorb(found.located, found.hit, found.stacks)
-        thread = self.threads.number(*found.threads)
+    def absorb(self, found: Found) -> Renumbered:
+        """Add what another one found in the same recording."""
+        words: U64 = self.places.absorb(found.stacks.values, found.asides, found.hit)
+        stack = self._stacks.number_rows(Ragged(found.stacks.offsets, words))
+        thread = self._threads.number(*found.threads)
         self._see(thread, found.moments)
-        first, rows = len(self._rows), found.samples
-        self._rows.extend(rows.event, thread[rows.thread], stack[rows.stack])
-        places = () if rows.cpu is None or rows.cgroup is None else (rows.cpu, rows.cgroup)
-        self._facts.extend(rows.value, rows.count, *places)
-        return first
+        here = Renumbered(stack.astype(np.int32), thread.astype(np.int32))
+        self.sums.add(here.renumber(found.samples))
+        return here

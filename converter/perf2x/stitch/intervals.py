@@ -15,7 +15,7 @@ Ranges live in separate spaces; the intervals of one space never meet those of a
 import numpy as np
 
 from perf2x.classes import dataclass
-from perf2x.model.arrays import I64, U64
+from perf2x.model.arrays import I64, U64, Bools
 from perf2x.model.ordering import unique
 from perf2x.model.ragged import ranges
 
@@ -58,6 +58,11 @@ class IntervalIndex:
         for number, level in enumerate(self._levels):
             _ask(level, block >> (_RADIX_BITS * number), moment, best, newest)
         return best
+
+    def is_uniform(self, first: U64, last: U64) -> Bools:
+        """(n,) whether ``find`` gives one answer for all points from first to last, whatever the space."""
+        same: Bools = np.searchsorted(self._points, first, "right") == np.searchsorted(self._points, last, "right")
+        return same
 
     def _key(self, space: I64, point: U64) -> I64:
         return space * len(self._points) + np.searchsorted(self._points, point)

@@ -1,11 +1,12 @@
 """Batches of samples in, a profile of full stacks out.
 
-Holds the picture of all processes (built once from the side-band tables) and the table of distinct rows, to which every
-batch adds its sums. When that is large, and at the end, its rows are resolved and gathered.
+Holds the picture of all processes (built once from the side-band tables) and what was gathered: distinct threads and
+stacks, and the sums of samples that are alike, to which every batch adds its own.
 """
 
-from dataclasses import field
+from dataclasses import field, replace
 from enum import IntEnum
+from typing import TypeVar
 
 import numpy as np
 
@@ -15,21 +16,20 @@ from perf2x.model.arrays import I32, I64, U8, U64, Bools
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.events import Samples, Session, Sideband
 from perf2x.model.intern import Strings
-from perf2x.stitch.callchain import split_cookies
+from perf2x.model.ragged import Ragged, end_to_end, offsets_of
+from perf2x.stitch.callchain import split_cookies, with_lone_addresses
 from perf2x.stitch.comms import ThreadNames
 from perf2x.stitch.deferred import DeferredJoin, Join
-from perf2x.stitch.frames import Resolver
+from perf2x.stitch.frames import Cuts, Framer
 from perf2x.stitch.gathered import Found, Gathered
 from perf2x.stitch.mappings import merged_mappings
 from perf2x.stitch.missing import Missing, gather
 from perf2x.stitch.moments import order_of
-from perf2x.stitch.rows import Keys, RowTable
-from perf2x.stitch.spaces import KERNEL, AddressSpaces, with_kernel_grown, with_ksymbols
+from perf2x.stitch.places import Places
+from perf2x.stitch.spaces import AddressSpaces, with_kernel_grown, with_ksymbols
+from perf2x.stitch.sums import SampleRows, Sums
 
-_ROWS_PENDING = 1 << 16
-_ROWS_HELD = 1 << 17
-_WORDS_HELD = 1 << 21
-"""Rows and words of chains that are kept as recorded; larger tables repeat little that smaller ones do not."""
+Column = TypeVar("Column", U64, I32)
 MAX_PERIOD = 1 << 48
 """Larger periods are damage (78 hours in nanoseconds); they are cut so that sums stay within int64."""
 
@@ -107,10 +107,8 @@ class Timed:
     """One row per sample of a batch, for timelines."""
 
     time: U64
-    row: I64
-    """In the table of rows, and once that was gathered in ``Gathered.samples()``."""
-    value: I64
-    cpu: I64
+    rows: SampleRows
+    cpu: I32
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,9 +135,6 @@ class Stitcher:
         self.mmaps = with_ksymbols(with_kernel_grown(sideband.mmaps), sideband.ksymbols)
         self.timed = any(event.sample_type & SampleType.TIME for event in session.events)
         self._build_pictures()
-        self._rows = self._empty()
-        self._timeline_folded = self._timeline_gathered = 0
-        """How many batches of the timeline have rows that were folded, that were gathered."""
         self.tally = Tally()
         self.timeline: list[Timed] = []
         self.missing: list[Missing] = []
@@ -154,72 +149,75 @@ class Stitcher:
         """Take in a batch; ``root`` (n,) names a Root for samples whose user part was cut short by the unwinder."""
         if not len(samples):
             return
-        words, starts = samples.chain.values, samples.chain.offsets[:-1]
-        lengths, cookies, has_cookie = split_cookies(words, starts, samples.chain.lengths)
-        moment = self.moments.of(samples.time, samples.position)
+        starts = samples.chain.offsets[:-1]
+        lengths, cookies, has_cookie = split_cookies(samples.chain.values, starts, samples.chain.lengths)
         record, fate = self._join(samples, cookies, has_cookie)
         roots = self._roots(fate, has_cookie, root)
-        keys = self._keys(samples, moment, record, lengths, roots)
-        value = np.minimum(samples.period, np.uint64(MAX_PERIOD)).astype(np.int64)
+        chain = samples.chain
+        if has_cookie.any():
+            chain = Ragged(offsets_of(lengths), end_to_end(chain.values, starts, lengths))
+        chain = with_lone_addresses(chain, samples.ip, (lengths == 0) & (record < 0))
         self._count(samples, fate)
         keep = self._kept(fate)
-        if keep is None:
-            rows = self._rows.add(keys, words, starts, lengths, value, moment)
-        else:
-            rows = self._rows.add(keys.take(keep), words, starts[keep], lengths[keep], value[keep], moment[keep])
-        if self.options.timeline:
-            self._remember(samples, rows, value, keep)
-        if self._rows.pending > _ROWS_PENDING:
-            self._fold()
-
-    def gather(self) -> Gathered:
-        """Resolve all rows that are still as recorded; what came of everything so far."""
-        if self._rows.pending:
-            self._fold()
-        if len(self._rows):
-            numbers = self.gathered.take_in(self._rows)
-            for part in self.timeline[self._timeline_gathered :]:
-                part.row = numbers[part.row]
-            self._rows, self._timeline_gathered = self._empty(), len(self.timeline)
-        return self.gathered
+        if keep is not None:
+            samples, chain, record, roots = _some(samples, keep), chain.take(keep), record[keep], roots[keep]
+        self._gather(samples, chain, record, roots)
 
     def hand_over(self) -> tuple[Gathered, list[Timed]]:
         """What came of everything, which is forgotten here: the tables are the largest part of the memory in use."""
-        gathered, timeline = self.gather(), self.timeline
+        gathered, timeline = self.gathered, self.timeline
         self.gathered, self.timeline = self._nothing_gathered(), []
-        self._timeline_folded = self._timeline_gathered = 0
         return gathered, timeline
-
-    def _nothing_gathered(self) -> Gathered:
-        resolver = Resolver(self.spaces, self.mappings, self.options.per_process)
-        return Gathered(resolver, self.names, self.sideband.deferred.chain.table, self._rows.with_places)
-
-    def _fold(self) -> None:
-        settled = len(self._rows) - self._rows.pending
-        numbers = self._rows.fold()
-        for part in self.timeline[self._timeline_folded :]:
-            part.row = numbers[part.row - settled]
-        self._timeline_folded = len(self.timeline)
-        if len(self._rows) > _ROWS_HELD or self._rows.words > _WORDS_HELD:
-            self.gather()
 
     def added(self) -> Added:
         """What all batches so far came to, for a stitcher of the same recording in another process."""
-        return Added(self.gather().found(), self.tally, self.timeline, self.missing, self.join.used)
+        return Added(self.gathered.found(), self.tally, self.timeline, self.missing, self.join.used)
 
     def absorb(self, added: Added) -> None:
         """Take in what another stitcher came to with other batches of the recording."""
-        first = self.gather().absorb(added.found)
-        for part in added.timeline:
-            part.row = part.row + first
-        self.timeline += added.timeline
-        self._timeline_folded = self._timeline_gathered = len(self.timeline)
+        here = self.gathered.absorb(added.found)
+        self.timeline += [replace(part, rows=here.renumber(part.rows)) for part in added.timeline]
         self.missing += added.missing
         self.join.used |= added.used
         self.tally.absorb(added.tally)
 
-    def _empty(self) -> RowTable:
-        return RowTable(with_places=self.options.by_cpu or self.options.by_cgroup)
+    def _nothing_gathered(self) -> Gathered:
+        options = self.options
+        places = Places(self.spaces, self.mappings, options.per_process)
+        framer = Framer(places, self.sideband.deferred.chain)
+        return Gathered(places, framer, self.names, Sums(with_places=options.by_cpu or options.by_cgroup))
+
+    def _gather(self, samples: Samples, chain: Ragged, record: I64, roots: I64) -> None:
+        """Number stacks and threads of some samples, and add up the rest."""
+        moment = self.moments.of(samples.time, samples.position)
+        pid, tid = samples.pid.astype(np.int64), samples.tid.astype(np.int64)
+        thread = self.gathered.number_threads(pid, tid, self.names.at(tid, moment), moment)
+        joined = record >= 0
+        cuts = Cuts(
+            chain=chain,
+            mode=samples.cpumode,
+            user_epoch=self.spaces.epoch(pid, moment),
+            kernel_epoch=self.spaces.kernel_epoch(moment),
+            deferred_chain=_pick(self.sideband.deferred.chain.number, record, joined),
+            deferred_epoch=_pick(self._record_epoch, record, joined),
+            root=roots,
+        )
+        rows = self._rows(samples, thread, self.gathered.number_stacks(cuts))
+        if self.options.timeline:
+            self._remember(samples, rows)
+        else:
+            self.gathered.sums.add(rows)
+
+    def _rows(self, samples: Samples, thread: I32, stack: I32) -> SampleRows:
+        options, count = self.options, len(samples)
+        none = np.full(count, -1, np.int64)
+        cpu = cgroup = None
+        if options.by_cpu or options.by_cgroup:
+            cpu = samples.cpu.astype(np.int64) if options.by_cpu and samples.cpu is not None else none
+            cgroup = samples.cgroup.view(np.int64) if options.by_cgroup and samples.cgroup is not None else none
+        value = np.minimum(samples.period, np.uint64(MAX_PERIOD)).astype(np.int64)
+        event, one = samples.event.astype(np.int32), np.ones(count, np.int64)
+        return SampleRows(event, thread, stack, value, one, cpu, cgroup)
 
     def _build_pictures(self) -> None:
         side, mmaps = self.sideband, self.mmaps
@@ -269,28 +267,6 @@ class Stitcher:
             roots[fate >= Join.MISSING] = Root.USER_MISSING
         return roots
 
-    def _keys(self, samples: Samples, moment: I64, record: I64, lengths: I64, roots: I64) -> Keys:
-        pid, tid = samples.pid.astype(np.int64), samples.tid.astype(np.int64)
-        joined = record >= 0
-        none = np.full(len(pid), -1, np.int64)
-        alone = (lengths == 0) & ~joined
-        options = self.options
-        return Keys(
-            event=samples.event.astype(np.int64),
-            pid=pid,
-            tid=tid,
-            comm=self.names.at(tid, moment),
-            mode=samples.cpumode.astype(np.int64),
-            user_epoch=self.spaces.epoch(pid, moment),
-            kernel_epoch=self.spaces.epoch(np.full(len(pid), KERNEL, np.int64), moment),
-            deferred_chain=_pick(self.sideband.deferred.chain.number, record, joined),
-            deferred_epoch=_pick(self._record_epoch, record, joined),
-            root=roots,
-            leaf=np.where(alone, samples.ip.view(np.int64), 0),
-            cpu=samples.cpu.astype(np.int64) if options.by_cpu and samples.cpu is not None else none,
-            cgroup=samples.cgroup.view(np.int64) if options.by_cgroup and samples.cgroup is not None else none,
-        )
-
     def _count(self, samples: Samples, fate: I64) -> None:
         tally = self.tally
         tally.samples += len(samples)
@@ -308,12 +284,10 @@ class Stitcher:
         self.tally.dropped += len(fate) - len(keep)
         return keep
 
-    def _remember(self, samples: Samples, rows: I64, value: I64, keep: I64 | None) -> None:
+    def _remember(self, samples: Samples, rows: SampleRows) -> None:
         time = samples.position.astype(np.uint64) if samples.time is None else samples.time.copy()
-        cpu = np.full(len(samples), -1, np.int64) if samples.cpu is None else samples.cpu.astype(np.int64)
-        if keep is not None:
-            time, value, cpu = time[keep], value[keep], cpu[keep]
-        self.timeline.append(Timed(time, rows, value, cpu))
+        cpu = np.full(len(samples), -1, np.int32) if samples.cpu is None else samples.cpu.astype(np.int32)
+        self.timeline.append(Timed(time, rows, cpu))
 
 
 def _pick(values: I32 | I64, index: I64, valid: Bools) -> I64:
@@ -321,3 +295,17 @@ def _pick(values: I32 | I64, index: I64, valid: Bools) -> I64:
     picked = np.full(len(index), -1, np.int64)
     picked[valid] = values[index[valid]]
     return picked
+
+
+def _some(samples: Samples, rows: I64) -> Samples:
+    """The named samples, with the columns that are used here; chains are taken apart from them."""
+
+    def taken(column: Column | None) -> Column | None:
+        return None if column is None else column[rows]
+
+    return replace(
+        samples,
+        event=samples.event[rows], position=samples.position[rows], time=taken(samples.time), pid=samples.pid[rows],
+        tid=samples.tid[rows], cpu=taken(samples.cpu), ip=samples.ip[rows], period=samples.period[rows],
+        cpumode=samples.cpumode[rows], cgroup=taken(samples.cgroup),
+    )  # fmt: skip
