@@ -12,15 +12,17 @@ import numpy as np
 from perf2x.abi.uapi import CpuMode
 from perf2x.classes import dataclass
 from perf2x.emit.events import event_index
-from perf2x.emit.frames import NO_STACK, Frames, frames_of, is_jit
+from perf2x.emit.frames import NO_STACK, Frames, are_jit, frames_of
+from perf2x.emit.pieces import number_pieces, pieces
 from perf2x.emit.text import one_line
 from perf2x.emit.tree import FrameTree, expand, merge, reading_order
-from perf2x.model.arrays import I64
+from perf2x.model.arrays import I64, AnyArray
 from perf2x.model.errors import OptionError
 from perf2x.model.options import check_choices, option
 from perf2x.model.ordering import unique
 from perf2x.model.profile import Profile
-from perf2x.model.stacks import paths
+from perf2x.model.ragged import distinct_small, row_numbers
+from perf2x.model.stacks import ways_up
 
 _LINES_PER_WRITE = 4096
 
@@ -69,12 +71,12 @@ class Collapsed:
             return
         rows, weight = self._chosen(profile)
         frames = frames_of(profile)
-        texts, key_of_frame = _interned([self._frame_text(profile, frames, row) for row in range(len(frames))])
+        texts, key_of_frame = _interned(self._frame_texts(profile, frames))
         threads = len(profile.threads)
         roots, root_of_thread = _interned(
             [self._root_text(profile, row) if self.root else b"" for row in range(threads)]
         )
-        group, used = _dense(root_of_thread[profile.samples.thread[rows]])
+        used, group = distinct_small(root_of_thread[profile.samples.thread[rows]])
         tree, node = merge(
             expand(profile.stacks, frames.of_location),
             key_of_frame,
@@ -109,16 +111,21 @@ class Collapsed:
         suffix = f"-{pid}/{tid}" if self.with_tid else f"-{pid}" if self.with_pid else ""
         return ((comm or "?") + suffix).encode()
 
-    def _frame_text(self, profile: Profile, frames: Frames, row: int) -> bytes:
-        text = one_line(frames.name[row]).replace(";", ":") or "[unknown]"
-        return (text + self._mark(profile, frames, row)).encode()
+    def _frame_texts(self, profile: Profile, frames: Frames) -> list[bytes]:
+        names = [one_line(name).replace(";", ":") or "[unknown]" for name in frames.name]
+        marks = (names[row] + mark for row, mark in enumerate(self._marks(profile, frames).tolist()))
+        return [text.encode() for text in marks]
 
-    def _mark(self, profile: Profile, frames: Frames, row: int) -> str:
-        if self.inline_suffix and frames.inlined[row]:
-            return "_[i]"
-        if (self.kernel_suffix or self.annotate_all) and frames.mode[row] in (CpuMode.KERNEL, CpuMode.GUEST_KERNEL):
-            return "_[k]"
-        return "_[j]" if (self.jit_suffix or self.annotate_all) and is_jit(profile, frames, row) else ""
+    def _marks(self, profile: Profile, frames: Frames) -> AnyArray:
+        """(frames,) what stands behind each name."""
+        marks = np.full(len(frames), "", "U4")
+        if self.jit_suffix or self.annotate_all:
+            marks[are_jit(profile, frames)] = "_[j]"
+        if self.kernel_suffix or self.annotate_all:
+            marks[np.isin(frames.mode, (CpuMode.KERNEL, CpuMode.GUEST_KERNEL))] = "_[k]"
+        if self.inline_suffix:
+            marks[frames.inlined] = "_[i]"
+        return marks
 
 
 def _interned(texts: list[bytes]) -> tuple[list[bytes], I64]:
@@ -126,12 +133,6 @@ def _interned(texts: list[bytes]) -> tuple[list[bytes], I64]:
     unique = sorted(set(texts))
     row = {text: number for number, text in enumerate(unique)}
     return unique, np.array([row[text] for text in texts], np.int64)
-
-
-def _dense(rows: I64) -> tuple[I64, I64]:
-    """The same numbers counted without holes, and which ones they were."""
-    used, dense = np.unique(rows, return_inverse=True)
-    return dense.reshape(-1).astype(np.int64), used
 
 
 def _with_no_stack(tree: FrameTree, node: I64, key: int) -> tuple[FrameTree, I64]:
@@ -156,15 +157,16 @@ def _lines(
     all_texts = texts + roots
     inner_rank, leaf_rank = _ranks(all_texts)
     order = reading_order(tree, inner_rank[name], leaf_rank[name], seen)
+    table = pieces([text + end for end in (b";", b" ") for text in all_texts])
     for start in range(0, len(order), _LINES_PER_WRITE):
         rows = order[start : start + _LINES_PER_WRITE]
-        path = paths(tree.parent, tree.depth, rows)
-        names, ends = name[path.values].tolist(), path.offsets.tolist()
-        pieces: list[bytes] = []
-        for line, number in enumerate(value[rows].tolist()):
-            words = [all_texts[word] for word in reversed(names[ends[line] : ends[line + 1] - skip])]
-            pieces.append(b"%b %d\n" % (b";".join(words), number))
-        yield b"".join(pieces)
+        path = ways_up(tree.parent, rows, tree.depth[rows] + 1 - skip, outermost_first=True)
+        chosen, ends = name[path.values], path.offsets[1:]
+        chosen[ends - 1] += len(all_texts)
+        words = np.empty(len(chosen) + len(rows), np.object_)
+        words[np.arange(len(chosen)) + row_numbers(path.lengths)] = table[chosen]
+        words[ends + np.arange(len(rows))] = number_pieces(value[rows], b"\n")
+        yield b"".join(words.tolist())
 
 
 def _ranks(texts: list[bytes]) -> tuple[I64, I64]:

@@ -6,7 +6,7 @@ import numpy as np
 
 from perf2x.abi.uapi import CpuMode
 from perf2x.classes import dataclass
-from perf2x.emit.frames import Frames, is_jit
+from perf2x.emit.frames import Frames, are_jit
 from perf2x.emit.text import one_line
 from perf2x.emit.tree import FrameRows, with_callers
 from perf2x.model.arrays import I64
@@ -31,8 +31,9 @@ def frame_texts(profile: Profile, frames: Frames) -> FrameTexts:
     """Texts and categories of all frames."""
     by_mode = {int(CpuMode.USER): 1, int(CpuMode.KERNEL): 2, int(CpuMode.GUEST_KERNEL): 4, int(CpuMode.GUEST_USER): 4}
     files = [one_line(profile.strings[row]) for row in profile.functions.filename]
+    is_jit = are_jit(profile, frames)
     category = [
-        0 if frames.function[row] < 0 else 3 if is_jit(profile, frames, row) else by_mode.get(int(frames.mode[row]), 0)
+        0 if frames.function[row] < 0 else 3 if is_jit[row] else by_mode.get(int(frames.mode[row]), 0)
         for row in range(len(frames))
     ]
     return FrameTexts(

@@ -69,11 +69,12 @@ def frames_of(profile: Profile) -> Frames:
     )
 
 
-def is_jit(profile: Profile, frames: Frames, row: int) -> bool:
-    """True for a named function in memory that no compiler wrote to disk beforehand."""
-    if frames.function[row] < 0 or frames.mapping[row] < 0:
-        return False
-    return bool(_JIT_OBJECT.match(profile.strings[profile.mappings.filename[frames.mapping[row]]]))
+def are_jit(profile: Profile, frames: Frames) -> Bools:
+    """(frames,) True for a named function in memory that no compiler wrote to disk beforehand."""
+    names = [profile.strings[row] for row in profile.mappings.filename.tolist()]
+    in_memory = np.array([*(bool(_JIT_OBJECT.match(name)) for name in names), False])  # the last one serves mapping −1
+    found: Bools = in_memory[frames.mapping] & (frames.function >= 0)
+    return found
 
 
 def _outermost_first(locations: Locations) -> tuple[I64, Bools, I64]:

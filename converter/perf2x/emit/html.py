@@ -10,7 +10,7 @@ from typing import BinaryIO, ClassVar
 import numpy as np
 
 from perf2x.classes import dataclass
-from perf2x.emit.frames import Frames, frames_of, is_jit
+from perf2x.emit.frames import Frames, are_jit, frames_of
 from perf2x.emit.heading import facts, heading
 from perf2x.emit.jsontext import json_bytes, json_table
 from perf2x.emit.page_file import field, write_page
@@ -102,7 +102,8 @@ def frame_table(profile: Profile, frames: Frames, strings: dict[str, int], rows:
     """Columns of the given frames; their texts are numbered in ``strings``, which grows."""
 
     def texts(values: Sequence[str]) -> I64:
-        return np.array([strings.setdefault(one_line(value), len(strings)) for value in values], np.int64)
+        number = {value: strings.setdefault(one_line(value), len(strings)) for value in dict.fromkeys(values)}
+        return np.array([number[value] for value in values], np.int64)
 
     chosen = rows.tolist()
     function = frames.function[rows]
@@ -115,7 +116,7 @@ def frame_table(profile: Profile, frames: Frames, strings: dict[str, int], rows:
             ("mode", frames.mode[rows]),
             ("inlined", frames.inlined[rows].astype(np.uint8)),
             ("resolved", (function >= 0).astype(np.uint8)),
-            ("jit", np.array([is_jit(profile, frames, row) for row in chosen], np.uint8)),
+            ("jit", are_jit(profile, frames)[rows].astype(np.uint8)),
         ]
     )
 

@@ -4,17 +4,19 @@ Separate from emit/html.py because the difference of two profiles (emit/differen
 """
 
 import base64
-import gzip
 import html
+import io
 import re
 from collections.abc import Iterator
 from importlib.resources import files
 from typing import BinaryIO
 
 from perf2x.emit.jsontext import json_bytes
+from perf2x.emit.packing import Packing
 from perf2x.emit.text import printable
 
 _SCRIPTS = ("data.js", "compare.js", "layout.js", "draw.js", "page.js", "panels.js", "input.js")
+_BYTES_PER_LINE = 57 * 1024
 
 
 def write_page(title: str, pieces: Iterator[bytes], out: BinaryIO, *, compress: bool) -> None:
@@ -50,9 +52,11 @@ def _page(title: str) -> tuple[bytes, bytes]:
 
 def _packed(pieces: Iterator[bytes]) -> Iterator[bytes]:
     """Pieces as base64 of gzip, in lines."""
-    packed = gzip.compress(b"".join(pieces), 9, mtime=0)
-    for start in range(0, len(packed), 57 * 1024):
-        yield base64.b64encode(packed[start : start + 57 * 1024]) + b"\n"
+    packed = io.BytesIO()
+    with Packing(packed) as out:
+        out.writelines(pieces)
+    for start in range(0, packed.tell(), _BYTES_PER_LINE):
+        yield base64.b64encode(packed.getbuffer()[start : start + _BYTES_PER_LINE]) + b"\n"
 
 
 def _inside_script(piece: bytes) -> bytes:

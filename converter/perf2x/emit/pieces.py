@@ -19,9 +19,10 @@ def pieces(texts: Iterable[bytes]) -> AnyArray:
     return table
 
 
-def number_pieces(values: AnyArray) -> AnyArray:
-    """(n,) objects: whole numbers as texts."""
-    return pieces(without_nulls(decimal_cells(values, b"\n")).split(b"\n")[1:])
+def number_pieces(values: AnyArray, end: bytes = b"") -> AnyArray:
+    """(n,) objects: whole numbers as texts, with ``end`` behind each."""
+    texts = without_nulls(decimal_cells(values, b"\n"))
+    return pieces((text + end for text in texts.split(b"\n")[1:]) if end else texts.split(b"\n")[1:])
 
 
 def interleaved(*columns: AnyArray) -> bytes:

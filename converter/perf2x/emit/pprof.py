@@ -4,7 +4,6 @@ Schema: proto/profile.proto. Small fields go through the generated classes, the 
 (protobuf messages may be written in pieces: concatenated fields are one message).
 """
 
-import gzip
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, BinaryIO, ClassVar
 
@@ -12,6 +11,7 @@ import numpy as np
 
 from perf2x.classes import dataclass
 from perf2x.emit.events import plain_names
+from perf2x.emit.packing import Packing
 from perf2x.emit.pprof_labels import LABELS, LabelBytes, label_columns
 from perf2x.emit.pprof_tables import (
     REST,
@@ -78,9 +78,8 @@ class Pprof:
         if not self.compress:
             out.writelines(self.pieces(profile))
             return
-        with gzip.GzipFile("", "wb", 6, out, mtime=0) as packed:
-            for piece in self.pieces(profile):
-                packed.write(piece)
+        with Packing(out) as packed:
+            packed.writelines(self.pieces(profile))
 
     def notes(self, profile: Profile) -> tuple[str, ...]:
         """How much was summed up because of max_samples."""

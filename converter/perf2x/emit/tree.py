@@ -8,7 +8,7 @@ import numpy as np
 
 from perf2x.classes import dataclass
 from perf2x.model.arrays import I64
-from perf2x.model.ordering import kinds_of, unique, unique_rows
+from perf2x.model.ordering import kinds_of, order_of, unique, unique_rows
 from perf2x.model.profile import Stacks
 from perf2x.model.ragged import Ragged, distinct_small, small_order
 from perf2x.model.stacks import depths
@@ -60,10 +60,11 @@ def expand(stacks: Stacks, frames_of_location: Ragged) -> FrameRows:
     return FrameRows(parent, rows.values, end - 1)
 
 
-def folded(rows: FrameRows, key_of_frame: I64) -> FrameRows:
+def folded(rows: FrameRows, key_of_frame: I64) -> tuple[FrameRows, I64]:
     """The same tree with frames of one key under one parent made one: most of the work, done before groups multiply it.
 
-    Each row keeps one of the frames that it stands for. Level by level, so parents stay in front of their children.
+    Each row keeps one of the frames that it stands for. Level by level, by parent, by key; also returns the depth of
+    each row.
     """
     depth = depths(rows.parent)
     order = small_order(depth)
@@ -80,7 +81,9 @@ def folded(rows: FrameRows, key_of_frame: I64) -> FrameRows:
         parents.append(parent[first])
         frames.append(frame[first])
         begin, count = end, count + len(first)
-    return FrameRows(np.concatenate(parents), np.concatenate(frames), row_of[rows.row_of_stack])
+    sizes = [len(level) for level in parents[1:]]
+    whole = FrameRows(np.concatenate(parents), np.concatenate(frames), row_of[rows.row_of_stack])
+    return whole, np.repeat(np.arange(len(sizes)), sizes)
 
 
 def merge(rows: FrameRows, key_of_frame: I64, group: I64, stack: I64) -> tuple[FrameTree, I64]:
@@ -89,13 +92,35 @@ def merge(rows: FrameRows, key_of_frame: I64, group: I64, stack: I64) -> tuple[F
     ``group`` counts from 0 without holes; ``stack`` is a row of Profile.stacks or −1. Also returns the tree row of
     each pair (the group's own row for −1). Order of rows: level by level, by parent, by key.
     """
-    rows = folded(rows, key_of_frame)
+    rows, depth = folded(rows, key_of_frame)
     groups = int(group.max()) + 1 if len(group) else 0
     # what many samples share is looked up once
     width_of_group = int(stack.max(initial=-1)) + 2
     distinct, place = distinct_small(group * width_of_group + stack + 1)
     group, stack = distinct // width_of_group, distinct % width_of_group - 1
-    levels = closure(rows.parent, depths(rows.parent), group, rows.innermost(stack))
+    of_groups = _of_one_group if groups == 1 else _of_groups
+    tree, node = of_groups(rows, depth, key_of_frame, group, stack)
+    return tree, node[place]
+
+
+def _of_one_group(rows: FrameRows, depth: I64, key_of_frame: I64, group: I64, stack: I64) -> tuple[FrameTree, I64]:
+    """``merge`` of distinct pairs that have one group: the folded rows that stacks use."""
+    leaf = rows.innermost(stack)
+    is_used = np.zeros(len(depth), np.bool_)
+    is_used[leaf[leaf >= 0]] = True
+    ends = np.cumsum(np.bincount(depth, minlength=1)).tolist()
+    for begin, end in zip(ends[-2::-1], ends[:0:-1], strict=True):
+        is_used[rows.parent[begin:end][is_used[begin:end]]] = True
+    number = np.append(np.cumsum(is_used), 0)  # row 0 is the group's, and what is above the outermost
+    parent, key = number[rows.parent[is_used]], key_of_frame[rows.frame[is_used]]
+    tree = FrameTree(np.append(-1, parent), np.append(-1, key), np.append(0, depth[is_used] + 1))
+    return tree, number[leaf]
+
+
+def _of_groups(rows: FrameRows, depth: I64, key_of_frame: I64, group: I64, stack: I64) -> tuple[FrameTree, I64]:
+    """``merge`` of distinct pairs."""
+    groups = int(group.max()) + 1 if len(group) else 0
+    levels = closure(rows.parent, depth, group, rows.innermost(stack))
     parents, keys, level_sizes = [np.full(groups, -1, np.int64)], [np.full(groups, -1, np.int64)], [groups]
     stride, width = max(len(rows.parent), 1), int(key_of_frame.max()) + 1 if len(key_of_frame) else 1
     pairs_above = nodes_above = np.zeros(0, np.int64)
@@ -112,9 +137,9 @@ def merge(rows: FrameRows, key_of_frame: I64, group: I64, stack: I64) -> tuple[F
         parents.append(merged // width)
         keys.append(merged % width)
         level_sizes.append(len(merged))
-    depth = np.repeat(np.arange(len(level_sizes)), level_sizes)
-    tree = FrameTree(np.concatenate(parents), np.concatenate(keys), depth)
-    return tree, _look_up(node_of, group, stack, rows, stride)[place]
+    tree_depth = np.repeat(np.arange(len(level_sizes)), level_sizes)
+    tree = FrameTree(np.concatenate(parents), np.concatenate(keys), tree_depth)
+    return tree, _look_up(node_of, group, stack, rows, stride)
 
 
 def closure(parent: I64, depth_of_row: I64, group: I64, row: I64) -> list[I64]:
@@ -142,10 +167,10 @@ def _look_up(node_of: list[tuple[I64, I64]], group: I64, stack: I64, rows: Frame
         return node
     pairs = np.concatenate([level[0] for level in node_of])
     nodes = np.concatenate([level[1] for level in node_of])
-    order = np.argsort(pairs, kind="stable")
+    order = order_of([pairs])
     held = np.flatnonzero(stack >= 0)
     wanted = group[held] * stride + rows.row_of_stack[stack[held]]
-    node[held] = nodes[order[np.searchsorted(pairs, wanted, sorter=order)]]
+    node[held] = nodes[order[np.searchsorted(pairs[order], wanted)]]
     return node
 
 

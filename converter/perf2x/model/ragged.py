@@ -16,6 +16,7 @@ import numpy as np
 
 from perf2x.classes import dataclass
 from perf2x.model.arrays import I32, I64, AnyArray
+from perf2x.model.ordering import kinds_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +148,8 @@ def distinct_small(numbers: I64) -> tuple[I64, I64]:
     reach = min(int(numbers.max(initial=-1)) + 1, 8 * len(numbers))
     is_small = numbers < reach
     small = numbers if is_small.all() else numbers[is_small]
+    if len(small) < len(numbers) // 2:
+        return kinds_of(numbers)
     is_used = np.zeros(reach, np.bool_)
     is_used[small] = True
     distinct = np.flatnonzero(is_used)
@@ -154,9 +157,9 @@ def distinct_small(numbers: I64) -> tuple[I64, I64]:
     rank[distinct] = np.arange(len(distinct))
     if small is numbers:
         return distinct, rank[numbers]
-    large, place_of_large = np.unique(numbers[~is_small], return_inverse=True)
+    large, place_of_large = kinds_of(numbers[~is_small])
     place = np.empty(len(numbers), np.int64)
-    place[is_small], place[~is_small] = rank[small], len(distinct) + place_of_large.reshape(-1)
+    place[is_small], place[~is_small] = rank[small], len(distinct) + place_of_large
     return np.append(distinct, large), place
 
 

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from perf2x.cli.packing import Packing
+from perf2x.emit.packing import Packing
 
 PIECES = [b"", *(bytes([number % 251]) * number for number in range(1, 3000, 7))]
 
