@@ -1,6 +1,7 @@
 """Function names from the symbol tables of ELF files, and from the linkage tables that have no symbols of their own."""
 
 from collections.abc import Mapping
+from functools import cached_property
 from itertools import accumulate
 
 import numpy as np
@@ -10,17 +11,59 @@ from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.errors import ObjectError
 from perf2x.objects.elf import ElfObject
 from perf2x.objects.find import Found
-from perf2x.objects.plt import LinkageTable, NameAt
+from perf2x.objects.plt import LinkageTable
 from perf2x.objects.symtab import STB_GLOBAL, STT_FUNC, SymbolRows, function_symbols
 from perf2x.symbolize.demangle import Demangle, demangle
 from perf2x.symbolize.lookup import SymbolColumns, SymbolIndex
 
 
-class ElfNames:
-    """All names of one object, from whichever of its files have them; ready to be asked for svmas.
+class _Symbols:
+    """Several symbol tables and synthesized entries as one, in perf's order of insertion.
 
-    Several symbol tables and synthesized entries are one table, in perf's order of insertion.
+    Knows no index: an index knows its names, and what refers to each other in a circle is not freed with the object.
     """
+
+    def __init__(self, parts: list[SymbolRows], linkage: LinkageTable | None = None) -> None:
+        ends = list(accumulate(map(len, parts), initial=0))
+        self._spans = list(zip(ends[:-1], ends[1:], parts, strict=True))
+        self.parts, self.linkage, self.own = parts, linkage, ends[-1]
+
+    def name(self, row: int) -> str:
+        """As it stands in the file; ObjectError when a linkage table's names cannot be read."""
+        for start, end, part in self._spans:
+            if row < end:
+                return part.name(row - start)
+        assert self.linkage is not None
+        return self.linkage.name(row - self.own)
+
+    def index(self, style: Demangle) -> SymbolIndex:
+        none = np.zeros(0, np.uint64)
+        start, size = (none, none) if self.linkage is None else (self.linkage.start, self.linkage.size)
+        starts = np.concatenate([*(part.start for part in self.parts), start])
+        ends = starts + np.concatenate([*(part.size for part in self.parts), size])
+        kind = np.concatenate([*(part.type for part in self.parts), np.full(len(start), STT_FUNC, np.uint8)])
+        binding = np.concatenate([*(part.binding for part in self.parts), np.full(len(start), STB_GLOBAL, np.uint8)])
+        return SymbolIndex(SymbolColumns(starts, ends, kind, binding, self.name, lambda name: demangle(name, style)))
+
+
+class _Starts:
+    """Names the functions that start exactly at an address, from symbol tables alone."""
+
+    def __init__(self, parts: list[SymbolRows], style: Demangle) -> None:
+        self._symbols, self._style = _Symbols(parts), style
+
+    @cached_property
+    def _index(self) -> SymbolIndex:
+        return self._symbols.index(self._style)
+
+    def name_at(self, address: int) -> str:
+        row = int(self._index.find(np.array([address], np.uint64))[0])
+        exact = row >= 0 and int(np.concatenate([part.start for part in self._symbols.parts])[row]) == address
+        return self._symbols.name(row) if exact else ""
+
+
+class ElfNames:
+    """All names of one object, from whichever of its files have them; ready to be asked for svmas."""
 
     def __init__(
         self, found: Found, style: Demangle, diagnostics: Diagnostics, places: Mapping[int, int] | None = None
@@ -28,13 +71,9 @@ class ElfNames:
         """``places``: where the sections of a relocatable file were loaded, by number."""
         self.has_symtab = False
         self._style, self._diagnostics, self._places = style, diagnostics, places
-        self._parts = self._tables(found)
-        ends = list(accumulate(map(len, self._parts), initial=0))
-        self._spans = list(zip(ends[:-1], ends[1:], self._parts, strict=True))
-        self._own = ends[-1]
-        self._linkage = self._linkage_of(found.code) if places is None else None
-        self._index = self._indexed()
-        self._bare: SymbolIndex | None = None
+        parts = self._tables(found)
+        self._symbols = _Symbols(parts, self._linkage(found.code, parts) if places is None else None)
+        self._index = self._symbols.index(style)
 
     def find(self, svma: U64) -> I64:
         """(n,) row of the symbol that holds each address, −1 for none; names by ``name``.
@@ -43,23 +82,19 @@ class ElfNames:
         """
         try:
             row = self._index.find(svma)
-            linked = row[row >= self._own]
+            linked = row[row >= self._symbols.own]
             for one in (linked.min(), linked.max()) if len(linked) else ():  # one of each kind of table
                 self.name(int(one))
         except ObjectError as error:
             count_broken(self._diagnostics, error)
-            self._linkage = None
-            self._index = self._indexed()
+            self._symbols = _Symbols(self._symbols.parts)
+            self._index = self._symbols.index(self._style)
             row = self._index.find(svma)
         return row
 
     def name(self, row: int) -> str:
         """The symbol's name as it stands in the file."""
-        for start, end, part in self._spans:
-            if row < end:
-                return part.name(row - start)
-        assert self._linkage is not None
-        return self._linkage.name(row - self._own)
+        return self._symbols.name(row)
 
     def _tables(self, found: Found) -> list[SymbolRows]:
         """dso__load_sym: .symtab and .dynsym of the file with symbols; .dynsym of the running file beside mini info."""
@@ -82,39 +117,12 @@ class ElfNames:
             count_broken(self._diagnostics, error)
             return None
 
-    def _linkage_of(self, code: ElfObject | None) -> LinkageTable | None:
+    def _linkage(self, code: ElfObject | None, parts: list[SymbolRows]) -> LinkageTable | None:
         try:
-            return LinkageTable(code, self._name_at) if code is not None else None
+            return LinkageTable(code, _Starts(parts, self._style).name_at) if code is not None else None
         except ObjectError as error:
             count_broken(self._diagnostics, error)
             return None
-
-    def _name_at(self, address: int) -> str:
-        """The function of a symbol table that starts at ``address``, "" when none does."""
-        parts = self._parts
-        self._bare = self._bare or SymbolIndex(_columns(parts, None, self.name, self._style))
-        row = int(self._bare.find(np.array([address], np.uint64))[0])
-        starts = np.concatenate([part.start for part in parts]) if row >= 0 else np.zeros(0, np.uint64)
-        return self.name(row) if row >= 0 and int(starts[row]) == address else ""
-
-    def _indexed(self) -> SymbolIndex:
-        return SymbolIndex(_columns(self._parts, self._linkage, self.name, self._style))
-
-
-def _columns(parts: list[SymbolRows], linkage: LinkageTable | None, name: NameAt, style: Demangle) -> SymbolColumns:
-    entries = len(linkage) if linkage is not None else 0
-    start, size = [part.start for part in parts], [part.size for part in parts]
-    kind, binding = [part.type for part in parts], [part.binding for part in parts]
-    if linkage is not None or not parts:
-        start.append(linkage.start if linkage is not None else np.zeros(0, np.uint64))
-        size.append(linkage.size if linkage is not None else np.zeros(0, np.uint64))
-        kind.append(np.full(entries, STT_FUNC, np.uint8))
-        binding.append(np.full(entries, STB_GLOBAL, np.uint8))
-    starts = np.concatenate(start)
-    return SymbolColumns(
-        starts, starts + np.concatenate(size), np.concatenate(kind), np.concatenate(binding), name,
-        lambda text: demangle(text, style),
-    )  # fmt: skip
 
 
 def count_broken(diagnostics: Diagnostics, error: ObjectError) -> None:

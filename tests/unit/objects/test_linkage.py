@@ -1,7 +1,9 @@
 """Symbol tables and linkage tables in columns, against the same row by row: from pyelftools, on what is here."""
 
+import gc
 import struct
 import sys
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -154,3 +156,16 @@ def test_addresses_at_the_end_of_the_address_space_wrap():
     section = TinySection(".plt", b"\xcc" * 32, 2**64 - 8, flags=6, entry_size=16)
     table = LinkageTable(open_elf(tiny_elf([section])), lambda address: "")
     assert table.start.dtype == np.uint64 and table.start.tolist() == [2**64 - 8]
+
+
+def test_names_are_freed_with_their_object():
+    """Tables of large objects take tens of megabytes; they must not wait for the garbage collector."""
+    names = ElfNames(Found([linked([(0x7008, 1, 7, 0)])]), Demangle.SIMPLE, Diagnostics())
+    names.find(np.array([0x1014], np.uint64))
+    gone = weakref.ref(names._index)
+    gc.disable()
+    try:
+        del names
+        assert gone() is None
+    finally:
+        gc.enable()
