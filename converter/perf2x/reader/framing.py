@@ -77,10 +77,9 @@ def _first_to_mind(headers: U64, sizes: npt.NDArray[np.uint16], order: ByteOrder
     """The first record that is special, or whose size is no multiple of 8; how many there are when none is."""
     types = (headers if order == "<" else headers >> np.uint64(32)).astype(np.uint32)
     perfs = np.flatnonzero(types >= _USER_TYPES)
-    special = perfs[np.isin(types[perfs], list(specials))] if len(perfs) else perfs
-    odd = np.flatnonzero(sizes & 7) if np.bitwise_or.reduce(sizes) & 7 else perfs[:0]
-    stops: list[int] = [*special[:1].tolist(), *odd[:1].tolist()]
-    return min(stops, default=len(sizes))
+    special = (row for row, kind in zip(perfs.tolist(), types[perfs].tolist(), strict=True) if kind in specials)
+    first = int(next(special, len(sizes)))
+    return min(first, int(np.argmax(sizes & 7 != 0))) if np.bitwise_or.reduce(sizes) & 7 else first
 
 
 def _follow_words(words: U64, order: ByteOrder) -> I64:

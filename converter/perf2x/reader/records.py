@@ -71,11 +71,14 @@ def _mmap2(at: Cursor, misc: Misc) -> Columns:
 
 def _build_ids(at: Cursor, carried: Bools) -> list[bytes]:
     """size, three bytes of padding, twenty of build id, where ``carried``."""
-    rows: list[bytes] = []
-    for place, has in zip((at.at * 8).tolist(), carried.tolist(), strict=True):
-        union = at.block.data[place : place + 24].tobytes() if has else b""
-        rows.append(union[4 : 4 + min(union[0], 20)] if len(union) == 24 else b"")
-    return rows
+    found = [b""] * len(at)
+    rows = np.flatnonzero(carried)
+    if len(rows):
+        words = at.at[rows][:, None] + np.arange(3)
+        unions = at.block.data.view("V8").take(words, mode="clip").tobytes()
+        for begin, row in zip(range(0, len(unions), 24), rows.tolist(), strict=True):
+            found[row] = unions[begin + 4 : begin + 4 + min(unions[begin], 20)]
+    return found
 
 
 def _mapped_file(at: Cursor, misc: Misc, build_ids: list[bytes]) -> Columns:
