@@ -52,9 +52,17 @@ class Block:
 
 
 def make_block(
-    data: U8, sizes: npt.NDArray[np.uint16], position: int, order: ByteOrder, left_out: I32 | None = None
+    data: U8,
+    sizes: npt.NDArray[np.uint16],
+    position: int,
+    order: ByteOrder,
+    left_out: I32 | None = None,
+    headers: U64 | None = None,
 ) -> Block:
-    """Lay out ``data``, which holds records of these sizes and nothing else; without the rows ``left_out``."""
+    """Lay out ``data``, which holds records of these sizes and nothing else; without the rows ``left_out``.
+
+    ``headers``, where they were read already, are those of the rows that are not left out.
+    """
     if np.bitwise_or.reduce(sizes) & 7:
         data, starts, positions = _spread(data, sizes.astype(np.int64))
     else:
@@ -65,7 +73,8 @@ def make_block(
         starts, sizes, positions = starts[stays], sizes[stays], None if positions is None else positions[stays]
     words = _words(data, order)
     positions = (starts * 8 if positions is None else positions) + position
-    return Block(data, words, order, starts, sizes.astype(np.int64), words.take(starts, mode="clip"), positions)
+    headers = words.take(starts, mode="clip") if headers is None else headers
+    return Block(data, words, order, starts, sizes.astype(np.int64), headers, positions)
 
 
 def moved(block: Block) -> Block:

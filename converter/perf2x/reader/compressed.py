@@ -11,12 +11,11 @@ one of them and end in the next::
 import struct
 
 import numpy as np
-import numpy.typing as npt
 
 from perf2x.abi.layouts import HEADER_SIZE, ByteOrder
 from perf2x.abi.perffile import UserRecordType
 from perf2x.model.arrays import U8
-from perf2x.reader.framing import frame
+from perf2x.reader.framing import Frame, frame
 from perf2x.reader.zstandard import ZstdStream
 
 LIMIT_WITHOUT_HEADER = 256 << 20
@@ -43,8 +42,8 @@ class Unpacker:
         """Bytes of a record that never came to its end."""
         return len(self._tail)
 
-    def first(self, record: U8, order: ByteOrder) -> tuple[U8, npt.NDArray[np.uint16]]:
-        """The whole records that this one completes, and their sizes; ValueError when the bytes are no such thing."""
+    def first(self, record: U8, order: ByteOrder) -> tuple[U8, Frame]:
+        """The whole records that this one completes, and their frame; ValueError when the bytes are no such thing."""
         if self._broken:
             raise ValueError(self._broken)
         try:
@@ -56,7 +55,7 @@ class Unpacker:
         if framed.broken:
             self._broken = "a record inside has an impossible size"
         self._tail = data[framed.length :].tobytes()
-        return data[: framed.length], framed.sizes
+        return data[: framed.length], framed
 
     def again(self, record: U8, order: ByteOrder, complete: int) -> U8:
         """The same on a later walk, for a record that unpacked well: it gave ``complete`` bytes of whole records."""

@@ -45,7 +45,10 @@ _USER_TYPES = 64
 class Frame:
     """Whole records from the start of a stretch of bytes."""
 
+    headers: U64
+    """(n,) struct perf_event_header of each record, as a word in native byte order."""
     sizes: npt.NDArray[np.uint16]
+    """(n,) bytes of each record, header included."""
     length: int
     """Sum of the sizes."""
     special: int
@@ -62,15 +65,16 @@ def frame(data: U8, order: ByteOrder, careful: bool = False, specials: frozenset
     if careful:
         return _follow_carefully(data, order, specials)
     words = np.require(data[: len(data) // 8 * 8].view(order + "u8"), np.uint64, "A")
-    headers = words.take(_follow_words(words, order), mode="clip")
+    headers = _follow_words(words, order)
     sizes = _size(headers, order).astype(np.uint16)
     stop = _first_to_mind(headers, sizes, order, specials)
     kept = sizes[:stop]
     length = int(kept.sum(dtype=np.int64))
     if stop == len(sizes) and len(data) - length < HEADER_SIZE:
-        return Frame(kept, length, 0, False)
+        return Frame(headers[:stop], kept, length, 0, False)
     rest = _follow_carefully(data[length:], order, specials)
-    return Frame(np.concatenate([kept, rest.sizes]), length + rest.length, rest.special, rest.broken)
+    headers, sizes = np.concatenate([headers[:stop], rest.headers]), np.concatenate([kept, rest.sizes])
+    return Frame(headers, sizes, length + rest.length, rest.special, rest.broken)
 
 
 def _first_to_mind(headers: U64, sizes: npt.NDArray[np.uint16], order: ByteOrder, specials: frozenset[int]) -> int:
@@ -82,12 +86,12 @@ def _first_to_mind(headers: U64, sizes: npt.NDArray[np.uint16], order: ByteOrder
     return min(first, int(np.argmax(sizes & 7 != 0))) if np.bitwise_or.reduce(sizes) & 7 else first
 
 
-def _follow_words(words: U64, order: ByteOrder) -> I64:
-    """Starts of whole records, in words; wrong from the first record on whose size is no multiple of 8.
+def _follow_words(words: U64, order: ByteOrder) -> U64:
+    """Headers of whole records; wrong from the first record on whose size is no multiple of 8.
 
     Small records are looked for in runs, large ones are followed one by one.
     """
-    parts: list[I64] = []
+    parts = [np.zeros(0, np.uint64)]
     at, end, going = 0, len(words), True
     runs: _Runs | None = None
     while going and at < end:
@@ -97,11 +101,11 @@ def _follow_words(words: U64, order: ByteOrder) -> I64:
             if len(run) >= _SHORT_RUN:
                 continue
         before = at
-        starts, at, going = _follow_some(words, order, at)
-        parts.append(starts)
-        if runs is None and at - before < _LARGE * len(starts):
+        some, at, going = _follow_some(words, order, at)
+        parts.append(some)
+        if runs is None and at - before < _LARGE * len(some):
             runs = _Runs(words, order)
-    found = np.concatenate([np.zeros(0, np.int64), *parts])
+    found = np.concatenate(parts)
     return found[:-1] if at > end else found
 
 
@@ -117,14 +121,15 @@ class _Runs:
     """
 
     def __init__(self, words: U64, order: ByteOrder) -> None:
-        self._headers = _lookalikes(words, order)
-        self._following = self._headers + (_size(words.take(self._headers, mode="clip"), order) >> 3)
-        self._ends = np.flatnonzero(np.append(self._following[:-1] != self._headers[1:], True))
+        self._places = _lookalikes(words, order)
+        self._headers = words.take(self._places, mode="clip")
+        self._following = self._places + (_size(self._headers, order) >> 3)
+        self._ends = np.flatnonzero(np.append(self._following[:-1] != self._places[1:], True))
 
-    def at(self, start: int) -> tuple[I64, int]:
-        """The run that begins with the header at word ``start``, and where it leads; no run where there is none."""
-        first = int(self._headers.searchsorted(start))
-        if first == len(self._headers) or self._headers[first] != start:
+    def at(self, start: int) -> tuple[U64, int]:
+        """Headers of the run that begins at word ``start``, and where it leads; no run where there is none."""
+        first = int(self._places.searchsorted(start))
+        if first == len(self._places) or self._places[first] != start:
             return self._headers[:0], start
         last = self._ends[self._ends.searchsorted(first)]
         return self._headers[first : last + 1], int(self._following[last])
@@ -147,31 +152,33 @@ def _size(header: U64, order: ByteOrder) -> I64:
     return (header >> np.uint64(48) if order == "<" else header & np.uint64(0xFFFF)).view(np.int64)
 
 
-def _follow_some(words: U64, order: ByteOrder, at: int) -> tuple[I64, int, bool]:
-    """Up to ``_STEPS`` starts one by one, where that leads, and whether it goes on: what is no header ends it."""
+def _follow_some(words: U64, order: ByteOrder, at: int) -> tuple[U64, int, bool]:
+    """Up to ``_STEPS`` headers one by one, where that leads, and whether it goes on: what is no header ends it."""
     shift, view, end = 48 if order == "<" else 0, words.data, len(words)
-    starts = array("q")
-    while at < end and len(starts) < _STEPS:
-        size = view[at] >> shift & 0xFFFF
+    headers = array("Q")
+    while at < end and len(headers) < _STEPS:
+        header = view[at]
+        size = header >> shift & 0xFFFF
         if size < HEADER_SIZE:
-            return np.array(starts, np.int64), at, False
-        starts.append(at)
+            return np.array(headers, np.uint64), at, False
+        headers.append(header)
         at += size >> 3
-    return np.array(starts, np.int64), at, True
+    return np.array(headers, np.uint64), at, True
 
 
 def _follow_carefully(data: U8, order: ByteOrder, specials: frozenset[int]) -> Frame:
     """The same for sizes of any kind, up to and including a special record; slower, for the places that need it."""
-    header = struct.Struct(order + "IHH").unpack_from
+    fields, whole = struct.Struct(order + "IHH").unpack_from, struct.Struct(order + "Q").unpack_from
     view = data.data
-    sizes = array("H")
+    headers, sizes = array("Q"), array("H")
     at, found, end = 0, 0, len(data)
     while at + HEADER_SIZE <= end and not found:
-        kind, _, size = header(view, at)
+        kind, _, size = fields(view, at)
         if size < HEADER_SIZE or at + size > end:
             break
+        headers.append(whole(view, at)[0])
         sizes.append(size)
         at += size
         found = kind if kind in specials else 0
-    broken = not found and at + HEADER_SIZE <= end and header(view, at)[2] < HEADER_SIZE
-    return Frame(np.array(sizes, np.uint16), at, found, broken)
+    broken = not found and at + HEADER_SIZE <= end and fields(view, at)[2] < HEADER_SIZE
+    return Frame(np.array(headers, np.uint64), np.array(sizes, np.uint16), at, found, broken)

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from perf2x.abi.layouts import HEADER_SIZE, ByteOrder
 from perf2x.abi.perffile import UserRecordType
 from perf2x.classes import dataclass
-from perf2x.model.arrays import I32, U8
+from perf2x.model.arrays import I32, U8, U64
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.events import ALL, Share
 from perf2x.reader.block import Block, make_block
@@ -71,11 +71,12 @@ class _Piece:
 
 @dataclass(slots=True)
 class _Plan:
-    """How one block is put together again; ``sizes`` of its records."""
+    """How one block is put together again; ``sizes`` of its records, and on the first walk their headers."""
 
     position: int
     pieces: list[_Piece] = field(default_factory=list)
     sizes: list[npt.NDArray[np.uint16]] = field(default_factory=list)
+    headers: list[U64] = field(default_factory=list)
     length: int = 0
 
 
@@ -120,7 +121,9 @@ class Stream:
             for plan, data in walk.blocks(self.end):
                 plans.append(plan)
                 self.end = plan.position + plan.length
-                yield make_block(data, plan.sizes[0], plan.position, self.order), done + walk.at
+                headers = np.concatenate(plan.headers)
+                plan.headers = []
+                yield make_block(data, plan.sizes[0], plan.position, self.order, headers=headers), done + walk.at
                 stretch.forget(passed, walk.at)
                 passed = walk.at
             done += len(stretch.data)
@@ -175,14 +178,15 @@ class _Walk:
         compressed = framed.special in (UserRecordType.COMPRESSED, UserRecordType.COMPRESSED2)
         plain = framed.length - last if compressed else framed.length
         if plain:
-            self._append(_Piece(self.at, self.at + plain), framed.sizes[: -1 if compressed else None], plan, parts)
+            rows = slice(-1 if compressed else None)
+            self._append(_Piece(self.at, self.at + plain), framed.headers[rows], framed.sizes[rows], plan, parts)
         if compressed:
             self._unpack(self.at + plain, last, framed.special, plan, parts)
         self.at += framed.length
         if framed.special and not compressed:
             self._pass_blob(framed.special, last)
 
-    def _append(self, piece: _Piece, sizes: npt.NDArray[np.uint16], plan: _Plan, parts: list[U8]) -> None:
+    def _append(self, piece: _Piece, headers: U64, sizes: npt.NDArray[np.uint16], plan: _Plan, parts: list[U8]) -> None:
         last = plan.pieces[-1] if plan.pieces else None
         if last is not None and last.complete < 0 and last.stop == piece.start:  # one slice for all, nothing is copied
             parts[-1] = self._stretch.data[last.start : piece.stop]
@@ -190,6 +194,7 @@ class _Walk:
         else:
             parts.append(self._stretch.data[piece.start : piece.stop])
             plan.pieces.append(piece)
+        plan.headers.append(headers)
         plan.sizes.append(sizes)
         plan.length += piece.stop - piece.start
 
@@ -197,7 +202,7 @@ class _Walk:
         counts = self._stream.outer_counts
         counts[kind] = counts.get(kind, 0) + 1
         try:
-            data, sizes = self._unpacker.first(self._stretch.data[start : start + size], self._order)
+            data, framed = self._unpacker.first(self._stretch.data[start : start + size], self._order)
         except ValueError as error:
             self._note(
                 "compressed_records_broken",
@@ -205,9 +210,10 @@ class _Walk:
                 where=f"{self._stretch.name}, byte {self._stretch.start + start:#x}: {error}",
             )  # fmt: skip
             return
-        if len(sizes):
+        if framed.length:
             parts.append(data)
-            plan.sizes.append(sizes)
+            plan.headers.append(framed.headers)
+            plan.sizes.append(framed.sizes)
             plan.length += len(data)
         plan.pieces.append(_Piece(start, start + size, len(data)))
 

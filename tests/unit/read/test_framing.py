@@ -61,6 +61,8 @@ def test_runs_of_headers_are_what_following_them_gives(order: Order, records: Re
         assert framed.sizes.tolist() == _followed(data, order)
         assert framed.length == sum(framed.sizes.tolist())
         assert framed.special == 0
+        starts = np.cumsum([0, *framed.sizes.tolist()])[:-1].tolist()
+        assert framed.headers.tolist() == [struct.unpack_from(order + "Q", data, start)[0] for start in starts]
 
 
 @given(st.binary(max_size=400))
