@@ -133,7 +133,6 @@ def _loaded(
     selection = Selection(options.choice, recording)
     stitcher, call_graphs = _stitched(recording, options, selection, diagnostics, finder, progress, stages)
     from perf2x.model.grouping import grouped
-    from perf2x.model.select import keep_events
     from perf2x.stitch.assemble import finish
     from perf2x.stitch.report import deferred_report
 
@@ -142,6 +141,8 @@ def _loaded(
     if options.off_cpu:
         profile = _with_waits(profile, recording, options, diagnostics)
     if options.events:
+        from perf2x.model.select import keep_events
+
         profile = keep_events(profile, options.events)
     profile = selection.before_symbols(profile)
     symbols = None
@@ -191,13 +192,23 @@ def _sessions(
     An input is a file, what the user calls it, and its tags.
     """
     from perf2x.reader import open_recording
-    from perf2x.reader.joined import JoinedRecording, in_order, same_session
 
-    groups: list[tuple[list[Recording], Mapping[str, str]]] = []
+    opened: list[tuple[Recording, Mapping[str, str]]] = []
     for path, name, tag in inputs:
         part = open_recording(path, diagnostics=diagnostics, progress=_stage(progress, "indexing"))
         if path != name:
             part.session = replace(part.session, source=name)
+        opened.append((part, tag))
+    return opened if len(opened) == 1 else _joined(opened, diagnostics)
+
+
+def _joined(
+    opened: Sequence[tuple[Recording, Mapping[str, str]]], diagnostics: Diagnostics
+) -> list[tuple[Recording, Mapping[str, str]]]:
+    from perf2x.reader.joined import JoinedRecording, in_order, same_session
+
+    groups: list[tuple[list[Recording], Mapping[str, str]]] = []
+    for part, tag in opened:
         session, source = part.session, part.session.source
         mates = next((group for group in groups if same_session(group[0][0].session, session)), None)
         if mates is None:
@@ -215,13 +226,12 @@ def _sessions(
 
 def _tagged(parts: Sequence[Loaded], tags: Sequence[Mapping[str, str]]) -> Loaded:
     """All that was loaded as one, with labels that say what came from where."""
-    from perf2x.merging import common, merged_symbols, summed_reports
-
-    labels = common(tags)
     if len(parts) == 1:
-        return replace(parts[0], profile=replace(parts[0].profile, labels=labels))
+        return replace(parts[0], profile=replace(parts[0].profile, labels=dict(tags[0])))
+    from perf2x.merging import common, merged_symbols, summed_reports
     from perf2x.model.merge import merge
 
+    labels = common(tags)
     own = [{key: value for key, value in tag.items() if key not in labels} for tag in tags]
     profile = replace(merge([part.profile for part in parts], own), labels=labels)
     return replace(

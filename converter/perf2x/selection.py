@@ -9,9 +9,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from perf2x.abi.uapi import SampleType
-from perf2x.model import select
 from perf2x.model.choice import Choice
-from perf2x.model.compact import compact
 from perf2x.model.errors import OptionError
 from perf2x.model.events import Recording, Samples, Want
 from perf2x.model.profile import Profile
@@ -45,6 +43,10 @@ class Selection:
         """Choose by what needs no names of functions: threads, modes, objects."""
         choice = self._choice
         self._had_samples = len(profile.samples) > 0
+        if not choice:
+            return profile
+        from perf2x.model import select
+
         if choice.comms:
             profile = select.keep_comms(profile, choice.comms)
         if choice.no_kernel or choice.no_user:
@@ -56,13 +58,18 @@ class Selection:
     def after_symbols(self, profile: Profile) -> Profile:
         """Choose by function, cut stacks, and leave out of the tables what no sample uses any more."""
         choice = self._choice
+        if not choice:
+            return profile
+        from perf2x.model import select
+        from perf2x.model.compact import compact
+
         if choice.symbols:
             profile = select.keep_functions(profile, choice.symbols)
-        if choice and self._had_samples and not len(profile.samples):
+        if self._had_samples and not len(profile.samples):
             raise OptionError("nothing is left: no sample passes all filters")
         if choice.max_stack is not None:
             profile = select.innermost(profile, choice.max_stack)
-        return compact(profile) if choice else profile
+        return compact(profile)
 
 
 def check_root(root: str, recording: Recording) -> None:

@@ -56,7 +56,6 @@ def convert(
     from perf2x import pipeline, plugins
     from perf2x.cli.output import STANDARD, writing
     from perf2x.cli.summary import summary
-    from perf2x.merging import tags_of_inputs
     from perf2x.model.stages import Stages
 
     sources = recordings(inputs)
@@ -71,7 +70,7 @@ def convert(
         names,
         timeline=emitter.timeline,
         columns=plugins.wanted_columns(emitter),
-        tags=tuple(tags_of_inputs(tag or (), len(sources))),
+        tags=_tags(tag, len(sources)),
     )
     gates.check(options.symbols is not None)
     if stats:
@@ -101,6 +100,14 @@ def convert(
             console.note(line)
         warn_of_losses(loaded)
     leave_closed(closed)
+
+
+def _tags(said: list[str] | None, inputs: int) -> tuple[dict[str, str], ...]:
+    if not said:
+        return ()
+    from perf2x.merging import tags_of_inputs
+
+    return tuple(tags_of_inputs(said, inputs))
 
 
 def _refuse_terminal(target: str, name: str) -> None:

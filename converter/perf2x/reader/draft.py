@@ -15,7 +15,6 @@ from perf2x.reader.container import Container
 from perf2x.reader.event_table import EventTable
 from perf2x.reader.features import DECODERS
 from perf2x.reader.sections import SectionError, SectionReader, text
-from perf2x.reader.tracepoints import tracing_data
 
 _NAMES = {int(feature): feature.name.lower() for feature in Feature}
 
@@ -49,6 +48,8 @@ class Draft:
             if number == Feature.BUILD_ID:
                 self._add_build_ids(data)
             elif number == Feature.TRACING_DATA:
+                from perf2x.reader.tracepoints import tracing_data
+
                 self.features[name] = tracing_data(data, self.order)
             elif number in DECODERS:
                 self.features[name] = DECODERS[number](SectionReader(data, self.order))
