@@ -12,7 +12,8 @@ from perf2x.abi.uapi import CpuMode
 from perf2x.classes import dataclass
 from perf2x.emit.wire import Chosen, nested_field, number_field, whole
 from perf2x.model.arrays import I64, Bools
-from perf2x.model.intern import columns_equal, first_alike, hash_columns
+from perf2x.model.hashing import hash_columns
+from perf2x.model.intern import columns_equal, first_alike
 from perf2x.model.profile import Profile
 from perf2x.model.ragged import Ragged, offsets_of, side_by_side
 

@@ -7,10 +7,10 @@ import numpy.typing as npt
 
 from perf2x.model.arrays import I32, I64, U64, AnyArray, Bools
 from perf2x.model.growing import Growing
+from perf2x.model.hashing import hash_columns, hash_rows
 from perf2x.model.ordering import unique_rows
-from perf2x.model.ragged import Ragged, end_to_end, offsets_of, ranges
+from perf2x.model.ragged import Ragged, end_to_end, offsets_of
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
 
@@ -32,28 +32,6 @@ class Strings:
     def table(self) -> list[str]:
         """All strings in the order of their indices."""
         return list(self._index)
-
-
-def mix(value: U64) -> U64:
-    """Spread every bit of each word over the word (the finalizer of splitmix64); changes nothing in place."""
-    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    mixed: U64 = value ^ (value >> np.uint64(31))
-    return mixed
-
-
-def weights(count: int) -> U64:
-    """(count,) odd multipliers, the same in every run."""
-    return mix(np.arange(1, count + 1, dtype=np.uint64) * _GOLDEN) | np.uint64(1)
-
-
-def hash_columns(*columns: U64 | I64) -> U64:
-    """(n,) uint64: one hash per row of equally long integer columns."""
-    total = np.zeros(len(columns[0]), np.uint64)
-    for weight, column in zip(weights(len(columns)), columns, strict=True):
-        word = column.astype(np.uint64)
-        total += (word ^ (word >> np.uint64(29))) * weight
-    return mix(total)
 
 
 class HashIndex:
@@ -266,18 +244,6 @@ class ChainTable:
     def table(self) -> Ragged:
         """Every unique row, by number."""
         return Ragged(offsets_of(self._spans[1]), self._words[0])
-
-
-def hash_rows(words: AnyArray, starts: I64, lengths: I64) -> U64:
-    """(n,) uint64: one hash per row words[start : start + length]."""
-    laid = end_to_end(words, starts, lengths).astype(np.uint64, copy=False)
-    laid = laid ^ (laid >> np.uint64(29))
-    laid *= weights(int(lengths.max(initial=0))).take(ranges(np.zeros_like(lengths), lengths))
-    hashes = lengths.astype(np.uint64)
-    filled = np.flatnonzero(lengths)
-    if len(filled):
-        hashes[filled] += np.add.reduceat(laid, offsets_of(lengths)[filled])
-    return mix(hashes)
 
 
 def rows_equal(

@@ -17,7 +17,7 @@ from perf2x.abi.uapi import RecordType
 from perf2x.classes import dataclass
 from perf2x.model.arrays import Bools
 from perf2x.model.events import Event
-from perf2x.model.intern import hash_columns
+from perf2x.model.hashing import hash_columns
 from perf2x.reader.block import Block
 from perf2x.reader.columns import Cursor, as_i32
 from perf2x.reader.event_table import trailer_length

@@ -1,11 +1,10 @@
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.model import intern
 from perf2x.model.growing import Growing
-from perf2x.model.intern import ChainTable, HashIndex, distinct_columns, first_alike, mix, prefix_tree
+from perf2x.model.hashing import mix
+from perf2x.model.intern import ChainTable, HashIndex, distinct_columns, first_alike, prefix_tree
 from perf2x.model.ragged import ragged_of, ranges, reverse_rows, side_by_side
 
 WORDS = st.one_of(st.integers(0, 3), st.integers(2**64 - 3, 2**64 - 1))
@@ -86,12 +85,6 @@ def test_ragged_rows(rows: list[list[int]]) -> None:
         row + row[::-1] for row in rows
     ]
     assert ranges(ragged.offsets[:-1], ragged.lengths).tolist() == list(range(sum(map(len, rows))))
-
-
-@pytest.mark.parametrize("count", [0, 1, 600])
-def test_weights_are_odd_and_differ(count: int) -> None:
-    found = intern.weights(count)
-    assert len(set(found.tolist())) == count and all(weight & 1 for weight in found.tolist())
 
 
 @given(st.lists(st.lists(st.integers(0, 2**12), max_size=800), max_size=5))
