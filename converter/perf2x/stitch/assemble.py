@@ -9,10 +9,10 @@ from dataclasses import replace
 import numpy as np
 
 from perf2x.abi.uapi import EventType, SoftwareConfig
-from perf2x.model.arrays import I32, I64, U64
+from perf2x.model.arrays import I32, I64
 from perf2x.model.events import Event
 from perf2x.model.intern import Strings, distinct_columns, prefix_tree
-from perf2x.model.ordering import unique
+from perf2x.model.ordering import kinds_of, order_of, unique
 from perf2x.model.profile import (
     Functions,
     Locations,
@@ -28,6 +28,7 @@ from perf2x.model.profile import (
 from perf2x.model.ragged import Ragged
 from perf2x.model.stacks import summed_samples
 from perf2x.stitch.gathered import Gathered
+from perf2x.stitch.places import distinct_words
 from perf2x.stitch.stitcher import ROOT_NAMES, Root, Stitcher, Timed
 from perf2x.stitch.sums import SampleRows, in_turn
 
@@ -103,13 +104,13 @@ def _resolved(
 ) -> tuple[Mappings, Locations, Functions, Stacks, I32]:
     """Mappings and locations sorted by content, the prefix tree over them, and the node of every stack."""
     rows = gathered.stacks()
-    words, place = np.unique(rows.values, return_inverse=True)
+    words, place = distinct_words(rows.values)
     located = gathered.places.located(words)
     mappings, row_of_group = stitcher.mappings.table(gathered.places.hit, strings)
     mapping = row_of_group[located.mapping]
     lookup = located.address - located.is_return.astype(np.uint64)
-    columns: list[U64 | I64] = [mapping, located.address, lookup, located.mode.astype(np.int64), located.root]
-    order = np.lexsort(columns[::-1])
+    columns = [mapping, located.address, lookup, located.mode.astype(np.int64), located.root]
+    order = order_of(columns)
     rank = np.empty(len(order), np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
     root = located.root[order]
@@ -124,7 +125,7 @@ def _resolved(
         line_function=line_function,
         line_number=np.zeros(len(line_function), np.int32),
     )
-    parent, item, leaf = prefix_tree(Ragged(rows.offsets, rank[place.reshape(-1)]), innermost_first=True)
+    parent, item, leaf = prefix_tree(Ragged(rows.offsets, rank[place]), innermost_first=True)
     return mappings, locations, functions, Stacks(parent, item), leaf
 
 
@@ -156,7 +157,7 @@ def _timeline(timeline: list[Timed], rows: SampleRows) -> ProfileSamples:
     """One row per sample; samples of one time are in the order of their contents."""
     time = np.concatenate([*(part.time for part in timeline), np.zeros(0, np.uint64)])
     cpu = np.concatenate([*(part.cpu for part in timeline), np.zeros(0, np.int32)])
-    order = np.lexsort((rows.value, rows.stack, rows.event, rows.thread, time))
+    order = order_of([time, rows.thread, rows.event, rows.stack, rows.value])
     return ProfileSamples(
         event=rows.event[order],
         thread=rows.thread[order],
@@ -173,9 +174,9 @@ def _cgroups(stitcher: Stitcher, cgroup: I64, strings: Strings) -> I64:
     """String index of each row's cgroup path; unnamed ids are shown as numbers."""
     cgroups = stitcher.sideband.cgroups
     paths = dict(zip(cgroups.id.tolist(), cgroups.path, strict=True))
-    ids, inverse = np.unique(cgroup.view(np.uint64), return_inverse=True)
+    ids, place = kinds_of(cgroup.view(np.uint64))
     texts = [paths.get(number, f"cgroup:{number}") for number in ids.tolist()]
-    return strings.add_all(texts).astype(np.int64)[inverse.reshape(-1)]
+    return strings.add_all(texts).astype(np.int64)[place]
 
 
 def _switches(stitcher: Stitcher, threads: Threads, strings: Strings) -> ThreadSwitches | None:

@@ -19,6 +19,7 @@ from perf2x.abi.uapi import CpuMode
 from perf2x.classes import dataclass
 from perf2x.model.arrays import I64, U8, U64, Bools
 from perf2x.model.intern import Distinct
+from perf2x.model.ordering import unique_rows
 from perf2x.stitch.layout import Layout
 from perf2x.stitch.lookup import Lookup
 from perf2x.stitch.mappings import Merged
@@ -26,6 +27,7 @@ from perf2x.stitch.spaces import AddressSpaces
 
 _ROOT, _RETURN, _ASIDE = np.uint64(1 << 63), np.uint64(1 << 59), np.uint64(1 << 58)
 _MODE_AT, _MODE_BITS = np.uint64(60), np.uint64(7)
+_ASIDE_AT = np.uint64(58)
 _PLACE = np.uint64((1 << 58) - 1)
 
 
@@ -67,6 +69,15 @@ def made_up(root: I64) -> U64:
     """(n,) the words of made-up frames."""
     bits: U64 = root.astype(np.uint64) | _ROOT | np.uint64(CpuMode.USER) << _MODE_AT
     return bits
+
+
+def distinct_words(words: U64) -> tuple[U64, I64]:
+    """Distinct words, rising, and (n,) the place of each word among them.
+
+    Kind and place are given apart, because together with the row's number they fit a word that can be sorted.
+    """
+    first, place = unique_rows([words >> _ASIDE_AT, words & _PLACE])
+    return words[first], place
 
 
 class Places:
