@@ -1,6 +1,6 @@
 """Rows of columns in the order of their contents, and rows that are alike made one."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -9,6 +9,8 @@ import numpy.typing as npt
 from perf2x.model.arrays import I64, U64, AnyArray, Bools
 
 Number = TypeVar("Number", bound=np.generic)
+
+_WORD_BITS = 64
 
 
 def unique(values: npt.NDArray[Number]) -> npt.NDArray[Number]:
@@ -57,21 +59,36 @@ def _order_and_news(columns: Sequence[AnyArray]) -> tuple[I64, Bools]:
     if not count:
         return np.zeros(0, np.int64), np.zeros(0, np.bool_)
     below = np.uint64((count - 1).bit_length())
-    words = [word for column in columns for word in _words(column, 64 - int(below))]
-    key, used, packed = np.zeros(count, np.uint64), 0, 0
-    for word, bits in words:
-        if used + bits > 64 - int(below):
-            break
-        key = key << np.uint64(bits) | word
-        used, packed = used + bits, packed + 1
+    key, rest = _packed(columns, count, _WORD_BITS - int(below))
     key = np.sort(key << below | np.arange(count, dtype=np.uint64))
     order = (key & ((np.uint64(1) << below) - np.uint64(1))).astype(np.int64)
     key >>= below
     is_new = np.ones(count, np.bool_)
     np.not_equal(key[1:], key[:-1], out=is_new[1:])
-    if packed < len(words) and not is_new.all():
-        _settle([word for word, _ in words[packed:]], order, is_new)
+    if rest and not is_new.all():
+        _settle(rest, order, is_new)
     return order, is_new
+
+
+def _packed(columns: Sequence[AnyArray], count: int, room: int) -> tuple[U64, list[U64]]:
+    """As much of each row as ``room`` bits hold, the first column highest, and what is left of the columns.
+
+    Bits are taken from a column, not whole columns, so that every round gets on: a run's number and a row's number
+    together leave some.
+    """
+    key, rest = np.zeros(count, np.uint64), []
+    for column in columns:
+        wide = column if column.dtype == np.uint64 else column.astype(np.int64)
+        # wraps where the span does not fit int64, and is right all the same
+        above = (wide - wide.min()).view(np.uint64)
+        bits = int(above.max()).bit_length()
+        taken = min(bits, room)
+        if taken:
+            key = key << np.uint64(taken) | above >> np.uint64(bits - taken)
+        if taken < bits:
+            rest.append(above & np.uint64((1 << (bits - taken)) - 1))
+        room -= taken
+    return key, rest
 
 
 def _settle(words: Sequence[U64], order: I64, is_new: Bools) -> None:
@@ -82,16 +99,3 @@ def _settle(words: Sequence[U64], order: I64, is_new: Bools) -> None:
     run, rows = np.cumsum(is_new)[at], order[at]
     order_of_tied, is_new[at] = _order_and_news([run, *(word[rows] for word in words)])
     order[at] = rows[order_of_tied]
-
-
-def _words(column: AnyArray, room: int) -> Iterator[tuple[U64, int]]:
-    """The column as words of at most ``room`` bits that sort as it does, the highest first, and the bits of each."""
-    wide = column if column.dtype == np.uint64 else column.astype(np.int64)
-    above = (wide - wide.min()).view(np.uint64)  # wraps where the span does not fit int64, and is right all the same
-    bits = int(above.max()).bit_length()
-    if bits <= room:
-        if bits:
-            yield above, bits
-        return
-    yield above >> np.uint64(32), bits - 32
-    yield above & np.uint64(0xFFFFFFFF), 32

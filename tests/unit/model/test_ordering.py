@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perf2x.emit.jsontext import json_numbers
+from perf2x.model import ordering
 from perf2x.model.ordering import order_of, unique, unique_rows
 from perf2x.model.ragged import distinct_small
 
@@ -35,6 +36,27 @@ def test_unique_numbers(numbers: list[int]) -> None:
     column = np.array(numbers, np.int64)
     assert unique(column).tolist() == sorted(set(numbers)) == unique(column.reshape(1, -1, 1)).tolist()
     assert unique(column.view(np.uint64)).tolist() == np.unique(column.view(np.uint64)).tolist()
+
+
+@pytest.mark.parametrize("bits", [11, 14, 20, 40])
+@given(ROWS)
+def test_rows_that_no_word_holds_are_ordered_in_rounds(bits: int, rows: list[tuple[int, ...]]) -> None:
+    """Narrow words stand for the many rows and wide columns that a test has not."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ordering, "_WORD_BITS", bits)
+        assert order_of(columns_of(rows)).tolist() == sorted(range(len(rows)), key=lambda row: rows[row])
+        first, kind = unique_rows(columns_of(rows))
+    distinct = sorted(set(rows))
+    assert [rows[row] for row in first.tolist()] == distinct
+    assert kind.tolist() == [distinct.index(row) for row in rows]
+
+
+def test_times_of_many_rows_break_ties_behind_wide_columns() -> None:
+    """A million rows and wide columns: the row's number and the run's leave too little for a whole column."""
+    rng = np.random.default_rng(7)
+    columns = [rng.integers(0, high, 1 << 20) << 32 for high in (3, 500, 4)]
+    columns.append(rng.integers(0, 1 << 34, 1 << 20))
+    assert np.array_equal(order_of(columns), np.lexsort(columns[::-1]))
 
 
 @pytest.mark.parametrize("largest", [3, 1 << 40])
