@@ -145,12 +145,14 @@ class Index:
 
     def _read_counters(self, samples: Block, owners: I32) -> None:
         """Values of samples with PERF_SAMPLE_READ, by layout."""
-        events = [event for event in self.draft.events.events if is_split(event)]
-        for layout in dict.fromkeys(layout_of(event) for event in events):
-            mine = [event for event in events if layout_of(event) == layout]
-            chosen = np.isin(owners, [event.index for event in mine])
-            if chosen.any():
-                self._split(samples.only(np.flatnonzero(chosen)), layout, has_task_counters(mine[0]))
+        events = self.draft.events.events
+        layouts = [layout_of(event) if is_split(event) else None for event in events]
+        layouts.append(None)  # of owner −1
+        for number, layout in enumerate(layouts):
+            if layout is not None and layouts.index(layout) == number:
+                chosen = np.array([each == layout for each in layouts])[owners]
+                if chosen.any():
+                    self._split(samples.only(np.flatnonzero(chosen)), layout, has_task_counters(events[number]))
 
     def _split(self, block: Block, layout: Layout, by_task: bool) -> None:
         kind = layout.sample_type

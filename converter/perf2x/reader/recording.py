@@ -126,12 +126,13 @@ class PerfRecording:
 
     def _split(self, batch: Samples, delivered: Delivered) -> Samples:
         """Replace samples with counter values by what is delivered for them."""
-        split = np.isin(batch.event, [event.index for event in self.session.events if is_split(event)])
+        split = np.array([is_split(event) for event in self.session.events])[batch.event]
         if not split.any():
             return batch
         plain = np.flatnonzero(~split)
-        whole = np.isin(delivered.position, batch.position)
-        sources = np.searchsorted(batch.position, delivered.position[whole])
+        sources = np.searchsorted(batch.position, delivered.position)
+        whole = batch.position.take(sources, mode="clip") == delivered.position  # the others are malformed
+        sources = sources[whole]
         rows = np.concatenate([plain, sources])
         order = np.argsort(rows, kind="stable")
         joined = take_rows(batch, rows[order])
