@@ -10,6 +10,9 @@ from perf2x.model.arrays import I64, U64, AnyArray, Bools
 
 Number = TypeVar("Number", bound=np.generic)
 
+FEW = 256
+"""Up to this many rows np.lexsort is quicker than packing them: a numpy call costs more than what it does."""
+
 _WORD_BITS = 64
 
 
@@ -56,8 +59,8 @@ def kinds_of(values: npt.NDArray[Number]) -> tuple[npt.NDArray[Number], I64]:
 def _order_and_news(columns: Sequence[AnyArray]) -> tuple[I64, Bools]:
     """The order, and which rows in it differ from the one before."""
     count = len(columns[0])
-    if not count:
-        return np.zeros(0, np.int64), np.zeros(0, np.bool_)
+    if count <= FEW:
+        return _of_few(columns)
     below = np.uint64((count - 1).bit_length())
     key, rest = _packed(columns, count, _WORD_BITS - int(below))
     key = np.sort(key << below | np.arange(count, dtype=np.uint64))
@@ -89,6 +92,17 @@ def _packed(columns: Sequence[AnyArray], count: int, room: int) -> tuple[U64, li
             rest.append(above & np.uint64((1 << (bits - taken)) - 1))
         room -= taken
     return key, rest
+
+
+def _of_few(columns: Sequence[AnyArray]) -> tuple[I64, Bools]:
+    """The same, column by column."""
+    order = np.lexsort(columns[::-1])
+    is_new = np.zeros(len(order), np.bool_)
+    is_new[:1] = True
+    for column in columns:
+        ordered = column[order]
+        is_new[1:] |= ordered[1:] != ordered[:-1]
+    return order, is_new
 
 
 def _settle(words: Sequence[U64], order: I64, is_new: Bools) -> None:

@@ -1,5 +1,7 @@
 """Orders and distinct rows by counting and by radix, against numpy's sorts and plain Python."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,6 +14,13 @@ from perf2x.model.ragged import distinct_small
 
 NUMBERS = st.one_of(st.integers(-3, 3), st.integers(-(2**63), 2**63 - 1), st.sampled_from([0, 65535, 65536, 1 << 32]))
 ROWS = st.lists(st.tuples(NUMBERS, st.integers(0, 2), NUMBERS), max_size=30)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_rows_are_few() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ordering, "FEW", 0)
+        yield
 
 
 def columns_of(rows: list[tuple[int, ...]]) -> list[np.ndarray]:
@@ -29,6 +38,16 @@ def test_unique_rows_keep_the_first_of_each_kind(rows: list[tuple[int, ...]]) ->
     distinct = sorted(set(rows))
     assert first.tolist() == [rows.index(row) for row in distinct]
     assert kind.tolist() == [distinct.index(row) for row in rows]
+
+
+@given(ROWS)
+def test_few_rows_are_ordered_alike(rows: list[tuple[int, ...]]) -> None:
+    columns = columns_of(rows)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ordering, "FEW", len(rows))
+        few = [order_of(columns), *unique_rows(columns)]
+    for one, other in zip(few, [order_of(columns), *unique_rows(columns)], strict=True):
+        assert one.tolist() == other.tolist()
 
 
 @given(st.lists(NUMBERS, max_size=30))
