@@ -7,7 +7,7 @@ Source of truth: packaging.python.org, "Entry points specification" and "Recordi
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache, reduce
 from importlib import import_module
 from importlib.machinery import PathFinder
@@ -35,7 +35,7 @@ class Point:
 
 def entry_points(group: str) -> Iterator[Point]:
     """The entry points of a group, in no order; of two installations of one project, the one that is found first."""
-    if not _are_plain(sys.path):
+    if not (_are_folders(tuple(sys.path)) and _are_ordinary(sys.meta_path)):
         from importlib import metadata
 
         yield from (Point(point.name, point.value) for point in metadata.entry_points(group=group))
@@ -48,12 +48,15 @@ def entry_points(group: str) -> Iterator[Point]:
                 yield from _listed(text, group)
 
 
-def _are_plain(places: list[str]) -> bool:
-    """Whether everything that is installed lies in folders: no archives, no eggs, no finders of another kind."""
-    finders = [finder for finder in sys.meta_path if hasattr(finder, "find_distributions")]
-    return all(finder is PathFinder for finder in finders) and not any(
-        place.endswith(".egg") or Path(place).is_file() for place in places
-    )
+@cache
+def _are_folders(places: tuple[str, ...]) -> bool:
+    """Whether everything that is installed lies in folders: no archives, no eggs."""
+    return not any(place.endswith(".egg") or Path(place).is_file() for place in places)
+
+
+def _are_ordinary(finders: Sequence[object]) -> bool:
+    """Whether modules come from nowhere else."""
+    return all(finder is PathFinder for finder in finders if hasattr(finder, "find_distributions"))
 
 
 def _projects(place: str) -> tuple[tuple[str, str], ...]:
