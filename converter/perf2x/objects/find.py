@@ -261,7 +261,7 @@ def open_object(path: Path) -> ElfObject:
 def cached_paths(directory: Path, build_id: bytes, kinds: tuple[str, ...]) -> Iterator[Path]:
     """DIR/.build-id/xx/rest/{elf,debug,kallsyms,vdso}; before Linux 4.3 the link was the file."""
     text = build_id.hex()
-    place = directory / ".build-id" / text[:2] / text[2:]
+    place = directory.joinpath(".build-id", text[:2], text[2:])
     if is_folder(place):
         for kind in kinds:
             yield place / kind
@@ -273,7 +273,7 @@ def in_debug_dir(directory: Path, name: str, build_id: bytes) -> Iterator[Path]:
     """An object's debug files in a directory like /usr/lib/debug: by build id, then by recorded name."""
     if build_id:
         text = build_id.hex()
-        yield directory / ".build-id" / text[:2] / f"{text[2:]}.debug"
+        yield directory.joinpath(".build-id", text[:2], f"{text[2:]}.debug")
     if is_real_path(name) and _has_folder_of(directory, name):
         plain = (
             name.removesuffix(".gz").removesuffix(".xz").removesuffix(".zst")

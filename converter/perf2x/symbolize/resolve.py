@@ -84,7 +84,7 @@ def _answers(objects: Sequence[MappedObject], asker: Asker, spread: Spread) -> I
 
 def _cost(mapped: MappedObject) -> int:
     """About how many microseconds an object takes: to find and open it, and for its addresses."""
-    return 2500 + 4 * len(mapped.locations)
+    return 2000 + 3 * len(mapped.locations)
 
 
 def _report(mapped: MappedObject, answer: Answer, weights: I64) -> ObjectReport:
