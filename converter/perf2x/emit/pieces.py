@@ -13,7 +13,7 @@ from perf2x.model.arrays import AnyArray
 
 def pieces(texts: Iterable[bytes]) -> AnyArray:
     """(n,) objects."""
-    listed = list(texts)
+    listed = texts if isinstance(texts, list) else list(texts)
     table = np.empty(len(listed), np.object_)
     table[:] = listed
     return table

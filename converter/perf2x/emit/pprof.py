@@ -27,10 +27,10 @@ from perf2x.emit.pprof_tables import (
     without_inlining,
 )
 from perf2x.emit.pprof_values import ValueKind, heaviest, summed_values, value_kinds
-from perf2x.emit.wire import Chosen, chosen_messages, packed_field, text_fields, whole
+from perf2x.emit.wire import Chosen, Ids, chosen_field, chosen_messages, chosen_packed, text_fields, whole
 from perf2x.model.arrays import I64
 from perf2x.model.options import check_choices, option
-from perf2x.model.ordering import unique_rows
+from perf2x.model.ordering import kinds_of, unique_rows
 from perf2x.model.profile import Profile
 from perf2x.model.ragged import Ragged
 from perf2x.model.stacks import depths, paths
@@ -107,7 +107,7 @@ class Pprof:
         else:
             lines, names = lines_as_recorded(profile.locations), []
         count = len(profile.locations)
-        written, owner = Ragged(np.arange(count + 1), np.arange(count)), np.arange(count)
+        written, owner = None, np.arange(count)
         if self.inline == "off":
             lines = without_inlining(lines)
         elif self.inline == "frames":
@@ -120,8 +120,11 @@ class Pprof:
         yield from self._samples(profile, strings, written)
         yield text_fields(6, strings.texts)
 
-    def _samples(self, profile: Profile, strings: StringTable, written: Ragged) -> Iterator[bytes]:
-        """Profile.sample (2): unique (stack, labels), in this order, values of all sample types side by side."""
+    def _samples(self, profile: Profile, strings: StringTable, written: Ragged | None) -> Iterator[bytes]:
+        """Profile.sample (2): unique (stack, labels), in this order, values of all sample types side by side.
+
+        ``written``: the locations in the file of each of the profile's; None: the same.
+        """
         samples = profile.samples
         columns = label_columns(profile, self.label, strings.add)
         first, merged = unique_rows([samples.stack.astype(np.int64), *(column.values for column in columns)])
@@ -130,24 +133,30 @@ class Pprof:
         parent = profile.stacks.parent.astype(np.int64)
         depth = depths(parent)
         labels = LabelBytes(columns, first[kept], profile, strings.add)
+        count = len(profile.locations) if written is None else len(written.values)
+        ids = Ids(count)
         for start in range(0, len(kept), _SAMPLES_PER_WRITE):
             part = kept[start : start + _SAMPLES_PER_WRITE]
-            leaf, stack = np.unique(samples.stack[first[part]].astype(np.int64), return_inverse=True)
+            leaf, stack = kinds_of(samples.stack[first[part]].astype(np.int64))
             path = paths(parent, depth, leaf)
-            places = written.take(profile.stacks.location[path.values].astype(np.int64))
-            location_ids = packed_field(1, Ragged(places.offsets[path.offsets], places.values + 1))
-            yield _encoded((location_ids, stack), values[part], labels.of(start, start + len(part)))
+            places = Ragged(path.offsets, profile.stacks.location[path.values])
+            if written is not None:
+                lines = written.take(places.values.astype(np.int64))
+                places = Ragged(lines.offsets[path.offsets], lines.values)
+            location_ids = chosen_field(1, ids.rows(places), stack)
+            yield _encoded(location_ids, values[part], labels.of(start, start + len(part)))
         if len(kept) < len(first):
             rest = values.sum(axis=0) - values[kept].sum(axis=0)
-            place = packed_field(1, Ragged(np.array([0, 1]), np.array([len(written.values) + 1])))
             row, nothing = np.zeros(1, np.int64), Ragged(np.zeros(2, np.int64), np.zeros(0, np.uint8))
-            yield _encoded((place, row), rest.reshape(1, -1), (nothing, row))
+            place = chosen_packed(1, Ragged(np.array([0, 1]), np.array([count + 1])), row)
+            yield _encoded(place, rest.reshape(1, -1), whole(nothing))
 
 
-def _encoded(location_ids: Chosen, values: I64, labels: Chosen) -> bytes:
+def _encoded(location_ids: list[Chosen], values: I64, labels: Chosen) -> bytes:
     """Samples of some rows: encoded location ids (innermost first), (rows, types) values, encoded labels."""
-    offsets = np.arange(len(values) + 1) * values.shape[1]
-    return chosen_messages(2, [location_ids, whole(packed_field(2, Ragged(offsets, values.reshape(-1)))), labels])
+    first, kind = unique_rows(list(values.T))  # most samples of a stack came once
+    numbers = chosen_packed(2, Ragged(np.arange(len(first) + 1) * values.shape[1], values[first].reshape(-1)), kind)
+    return chosen_messages(2, [*location_ids, *numbers, labels])
 
 
 def _header(profile: Profile, strings: StringTable, kinds: list[ValueKind]) -> "profile_pb2.Profile":

@@ -10,7 +10,7 @@ import numpy as np
 
 from perf2x.abi.uapi import CpuMode
 from perf2x.classes import dataclass
-from perf2x.emit.wire import Chosen, nested_field, number_field, whole
+from perf2x.emit.wire import Chosen, nested_field, number_field, texts_of, whole
 from perf2x.model.arrays import I64, Bools
 from perf2x.model.hashing import hash_columns
 from perf2x.model.intern import columns_equal, first_alike
@@ -80,7 +80,7 @@ class LabelBytes:
         kept, self._place = first_alike(hash_columns(*values), equal)
         self._rows, self._encode = rows, partial(encoded_labels, columns, profile=profile, intern=intern)
         shared = 4 * len(kept) < len(rows)  # not where they say the time: then they are encoded when they are asked for
-        self._known = self._encode(rows=rows[kept]) if shared else None
+        self._known = texts_of(self._encode(rows=rows[kept])) if shared else None
 
     def of(self, start: int, stop: int) -> Chosen:
         """The labels of the samples ``start`` … ``stop`` − 1 of those given."""

@@ -5,24 +5,68 @@ of uint8, one row of bytes per message; rows are glued with ragged.side_by_side.
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
-from perf2x.model.arrays import I64, AnyArray
-from perf2x.model.ragged import Ragged, offsets_of, ranges, side_by_side
+from perf2x.classes import dataclass
+from perf2x.emit.digits import without_nulls
+from perf2x.emit.pieces import interleaved, pieces
+from perf2x.model.arrays import I64, U64, AnyArray
+from perf2x.model.ragged import Ragged, distinct_small, offsets_of, side_by_side
 
 _VARINT, _LENGTH = 0, 2
 _LIMITS = np.array([1 << (7 * size) for size in range(1, 10)], np.uint64)
 """The least value that needs 2, 3, … 10 bytes."""
+_MORE = np.array([(1 << 8 * size) // 255 * 0x80 for size in range(8)], np.uint64)
+"""The top bits of 1, 2, … 8 bytes, set on all but the last."""
 
 
 def varints(values: AnyArray) -> Ragged:
     """Each value as a varint: seven bits a byte, lowest first, the top bit set on all but the last.
 
-    Signed values are written as their 64-bit two's complement, as int64 fields are.
+    Signed values are written as their 64-bit two's complement, as int64 fields are. Up to eight bytes are made as one
+    word::
+
+        value   1 0010111         word   0000 0001 | 1001 0111      bytes, the lowest first   97 01
     """
     rest = values.astype(np.int64).view(np.uint64) if values.dtype.kind == "i" else values.astype(np.uint64)
-    size = np.searchsorted(_LIMITS, rest, side="right") + 1
+    size = np.ones(len(rest), np.int64)
+    for limit in _LIMITS[: np.searchsorted(_LIMITS, rest.max(initial=0), side="right")]:
+        size += rest >= limit
+    if size.max(initial=1) > 8:
+        return _long_varints(rest, size)
+    cells = _varint_cells(rest, size)
+    held = np.arange(cells.itemsize) < size[:, None]
+    return Ragged(offsets_of(size), cells.view(np.uint8).reshape(len(rest), cells.itemsize)[held])
+
+
+def _varint_cells(rest: U64, size: I64) -> AnyArray:
+    """The bytes of each varint from the lowest on, in words of four or eight."""
+    width = int(size.max(initial=1))
+    words = _MORE[size - 1]
+    for place in range(width):
+        words |= (rest & np.uint64(0x7F << 7 * place)) << np.uint64(place)
+    return words.astype("<u4" if width <= 4 else "<u8")
+
+
+class Ids:
+    """Varints of the ids 1 … count, which are made once and picked: no byte of theirs is 0, so NULs can fill cells."""
+
+    def __init__(self, count: int) -> None:
+        encoded = varints(np.arange(1, count + 1, dtype=np.uint64))
+        self._size = encoded.lengths
+        self._cells = _varint_cells(np.arange(1, count + 1, dtype=np.uint64), self._size)
+
+    def rows(self, rows: Ragged) -> Ragged:
+        """The ids of every row end to end, as bytes; numbers count from 0."""
+        ends = np.append(0, np.cumsum(self._size[rows.values]))
+        data = without_nulls(self._cells[rows.values])
+        return Ragged(ends[rows.offsets], np.frombuffer(data, np.uint8))
+
+
+def _long_varints(rest: U64, size: I64) -> Ragged:
+    """The same byte by byte, for any length."""
     offsets = offsets_of(size)
     out = np.empty(offsets[-1], np.uint8)
     at, rows = offsets[:-1].copy(), np.arange(len(rest))
@@ -62,28 +106,53 @@ def top_level(field: int, messages: Ragged) -> bytes:
     return bytes(nested_field(field, messages, np.array([0, len(messages)], np.int64)).values)
 
 
-Chosen = tuple[Ragged, I64]
-"""A table and rows of it: row i is what stands in the table's row ``chosen[1][i]``."""
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """Rows of bytes as objects, each made once, for messages that share them."""
+
+    pieces: AnyArray
+    lengths: I64
+
+
+Chosen = tuple[Texts, I64]
+"""Texts and rows of them: message i has what stands in row ``chosen[1][i]``."""
+
+
+def texts_of(rows: Ragged) -> Texts:
+    """Every row as an object."""
+    data = rows.values.tobytes()
+    return Texts(pieces([data[start:end] for start, end in pairwise(rows.offsets.tolist())]), rows.lengths)
 
 
 def whole(rows: Ragged) -> Chosen:
     """Every row once, in order."""
-    return rows, np.arange(len(rows))
+    return texts_of(rows), np.arange(len(rows))
+
+
+def chosen_packed(field: int, rows: Ragged, chosen: I64) -> list[Chosen]:
+    """``packed_field`` of the chosen rows, as two parts of a message."""
+    return chosen_field(field, _concatenated(varints(rows.values), rows.offsets), chosen)
+
+
+def chosen_field(field: int, rows: Ragged, chosen: I64) -> list[Chosen]:
+    """``message_field`` of the chosen rows of bytes, as two parts of a message."""
+    texts = texts_of(rows)
+    heads, place = _heads(field, texts.lengths, leave_out_empty=True)
+    return [(heads, place[chosen]), (texts, chosen)]
 
 
 def chosen_messages(field: int, parts: Sequence[Chosen]) -> bytes:
-    """A repeated message field of the outermost message; each message is a row of every part, side by side.
+    """A repeated message field of the outermost message; each message is a text of every part, side by side."""
+    sizes: I64 = np.sum([texts.lengths[rows] for texts, rows in parts], axis=0)
+    head = _heads(field, sizes, leave_out_empty=False)
+    return interleaved(*(texts.pieces[rows] for texts, rows in (head, *parts)))
 
-    Each byte is copied once: messages often share the rows of a part, which therefore stand in its table once.
-    """
-    lengths = np.stack([rows.lengths[chosen] for rows, chosen in parts], axis=1)
-    head = whole(_tagged(field, _LENGTH, varints(lengths.sum(axis=1))))
-    tables = [head, *parts]
-    base = np.cumsum([0, *(len(rows.values) for rows, _ in tables)])[:-1]
-    starts = np.stack([rows.offsets[chosen] + at for (rows, chosen), at in zip(tables, base, strict=True)], axis=1)
-    lengths = np.concatenate([head[0].lengths[:, None], lengths], axis=1)
-    values = np.concatenate([rows.values for rows, _ in tables])
-    return bytes(values.take(ranges(starts.reshape(-1), lengths.reshape(-1))))
+
+def _heads(field: int, sizes: I64, leave_out_empty: bool) -> Chosen:
+    """What stands in front of length-delimited fields of these sizes; nothing where an empty one is left out."""
+    distinct, place = distinct_small(sizes)
+    written = np.flatnonzero(distinct >= leave_out_empty)
+    return texts_of(_scattered(len(distinct), written, _tagged(field, _LENGTH, varints(distinct[written])))), place
 
 
 def text_fields(field: int, texts: Sequence[str]) -> bytes:

@@ -40,6 +40,12 @@ def test_varints_at_every_length(bits):
     assert rows(wire.varints(np.array(values, np.uint64))) == [varint(value) for value in values]
 
 
+@given(st.lists(st.lists(st.integers(0, 40_000), max_size=5)))
+def test_ids_are_varints_of_what_they_count(drawn):
+    table = wire.Ids(40_001).rows(ragged_of(drawn, np.int64))
+    assert rows(table) == [b"".join(varint(number + 1) for number in row) for row in drawn]
+
+
 SAMPLES = st.lists(
     st.tuples(st.lists(U64, max_size=5), st.lists(I64, max_size=3), st.lists(st.tuples(I64, I64), max_size=3))
 )
@@ -66,6 +72,14 @@ def test_samples_parse_to_what_went_in(samples):
         for one in parsed.sample
     ]
     assert got == samples
+    rows = np.arange(len(samples))[::-1]
+    shared = [
+        *wire.chosen_packed(1, ragged_of([sample[0] for sample in samples]), rows),
+        *wire.chosen_packed(2, ragged_of([sample[1] for sample in samples], np.int64), rows),
+        (wire.texts_of(fields[2]), rows),
+    ]
+    backwards = side_by_side([field.take(rows) for field in fields])
+    assert wire.chosen_messages(2, shared) == wire.top_level(2, backwards)
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=200)))
