@@ -7,7 +7,7 @@ import numpy as np
 from perf2x.classes import dataclass
 from perf2x.emit.frames import frames_of
 from perf2x.emit.jsontext import json_bytes
-from perf2x.emit.slices import Slices, slices_of
+from perf2x.emit.slices import Slices, count_of, slices_of
 from perf2x.emit.text import printable
 from perf2x.emit.tracks import Moments, Tracks, cpu_tracks_of, moments_of, tracks_of
 from perf2x.emit.tree import FrameTree, expand, merge
@@ -41,7 +41,9 @@ class Drawing:
 
     def count(self, shortest: int) -> int:
         """The number of slices that will be written."""
-        return sum(len(slices) for _, slices in self.slices(shortest))
+        return sum(
+            count_of(moments, node, self.tree, self.key, self.outermost, shortest) for moments, node in self.parts()
+        )
 
     def slices(self, shortest: int) -> Iterator[tuple[Moments, Slices]]:
         """What is drawn, part by part."""

@@ -61,6 +61,13 @@ def slices_of(moments: Moments, node: I64, tree: FrameTree, key: I64, outermost:
     return slices if kept.all() else Slices(*(getattr(slices, name)[kept] for name in Slices.__slots__))
 
 
+def count_of(moments: Moments, node: I64, tree: FrameTree, key: I64, outermost: int, shortest: int) -> int:
+    """How many slices ``slices_of`` makes; where none is left out, they need not be made for that."""
+    if shortest > 1:
+        return len(slices_of(moments, node, tree, key, outermost, shortest))
+    return int((tree.depth[node] - _shared(moments, node, tree, outermost)).sum())
+
+
 def _shared(moments: Moments, node: I64, tree: FrameTree, outermost: int) -> I64:
     """(rows,) depth down to which each row shows the boxes of the row before; ``outermost`` − 1 where it shows none."""
     shared = np.full(len(node), outermost - 1, np.int64)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perf2x.emit.pieces import interleaved, number_pieces, pieces
-from perf2x.emit.slices import slices_of
+from perf2x.emit.slices import count_of, slices_of
 from perf2x.emit.tracks import Moments
 from perf2x.emit.tree import FrameTree
 from perf2x.model.stacks import depths, raised, ways_up
@@ -70,6 +70,8 @@ def test_slices_are_what_opens_and_closes(outermost, picks, drawn, shortest):
     rows = [slices.moment, slices.duration, slices.node, slices.is_early]
     wanted = [row for row in twin(moments, node, tree, key, outermost) if row[1] >= shortest]
     assert [list(row) for row in zip(*(column.tolist() for column in rows), strict=True)] == wanted
+    count = count_of(moments, np.array(node, np.int64), tree, np.array(key), outermost, shortest)
+    assert count == len(wanted)
 
 
 @given(TREES, st.lists(st.tuples(st.integers(0, 29), st.integers(0, 30)), max_size=9))
