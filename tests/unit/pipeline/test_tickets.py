@@ -1,5 +1,6 @@
 """Work handed out piece by piece comes back whole and in order, whatever becomes of the processes."""
 
+import multiprocessing.context
 import os
 import sys
 import time
@@ -36,6 +37,14 @@ def test_what_a_dead_process_took_is_done_here():
         return number
 
     assert list(handed_out(3, work, [1] * 20, Stages(), "x")) == list(range(20))
+
+
+def test_where_no_process_is_to_be_had(monkeypatch):
+    def refused(process):
+        raise BlockingIOError("Resource temporarily unavailable")
+
+    monkeypatch.setattr(multiprocessing.context.ForkProcess, "start", refused)
+    assert list(handed_out(3, str, [1] * 3, Stages(), "x")) == ["0", "1", "2"]
 
 
 def test_an_error_is_raised_wherever_it_happens():
