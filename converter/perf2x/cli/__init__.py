@@ -5,13 +5,17 @@ def main() -> None:
     """The ``perf2x`` command; exit codes are in ``perf2x.cli.exits``."""
     from perf2x.cli.app import make_app
 
-    leave_quickly()
+    collect_seldom()
     make_app()(prog_name="perf2x")
 
 
-def leave_quickly() -> None:
-    """Let nothing be collected when the interpreter exits: it walks all objects several times, and the process ends."""
+def collect_seldom() -> None:
+    """Look for garbage less often than Python does, and not at exit, where all objects are walked several times.
+
+    What is no cycle is freed all the same, and cycles are few: 0.04 s of a small conversion.
+    """
     import atexit
     import gc
 
+    gc.set_threshold(5000)
     atexit.register(gc.freeze)

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import click
 
-from perf2x.cli import leave_quickly
+from perf2x.cli import collect_seldom
 from perf2x.cli.exits import guarded
 from perf2x.cli.groups import command_of
 from perf2x.cli.parameters import Option
@@ -64,5 +64,5 @@ def make_app() -> click.Command:
 
 def main() -> None:
     """The ``perf_to_profile`` command."""
-    leave_quickly()
+    collect_seldom()
     make_app()(prog_name="perf_to_profile")
