@@ -7,6 +7,8 @@ import numpy as np
 from perf2x.model.arrays import I64, U64, Bools
 
 _UNUSED = np.iinfo(np.int64).min
+_MANY = 1 << 13
+"""Questions of so many rows are those of a large recording: all slots from the start."""
 _ODD = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F))
 
 
@@ -21,11 +23,17 @@ class Memo:
     """
 
     def __init__(self, columns: int = 1, bits: int = 17) -> None:
-        """``2 ** bits`` slots. No key may be −2⁶³ in its first column."""
-        self._shift = np.uint64(64 - bits)
-        self._keys = [np.full(1 << bits, _UNUSED, np.int64) for _ in range(columns)]
-        self._answers = np.zeros(1 << bits, np.int64)
-        self._claims = np.zeros(1 << bits, np.int64)
+        """``2 ** bits`` slots, fewer while few rows are asked at once. No key may be −2⁶³ in its first column."""
+        self._columns, self._most_bits = columns, bits
+        self._reserve(0)
+
+    def _reserve(self, rows: int) -> None:
+        """Forget all, and have room for questions of ``rows``: pages that are not written to cost nothing."""
+        self._bits = self._most_bits if rows >= _MANY else min(max(8, (4 * rows).bit_length()), self._most_bits)
+        self._shift = np.uint64(64 - self._bits)
+        self._keys = [np.full(1 << self._bits, _UNUSED, np.int64) for _ in range(self._columns)]
+        self._answers = np.zeros(1 << self._bits, np.int64)
+        self._claims = np.zeros(1 << self._bits, np.int64)
 
     def answers(self, find: Callable[[I64], I64], *columns: I64) -> I64:
         """(n,) int64: the answer to each row; ``find(rows)`` is asked for those that are not held.
@@ -33,6 +41,8 @@ class Memo:
         In each round one row of those that want a slot is found and learned; then the others, which are mostly its
         equals, ask again.
         """
+        if self._bits < self._most_bits and 4 * len(columns[0]) >> self._bits:
+            self._reserve(len(columns[0]))
         slot, mine = self._slots(columns), list(columns)
         answers = self._answers.take(slot)
         rows = np.arange(len(slot))

@@ -39,3 +39,10 @@ def test_a_key_is_found_once() -> None:
     for _ in range(2):
         assert memo.answers(find, keys).tolist() == (keys * 10).tolist()
     assert sorted(found) == list(range(50))
+
+
+def test_a_table_grows_with_the_questions() -> None:
+    memo = Memo(columns=2, bits=15)
+    for count in (3, 300, 20, 9000, 40000):
+        keys = np.arange(count) % 5000
+        assert memo.answers(lambda rows, keys=keys: keys[rows] * 3, keys, -keys).tolist() == (keys * 3).tolist()
