@@ -7,7 +7,7 @@ Every difference is a warning, never a failure: a newer header only means that t
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from enum import IntEnum, IntFlag
+from enum import IntEnum
 from pathlib import Path
 
 from perf2x.abi import layouts, uapi
@@ -19,7 +19,7 @@ _DEFINE = re.compile(r"^#define\s+(PERF_\w+)\s+(\S.*)$", re.MULTILINE)
 _BIT_FIELD = re.compile(r"\b(\w+)\s*:\s*(\d+)\s*[,;]")
 _NUMBER = re.compile(r"(?:0[xX][0-9a-fA-F]+|\d+)[uUlL]*")
 
-FAMILIES: tuple[tuple[str, type[IntEnum] | type[IntFlag], str], ...] = (
+FAMILIES: tuple[tuple[str, type[IntEnum], str], ...] = (
     ("PERF_RECORD_", uapi.RecordType, r"PERF_RECORD_(?!MAX|MISC|KSYMBOL_)\w+"),
     ("PERF_SAMPLE_", uapi.SampleType, r"PERF_SAMPLE_(?!MAX|BRANCH_(?!STACK)|REGS_ABI)\w+"),
     ("PERF_FORMAT_", uapi.ReadFormat, r"PERF_FORMAT_(?!MAX)\w+"),
@@ -75,9 +75,7 @@ def _operand(part: str, known: Mapping[str, int]) -> int | None:
     return known.get(text)
 
 
-def _compare(
-    prefix: str, family: type[IntEnum] | type[IntFlag], pattern: str, known: Mapping[str, int]
-) -> Iterator[str]:
+def _compare(prefix: str, family: type[IntEnum], pattern: str, known: Mapping[str, int]) -> Iterator[str]:
     ours = {prefix + str(member.name): int(member) for member in family}
     yield from _ours_in_header(ours, known)
     for name, value in known.items():

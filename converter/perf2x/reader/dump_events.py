@@ -1,6 +1,6 @@
 """One line about an event, as ``perf evlist -v`` prints it."""
 
-from enum import IntFlag
+from enum import IntEnum
 
 from perf2x.abi.uapi import ATTR_FLAGS, EventType, ReadFormat, SampleType
 from perf2x.model.events import Event
@@ -36,7 +36,7 @@ def attribute_pairs(event: Event) -> list[tuple[str, str]]:
     return pairs + ([("clockid", str(event.clockid))] if event.clockid >= 0 else [])
 
 
-def bit_names(value: int, family: type[IntFlag]) -> str:
+def bit_names(value: int, family: type[IntEnum]) -> str:
     """``IP|TID|TIME``; bits that nobody named as a number."""
     names = [bit.name or "" for bit in family if value & bit]
     rest = value & ~sum(int(bit) for bit in family)
