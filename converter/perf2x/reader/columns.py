@@ -132,7 +132,9 @@ class Cursor:
         stops = np.maximum(self.at * 8, self.start * 8 + (self.block.sizes - self._trailer_bytes)).tolist()
         first = min(starts, default=0)
         data = self.block.data[first : max(stops, default=0)].tobytes()
-        return [_string(data, start - first, stop - first) for start, stop in zip(starts, stops, strict=True)]
+        return [
+            data[start - first : stop - first].partition(b"\0")[0] for start, stop in zip(starts, stops, strict=True)
+        ]
 
     def _check(self, count: int) -> None:
         """Mark the records in which the next words are not."""
@@ -140,11 +142,6 @@ class Cursor:
             self._room = int((self.end - self._at).min()) if len(self._at) else 1 << 30
         if self._step + count > self._room:
             self.bad |= self.end - self._at < self._step + count
-
-
-def _string(data: bytes, start: int, stop: int) -> bytes:
-    end = data.find(b"\0", start, stop)
-    return data[start : stop if end < 0 else end]
 
 
 def as_i32(column: U64) -> I32:
