@@ -60,33 +60,42 @@ class HashIndex:
         numbers count on in the order given.
         """
         self._reserve(len(hashes))
-        numbers = np.full(len(hashes), -1, np.int64)
-        left, slot, step = np.arange(len(hashes)), *self._walks(hashes)
-        while len(left):
-            held = self._slots[slot]
-            known = (held & _LOW).view(np.int64) - 1
-            alike = np.flatnonzero((held >> _HALF == hashes[left] >> _HALF) & (known >= 0))
-            alike = alike[equal(left[alike], known[alike])]
-            numbers[left[alike]] = known[alike]
-            free = np.flatnonzero(known < 0)
-            if len(free):
-                won = self._claim(left[free], slot[free], hashes)
-                numbers[won] = np.arange(len(self) - len(won), len(self))
-                add(won)
-            # those that another one was quicker than look at the same slot again: it may be their equal
-            on = np.flatnonzero(numbers[left] < 0)
-            left, slot, step = left[on], np.where(known[on] < 0, slot[on], self._on(slot[on], step[on])), step[on]
+        numbers = np.empty(len(hashes), np.int64)
+        left, (slot, step) = np.arange(len(hashes)), self._walks(hashes)
+        while len(left):  # more than once only where hashes collide
+            self._walk(left, hashes, slot, step, numbers, add)
+            wrong = left[~equal(left, numbers[left])]
+            slot[wrong] = self._on(slot[wrong], step[wrong])
+            left = wrong
         return numbers
 
+    def _walk(self, left: I64, hashes: U64, slot: I64, step: I64, numbers: I64, add: Callable[[I64], None]) -> None:
+        """Number the rows that are ``left`` by their hashes alone; ``slot`` is where each goes on, and stops."""
+        while len(left):
+            at = slot[left]
+            held = self._slots[at]
+            numbers[left] = known = (held & _LOW).view(np.int64) - 1
+            settled = (held >> _HALF == hashes[left] >> _HALF) & (known >= 0)
+            free = np.flatnonzero(known < 0)
+            if len(free):
+                won = free[self._claim(left[free], at[free], hashes)]
+                numbers[left[won]] = np.arange(len(self) - len(won), len(self))
+                settled[won] = True
+                add(left[won])
+            rest = np.flatnonzero(~settled)
+            # those that another one was quicker than look at the same slot again: it may be their equal
+            on = rest[known[rest] >= 0]
+            slot[left[on]] = self._on(at[on], step[left[on]])
+            left = left[rest]
+
     def _claim(self, rows: I64, slot: I64, hashes: U64) -> I64:
-        """Give each free slot to one of the rows that ask for it; returns those rows, numbered in this order."""
+        """Give each free slot to one of the rows that ask for it; returns which of them, numbered in this order."""
         self._slots[slot] = rows.view(np.uint64)
         won = np.flatnonzero(self._slots[slot] == rows.view(np.uint64))
-        rows, slot = rows[won], slot[won]
         first = len(self)
-        self._hashes.extend(hashes[rows])
-        self._slots[slot] = self._entries(first)
-        return rows
+        self._hashes.extend(hashes[rows[won]])
+        self._slots[slot[won]] = self._entries(first)
+        return won
 
     def _entries(self, first: int) -> U64:
         """What slots hold of the rows from number ``first`` on."""

@@ -15,16 +15,17 @@ _ODD = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F))
 class Memo:
     """Answers by key, a key being a row of one or two int64 columns; a question costs a few array passes.
 
-    A key's hash names the one slot that may hold it. What was learned last stays there, so that a question may have
-    to be answered again, but no input makes the table grow::
+    A key may be in one of two slots, which its hash names. What was learned last stays there, so that a question may
+    have to be answered again, but no input makes the table grow::
 
-        slot      0      1      2      3             ask 7 → slot 1, held: its answer
-        key       ·      7      ·      4             ask 9 → slot 3, another key: find(9), which then replaces 4
+        slot      0      1      2      3             ask 7, slots 1 and 2: held, its answer
+        key       ·      7      ·      4             ask 9, slots 3 and 0: other keys; find(9), put in one
     """
 
     def __init__(self, columns: int = 1, bits: int = 17) -> None:
         """``2 ** bits`` slots, fewer while few rows are asked at once. No key may be −2⁶³ in its first column."""
         self._columns, self._most_bits = columns, bits
+        self._turn = 0
         self._reserve(0)
 
     def _reserve(self, rows: int) -> None:
@@ -38,19 +39,33 @@ class Memo:
     def answers(self, find: Callable[[I64], I64], *columns: I64) -> I64:
         """(n,) int64: the answer to each row; ``find(rows)`` is asked for those that are not held.
 
-        In each round one row of those that want a slot is found and learned; then the others, which are mostly its
-        equals, ask again.
+        One row of those that want a slot is found and learned; then the others, which are mostly its equals, ask again.
+        The two slots take turns, so that two keys that want the same one do not drive each other out for ever.
         """
         if self._bits < self._most_bits and 4 * len(columns[0]) >> self._bits:
             self._reserve(len(columns[0]))
-        slot, mine = self._slots(columns), list(columns)
+        hashes = self._hashes(columns)
+        slot = self._slots(hashes)
         answers = self._answers.take(slot)
-        rows = np.arange(len(slot))
-        while len(left := np.flatnonzero(self._unlike(slot, mine))):
-            rows, slot, mine = rows[left], slot[left], [column[left] for column in mine]
+        rows = np.flatnonzero(self._unlike(slot, columns))
+        if len(rows):
+            mine, choices = [column[rows] for column in columns], [slot[rows], self._slots(_once_more(hashes[rows]))]
+            is_known = ~self._unlike(choices[1], mine)
+            answers[rows[is_known]] = self._answers.take(choices[1][is_known])
+            self._learn_all(find, rows, mine, choices, np.flatnonzero(~is_known), answers)
+        return answers
+
+    def _learn_all(
+        self, find: Callable[[I64], I64], rows: I64, mine: list[I64], choices: list[I64], left: I64, answers: I64
+    ) -> None:
+        """Put answers to those of ``rows`` that are ``left``."""
+        while len(left):
+            rows, mine, choices = rows[left], [column[left] for column in mine], [slot[left] for slot in choices]
+            self._turn ^= 1
+            slot = choices[self._turn]
             self._learn(find, rows, slot, mine)
             answers[rows] = self._answers.take(slot)
-        return answers
+            left = np.flatnonzero(self._unlike(slot, mine))
 
     def _learn(self, find: Callable[[I64], I64], rows: I64, slot: I64, columns: Sequence[I64]) -> None:
         """Find the answer of one row for each slot."""
@@ -67,9 +82,17 @@ class Memo:
             unlike |= held.take(slot) != column
         return unlike
 
-    def _slots(self, columns: Sequence[I64]) -> I64:
+    def _hashes(self, columns: Sequence[I64]) -> U64:
         total: U64 = columns[0].view(np.uint64) * _ODD[0]
         for odd, column in zip(_ODD[1:], columns[1:], strict=False):
             total += column.view(np.uint64) * odd
-        total >>= self._shift
-        return total.view(np.int64)
+        return total
+
+    def _slots(self, hashes: U64) -> I64:
+        return (hashes >> self._shift).view(np.int64)
+
+
+def _once_more(hashes: U64) -> U64:
+    """Another hash of each."""
+    other: U64 = (hashes ^ (hashes >> np.uint64(29))) * _ODD[1]
+    return other

@@ -75,7 +75,7 @@ def frames_of(chains: Ragged, mode: U8) -> Frames:
     """
     is_marker = chains.values >= np.uint64(CALLCHAIN_CONTEXT_MAX)
     marker_at = np.flatnonzero(is_marker)
-    before = np.searchsorted(marker_at, chains.offsets)  # markers in front of each row
+    before = np.append(0, np.cumsum(is_marker))[chains.offsets]  # markers in front of each row
     row_of_marker = row_numbers(np.diff(before))
     # where the parts stand among all parts: those that rows begin, those that markers begin
     of_row = np.arange(len(chains)) + before[:-1]

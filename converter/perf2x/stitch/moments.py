@@ -15,6 +15,8 @@ class Moments:
     """Sorted times and positions of all changes; see ``order_of``."""
 
     times: U64
+    next_times: U64
+    """The time of the next change after each moment: ``times``, and one more that is never compared with."""
     positions: I64
     """In file order, for ranking."""
     tie_keys: I64
@@ -27,7 +29,7 @@ class Moments:
         if time is None:
             time = np.zeros(len(position), np.uint64)
         moment = np.searchsorted(self.times, time, "left")
-        tied = np.flatnonzero(moment < np.searchsorted(self.times, time, "right"))
+        tied = np.flatnonzero(self.next_times.take(moment) == time)
         if len(tied):
             moment[tied] = np.searchsorted(self.tie_keys, self._tie_key(time[tied], position[tied]), "left")
         return moment
@@ -45,4 +47,5 @@ def order_of(time: U64, position: I64) -> tuple[Moments, I64]:
     slots, slot = np.unique(time, return_inverse=True)
     ranks = np.searchsorted(np.sort(position), position)
     keys = slot.reshape(-1) * (len(order) + 1) + ranks
-    return Moments(time[order], np.sort(position), np.sort(keys), slots), in_force
+    times = time[order]
+    return Moments(times, np.append(times, np.uint64(0)), np.sort(position), np.sort(keys), slots), in_force

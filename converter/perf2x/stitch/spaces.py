@@ -84,12 +84,8 @@ class AddressSpaces:
         return self._epochs.at(pid, moment)
 
     def kernel_epoch(self, moment: I64) -> I64:
-        """(n,) int64: ``epoch`` of the kernel; its picture seldom changes within a batch."""
-        span = np.array([moment.min(initial=0), moment.max(initial=0)])
-        low, high = self.epoch(np.full(2, KERNEL, np.int64), span).tolist()
-        if low == high:
-            return np.full(len(moment), low, np.int64)
-        return self.epoch(np.full(len(moment), KERNEL, np.int64), moment)
+        """(n,) int64: ``epoch`` of the kernel."""
+        return self._epochs.of(KERNEL, moment)
 
     def is_uniform(self, first: U64, last: U64) -> Bools:
         """(n,) whether ``find`` gives one answer for all addresses from first to last, whatever the epoch."""

@@ -18,6 +18,7 @@ def test_the_last_value_set_by_then(settings: list[tuple[int, int, int]], querie
     for (key, moment), value in zip(queries, found.tolist(), strict=True):
         known = sorted((when, row) for row, (name, when, _) in enumerate(settings) if name == key and when <= moment)
         assert value == (settings[known[-1][1]][2] if known else -1)
+        assert Timeline(*columns).of(key, np.array([moment])).tolist() == [value]
 
 
 PLACES = st.tuples(st.integers(0, 6), st.integers(0, 40))
