@@ -40,6 +40,7 @@ class IntervalIndex:
         space, moment, value = space[keep], moment[keep], value[keep]
         start, limit = start[keep], limit[keep]
         self._points = unique(np.concatenate([start, limit]))
+        self._is_covered = self._covered(start, limit)
         keys = np.concatenate([self._key(space, start), self._key(space, limit)])
         self._bounds = unique(keys)
         low = np.searchsorted(self._bounds, keys[: len(space)])
@@ -58,6 +59,18 @@ class IntervalIndex:
         for number, level in enumerate(self._levels):
             _ask(level, block >> (_RADIX_BITS * number), moment, best, newest)
         return best
+
+    def covers(self, point: U64) -> Bools:
+        """(n,) whether any range of any space lies over each point at any moment."""
+        return self._is_covered.take(np.searchsorted(self._points, point, "right"))
+
+    def _covered(self, start: U64, limit: U64) -> Bools:
+        """Whether a range lies between each two neighbouring points, before the first and behind the last."""
+        change = np.zeros(len(self._points) + 1, np.int64)
+        np.add.at(change, np.searchsorted(self._points, start) + 1, 1)
+        np.add.at(change, np.searchsorted(self._points, limit) + 1, -1)
+        covered: Bools = np.cumsum(change) > 0
+        return covered
 
     def is_uniform(self, first: U64, last: U64) -> Bools:
         """(n,) whether ``find`` gives one answer for all points from first to last, whatever the space."""

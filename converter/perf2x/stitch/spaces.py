@@ -110,7 +110,7 @@ class AddressSpaces:
     def find_at(self, space: I64, moment: I64, address: U64) -> I64:
         """The same for a space at a moment; walks up to the parents of forked processes."""
         found = np.full(len(address), -1, np.int64)
-        todo = np.flatnonzero(space >= 0)
+        todo = np.flatnonzero((space >= 0) & self._index.covers(address))  # the rest is in no process's picture
         space, moment = space[todo], moment[todo]
         while len(todo):
             found[todo] = self._index.find(space, moment, address[todo])

@@ -52,7 +52,8 @@ class Timeline:
     def _ranks(self, key: I64) -> I64:
         """Rank of each key among the known ones, −1 for others."""
         if self._rank_table is not None:
-            return self._rank_table.take(key - (self._keys[0] - 1), mode="clip")
+            rank: I64 = self._rank_table.take(key - (self._keys[0] - 1), mode="clip")
+            return rank
         if not len(self._keys):
             return np.full(len(key), -1, np.int64)
         rank = np.minimum(np.searchsorted(self._keys, key), len(self._keys) - 1).astype(np.int64)

@@ -36,6 +36,16 @@ def test_agrees_with_the_definition(ranges: list[tuple[int, int, int]], queries:
     assert found.tolist() == [newest(ranges, *query) for query in queries]
 
 
+@given(RANGES, st.lists(st.integers(0, 620), min_size=1, max_size=20))
+def test_what_no_range_covers(ranges: list[tuple[int, int, int]], points: list[int]) -> None:
+    index, place = build(ranges), np.array(points, np.uint64)
+    expected = [any(start <= point < start + length for _, start, length in ranges) for point in points]
+    assert index.covers(place).tolist() == expected
+    same = index.is_uniform(place, place + np.uint64(7))
+    ends = {start for _, start, length in ranges if length} | {start + length for _, start, length in ranges if length}
+    assert same.tolist() == [not any(point < end <= point + 7 for end in ends) for point in points]
+
+
 def test_many_overlapping_ranges_stay_small() -> None:
     """Nested ranges with all ends different: entries grow by a bounded number each, not with the square."""
     count = 4000
