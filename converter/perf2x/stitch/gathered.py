@@ -70,6 +70,11 @@ class Gathered:
         """(n,) the stack of each sample."""
         return self._recorded.stacks(cuts, self._number_new)
 
+    def no_stacks(self, count: int) -> I32:
+        """(count,) the stack that has no frames."""
+        empty = Ragged(np.zeros(2, np.int64), np.zeros(0, np.uint64))
+        return np.full(count, self._stacks.number_rows(empty)[0], np.int32)
+
     def _number_new(self, cuts: Cuts) -> I32:
         return self._stacks.number_rows(self._framer.rows(cuts)).astype(np.int32)
 

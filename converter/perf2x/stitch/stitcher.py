@@ -192,7 +192,17 @@ class Stitcher:
         moment = self.moments.of(samples.time, samples.position)
         pid, tid = samples.pid.astype(np.int64), samples.tid.astype(np.int64)
         thread = self.gathered.number_threads(pid, tid, self.names.at(tid, moment), moment)
+        stack = self._stacks(samples, chain, record, roots, moment, pid)
+        rows = self._rows(samples, thread, stack)
+        if self.options.timeline:
+            self._remember(samples, rows)
+        else:
+            self.gathered.sums.add(rows)
+
+    def _stacks(self, samples: Samples, chain: Ragged, record: I64, roots: I64, moment: I64, pid: I64) -> I32:
         joined = record >= 0
+        if not (len(chain.values) or joined.any() or roots.any()):
+            return self.gathered.no_stacks(len(samples))
         cuts = Cuts(
             chain=chain,
             mode=samples.cpumode,
@@ -202,11 +212,7 @@ class Stitcher:
             deferred_epoch=_pick(self._record_epoch, record, joined),
             root=roots,
         )
-        rows = self._rows(samples, thread, self.gathered.number_stacks(cuts))
-        if self.options.timeline:
-            self._remember(samples, rows)
-        else:
-            self.gathered.sums.add(rows)
+        return self.gathered.number_stacks(cuts)
 
     def _rows(self, samples: Samples, thread: I32, stack: I32) -> SampleRows:
         options, count = self.options, len(samples)
