@@ -5,18 +5,20 @@ from dataclasses import replace
 import numpy as np
 
 from perf2x.classes import dataclass
-from perf2x.model.arrays import I32, I64, U64, Bools
+from perf2x.model.arrays import I32, I64, Bools
 from perf2x.model.growing import Growing
 from perf2x.model.intern import ChainTable, Distinct
 from perf2x.model.memo import Memo
-from perf2x.model.ragged import Ragged
+from perf2x.model.ragged import Ragged, pieces
 from perf2x.stitch.comms import ThreadNames
 from perf2x.stitch.frames import Cuts, Framer
-from perf2x.stitch.places import Asides, Places
+from perf2x.stitch.places import Asides, Places, renumbered
 from perf2x.stitch.recorded import Recorded
 from perf2x.stitch.sums import SampleRows, Sums
 
 _NEVER = np.iinfo(np.int64).max
+_WORDS_AT_ONCE = 1 << 18
+"""Of another process's stacks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +99,14 @@ class Gathered:
         pid = self._threads.columns()[0]
         name[earlier] = self._names.at(pid[earlier], first[earlier])
 
+    def settle(self) -> None:
+        """Sum up, and forget what only serves to take in more."""
+        self.sums.settle()
+        self._recorded = Recorded()
+
     def found(self) -> Found:
         """All of it, to be added to another one's."""
-        self.sums.settle()
+        self.settle()
         threads = [column.copy() for column in self._threads.columns()]
         return Found(
             self.places.asides(), self.places.hit, self.stacks(), threads, self._seen[0].copy(), self.sums.rows()
@@ -107,10 +114,12 @@ class Gathered:
 
     def absorb(self, found: Found) -> Renumbered:
         """Add what another one found in the same recording."""
-        words: U64 = self.places.absorb(found.stacks.values, found.asides, found.hit)
-        stack = self._stacks.number_rows(Ragged(found.stacks.offsets, words))
+        stack, number = np.empty(len(found.stacks), np.int32), self.places.absorb(found.asides, found.hit)
+        for some in pieces(found.stacks.lengths, _WORDS_AT_ONCE):
+            rows = found.stacks.take(some)
+            stack[some] = self._stacks.number_rows(Ragged(rows.offsets, renumbered(rows.values, number)))
         thread = self._threads.number(*found.threads)
         self._see(thread, found.moments)
-        here = Renumbered(stack.astype(np.int32), thread.astype(np.int32))
+        here = Renumbered(stack, thread.astype(np.int32))
         self.sums.add(here.renumber(found.samples))
         return here

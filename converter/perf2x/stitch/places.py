@@ -17,9 +17,9 @@ import numpy as np
 
 from perf2x.abi.uapi import CpuMode
 from perf2x.classes import dataclass
-from perf2x.model.arrays import I64, U8, U64, Bools
+from perf2x.model.arrays import I32, I64, U8, U64, Bools
 from perf2x.model.intern import Distinct
-from perf2x.model.ordering import unique_rows
+from perf2x.model.ordering import unique
 from perf2x.stitch.layout import Layout
 from perf2x.stitch.lookup import Lookup
 from perf2x.stitch.mappings import Merged
@@ -27,7 +27,7 @@ from perf2x.stitch.spaces import AddressSpaces
 
 _ROOT, _RETURN, _ASIDE = np.uint64(1 << 63), np.uint64(1 << 59), np.uint64(1 << 58)
 _MODE_AT, _MODE_BITS = np.uint64(60), np.uint64(7)
-_ASIDE_AT = np.uint64(58)
+_AT_ONCE = 1 << 18
 _PLACE = np.uint64((1 << 58) - 1)
 
 
@@ -71,13 +71,23 @@ def made_up(root: I64) -> U64:
     return bits
 
 
-def distinct_words(words: U64) -> tuple[U64, I64]:
+def distinct_words(words: U64) -> tuple[U64, I32]:
     """Distinct words, rising, and (n,) the place of each word among them.
 
-    Kind and place are given apart, because together with the row's number they fit a word that can be sorted.
+    Looked up piece by piece: an order of all words would be the largest thing in memory.
     """
-    first, place = unique_rows([words >> _ASIDE_AT, words & _PLACE])
-    return words[first], place
+    distinct, place = unique(words), np.empty(len(words), np.int32)
+    for first in range(0, len(words), _AT_ONCE):
+        place[first : first + _AT_ONCE] = np.searchsorted(distinct, words[first : first + _AT_ONCE])
+    return distinct, place
+
+
+def renumbered(words: U64, number: U64) -> U64:
+    """(n,) the words of another Places in this one's numbers, as ``absorb`` returned them."""
+    words = words.copy()
+    rows = np.flatnonzero(words & (_ASIDE | _ROOT) == _ASIDE)
+    words[rows] = words[rows] & ~_PLACE | number[(words[rows] & _PLACE).view(np.int64)]
+    return words
 
 
 class Places:
@@ -132,14 +142,10 @@ class Places:
         mapping, address = self._asides.columns()
         return Asides(mapping.copy(), address.copy())
 
-    def absorb(self, words: U64, asides: Asides, hit: Bools) -> U64:
-        """Words of another one of the same recording as words of this one."""
+    def absorb(self, asides: Asides, hit: Bools) -> U64:
+        """Take in the addresses of another one of the same recording; the number here of each, for ``renumbered``."""
         np.logical_or(self.hit, hit, out=self.hit)
-        number = self._asides.number(asides.mapping, asides.address).view(np.uint64)
-        words = words.copy()
-        rows = np.flatnonzero(words & (_ASIDE | _ROOT) == _ASIDE)
-        words[rows] = words[rows] & ~_PLACE | number[(words[rows] & _PLACE).view(np.int64)]
-        return words
+        return self._asides.number(asides.mapping, asides.address).view(np.uint64)
 
     def located(self, words: U64) -> Located:
         """(n,) what each word says."""

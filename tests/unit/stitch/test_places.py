@@ -11,7 +11,7 @@ from perf2x.stitch.intervals import IntervalIndex
 from perf2x.stitch.layout import Layout
 from perf2x.stitch.lookup import Lookup, contexts
 from perf2x.stitch.mappings import Merged, merged_mappings
-from perf2x.stitch.places import Located, Places, kinds, made_up, without_return
+from perf2x.stitch.places import Located, Places, kinds, made_up, renumbered, without_return
 from perf2x.stitch.spaces import limits
 
 LIBC = "/lib/libc.so.6"
@@ -130,7 +130,7 @@ def test_words_of_another_process(
     words(here, [row[0] for row in mine], [row[1] for row in mine], CpuMode.KERNEL)
     sent = words(there, [row[0] for row in theirs], [row[1] for row in theirs], CpuMode.KERNEL)
     sent = np.concatenate([sent, made_up(np.array([3]))])
-    taken = here.absorb(sent, there.asides(), there.hit)
+    taken = renumbered(sent, here.absorb(there.asides(), there.hit))
     assert rows(here.located(taken)) == rows(there.located(sent))
 
 
