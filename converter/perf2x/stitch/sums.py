@@ -9,7 +9,7 @@ from perf2x.model.arrays import I32, I64
 from perf2x.model.growing import Growing
 from perf2x.model.ordering import unique_rows
 
-_PENDING = 1 << 20
+_PENDING = 1 << 18
 """Rows are worth summing up when there are at least so many new ones, and as many as there were."""
 
 
