@@ -72,7 +72,7 @@ def _compressed(out: BinaryIO, compress: bool) -> Iterator[BinaryIO]:
     if not compress:
         yield out
         return
-    from perf2x.emit.packing import Packing
+    from perf2x.emit.beside import Packing
 
     with Packing(out) as packed:
         yield cast(BinaryIO, packed)

@@ -7,11 +7,12 @@ The compact style, V8's profiles, stands in chrome_cpuprofile.py.
 """
 
 from collections.abc import Iterator
-from typing import BinaryIO, ClassVar
+from typing import BinaryIO, ClassVar, cast
 
 import numpy as np
 
 from perf2x.classes import dataclass
+from perf2x.emit.beside import Beside
 from perf2x.emit.chrome_counters import counter_events
 from perf2x.emit.chrome_cpuprofile import cpu_profile_events
 from perf2x.emit.chrome_drawing import Drawing, cpus_drawing, threads_drawing
@@ -28,6 +29,9 @@ from perf2x.model.ragged import distinct_small
 
 _SLICES_PER_WRITE = 1 << 12
 _MANY = 1_000_000
+"""Slices that viewers are slow with."""
+_LARGE = 200_000
+"""Samples from which on the file is worth a thread that writes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +63,18 @@ class Chrome:
             count = sum(drawing.count(self.min_duration) for drawing in drawings)
             if count > self.max_events:
                 raise OptionError(f"{count} slices are more than max_events={self.max_events}; {_WAYS_OUT}")
+        if len(profile.samples) < _LARGE:
+            self._write(profile, drawings, out)
+        else:
+            with Beside(out) as beside:
+                self._write(profile, drawings, cast("BinaryIO", beside))
+
+    def _write(self, profile: Profile, drawings: list[Drawing], out: BinaryIO) -> None:
         out.write(b'{"displayTimeUnit":"ns","metadata":%b,"traceEvents":[\n' % json_bytes(recording_facts(profile)))
         comma = b""
         for piece in self._events(profile, drawings):
-            out.write(comma + piece)
+            out.write(comma)
+            out.write(piece)
             comma = b",\n"
         out.write(b"\n]}\n")
 
@@ -89,7 +101,7 @@ class Chrome:
             return np.arange(len(profile.samples), dtype=np.int64)
         return np.flatnonzero(profile.samples.event == event_index(profile, self.event))
 
-    def _events(self, profile: Profile, drawings: list[Drawing]) -> Iterator[bytes]:
+    def _events(self, profile: Profile, drawings: list[Drawing]) -> Iterator[bytes | memoryview]:
         """Every event as JSON; pieces of many, commas between."""
         if self.style == "cpuprofile":
             for number, drawing in enumerate(drawings):
@@ -106,7 +118,7 @@ class Chrome:
 _WAYS_OUT = "--min-duration leaves out the short ones, --chrome-style cpuprofile is ten times smaller"
 
 
-def slice_events(drawing: Drawing, shortest: int) -> Iterator[bytes]:
+def slice_events(drawing: Drawing, shortest: int) -> Iterator[memoryview]:
     """Complete events, parents before children."""
     heads = pieces(b'{"ph":"X","name":%b,"ts":' % name for name in drawing.names)
     ids = zip(drawing.tracks.pid.tolist(), drawing.tracks.tid.tolist(), strict=True)
@@ -118,7 +130,7 @@ def slice_events(drawing: Drawing, shortest: int) -> Iterator[bytes]:
             moment = slices.moment[rows]
             name = drawing.key[slices.node[rows]]
             columns = heads[name], starts[moment], durations[duration[rows]], tails[moments.track[moment]]
-            yield interleaved(*columns)[:-2]
+            yield memoryview(interleaved(*columns))[:-2]
 
 
 def _durations(slices: Slices) -> tuple[AnyArray, I64]:

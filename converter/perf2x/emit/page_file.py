@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from importlib.resources import files
 from typing import BinaryIO
 
+from perf2x.emit.beside import Packing
 from perf2x.emit.jsontext import json_bytes
-from perf2x.emit.packing import Packing
 from perf2x.emit.text import printable
 
 _SCRIPTS = ("data.js", "compare.js", "layout.js", "draw.js", "page.js", "panels.js", "input.js")

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, BinaryIO, ClassVar
 import numpy as np
 
 from perf2x.classes import dataclass
+from perf2x.emit.beside import Packing
 from perf2x.emit.events import plain_names
-from perf2x.emit.packing import Packing
 from perf2x.emit.pprof_labels import LABELS, LabelBytes, label_columns
 from perf2x.emit.pprof_tables import (
     REST,

@@ -99,14 +99,14 @@ class Gathered:
         pid = self._threads.columns()[0]
         name[earlier] = self._names.at(pid[earlier], first[earlier])
 
-    def settle(self) -> None:
-        """Sum up, and forget what only serves to take in more."""
-        self.sums.settle()
+    def forget(self) -> None:
+        """Let go of what only serves to take in more."""
         self._recorded = Recorded()
 
     def found(self) -> Found:
         """All of it, to be added to another one's."""
-        self.settle()
+        self.sums.settle()
+        self.forget()
         threads = [column.copy() for column in self._threads.columns()]
         return Found(
             self.places.asides(), self.places.hit, self.stacks(), threads, self._seen[0].copy(), self.sums.rows()

@@ -166,7 +166,7 @@ class Stitcher:
     def hand_over(self) -> tuple[Gathered, list[Timed]]:
         """What came of everything, which is forgotten here: the tables are the largest part of the memory in use."""
         gathered, timeline = self.gathered, self.timeline
-        gathered.settle()
+        gathered.forget()
         self.gathered, self.timeline = self._nothing_gathered(), []
         return gathered, timeline
 

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from perf2x.emit.packing import Packing
+from perf2x.emit.beside import Beside, Packing
 
 PIECES = [b"", *(bytes([number % 251]) * number for number in range(1, 3000, 7))]
 
@@ -32,10 +32,19 @@ def test_the_bytes_are_those_of_gzip() -> None:
     assert gzip.decompress(found.getvalue()) == b"".join(PIECES)
 
 
+def test_the_same_bytes_as_written_at_once() -> None:
+    found = io.BytesIO()
+    with Beside(found) as out:
+        out.writelines(PIECES)
+        out.write(memoryview(b"abc")[:-1])
+    assert found.getvalue() == b"".join(PIECES) + b"ab"
+
+
+@pytest.mark.parametrize("kind", [Beside, Packing])
 @pytest.mark.parametrize("pieces", [1, 4000])
-def test_a_full_disk_is_the_writers_error(pieces: int) -> None:
+def test_a_full_disk_is_the_writers_error(pieces: int, kind: type[Beside]) -> None:
     before = threading.active_count()
-    with pytest.raises(OSError, match="No space"), Packing(Full()) as out:
+    with pytest.raises(OSError, match="No space"), kind(Full()) as out:
         for _ in range(pieces):
             out.write(bytes(100_000))
     assert threading.active_count() == before
