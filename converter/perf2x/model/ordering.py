@@ -73,14 +73,18 @@ def _order_and_news(columns: Sequence[AnyArray]) -> tuple[I64, Bools]:
     return order, is_new
 
 
-def _packed(columns: Sequence[AnyArray], count: int, room: int) -> tuple[U64, list[U64]]:
+def _packed(columns: Sequence[AnyArray], count: int, room: int) -> tuple[U64, list[AnyArray]]:
     """As much of each row as ``room`` bits hold, the first column highest, and what is left of the columns.
 
     Bits are taken from a column, not whole columns, so that every round gets on: a run's number and a row's number
     together leave some.
     """
-    key, rest = np.zeros(count, np.uint64), []
+    key = np.zeros(count, np.uint64)
+    rest: list[AnyArray] = []
     for column in columns:
+        if not room:
+            rest.append(column)
+            continue
         wide = column if column.dtype == np.uint64 else column.astype(np.int64)
         # wraps where the span does not fit int64, and is right all the same
         above = (wide - wide.min()).view(np.uint64)
@@ -105,11 +109,11 @@ def _of_few(columns: Sequence[AnyArray]) -> tuple[I64, Bools]:
     return order, is_new
 
 
-def _settle(words: Sequence[U64], order: I64, is_new: Bools) -> None:
-    """Put runs of rows that are alike so far into the order of further words."""
+def _settle(columns: Sequence[AnyArray], order: I64, is_new: Bools) -> None:
+    """Put runs of rows that are alike so far into the order of further columns."""
     is_tied = ~is_new
     is_tied[:-1] |= is_tied[1:]
     at = np.flatnonzero(is_tied)
     run, rows = np.cumsum(is_new)[at], order[at]
-    order_of_tied, is_new[at] = _order_and_news([run, *(word[rows] for word in words)])
+    order_of_tied, is_new[at] = _order_and_news([run, *(column[rows] for column in columns)])
     order[at] = rows[order_of_tied]
