@@ -71,7 +71,8 @@ def test_a_device_is_written_not_replaced() -> None:
 
 
 INTERRUPTED = """
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # who runs the tests in the background ignores it
 from perf2x.cli.exits import guarded
 from perf2x.cli.output import writing
 from perf2x.cli.output_flags import default_output
