@@ -12,6 +12,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from perf2x.model.errors import Perf2xError
@@ -51,12 +52,13 @@ def in_shares(count: int, here: Callable[[Share], None], there: Callable[[Share]
     """All shares of a recording: the first is done ``here``, the others by ``there`` in processes of their own.
 
     Yields what those return, which must be picklable and say everything: what they change stays in their process.
-    Raises the Perf2xError that a share raises. A process that dies (for want of memory, say) is made good for here.
+    Raises the Perf2xError that a share raises. A process that dies (for want of memory, say), or cannot be had at all,
+    is made good for here.
     """
     shares = [Share(number, count) for number in range(count)]
     with _started(shares[1:], there) as others:
         here(shares[0])
-        for share, connection in zip(shares[1:], others, strict=True):
+        for share, connection in zip_longest(shares[1:], others):
             try:
                 result = _received(connection)
             except EOFError:
@@ -70,7 +72,7 @@ def in_shares(count: int, here: Callable[[Share], None], there: Callable[[Share]
 
 @contextmanager
 def _started(shares: list[Share], there: Callable[[Share], Result]) -> Iterator[list[Connection]]:
-    """A process for each share, and where its result comes from; all are gone afterwards."""
+    """A process for each share, as far as there are any, and where its result comes from; all are gone afterwards."""
     import multiprocessing  # with sockets and OpenSSL, and most recordings are too small for it
 
     context = multiprocessing.get_context("fork")
@@ -80,8 +82,12 @@ def _started(shares: list[Share], there: Callable[[Share], Result]) -> Iterator[
         for share in shares:
             ours, theirs = context.Pipe(duplex=False)
             process = context.Process(target=_run, args=(share, there, theirs), daemon=True)
-            process.start()
-            theirs.close()
+            try:
+                process.start()
+            except OSError:  # no more processes to be had
+                break
+            finally:
+                theirs.close()
             processes.append(process)
             connections.append(ours)
         yield connections
@@ -110,7 +116,9 @@ def _send(connection: Connection, result: Any) -> None:
         connection.send_bytes(buffer.raw())
 
 
-def _received(connection: Connection) -> Any:
-    """What the other process sent; its arrays are read-only."""
+def _received(connection: Connection | None) -> Any:
+    """What the other process sent; its arrays are read-only. EOFError where there is no process, or not any more."""
+    if connection is None:
+        raise EOFError
     count, rest = connection.recv()
     return pickle.loads(rest, buffers=[connection.recv_bytes() for _ in range(count)])

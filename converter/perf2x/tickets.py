@@ -29,8 +29,7 @@ def handed_out(
     """``work(number)`` for the number of every cost, in order; the most costly are begun first.
 
     Results must be picklable and say everything: what ``work`` changes stays in its process. Raises the Perf2xError
-    that it raises. What was taken by a process that died is done here, and all where none was to be had. ``stages`` is
-    told what other processes took.
+    that it raises. What was taken by a process that died is done here. ``stages`` is told what other processes took.
     """
     order = sorted(range(len(costs)), key=lambda number: -costs[number])
     each = max(1, -(-len(order) // _TICKETS_AT_MOST))
@@ -52,8 +51,6 @@ def handed_out(
         for others, seconds in in_shares(processes, here, there):
             done.update(others)
             stages.processor[stage] = stages.processor.get(stage, 0.0) + seconds
-    except OSError:  # no more processes to be had: what is not done yet is done below, or says so there again
-        pass
     finally:
         os.close(tickets)
     for number in range(len(costs)):

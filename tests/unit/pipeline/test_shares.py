@@ -2,6 +2,7 @@
 
 import os
 import sys
+from multiprocessing.context import ForkProcess
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,21 @@ def test_a_process_that_dies_is_made_good_for() -> None:
     done: list[int] = []
     there = list(in_shares(3, lambda share: done.append(share.number), lambda share: os._exit(9)))
     assert (there, done) == ([], [0, 1, 2])
+
+
+def test_what_no_process_is_to_be_had_for_is_done_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    start, started = ForkProcess.start, []
+
+    def refused(process: ForkProcess) -> None:
+        if started:
+            raise BlockingIOError("Resource temporarily unavailable")
+        started.append(process)
+        start(process)
+
+    monkeypatch.setattr(ForkProcess, "start", refused)
+    done: list[int] = []
+    there = list(in_shares(4, lambda share: done.append(share.number), lambda share: share.number))
+    assert (there, done) == ([1], [0, 2, 3])
 
 
 def test_an_error_in_another_process_is_raised_here() -> None:
