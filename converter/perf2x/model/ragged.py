@@ -193,11 +193,3 @@ def side_by_side(parts: Sequence[Ragged]) -> Ragged:
         values[ranges(start, part.lengths)] = part.values
         start += part.lengths
     return Ragged(offsets, values)
-
-
-def reverse_rows(rows: Ragged) -> Ragged:
-    """Every row back to front: [a b c] [d e] becomes [c b a] [e d]."""
-    number = row_numbers(rows.lengths)
-    # (values,) mirror of each index within its row
-    mirror = rows.offsets[number] + rows.offsets[number + 1] - 1 - np.arange(len(rows.values))
-    return Ragged(rows.offsets, rows.values[mirror])
