@@ -125,33 +125,17 @@ class HashIndex:
         return (slot + step) & (len(self._slots) - 1)
 
 
-def _runs(hashes: U64) -> tuple[I64, I64]:
-    """The first row of each hash, and (n,) the place of each row's hash among those.
-
-    The lowest bits, as good as any, give way to the row's number: numpy sorts words many times as fast as it orders
-    indices.
-    """
-    below = np.uint64(len(hashes).bit_length())
-    laid = np.sort(hashes >> below << below | np.arange(len(hashes), dtype=np.uint64))
-    order = (laid & ((np.uint64(1) << below) - np.uint64(1))).view(np.int64)
-    laid >>= below
-    begins = np.empty(len(laid), np.bool_)
-    begins[:1] = True
-    np.not_equal(laid[1:], laid[:-1], out=begins[1:])
-    run = np.empty(len(laid), np.int64)
-    run[order] = np.cumsum(begins) - 1
-    return order[begins], run
-
-
 def first_alike(hashes: U64, equal: Callable[[I64, I64], Bools]) -> tuple[I64, I64]:
     """Rows that stand for all: (kept,) their indices, rising, and (n,) the place among them of what each row equals.
 
     ``equal(rows, others)`` compares two rows. A row that only has the hash of another, earlier one stays, and so do its
     own repeats: the outcome is right, if not as short as it could be.
+
+    The lowest bits of hashes, as good as any, give way to the row's number: then they are sorted in one go.
     """
     if not len(hashes):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    heads, run = _runs(hashes)
+    heads, run = unique_rows([hashes >> np.uint64(len(hashes).bit_length())])
     first = heads[run]
     repeats = np.flatnonzero(first != np.arange(len(first)))
     odd = repeats[~equal(repeats, first[repeats])]
@@ -182,7 +166,7 @@ def columns_equal(columns: Sequence[U64 | I64], rows: I64, others: Sequence[U64 
 
 
 class Distinct:
-    """Distinct rows of int64 columns, numbered from 0, in the order in which they came."""
+    """Distinct rows of int64 columns, numbered from 0."""
 
     def __init__(self, columns: int) -> None:
         self._index = HashIndex()

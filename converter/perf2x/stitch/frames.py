@@ -5,6 +5,7 @@ import numpy as np
 from perf2x.abi.uapi import CpuMode
 from perf2x.classes import dataclass
 from perf2x.model.arrays import I64, U8, U64
+from perf2x.model.ordering import kinds_of
 from perf2x.model.ragged import Ragged, SharedRows, offsets_of, ranges, side_by_side
 from perf2x.stitch.callchain import Frames, frames_of, user_frames_of
 from perf2x.stitch.lookup import contexts
@@ -78,11 +79,11 @@ class Framer:
         epoch = np.where(mode == CpuMode.USER, cuts.user_epoch[row], epoch)
         through = (parts.mode == CpuMode.USER) & (cuts.mode[row] == CpuMode.KERNEL)
         context, kind = np.repeat(contexts(epoch, through), lengths), np.repeat(kinds(mode), lengths)
-        unsaid = np.flatnonzero(unsaid & (lengths > 0))
-        if len(unsaid):
-            place = ranges(parts.offsets[unsaid], lengths[unsaid])
+        some = np.flatnonzero(unsaid & (lengths > 0))
+        if len(some):
+            place = ranges(parts.offsets[some], lengths[some])
             high = np.flatnonzero(frames.address[place] >= _UPPER_HALF)
-            in_kernel = cuts.kernel_epoch[np.repeat(row[unsaid], lengths[unsaid])[high]]
+            in_kernel = cuts.kernel_epoch[np.repeat(row[some], lengths[some])[high]]
             context[place[high]] = contexts(in_kernel, np.zeros(len(high), np.bool_))
             kind[place[high]] = kinds(np.array([CpuMode.KERNEL], np.uint8))
         return self._placed(frames, context, kind)
@@ -92,13 +93,13 @@ class Framer:
         looked up once."""
         joined = cuts.deferred_chain >= 0
         chain, epoch = cuts.deferred_chain[joined], cuts.deferred_epoch[joined]
-        pairs, place = np.unique(chain << 32 | epoch & _LOW, return_inverse=True)
+        pairs, place = kinds_of(chain << 32 | epoch & _LOW)
         frames = user_frames_of(self._deferred.take(pairs >> 32))
         epochs = (pairs << 32 >> 32)[frames.parts.row]
         here_only = np.zeros(len(epochs), np.bool_)
         context = np.repeat(contexts(epochs, here_only), frames.parts.lengths)
         words = self._placed(frames, context, np.repeat(kinds(frames.parts.mode), frames.parts.lengths))
-        taken = words.take(place.reshape(-1))
+        taken = words.take(place)
         lengths = np.zeros(len(joined), np.int64)
         lengths[joined] = taken.lengths
         return Ragged(offsets_of(lengths), taken.values)

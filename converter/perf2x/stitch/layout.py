@@ -29,9 +29,9 @@ class Layout:
         start[group] = mmaps.start + merged.shift[:-1]
         # what has code at address 0 needs care with return addresses, see Places
         fits = (length < np.uint64(_LONGEST)) & (start != 0)
-        begin = np.zeros(count + 1, np.uint64)
-        np.cumsum(np.where(fits, length, np.uint64(0)), out=begin[1:])
-        fits &= np.cumsum(np.where(fits, length, np.uint64(0)).astype(np.float64)) < _ROOM
+        taken = np.where(fits, length, np.uint64(0))
+        begin = np.append(np.uint64(0), np.cumsum(taken))
+        fits &= np.cumsum(taken.astype(np.float64)) < _ROOM  # the whole numbers may have come round
         self._group = np.flatnonzero(fits & (length > 0))
         self._begin = begin[self._group]
         self._start = start[self._group]

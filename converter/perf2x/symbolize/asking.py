@@ -8,12 +8,12 @@ from perf2x.classes import dataclass
 from perf2x.model.arrays import I32, I64
 from perf2x.model.diagnostics import Count, Severity
 from perf2x.model.errors import ObjectError
+from perf2x.model.ordering import kinds_of
 from perf2x.model.profile import Profile
 from perf2x.objects.find import Found
 from perf2x.symbolize.demangle import Demangle, demangle
 from perf2x.symbolize.elf_names import count_broken
 from perf2x.symbolize.objects import MappedObject, addresses_of, dso_of
-from perf2x.symbolize.sorting import distinct_addresses
 from perf2x.symbolize.source import Context, DsoKind, Function, Symbols, SymbolSource
 from perf2x.symbolize.vdso import own_vdso
 
@@ -70,7 +70,7 @@ class _Batch:
         self._mapped, self._context = mapped, context
         found = self._find()
         self._dso = dso_of(profile, mapped, found)
-        self._address, place = distinct_addresses(addresses_of(profile, mapped, found))
+        self._address, place = kinds_of(addresses_of(profile, mapped, found))
         self._lookup, self._second = np.split(place, 2)
         self._reason = found.reason if mapped.key.kind is DsoKind.FILE else ""
         self._start = np.zeros(len(self._address), np.int64)

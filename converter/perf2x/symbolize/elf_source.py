@@ -11,6 +11,7 @@ import numpy as np
 
 from perf2x.model.arrays import I64, U64
 from perf2x.model.errors import ObjectError
+from perf2x.model.ordering import kinds_of
 from perf2x.model.ragged import offsets_of, ranges
 from perf2x.objects.elf import ElfObject
 from perf2x.objects.find import Found
@@ -18,7 +19,7 @@ from perf2x.objects.find_parts import lies_elsewhere
 from perf2x.symbolize.dwarf import open_lines
 from perf2x.symbolize.elf_names import ElfNames, count_broken
 from perf2x.symbolize.places import Places, Site, places_of, replaced
-from perf2x.symbolize.sorting import distinct_addresses, distinct_known
+from perf2x.symbolize.sorting import distinct_known
 from perf2x.symbolize.source import Context, Dso, DsoKind, Function, Symbols, nothing, one_line_each
 
 STRIPPED = "stripped: no symbol table in it, and no debug file found"
@@ -107,7 +108,7 @@ def with_lines(names: ElfNames, row: I64, places: Places, inline: bool, missing:
     site, line = np.full(len(known), -1, np.int64), np.zeros(len(known), np.int32)
     site[known], line[known] = places.site[source], places.line[source]
     # one word for both, in which −1 is 0
-    pairs, function = distinct_addresses((symbol + 1).astype(np.uint64) << np.uint64(32) | (site + 1).astype(np.uint64))
+    pairs, function = kinds_of((symbol + 1).astype(np.uint64) << np.uint64(32) | (site + 1).astype(np.uint64))
     of_symbol, of_site = pairs >> np.uint64(32), pairs & np.uint64(2**32 - 1)
     rows = zip(of_symbol.tolist(), of_site.tolist(), strict=True)
     functions = [_function(names, places.sites, symbol - 1, site - 1) for symbol, site in rows]

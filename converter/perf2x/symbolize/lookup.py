@@ -11,9 +11,10 @@ import numpy as np
 
 from perf2x.classes import dataclass
 from perf2x.model.arrays import I64, U8, U64, Bools
+from perf2x.model.ordering import order_of
 from perf2x.model.ragged import offsets_of, ranges
 from perf2x.objects.symtab import STB_GLOBAL, STB_WEAK, STT_NOTYPE
-from perf2x.symbolize.sorting import distinct, stable_order
+from perf2x.symbolize.sorting import distinct
 
 PAGE = 4096
 NESTING_AT_MOST = 1000
@@ -49,7 +50,7 @@ class SymbolIndex:
 
     def __init__(self, symbols: SymbolColumns) -> None:
         self._symbols = symbols
-        order = stable_order(symbols.start)
+        order = order_of([symbols.start])
         inner = _inner_labels(symbols, order)
         self._order = order = order[~inner] if inner is not None else order
         self._start = symbols.start[order]

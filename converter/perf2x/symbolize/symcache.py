@@ -20,9 +20,9 @@ import numpy as np
 from perf2x.classes import dataclass
 from perf2x.model.arrays import I64, U8, U32, U64
 from perf2x.model.errors import ObjectError
+from perf2x.model.ordering import kinds_of
 from perf2x.model.ragged import offsets_of
 from perf2x.symbolize.places import Places, Site
-from perf2x.symbolize.sorting import distinct_addresses
 
 VERSION = 9
 DEEPEST = 256
@@ -79,7 +79,7 @@ class Symcache:
     def _sites(self, rows: I64) -> tuple[I64, list[Site]]:
         """Distinct pairs of function and file, and which of them each row has."""
         pair = self.locations[rows, 2].astype(np.uint64) << np.uint64(32) | self.locations[rows, 0]
-        distinct, site = distinct_addresses(pair)
+        distinct, site = kinds_of(pair)
         function, file = distinct >> np.uint64(32), (distinct & np.uint64(_NOTHING)).tolist()
         start = self._entry_lines(function).tolist()
         paths = {one: self._path(one) for one in set(file)}
@@ -104,7 +104,7 @@ class Symcache:
         offset = np.full(len(function), _NOTHING, np.uint32)
         known = function < np.uint64(len(self.functions))
         offset[known] = self.functions[function[known], 0]
-        distinct, which = distinct_addresses(offset.astype(np.uint64))
+        distinct, which = kinds_of(offset.astype(np.uint64))
         names = [self._string(at) for at in distinct.tolist()]
         return [names[i] for i in which.tolist()]
 

@@ -7,8 +7,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from perf2x.model.ordering import kinds_of, order_of
 from perf2x.symbolize.lookup import SymbolColumns, SymbolIndex
-from perf2x.symbolize.sorting import distinct, distinct_addresses, distinct_known, stable_order
+from perf2x.symbolize.sorting import distinct, distinct_known
 
 FUNC, NOTYPE, LOCAL, GLOBAL, WEAK = 2, 0, 0, 1, 2
 
@@ -164,7 +165,7 @@ def test_no_symbols():
 def test_order_of_addresses(addresses):
     """With low and high addresses together, address and row do not fit one word."""
     for few in (addresses, [address % 2**16 for address in addresses], [address | 2**63 for address in addresses]):
-        assert stable_order(np.array(few, np.uint64)).tolist() == sorted(range(len(few)), key=few.__getitem__)
+        assert order_of([np.array(few, np.uint64)]).tolist() == sorted(range(len(few)), key=few.__getitem__)
 
 
 @given(st.lists(st.integers(-3, 9)))
@@ -176,7 +177,7 @@ def test_distinct(numbers):
 
 @given(st.lists(st.one_of(st.integers(0, 9), st.integers(2**64 - 9, 2**64 - 1))))
 def test_distinct_addresses(addresses):
-    values, place = distinct_addresses(np.array(addresses, np.uint64))
+    values, place = kinds_of(np.array(addresses, np.uint64))
     assert values.tolist() == sorted(set(addresses)) and values[place].tolist() == addresses
 
 
