@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from perf2x.model.plain_text import message
+
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
@@ -18,13 +20,8 @@ _BAR_AFTER_S = 0.7
 
 
 def note(line: str) -> None:
-    """One line on standard error; control characters in recorded names cannot reach the terminal."""
-    click.echo(clean(line), err=True)
-
-
-def clean(line: str) -> str:
-    """The line with a question mark for every control character."""
-    return "".join(char if char.isprintable() else "?" for char in line)
+    """One line on standard error, without control characters and of bounded length (model/plain_text.py)."""
+    click.echo(message(line), err=True)
 
 
 @contextlib.contextmanager

@@ -17,6 +17,7 @@ from perf2x.cli.stitch_flags import StitchFlags
 from perf2x.cli.symbol_flags import SymbolFlags
 from perf2x.cli.tables import amount, signed, table
 from perf2x.model.errors import OptionError
+from perf2x.model.plain_text import plain
 
 if TYPE_CHECKING:
     from perf2x.comparing import Change
@@ -123,7 +124,7 @@ def diff(
         click.echo(json.dumps(_facts(was, now, moved[: limit or None]), indent=2))
     elif output != "-":
         for line in _lines(was, now, moved[: limit or None], by, normalize):
-            click.echo(console.clean(line))
+            click.echo(plain(line))
     for line in () if quiet else _notes((before, old), (after, new), verbose=verbose):
         console.note(line)
     if written and not quiet:

@@ -8,6 +8,7 @@ from typing import Annotated
 from perf2x.cli.common import DEFAULT, recordings
 from perf2x.cli.parameters import Argument, Option
 from perf2x.model.errors import OptionError
+from perf2x.model.plain_text import plain
 
 Input = Annotated[str, Argument(metavar="[INPUT]", help="The recording; - is standard input.")]
 Types = Annotated[
@@ -42,7 +43,7 @@ def dump(
     names = frozenset(name.upper().removeprefix("PERF_RECORD_") for name in types or ())
     lines = islice(dump_lines(source, DumpOptions(names, start, stop, raw, events)), limit)
     while chunk := list(islice(lines, _CHUNK)):
-        sys.stdout.write("".join(f"{_plain(line)}\n" for line in chunk))
+        sys.stdout.write("".join(f"{plain(line)}\n" for line in chunk))
 
 
 def _span(time: str | None) -> tuple[int | None, int | None]:
@@ -62,10 +63,3 @@ def _nanoseconds(seconds: str) -> int | None:
     if match is None:
         raise OptionError(f"--time: {seconds!r} is no number of seconds")
     return int(match[1]) * 10**9 + int((match[2] or "").ljust(9, "0"))
-
-
-def _plain(line: str) -> str:
-    """What a terminal or an encoding might stumble over, escaped."""
-    if line.isascii() and line.isprintable():
-        return line
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in line)

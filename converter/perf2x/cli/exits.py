@@ -8,6 +8,7 @@ from typing import ParamSpec
 
 import click
 
+from perf2x.cli import console
 from perf2x.model.errors import OptionError, Perf2xError
 
 DONE = 0
@@ -30,7 +31,7 @@ def guarded(command: Callable[P, None]) -> Callable[P, None]:
         try:
             command(*args, **kwargs)
         except Perf2xError as error:
-            click.echo(f"perf2x: {error}", err=True)
+            console.note(f"perf2x: {error}")
             raise click.exceptions.Exit(USAGE if isinstance(error, OptionError) else CANNOT) from None
         except KeyboardInterrupt:
             click.echo("perf2x: interrupted; nothing was written", err=True)

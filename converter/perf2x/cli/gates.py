@@ -12,6 +12,7 @@ from perf2x.cli.exits import GATE
 from perf2x.cli.parameters import Option
 from perf2x.model.diagnostics import Severity
 from perf2x.model.errors import OptionError
+from perf2x.model.plain_text import message
 
 if TYPE_CHECKING:
     from perf2x.pipeline import Loaded
@@ -103,7 +104,7 @@ def warn_of_losses(loaded: "Loaded") -> None:
 
 def _annotate(level: str, sentence: str) -> None:
     """GitHub's own words for a message at the run (workflow commands, with their escapes)."""
-    escaped = sentence.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    escaped = message(sentence).replace("%", "%25")
     console.note(f"::{level} title=perf2x::{escaped}")
 
 
@@ -112,6 +113,6 @@ def announce(sentence: str) -> None:
     if os.environ.get("GITHUB_ACTIONS") == "true":
         _annotate("error", sentence)
     elif os.environ.get("GITLAB_CI") == "true" and not os.environ.get("NO_COLOR"):
-        click.echo(f"\x1b[1;31mperf2x: {console.clean(sentence)}\x1b[0m", err=True, color=True)
+        click.echo(f"\x1b[1;31mperf2x: {message(sentence)}\x1b[0m", err=True, color=True)
     else:
         console.note(f"perf2x: {sentence}")

@@ -16,6 +16,7 @@ from perf2x.cli.common import DEFAULT, Input, Quiet, recordings
 from perf2x.cli.parameters import Option
 from perf2x.cli.stats import symbol_facts
 from perf2x.cli.symbol_flags import SymbolFlags
+from perf2x.model.plain_text import plain
 
 if TYPE_CHECKING:
     from perf2x.pipeline import Loaded
@@ -47,7 +48,7 @@ def info(
         click.echo(json.dumps(facts(loaded), indent=2, ensure_ascii=True))
         return
     for line in _lines(loaded):
-        click.echo("".join(char if char.isprintable() else "?" for char in line))
+        click.echo(plain(line))
 
 
 def facts(loaded: "Loaded") -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from perf2x.cli.tables import plural
 from perf2x.model.diagnostics import Severity
+from perf2x.model.plain_text import short
 from perf2x.unwind.chains import End
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def warnings(loaded: "Loaded", most: int = 1) -> Iterator[str]:
 
 def _contents(loaded: "Loaded") -> str:
     counted = [event for event in loaded.events if event.samples]
-    events = ", ".join(f"{event.name} {event.samples:,}" for event in counted[:4])
+    events = ", ".join(f"{short(event.name)} {event.samples:,}" for event in counted[:4])
     more = f" and {len(counted) - 4} more" if len(counted) > 4 else ""
     span = loaded.profile.meta.duration_ns
     time = f", {span / 1e9:.3f} s" if span else ""
@@ -138,7 +139,7 @@ def symbol_lines(loaded: "Loaded", most: int) -> Iterator[str]:
     if report is None or not report.total:
         return
     lacking = report.lacking()
-    named = [f"{row.name} {row.unnamed:,}{_why(row.build_id, row.reason)}" for row in lacking[:most]]
+    named = [f"{short(row.name)} {row.unnamed:,}{_why(row.build_id, row.reason)}" for row in lacking[:most]]
     more = f", and {len(lacking) - most} more" if len(lacking) > most else ""
     share = f"{math.floor(report.share * 1000) / 10:g} % of {report.total:,} frames have names"
     yield share + (f"; without: {', '.join(named)}{more}" if named else "")

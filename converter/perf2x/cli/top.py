@@ -15,6 +15,7 @@ from perf2x.cli.stitch_flags import StitchFlags
 from perf2x.cli.symbol_flags import SymbolFlags
 from perf2x.cli.tables import amount, percent, plural, table
 from perf2x.model.errors import OptionError
+from perf2x.model.plain_text import plain
 
 if TYPE_CHECKING:
     from perf2x.totals import Total, Totals
@@ -56,7 +57,7 @@ def top(
         click.echo(json.dumps(_facts(found, rows), indent=2))
         return
     for line in _lines(found, rows, by, loaded.profile.meta.duration_ns):
-        click.echo(console.clean(line))
+        click.echo(plain(line))
     if not quiet:
         others = [event.name for event in loaded.events if event.samples and event.name != found.event]
         if others:
