@@ -69,14 +69,28 @@ class Branch:
 
 @dataclass(frozen=True)
 class Registers:
-    """``abi`` 0 (none), 1 (32-bit), 2 (64-bit); ``values`` one per bit of the attr's mask."""
+    """``abi`` 0 (none), 1 (32-bit), 2 (64-bit), with 4 (vector registers follow); ``values`` one per bit of the mask.
+
+    ``vectors`` and ``predicates``: the words of each register, all of one kind equally many.
+    """
 
     abi: int = 0
     values: tuple[int, ...] = ()
+    vectors: tuple[tuple[int, ...], ...] = ()
+    predicates: tuple[tuple[int, ...], ...] = ()
 
     def encode(self, order: str) -> bytes:
         values = self.values if self.abi else ()
-        return struct.pack(order + f"Q{len(values)}Q", self.abi, *values)
+        general = struct.pack(order + f"Q{len(values)}Q", self.abi, *values)
+        return general + self._wide(order) if self.abi & 4 else general
+
+    def _wide(self, order: str) -> bytes:
+        kinds = (self.vectors, self.predicates)
+        widths = [len(kind[0]) if kind else 0 for kind in kinds]
+        words = [word for kind in kinds for register in kind for word in register]
+        return struct.pack(
+            order + f"4H{len(words)}Q", len(self.vectors), widths[0], len(self.predicates), widths[1], *words
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

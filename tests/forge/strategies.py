@@ -63,7 +63,13 @@ BRANCH_TYPES = st.sampled_from((0, k.BRANCH_HW_INDEX, k.BRANCH_COUNTERS, k.BRANC
 def registers(mask: int) -> st.SearchStrategy[forge.Registers]:
     count = mask.bit_count()
     values = st.lists(U64, min_size=count, max_size=count).map(tuple)
-    return st.builds(forge.Registers, st.integers(0, 2), values)
+    general = st.builds(forge.Registers, st.integers(0, 2), values)
+    return general | st.builds(forge.Registers, st.sampled_from((5, 6)), values, wide(4), wide(1))
+
+
+def wide(words: int) -> st.SearchStrategy[tuple[tuple[int, ...], ...]]:
+    """A few registers of ``words`` words each."""
+    return st.lists(st.tuples(*[U64] * words), max_size=3).map(tuple)
 
 
 @st.composite

@@ -112,7 +112,11 @@ def _branch_flags(word: int, order: str) -> int:
 
 def _registers(walk: Walk, mask: int) -> tuple[int, tuple[int, ...]]:
     abi = walk.u64()
-    return abi, walk.take(f"{mask.bit_count()}Q") if abi else ()
+    values = walk.take(f"{mask.bit_count()}Q") if abi else ()
+    if abi & 4:
+        vectors, vector_words, predicates, predicate_words = walk.take("4H")
+        walk.take(f"{vectors * vector_words + predicates * predicate_words}Q")
+    return abi & 3, values
 
 
 def _stack(walk: Walk) -> bytes:

@@ -97,6 +97,15 @@ class CpuMode(IntEnum):
     GUEST_USER = 5
 
 
+class RegsAbi(IntEnum):
+    """enum perf_sample_regs_abi: a number up to Linux 7.2, a bit field since vector registers can follow."""
+
+    ABI_32 = 1 << 0
+    ABI_64 = 1 << 1
+    SIMD = 1 << 2
+    GENERAL = ABI_32 | ABI_64
+
+
 MISC_CPUMODE_MASK = 0x7
 MISC_PROC_MAP_PARSE_TIMEOUT = 1 << 12
 MISC_MMAP_DATA = 1 << 13

@@ -36,6 +36,8 @@ class Cursor:
         self._room = (int(block.sizes.min()) >> 3) - trailer_words if len(block.sizes) else 1 << 30
         """Words that every record has at least, counted from ``_at``; −1 where that is not worked out yet."""
         self.bad: Bools = np.zeros(len(self.start), np.bool_) if self._room > 0 else self.end <= self.start
+        self.given_up: Bools | None = None
+        """(n,) records whose rest cannot be read, although they are whole; None: there are none."""
 
     def __len__(self) -> int:
         return len(self.start)
@@ -57,7 +59,10 @@ class Cursor:
         self._step += count
         if not len(view):
             return np.zeros(len(self), np.uint64)
-        return view.take(self._at, mode="clip")
+        column: U64 = view.take(self._at, mode="clip")
+        if self.given_up is not None:
+            column[self.given_up] = 0
+        return column
 
     def peek(self) -> U64:
         """The next word of every record, without moving on."""
@@ -113,6 +118,18 @@ class Cursor:
         self._at = first + (lengths * words_each if words_each > 1 else lengths)
         self._step, self._room = 0, -1  # worked out when something is read there
         return first, lengths
+
+    def give_up(self, rows: Bools) -> None:
+        """Go to the end of the records in ``rows``: a field of unknown length stands here. Later fields are 0."""
+        rows = rows & ~self.bad
+        if rows.any():
+            self.given_up = rows if self.given_up is None else self.given_up | rows
+            self._at, self._step, self._room = np.where(rows, self.end, self.at), 0, -1
+
+    @property
+    def whole(self) -> Bools:
+        """(n,) records whose fields lie in them, as far as they can be read."""
+        return ~self.bad if self.given_up is None else ~self.bad | self.given_up
 
     def ragged(self, first: I64, lengths: I64) -> Ragged:
         """The words of an array that ``counted`` has found, copied together."""

@@ -152,7 +152,7 @@ def _samples(block: Block, draft: Draft, mine: I64) -> dict[int, _Row]:
     for owner in [owner for owner in unique(owners).tolist() if 0 <= owner < len(events)]:
         event, chosen = events[owner], np.flatnonzero(owners == owner)
         periods = np.array([each.sample_period for each in events], np.uint64)
-        batch, whole = decode_samples(block.only(mine[chosen]), owners[chosen], layout_of(event), periods, ~Want(0))
+        batch, whole, _ = decode_samples(block.only(mine[chosen]), owners[chosen], layout_of(event), periods, ~Want(0))
         for at in np.flatnonzero(whole).tolist():
             row = int(mine[chosen[at]])
             text, *more = sample_lines(batch, at, event, draft, int(misc[row]))

@@ -6,8 +6,8 @@ evsel__parse_sample in tools/perf/util/evsel.c.
 
 import numpy as np
 
-from perf2x.abi.uapi import BranchSampleType
-from perf2x.model.arrays import I64, U8, U64
+from perf2x.abi.uapi import BranchSampleType, RegsAbi
+from perf2x.model.arrays import I64, U8, U64, Bools
 from perf2x.model.events import Branches, UserStacks
 from perf2x.model.ragged import Ragged, offsets_of, ranges
 from perf2x.reader.columns import Cursor
@@ -64,14 +64,34 @@ def _flags_from_big_endian(flags: U64) -> U64:
 
 
 def registers(at: Cursor, mask: int) -> tuple[U8, U64]:
-    """PERF_SAMPLE_REGS_*: { u64 abi; u64 regs[popcount(mask)] if abi; }; rows without registers are zeros."""
+    """PERF_SAMPLE_REGS_*: { u64 abi; if abi: u64 regs[popcount(mask)], and vector registers where abi has SIMD }.
+
+    Gives (n,) abi without its SIMD bit and (n, popcount(mask)) values; rows without registers are zeros. Kernels after
+    7.2 make a bit field of ``abi`` and may append { u16 nr_vectors, vector_qwords, nr_pred, pred_qwords; u64 data[] },
+    which is stepped over. Nothing says how long the registers are where ``abi`` has any other bit: the rest of such a
+    record is given up.
+    """
     abi = at.u64()
     width = mask.bit_count()
     first, lengths = at.counted(np.where(abi != 0, np.uint64(width), np.uint64(0)))
     regs = at.block.words.take(first[:, None] + np.arange(width), mode="clip")
     present = lengths == width
+    if abi.max(initial=0) >= RegsAbi.SIMD:
+        _skip_vector_registers(at, (abi & np.uint64(RegsAbi.SIMD)) != 0)
+        unknown = (abi & ~np.uint64(RegsAbi.GENERAL | RegsAbi.SIMD)) != 0
+        at.give_up(unknown)
+        present &= ~unknown
+        abi &= np.uint64(RegsAbi.GENERAL)
     regs[~present] = 0
     return np.where(present, abi, np.uint64(0)).astype(np.uint8), regs
+
+
+def _skip_vector_registers(at: Cursor, has_some: Bools) -> None:
+    """Step over vector and predicate registers: a word of two (count, width) pairs, and as many words as it says."""
+    head, one = at.counted(has_some.astype(np.uint64))
+    word = np.where(one > 0, at.block.words.take(head, mode="clip"), np.uint64(0))
+    first, second, third, fourth = (word >> np.uint64(shift) & np.uint64(0xFFFF) for shift in (0, 16, 32, 48))
+    at.counted(first * second + third * fourth)  # the pairs stay pairs in either byte order
 
 
 def user_stacks(at: Cursor, regs: tuple[U8, U64] | None, mask: int, asked: int, has_stack: bool) -> UserStacks:

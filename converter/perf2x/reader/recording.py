@@ -118,10 +118,12 @@ class PerfRecording:
     def _decode_kind(self, block: Block, owners: I32, kinds: "_Kinds", kind: int, want: Want) -> Samples:
         layout, off_cpu = kinds.kinds[kind]
         asked = want | Want.RAW if off_cpu else want
-        samples, whole = decode_samples(block, owners, layout, kinds.periods, asked)
+        samples, whole, unreadable = decode_samples(block, owners, layout, kinds.periods, asked)
         if off_cpu:
             samples, whole = override_off_cpu(samples, whole, want, block.order)
         self._note_malformed(block, len(whole) - int(whole.sum()))
+        if unreadable is not None:
+            self._note_unreadable(block, int(unreadable.sum()))
         return kept_rows(samples, whole)
 
     def _split(self, batch: Samples, delivered: Delivered) -> Samples:
@@ -143,12 +145,22 @@ class PerfRecording:
         )
 
     def _note_malformed(self, block: Block, number: int) -> None:
-        """Counted once, however often the samples are read."""
-        if not number or int(block.positions[-1]) < self._noted_until:
-            return
-        self.diagnostics.add(
-            "samples_malformed", Severity.LOSS, "Samples whose fields do not fit in them were left out.", number
-        )
+        """Count once, however often the samples are read."""
+        if self._is_first_time(block):
+            self.diagnostics.add(
+                "samples_malformed", Severity.LOSS, "Samples whose fields do not fit in them were left out.", number
+            )
+
+    def _note_unreadable(self, block: Block, number: int) -> None:
+        """Count once, however often the samples are read."""
+        if self._is_first_time(block):
+            self.diagnostics.add(
+                "registers_of_unknown_layout", Severity.LOSS,
+                "Samples hold registers in a layout of a newer kernel; they have no copied stack here.", number,
+            )  # fmt: skip
+
+    def _is_first_time(self, block: Block) -> bool:
+        return int(block.positions[-1]) >= self._noted_until
 
 
 @dataclass(frozen=True, slots=True)

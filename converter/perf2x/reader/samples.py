@@ -48,10 +48,13 @@ def layout_of(event: Event) -> Layout:
     )
 
 
-def decode_samples(block: Block, event: I32, layout: Layout, periods: U64, want: Want) -> tuple[Samples, Bools]:
-    """The samples of a block that holds nothing else, all of one layout; and which of them are whole.
+def decode_samples(
+    block: Block, event: I32, layout: Layout, periods: U64, want: Want
+) -> tuple[Samples, Bools, Bools | None]:
+    """Decode the samples of a block that holds nothing else, all of one layout.
 
-    ``periods``: what each event's samples stand for when they do not say.
+    Gives the samples, (n,) which of them are whole, and (n,) which hold registers in a layout of a newer kernel (None:
+    none): what stands behind those is absent. ``periods``: what each event's samples stand for when they do not say.
     """
     at = Cursor(block)
     columns: Columns = {"time": None, "cpu": None, "addr": None, "extra": {}}
@@ -69,7 +72,7 @@ def decode_samples(block: Block, event: I32, layout: Layout, periods: U64, want:
     columns["cpumode"] = (block.misc & MISC_CPUMODE_MASK).astype(np.uint8)
     if Want.EXTRA not in want:
         columns["extra"] = {}
-    return Samples(event=event, position=block.positions, **columns), ~at.bad
+    return Samples(event=event, position=block.positions, **columns), at.whole, at.given_up
 
 
 def _fixed_fields(at: Cursor, kind: int, want: Want, columns: Columns) -> None:

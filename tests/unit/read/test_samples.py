@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from perf2x.model.events import Samples, Want
 from tests.forge import Branch, Event, GroupRead, ReadValue, Registers, Sample, Session
 from tests.forge import kernel as k
+from tests.forge.strategies import wide
 from tests.unit.read.support import EVERYTHING, one_batch, reopened
 
 U32 = st.integers(0, 2**32 - 1)
@@ -29,7 +30,9 @@ def branches(draw: st.DrawFn) -> Branch:
 
 
 def registers() -> st.SearchStrategy[Registers]:
-    return st.one_of(st.just(Registers()), st.builds(Registers, st.sampled_from([1, 2]), st.tuples(U64, U64, U64)))
+    values = st.tuples(U64, U64, U64)
+    general = st.builds(Registers, st.sampled_from([1, 2]), values)
+    return st.just(Registers()) | general | st.builds(Registers, st.sampled_from([5, 6]), values, wide(8), wide(1))
 
 
 def samples() -> st.SearchStrategy[Sample]:
@@ -156,7 +159,7 @@ def _rows(branched: Any, row: int) -> list[tuple[int, int, int]]:
 
 
 def _regs(regs: Registers) -> tuple[int, list[int]]:
-    return regs.abi, list(regs.values) if regs.abi else [0] * REGS.bit_count()
+    return regs.abi & 3, list(regs.values) if regs.abi else [0] * REGS.bit_count()
 
 
 def _regs_back(abi: Any, regs: Any, row: int) -> tuple[int, list[int]]:
@@ -172,8 +175,8 @@ def _words(stack: bytes, order: str) -> list[int]:
 def test_layouts_are_joined_in_file_order(tmp_path: Path, order: str) -> None:
     common = k.IDENTIFIER | k.IP | k.TID | k.TIME
     plain = Event(name="plain", ids=(1,), sample_type=common)
-    wide = common | k.CPU | k.CALLCHAIN | k.BRANCH_STACK | k.REGS_USER | k.STACK_USER | k.RAW
-    rich = Event(name="rich", ids=(2,), sample_type=wide, sample_regs_user=REGS)
+    all_kinds = common | k.CPU | k.CALLCHAIN | k.BRANCH_STACK | k.REGS_USER | k.STACK_USER | k.RAW
+    rich = Event(name="rich", ids=(2,), sample_type=all_kinds, sample_regs_user=REGS)
     payload = {"regs_user": Registers(2, (5, 6, 7)), "stack": bytes(range(16)), "branches": (Branch(8, 9),)}
     forged = [
         Sample(event=0, time=1, ip=10),
@@ -205,3 +208,32 @@ def test_only_what_is_wanted(tmp_path: Path) -> None:
     assert one_batch(recording, Want.CGROUP).cgroup is not None
     assert one_batch(recording, Want.ADDR).addr is not None
     assert one_batch(recording, EVERYTHING).chain.lengths.tolist() == [2]
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_registers_of_an_unknown_layout_cost_the_rest_of_their_sample(tmp_path: Path, order: str) -> None:
+    late = k.WEIGHT | k.DATA_SRC | k.REGS_INTR | k.TRANSACTION | k.CGROUP
+    wanted = k.IDENTIFIER | k.IP | k.TID | k.TIME | k.CALLCHAIN | k.REGS_USER | k.STACK_USER | late
+    event = Event(ids=(1,), sample_type=wanted, sample_regs_user=REGS, sample_regs_intr=REGS, sample_stack_user=8)
+    tail = {"stack": bytes(range(8)), "weight": 11, "data_src": 12, "transaction": 13, "cgroup": 14}
+    known, unknown = Registers(2, (5, 6, 7)), Registers(2 | 8, (5, 6, 7))
+    forged = [
+        Sample(time=1, ip=10, chain=(1, 2), regs_user=known, **tail),
+        Sample(time=2, ip=20, chain=(3,), regs_user=unknown, **tail),
+        Sample(time=3, ip=30, chain=(4,), regs_user=known, regs_intr=unknown, **tail),
+    ]
+    recording = reopened(tmp_path, Session(events=(event,), order=order), forged)
+    batch = one_batch(recording)
+    assert batch.ip.tolist() == [10, 20, 30] and [row.tolist() for row in batch.chain.rows()] == [[1, 2], [3], [4]]
+    stacks = batch.user_stacks
+    assert stacks is not None and stacks.abi.tolist() == [2, 0, 2] and stacks.size.tolist() == [8, 0, 8]
+    assert batch.weight is not None and batch.weight.tolist() == [11, 0, 11]
+    assert batch.data_src is not None and batch.data_src.tolist() == [12, 0, 12]
+    assert batch.extra["transaction"].tolist() == [13, 0, 13]
+    assert batch.extra["regs_intr_abi"].tolist() == [0, 0, 0]
+    assert batch.cgroup is not None and batch.cgroup.tolist() == [14, 0, 0]
+    assert {name: count.count for name, count in recording.diagnostics.counts.items()} == {
+        "registers_of_unknown_layout": 2
+    }
+    one_batch(recording)
+    assert recording.diagnostics["registers_of_unknown_layout"] == 2
