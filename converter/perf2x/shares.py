@@ -6,12 +6,12 @@ only results travel. Where there is no fork that numpy can be trusted with (macO
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -61,7 +61,7 @@ def in_shares(count: int, here: Callable[[Share], None], there: Callable[[Share]
         for share, connection in zip_longest(shares[1:], others):
             try:
                 result = _received(connection)
-            except EOFError:
+            except (EOFError, OSError):
                 here(share)
                 continue
             if isinstance(result, Perf2xError):
@@ -70,7 +70,7 @@ def in_shares(count: int, here: Callable[[Share], None], there: Callable[[Share]
             del result  # before the next one comes
 
 
-@contextmanager
+@contextlib.contextmanager
 def _started(shares: list[Share], there: Callable[[Share], Result]) -> Iterator[list[Connection]]:
     """A process for each share, as far as there are any, and where its result comes from; all are gone afterwards."""
     import multiprocessing  # with sockets and OpenSSL, and most recordings are too small for it
@@ -84,7 +84,7 @@ def _started(shares: list[Share], there: Callable[[Share], Result]) -> Iterator[
             process = context.Process(target=_run, args=(share, there, theirs), daemon=True)
             try:
                 process.start()
-            except OSError:  # no more processes to be had
+            except (OSError, MemoryError):  # no more processes to be had
                 break
             finally:
                 theirs.close()
@@ -99,11 +99,14 @@ def _started(shares: list[Share], there: Callable[[Share], Result]) -> Iterator[
 
 
 def _run(share: Share, there: Callable[[Share], Result], connection: Connection) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # the first process says what there is to say
-    try:
-        _send(connection, there(share))
-    except Perf2xError as error:
-        _send(connection, error)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # the first process says what there is to say
+        signal.signal(number, signal.SIG_DFL)
+    # without memory, or without a first process, there is nothing to be said here: the share is done there
+    with contextlib.suppress(MemoryError, OSError):
+        try:
+            _send(connection, there(share))
+        except Perf2xError as error:
+            _send(connection, error)
     connection.close()
 
 

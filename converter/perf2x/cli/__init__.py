@@ -3,10 +3,15 @@
 
 def main() -> None:
     """The ``perf2x`` command; exit codes are in ``perf2x.cli.exits``."""
-    from perf2x.cli.app import make_app
+    from perf2x.cli.exits import clean_up_when_terminated, one_sentence
 
     collect_seldom()
-    make_app()(prog_name="perf2x")
+    compute_alone()
+    clean_up_when_terminated()
+    with one_sentence():
+        from perf2x.cli.app import make_app
+
+        make_app()(prog_name="perf2x")
 
 
 def collect_seldom() -> None:
@@ -19,3 +24,10 @@ def collect_seldom() -> None:
 
     gc.set_threshold(5000)
     atexit.register(gc.freeze)
+
+
+def compute_alone() -> None:
+    """Keep numpy's BLAS from starting a thread for each core, each with memory of its own; nothing here uses it."""
+    import os
+
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -21,7 +21,8 @@ _BAR_AFTER_S = 0.7
 
 def note(line: str) -> None:
     """One line on standard error, without control characters and of bounded length (model/plain_text.py)."""
-    click.echo(message(line), err=True)
+    with contextlib.suppress(OSError):  # nobody is there to hear, or the log is on a full disk: the work goes on
+        click.echo(message(line), err=True)
 
 
 @contextlib.contextmanager

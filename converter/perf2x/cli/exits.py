@@ -1,12 +1,13 @@
-"""Exit codes, and how errors made on purpose become one sentence on standard error."""
+"""Exit codes, and how everything that can go wrong outside becomes one sentence on standard error."""
 
+import contextlib
+import errno
 import functools
 import os
+import signal
 import sys
-from collections.abc import Callable
-from typing import ParamSpec
-
-import click
+from collections.abc import Callable, Iterator
+from typing import NoReturn, ParamSpec
 
 from perf2x.cli import console
 from perf2x.model.errors import OptionError, Perf2xError
@@ -19,26 +20,108 @@ GATE = 3
 """Converted, but a quality gate closed (--fail-if-…, --fail-above, --strict)."""
 INTERRUPTED = 130
 """As a shell counts a SIGINT."""
+TERMINATED = 143
+"""As a shell counts a SIGTERM."""
 
 P = ParamSpec("P")
 
+_NO_MEMORY = "not enough memory; fewer processes (--jobs 1) or a part of the recording (--time, --pid) need less"
+_MEMORY_WORDS = ("failed to map segment", "cannot allocate memory", "can't start new thread")
+"""What other exceptions say when memory is short: of libraries that cannot be loaded, of threads."""
+
+_FULL = frozenset(getattr(errno, name, 0) for name in ("ENOSPC", "EDQUOT", "EFBIG", "EIO"))
+"""A disk, a quota, a limit for files (ulimit -f), a device that fails."""
+
 
 def guarded(command: Callable[P, None]) -> Callable[P, None]:
-    """A command that answers Perf2xError with one sentence and an exit code; other exceptions are bugs and stay so."""
+    """The command, answering what goes wrong with one sentence and an exit code; other exceptions are bugs."""
 
     @functools.wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
-        try:
+        with one_sentence():
             command(*args, **kwargs)
-        except Perf2xError as error:
-            console.note(f"perf2x: {error}")
-            raise click.exceptions.Exit(USAGE if isinstance(error, OptionError) else CANNOT) from None
-        except KeyboardInterrupt:
-            click.echo("perf2x: interrupted; nothing was written", err=True)
-            raise click.exceptions.Exit(INTERRUPTED) from None
-        except BrokenPipeError:
-            # Our reader (head, less) has seen enough. Python flushes standard output once more when it exits.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise click.exceptions.Exit(DONE) from None
 
     return run
+
+
+@contextlib.contextmanager
+def one_sentence() -> Iterator[None]:
+    """Run what is inside, and flush standard output; SystemExit with one sentence when that goes wrong."""
+    try:
+        yield
+        _flush()
+    except Perf2xError as error:
+        _leave(USAGE if isinstance(error, OptionError) else CANNOT, str(error))
+    except KeyboardInterrupt:
+        _leave(INTERRUPTED, "interrupted; nothing was written")
+    except Terminated:
+        _leave(TERMINATED, "terminated; nothing was written")
+    except BrokenPipeError:
+        _give_up_output()  # our reader (head, less) has seen enough
+        _leave(DONE)
+    except MemoryError as error:
+        _forget(error)
+        _leave(CANNOT, _NO_MEMORY)
+    except OSError as error:
+        _leave(CANNOT, _NO_MEMORY if error.errno == errno.ENOMEM else _trouble(error))
+    except (ImportError, RuntimeError) as error:
+        if not any(words in str(error).lower() for words in _MEMORY_WORDS):
+            raise
+        _leave(CANNOT, _NO_MEMORY)
+
+
+class Terminated(BaseException):
+    """SIGTERM or SIGHUP came: what is half done is taken away on the way out."""
+
+
+def clean_up_when_terminated() -> None:
+    """Let SIGTERM and SIGHUP raise Terminated, unless they are ignored (nohup)."""
+
+    def terminate(number: int, _: object) -> None:
+        raise Terminated(number)
+
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, terminate)
+
+
+def _leave(code: int, sentence: str = "") -> NoReturn:
+    try:
+        _flush()
+    except OSError:
+        _give_up_output()
+    if sentence:
+        console.note(f"perf2x: {sentence}")
+    raise SystemExit(code) from None
+
+
+def _forget(error: BaseException) -> None:
+    """Let go of what the functions that failed were holding, so that there is memory to say so."""
+    trace = error.__traceback__
+    while trace is not None:
+        with contextlib.suppress(RuntimeError):  # a function that is still at it
+            trace.tb_frame.clear()
+        trace = trace.tb_next
+
+
+def _flush() -> None:
+    """Now, when there is still somebody to say that it failed, not when Python exits."""
+    if sys.stdout is not None and not sys.stdout.closed:
+        sys.stdout.flush()
+
+
+def _trouble(error: OSError) -> str:
+    """The sentence for what the system refused; files that are written say so themselves (cli/output.py)."""
+    reason = error.strerror or str(error)
+    if error.filename:
+        return f"{error.filename}: {reason}"
+    return f"cannot write to standard output: {reason}" if error.errno in _FULL else reason
+
+
+def _give_up_output() -> None:
+    """Let what is left of standard output go nowhere: Python flushes it once more when it exits."""
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)

@@ -4,6 +4,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -20,20 +21,39 @@ def writing(path: str, *, inputs: tuple[str, ...], compress: bool = False) -> It
     time, so that equal contents are equal bytes. OptionError when ``path`` is one of ``inputs``; OutputError when it
     cannot be written.
     """
+    with _opened(path, inputs) as plain, _compressed(plain, compress) as out:
+        yield out
+
+
+def _opened(path: str, inputs: tuple[str, ...]) -> AbstractContextManager[BinaryIO]:
     if path == STANDARD:
-        with _compressed(sys.stdout.buffer, compress) as standard:
-            yield standard
-        sys.stdout.buffer.flush()
-        return
+        return _standard_output()
     _refuse_inputs(path, inputs)
     target = Path(path)
-    if target.exists() and not target.is_file():
-        # A device or a named pipe is written as it is: renaming would replace it.
-        with target.open("wb") as device, _compressed(device, compress) as out:
-            yield out
-        return
-    with _renamed_when_whole(target) as plain, _compressed(plain, compress) as out:
-        yield out
+    # a device or a named pipe is written as it is: renaming would replace it
+    return _written_as_it_is(target) if target.exists() and not target.is_file() else _renamed_when_whole(target)
+
+
+@contextlib.contextmanager
+def _standard_output() -> Iterator[BinaryIO]:
+    try:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:  # our reader has seen enough
+        raise
+    except OSError as error:
+        raise _cannot_write("to standard output", error) from None
+
+
+@contextlib.contextmanager
+def _written_as_it_is(target: Path) -> Iterator[BinaryIO]:
+    try:
+        with target.open("wb") as device:
+            yield device
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise _cannot_write(target, error) from None
 
 
 @contextlib.contextmanager
@@ -44,18 +64,20 @@ def _renamed_when_whole(target: Path) -> Iterator[BinaryIO]:
         part = target.with_name(f".{target.name}.{os.urandom(4).hex()}.part")
         handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
     except OSError as error:
-        raise OutputError(f"cannot write {target}: {error.strerror}") from None
+        raise _cannot_write(target, error) from None
     try:
         with os.fdopen(handle, "wb") as out:
             yield out
         part.chmod(_mode_for(target))
         part.replace(target)
     except OSError as error:
+        raise _cannot_write(target, error) from None
+    finally:
         part.unlink(missing_ok=True)
-        raise OutputError(f"cannot write {target}: {error.strerror}") from None
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
+
+
+def _cannot_write(target: Path | str, error: OSError) -> OutputError:
+    return OutputError(f"cannot write {target}: {error.strerror or error}")
 
 
 def _mode_for(target: Path) -> int:

@@ -10,8 +10,8 @@ from typing import Annotated
 
 import click
 
-from perf2x.cli import collect_seldom
-from perf2x.cli.exits import guarded
+from perf2x.cli import collect_seldom, compute_alone
+from perf2x.cli.exits import clean_up_when_terminated, guarded, one_sentence
 from perf2x.cli.groups import command_of
 from perf2x.cli.parameters import Option
 from perf2x.model.errors import OptionError, OutputError
@@ -65,4 +65,7 @@ def make_app() -> click.Command:
 def main() -> None:
     """The ``perf_to_profile`` command."""
     collect_seldom()
-    make_app()(prog_name="perf_to_profile")
+    compute_alone()
+    clean_up_when_terminated()
+    with one_sentence():
+        make_app()(prog_name="perf_to_profile")

@@ -19,9 +19,13 @@ class Beside(io.BufferedIOBase):
 
     def __init__(self, out: BinaryIO) -> None:
         self._pieces: queue.Queue[bytes | memoryview | None] = queue.Queue(_PIECES_WAITING)
-        self._error: OSError | None = None
+        self._error: OSError | MemoryError | None = None
         self._thread = threading.Thread(target=self._write_all, args=(out,), daemon=True)
-        self._thread.start()
+        try:
+            self._thread.start()
+        except RuntimeError as error:  # "can't start new thread": no memory for its stack
+            super().close()
+            raise MemoryError(str(error)) from None
 
     def writable(self) -> bool:
         """It is nothing else."""
@@ -47,7 +51,7 @@ class Beside(io.BufferedIOBase):
         pieces: Iterator[bytes | memoryview] = iter(self._pieces.get, None)
         try:
             self._write_each(out, pieces)
-        except OSError as error:
+        except (OSError, MemoryError) as error:
             self._error = error
             for _ in pieces:  # nobody may wait for room
                 pass

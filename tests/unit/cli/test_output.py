@@ -1,18 +1,22 @@
 """Nobody ever sees half an output."""
 
+import errno
 import gzip
+import io
 import os
-import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from perf2x.cli.output import writing
 from perf2x.cli.output_flags import default_output
 from perf2x.model.errors import OptionError, OutputError
+from tests.support.command import perf2x, recording
 
 
 def test_a_whole_output_replaces_the_old_one(tmp_path: Path) -> None:
@@ -73,7 +77,8 @@ def test_a_device_is_written_not_replaced() -> None:
 INTERRUPTED = """
 import signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # who runs the tests in the background ignores it
-from perf2x.cli.exits import guarded
+from perf2x.cli.exits import clean_up_when_terminated, guarded
+clean_up_when_terminated()
 from perf2x.cli.output import writing
 from perf2x.cli.output_flags import default_output
 import click
@@ -89,19 +94,161 @@ work(args=[])
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
-def test_an_interrupt_leaves_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("number", "code", "word"),
+    [(2, 130, "interrupted"), (15, 143, "terminated"), (1, 143, "terminated")],
+)
+def test_an_end_from_outside_leaves_nothing(number: int, code: int, word: str, tmp_path: Path) -> None:
     target = tmp_path / "out"
     command = [sys.executable, "-c", INTERRUPTED, str(target)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None and process.stdout.readline() == "ready\n"
         time.sleep(0.05)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         _, said = process.communicate(timeout=30)
-    assert process.returncode == 130
-    assert said == "perf2x: interrupted; nothing was written\n"
+    assert process.returncode == code
+    assert said == f"perf2x: {word}; nothing was written\n"
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("source", ["run.data", "run.data.gz", "run.data.tar.gz", "some/where/run.data.zst", "run"])
 def test_the_output_is_called_after_the_input(source: str) -> None:
     assert default_output(source, ".pb.gz") == "run.pb.gz"
+
+
+class Full(io.RawIOBase):
+    """A file on a disk that has room for so many bytes."""
+
+    def __init__(self, room: int, number: int) -> None:
+        super().__init__()
+        self._room, self._number = room, number
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, piece: Any, /) -> int:
+        if self._room < len(piece):
+            raise OSError(self._number, os.strerror(self._number))
+        self._room -= len(piece)
+        return len(piece)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EDQUOT])
+@pytest.mark.parametrize("name", ["pprof", "collapsed", "chrome", "html", "svg", "speedscope", "firefox"])
+def test_wherever_the_disk_is_full(name: str, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the first byte, in the middle, in gzip's trailer at the end; with compression of ours and without."""
+    for packed in ("", ".gz"):
+        target = tmp_path / f"out{packed}"
+        words = ("convert", recording("calls"), "--no-symbols", "-q", "-t", name, "-o", target)
+        assert perf2x(*words).code == 0
+        whole = target.read_bytes()
+        target.unlink()
+        for room in (0, len(whole) // 2, len(whole) - 1):
+            with monkeypatch.context() as patched:
+                full = partial(Full, room, number)
+                patched.setattr(os, "fdopen", lambda handle, mode, full=full: (os.close(handle), full())[1])
+                ran = perf2x(*words)
+            assert (ran.code, ran.err) == (1, f"perf2x: cannot write {target}: {os.strerror(number)}\n")
+            assert not list(tmp_path.iterdir())
+
+
+def shell(*words: object, **how: Any) -> "subprocess.CompletedProcess[str]":
+    """The command in a process of its own."""
+    start = [sys.executable, "-c", "from perf2x.cli import main; main()", *map(str, words)]
+    return subprocess.run(start, stderr=subprocess.PIPE, text=True, check=False, **how)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has such a device")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("convert", recording("calls"), "-t", "pprof", "-o", "-"),
+        ("convert", recording("calls"), "-t", "collapsed", "-o", "-"),
+        ("top", recording("calls")),
+        ("info", recording("calls"), "--json"),
+        ("dump", recording("calls"), "-n", "1"),
+        ("bundle", recording("calls"), "-o", "-"),
+        ("--help",),
+    ],
+    ids=" ".join,
+)
+def test_standard_output_is_full(words: tuple[str, ...]) -> None:
+    with Path("/dev/full").open("wb") as full:
+        ran = shell(*words, stdout=full)
+    assert (ran.returncode, ran.stderr) == (1, "perf2x: cannot write to standard output: No space left on device\n")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has such a device")
+def test_a_device_that_is_full() -> None:
+    ran = perf2x("convert", recording("calls"), "-t", "pprof", "-o", "/dev/full")
+    assert (ran.code, ran.err) == (1, "perf2x: cannot write /dev/full: No space left on device\n")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has such a device")
+def test_a_log_that_is_full_does_not_end_the_work(tmp_path: Path) -> None:
+    target = tmp_path / "out.folded"
+    words = [sys.executable, "-c", "from perf2x.cli import main; main()", "convert", recording("calls"), "-o", target]
+    with Path("/dev/full").open("wb") as full:
+        assert subprocess.run(words, stderr=full, check=False).returncode == 0
+    assert target.stat().st_size
+
+
+def test_a_reader_that_has_seen_enough() -> None:
+    words = [sys.executable, "-c", "from perf2x.cli import main; main()", "dump", recording("events")]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.read(10)
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 0
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError("Unable to allocate 8.00 GiB for an array"),
+        OSError(errno.ENOMEM, "Cannot allocate memory"),
+        RuntimeError("can't start new thread"),
+        ImportError("libscipy_openblas64_.so: failed to map segment from shared object"),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("command", ["convert", "top", "info", "diff", "bundle"])
+def test_without_memory(command: str, error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def load(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr("perf2x.pipeline.load", load)
+    source, target = recording("calls"), tmp_path / "out.folded"
+    words = {"convert": ["-o", target], "bundle": ["-o", target], "diff": [source]}.get(command, [])
+    ran = perf2x(command, source, *words)
+    assert ran.code == 1
+    assert ran.err.startswith("perf2x: not enough memory") and ran.err.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_other_errors_are_bugs_and_stay_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def load(*_: object, **__: object) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr("perf2x.pipeline.load", load)
+    with pytest.raises(RuntimeError, match="a bug"):
+        perf2x("top", recording("calls"))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of Linux")
+@pytest.mark.parametrize("megabytes", [50, 110, 160])
+def test_memory_that_ends(megabytes: int, tmp_path: Path) -> None:
+    """Where Python, numpy or the work itself runs into the limit depends on the machine; a traceback comes nowhere."""
+    import resource
+
+    limit = megabytes << 20
+    target = tmp_path / "out.folded"
+    ran = shell(
+        "convert", recording("calls"), "-o", target, "-q",
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
+    )  # fmt: skip
+    assert "Traceback" not in ran.stderr
+    assert ran.returncode == (0 if target.exists() else 1), ran.stderr
+    assert ran.returncode == 0 or "emory" in ran.stderr
+    assert {path.name for path in tmp_path.iterdir()} <= {"out.folded"}

@@ -56,3 +56,25 @@ def test_an_error_of_the_writer_ends_the_thread() -> None:
         out.write(b"x")
         raise ValueError("mine")
     assert threading.active_count() == before
+
+
+@pytest.mark.parametrize("kind", [Beside, Packing])
+def test_no_memory_in_the_thread_is_the_writers_error(kind: type[Beside]) -> None:
+    class Short(io.BytesIO):
+        def write(self, piece: object, /) -> int:
+            raise MemoryError
+
+    before = threading.active_count()
+    with pytest.raises(MemoryError), kind(Short()) as out:
+        for _ in range(4000):
+            out.write(bytes(100_000))
+    assert threading.active_count() == before
+
+
+def test_no_memory_for_the_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    with pytest.raises(MemoryError, match="thread"):
+        Packing(io.BytesIO())

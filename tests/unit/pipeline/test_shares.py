@@ -74,6 +74,17 @@ def test_a_process_that_dies_is_made_good_for() -> None:
     assert (there, done) == ([], [0, 1, 2])
 
 
+@pytest.mark.parametrize("error", [MemoryError(), OSError(12, "Cannot allocate memory")], ids=repr)
+def test_a_process_without_memory_is_made_good_for_in_silence(error: Exception, capfd: pytest.CaptureFixture) -> None:  # type: ignore[type-arg]
+    def there(share: object) -> None:
+        raise error
+
+    done: list[int] = []
+    assert list(in_shares(3, lambda share: done.append(share.number), there)) == []
+    assert done == [0, 1, 2]
+    assert capfd.readouterr().err == ""
+
+
 def test_what_no_process_is_to_be_had_for_is_done_here(monkeypatch: pytest.MonkeyPatch) -> None:
     start, started = ForkProcess.start, []
 
