@@ -10,7 +10,8 @@ from perf2x.model.arrays import I64
 from perf2x.model.choice import ROOTS, Grouping
 from perf2x.model.compact import compact
 from perf2x.model.errors import OptionError
-from perf2x.model.intern import distinct_columns, prefix_tree
+from perf2x.model.intern import prefix_tree
+from perf2x.model.ordering import unique_rows
 from perf2x.model.profile import Functions, Locations, Profile, Threads
 from perf2x.model.ragged import Ragged, offsets_of, side_by_side
 from perf2x.model.stacks import kept_entries, location_rows, reshaped, summed, used_stacks
@@ -48,7 +49,7 @@ def merge_threads(profile: Profile) -> Profile:
     """One thread per process, under the process's name and id; what was apart only by thread is summed."""
     threads = profile.threads
     columns = [threads.pid.astype(np.int64), threads.process.astype(np.int64)]
-    first, inverse = distinct_columns(columns)
+    first, inverse = unique_rows(columns)
     order = np.lexsort((first, threads.pid[first]))
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
@@ -98,7 +99,7 @@ _ROOT_TEXTS: dict[str, Callable[[Profile, int], str]] = {
 def _hung(profile: Profile, root: I64) -> Profile:
     """Every sample's stack under the location ``root`` (samples,)."""
     leaves, place = used_stacks(profile)
-    first, pair = distinct_columns([root, place])
+    first, pair = unique_rows([root, place])
     rows = location_rows(profile, leaves).take(place[first]) if len(leaves) else location_rows(profile, leaves)
     roots = Ragged(np.arange(len(first) + 1, dtype=np.int64), root[first])
     parent, location, leaf = prefix_tree(side_by_side([roots, rows]))

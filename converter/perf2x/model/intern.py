@@ -1,18 +1,17 @@
 """Rows that are equal get one number: strings, chains of addresses, stacks as a prefix tree."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import repeat
 
 import numpy as np
 import numpy.typing as npt
 
 from perf2x.model.arrays import I32, I64, U64, AnyArray, Bools
 from perf2x.model.growing import Growing
+from perf2x.model.hash_index import HashIndex
 from perf2x.model.hashing import hash_columns, hash_rows
 from perf2x.model.ordering import unique_rows
 from perf2x.model.ragged import Ragged, end_to_end, offsets_of
-
-_HALF = np.uint64(32)
-_LOW = np.uint64(0xFFFFFFFF)
 
 
 class Strings:
@@ -32,97 +31,6 @@ class Strings:
     def table(self) -> list[str]:
         """All strings in the order of their indices."""
         return list(self._index)
-
-
-class HashIndex:
-    """Numbers for rows by their hash, exact: rows whose hashes collide are told apart by the caller's comparison.
-
-    Open addressing, all lookups one step at a time: each looks into the slot that its hash names, then into others in
-    a fixed order, until it finds its equal or a free slot. Of several rows that want one free slot, one gets it, and
-    the others look again. A lookup costs the same however many rows are known::
-
-        slots   | – | 7 | 2 | – |        hash 1: slot 1 holds row 7, not equal; slot 2 holds row 2, equal
-                | – | 7 | 2 | – |        hash 0: slot 0 is free: a new row
-    """
-
-    def __init__(self) -> None:
-        self._slots = np.zeros(1 << 10, np.uint64)
-        """Upper half of the hash, number + 1; 0 is free."""
-        self._hashes = Growing(np.uint64)
-
-    def __len__(self) -> int:
-        return len(self._hashes)
-
-    def number(self, hashes: U64, equal: Callable[[I64, I64], Bools], add: Callable[[I64], None]) -> I64:
-        """(n,) int64: one number per row, counted from 0; rows of one call may repeat each other.
-
-        ``equal(rows, numbers)`` compares rows of this call with known ones; ``add(rows)`` stores new ones, whose
-        numbers count on in the order given.
-        """
-        self._reserve(len(hashes))
-        numbers = np.empty(len(hashes), np.int64)
-        left, (slot, step) = np.arange(len(hashes)), self._walks(hashes)
-        while len(left):  # more than once only where hashes collide
-            self._walk(left, hashes, slot, step, numbers, add)
-            wrong = left[~equal(left, numbers[left])]
-            slot[wrong] = self._on(slot[wrong], step[wrong])
-            left = wrong
-        return numbers
-
-    def _walk(self, left: I64, hashes: U64, slot: I64, step: I64, numbers: I64, add: Callable[[I64], None]) -> None:
-        """Number the rows that are ``left`` by their hashes alone; ``slot`` is where each goes on, and stops."""
-        while len(left):
-            at = slot[left]
-            held = self._slots[at]
-            numbers[left] = known = (held & _LOW).view(np.int64) - 1
-            settled = (held >> _HALF == hashes[left] >> _HALF) & (known >= 0)
-            free = np.flatnonzero(known < 0)
-            if len(free):
-                won = free[self._claim(left[free], at[free], hashes)]
-                numbers[left[won]] = np.arange(len(self) - len(won), len(self))
-                settled[won] = True
-                add(left[won])
-            rest = np.flatnonzero(~settled)
-            # those that another one was quicker than look at the same slot again: it may be their equal
-            on = rest[known[rest] >= 0]
-            slot[left[on]] = self._on(at[on], step[left[on]])
-            left = left[rest]
-
-    def _claim(self, rows: I64, slot: I64, hashes: U64) -> I64:
-        """Give each free slot to one of the rows that ask for it; returns which of them, numbered in this order."""
-        self._slots[slot] = rows.view(np.uint64)
-        won = np.flatnonzero(self._slots[slot] == rows.view(np.uint64))
-        first = len(self)
-        self._hashes.extend(hashes[rows[won]])
-        self._slots[slot[won]] = self._entries(first)
-        return won
-
-    def _entries(self, first: int) -> U64:
-        """What slots hold of the rows from number ``first`` on."""
-        entries: U64 = self._hashes[0][first:] >> _HALF << _HALF
-        entries |= np.arange(first + 1, len(self) + 1, dtype=np.uint64)
-        return entries
-
-    def _reserve(self, more: int) -> None:
-        """Keep most slots free, so that the walks stay short."""
-        needed = 2 * (len(self) + more)
-        if needed <= len(self._slots):
-            return
-        self._slots = np.zeros(4 << needed.bit_length(), np.uint64)  # steps of eight: filling it anew is dear
-        entries, slot, step = self._entries(0), *self._walks(self._hashes[0])
-        while len(entries):
-            free = np.flatnonzero(self._slots[slot] == 0)
-            self._slots[slot[free]] = entries[free]
-            left = np.flatnonzero(self._slots[slot] != entries)
-            entries, slot, step = entries[left], self._on(slot[left], step[left]), step[left]
-
-    def _walks(self, hashes: U64) -> tuple[I64, I64]:
-        """The first slot of each row, and how far it goes on: an odd number, so that it comes by every slot."""
-        mask = np.uint64(len(self._slots) - 1)
-        return (hashes & mask).view(np.int64), (hashes >> _HALF & mask | np.uint64(1)).view(np.int64)
-
-    def _on(self, slot: I64, step: I64) -> I64:
-        return (slot + step) & (len(self._slots) - 1)
 
 
 def first_alike(hashes: U64, equal: Callable[[I64, I64], Bools]) -> tuple[I64, I64]:
@@ -145,18 +53,6 @@ def first_alike(hashes: U64, equal: Callable[[I64, I64], Bools]) -> tuple[I64, I
     return np.flatnonzero(is_kept), place[first]
 
 
-def distinct(hashes: U64, equal: Callable[[I64, I64], Bools]) -> tuple[I64, I64]:
-    """One row of every kind of equal rows, and each row's kind; ``equal(rows, others)`` compares two rows."""
-    found = Growing(np.int64)
-    kind = HashIndex().number(hashes, lambda rows, kinds: equal(rows, found[0][kinds]), lambda rows: found.extend(rows))
-    return found[0].copy(), kind
-
-
-def distinct_columns(columns: Sequence[U64 | I64]) -> tuple[I64, I64]:
-    """``distinct`` over the rows of equally long integer columns."""
-    return distinct(hash_columns(*columns), lambda rows, others: columns_equal(columns, rows, columns, others))
-
-
 def columns_equal(columns: Sequence[U64 | I64], rows: I64, others: Sequence[U64 | I64], other_rows: I64) -> Bools:
     """(n,) bool: whether the named rows of two tables are equal in every column."""
     same = np.ones(len(rows), np.bool_)
@@ -165,12 +61,24 @@ def columns_equal(columns: Sequence[U64 | I64], rows: I64, others: Sequence[U64 
     return same
 
 
+def _contents(columns: Sequence[I64], rows: I64) -> Iterator[bytes]:
+    """Each of the rows as bytes."""
+    return (row.tobytes() for row in np.stack([column[rows] for column in columns], axis=1))
+
+
+def _span_contents(words: AnyArray, starts: I64, lengths: I64, columns: Sequence[I64], rows: I64) -> Iterator[bytes]:
+    """Each of the rows as bytes: its columns, which are equally many, and its words."""
+    heads: Iterable[bytes] = _contents(columns, rows) if columns else repeat(b"")
+    spans = zip(starts[rows].tolist(), lengths[rows].tolist(), strict=True)
+    return (head + words[start : start + length].tobytes() for head, (start, length) in zip(heads, spans, strict=False))
+
+
 class Distinct:
     """Distinct rows of int64 columns, numbered from 0."""
 
     def __init__(self, columns: int) -> None:
-        self._index = HashIndex()
         self._rows = Growing(np.int64, columns)
+        self._index = HashIndex(lambda numbers: _contents(self._rows.columns(), numbers))
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -184,7 +92,7 @@ class Distinct:
         def add(rows: I64) -> None:
             self._rows.extend(*(column[rows] for column in columns))
 
-        return self._index.number(hash_columns(*columns), equal, add)
+        return self._index.number(hash_columns(*columns), equal, add, lambda rows: _contents(columns, rows))
 
     def columns(self) -> list[I64]:
         """(rows,) each column; views that die when the table grows."""
@@ -198,7 +106,7 @@ class ChainTable:
     """
 
     def __init__(self, dtype: npt.DTypeLike = np.uint64, columns: int = 0) -> None:
-        self._index = HashIndex()
+        self._index = HashIndex(self._known)
         self._words = Growing(dtype)
         self._spans = Growing(np.int64, 2)
         self._columns = Growing(np.int64, columns) if columns else None
@@ -228,7 +136,18 @@ class ChainTable:
                 self._columns.extend(*(column[rows] for column in columns))
 
         hashes = hash_rows(words, starts, lengths)
-        return self._index.number(hash_columns(hashes, *columns) if columns else hashes, equal, add)
+        if columns:
+            hashes = hash_columns(hashes, *columns)
+        dtype = self._words[0].dtype
+
+        def asked(rows: I64) -> Iterator[bytes]:
+            return _span_contents(words.astype(dtype, copy=False), starts, lengths, columns, rows)
+
+        return self._index.number(hashes, equal, add, asked)
+
+    def _known(self, numbers: I64) -> Iterator[bytes]:
+        columns = self._columns.columns() if self._columns is not None else ()
+        return _span_contents(self._words[0], self._spans[0], self._spans[1], columns, numbers)
 
     def number_rows(self, rows: Ragged, *columns: I64) -> I64:
         """``number_spans`` of whole ragged rows."""

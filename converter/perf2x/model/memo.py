@@ -5,11 +5,14 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from perf2x.model.arrays import I64, U64, Bools
+from perf2x.model.hashing import weights
+from perf2x.model.ordering import unique_rows
 
 _UNUSED = np.iinfo(np.int64).min
 _MANY = 1 << 13
 """Questions of so many rows are those of a large recording: all slots from the start."""
-_ODD = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F))
+_TURNS = 16
+"""Keys that want the same two slots are learned one by one so often."""
 
 
 class Memo:
@@ -26,6 +29,7 @@ class Memo:
         """``2 ** bits`` slots, fewer while few rows are asked at once. No key may be −2⁶³ in its first column."""
         self._columns, self._most_bits = columns, bits
         self._turn = 0
+        self._factors = weights().of_columns(columns + 1)
         self._reserve(0)
 
     def _reserve(self, rows: int) -> None:
@@ -40,7 +44,8 @@ class Memo:
         """(n,) int64: the answer to each row; ``find(rows)`` is asked for those that are not held.
 
         One row of those that want a slot is found and learned; then the others, which are mostly its equals, ask again.
-        The two slots take turns, so that two keys that want the same one do not drive each other out for ever.
+        The two slots take turns, so that two keys that want the same one do not drive each other out for ever. What is
+        left after some turns is sorted and found without being learned: keys that are made to collide gain nothing.
         """
         if self._bits < self._most_bits and 4 * len(columns[0]) >> self._bits:
             self._reserve(len(columns[0]))
@@ -49,7 +54,10 @@ class Memo:
         answers = self._answers.take(slot)
         rows = np.flatnonzero(self._unlike(slot, columns))
         if len(rows):
-            mine, choices = [column[rows] for column in columns], [slot[rows], self._slots(_once_more(hashes[rows]))]
+            mine, choices = (
+                [column[rows] for column in columns],
+                [slot[rows], self._slots(self._once_more(hashes[rows]))],
+            )
             is_known = ~self._unlike(choices[1], mine)
             answers[rows[is_known]] = self._answers.take(choices[1][is_known])
             self._learn_all(find, rows, mine, choices, np.flatnonzero(~is_known), answers)
@@ -59,13 +67,18 @@ class Memo:
         self, find: Callable[[I64], I64], rows: I64, mine: list[I64], choices: list[I64], left: I64, answers: I64
     ) -> None:
         """Put answers to those of ``rows`` that are ``left``."""
-        while len(left):
+        for _ in range(_TURNS):
+            if not len(left):
+                return
             rows, mine, choices = rows[left], [column[left] for column in mine], [slot[left] for slot in choices]
             self._turn ^= 1
             slot = choices[self._turn]
             self._learn(find, rows, slot, mine)
             answers[rows] = self._answers.take(slot)
             left = np.flatnonzero(self._unlike(slot, mine))
+        if len(left):
+            first, kind = unique_rows([column[left] for column in mine])
+            answers[rows[left]] = find(rows[left[first]])[kind]
 
     def _learn(self, find: Callable[[I64], I64], rows: I64, slot: I64, columns: Sequence[I64]) -> None:
         """Find the answer of one row for each slot."""
@@ -83,16 +96,16 @@ class Memo:
         return unlike
 
     def _hashes(self, columns: Sequence[I64]) -> U64:
-        total: U64 = columns[0].view(np.uint64) * _ODD[0]
-        for odd, column in zip(_ODD[1:], columns[1:], strict=False):
+        factors = self._factors
+        total: U64 = columns[0].view(np.uint64) * factors[0]
+        for odd, column in zip(factors[1:], columns[1:], strict=False):
             total += column.view(np.uint64) * odd
         return total
 
+    def _once_more(self, hashes: U64) -> U64:
+        """Another hash of each."""
+        other: U64 = (hashes ^ (hashes >> np.uint64(29))) * self._factors[-1]
+        return other
+
     def _slots(self, hashes: U64) -> I64:
         return (hashes >> self._shift).view(np.int64)
-
-
-def _once_more(hashes: U64) -> U64:
-    """Another hash of each."""
-    other: U64 = (hashes ^ (hashes >> np.uint64(29))) * _ODD[1]
-    return other

@@ -17,7 +17,7 @@ from perf2x.abi.uapi import RecordType
 from perf2x.classes import dataclass
 from perf2x.model.arrays import Bools
 from perf2x.model.events import Event
-from perf2x.model.hashing import hash_columns
+from perf2x.model.hashing import identity_of
 from perf2x.reader.block import Block
 from perf2x.reader.columns import Cursor, as_i32
 from perf2x.reader.event_table import trailer_length
@@ -59,7 +59,7 @@ def _mmap2(at: Cursor, misc: Misc) -> Columns:
     major, minor = at.u32_pair()
     inode, inode_generation = at.u64(), at.u64()
     prot, flags = at.i32_pair()
-    file = hash_columns(major, minor, inode, inode_generation)
+    file = identity_of(major, minor, inode, inode_generation)
     says_which = ~has_build_id & (inode != np.uint64(0))
     return {
         "pid": pid, "tid": tid, "start": start, "length": length, "pgoff": pgoff,

@@ -11,8 +11,8 @@ import numpy as np
 from perf2x.abi.uapi import EventType, SoftwareConfig
 from perf2x.model.arrays import I32, I64
 from perf2x.model.events import Event
-from perf2x.model.intern import Strings, distinct_columns, prefix_tree
-from perf2x.model.ordering import kinds_of, order_of, unique
+from perf2x.model.intern import Strings, prefix_tree
+from perf2x.model.ordering import kinds_of, order_of, unique, unique_rows
 from perf2x.model.profile import (
     Functions,
     Locations,
@@ -192,7 +192,7 @@ def _switches(stitcher: Stitcher, threads: Threads, strings: Strings) -> ThreadS
         for row, (pid, tid, comm) in enumerate(zip(threads.pid, threads.tid, threads.comm.tolist(), strict=True))
     }
     columns = [switches.pid.astype(np.int64), switches.tid.astype(np.int64), names]
-    first, place = distinct_columns(columns)
+    first, place = unique_rows(columns)
     distinct = [column[first] for column in columns]
     numbers = np.array([
         index.get((pid, tid, _name(texts, name, tid)), -1)

@@ -16,7 +16,8 @@ from perf2x.abi.uapi import CpuMode
 from perf2x.classes import dataclass
 from perf2x.model.arrays import I32, I64, U64, Bools
 from perf2x.model.events import Mmaps
-from perf2x.model.intern import Strings, distinct_columns
+from perf2x.model.intern import Strings
+from perf2x.model.ordering import unique_rows
 from perf2x.model.profile import Mappings
 from perf2x.model.recorded_names import is_real_path, without_deleted
 from perf2x.stitch.spaces import limits
@@ -82,7 +83,7 @@ def merged_mappings(mmaps: Mmaps, recorded: Mapping[str, bytes], as_recorded: bo
         for build_id, name in zip(mmaps.build_id, mmaps.filename, strict=True)
     ]
     traits = _traits(mmaps, build_ids, as_recorded)
-    first, inverse = distinct_columns(traits)
+    first, inverse = unique_rows(traits)
     order = np.lexsort([column[first] for column in reversed(traits)])
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))

@@ -12,8 +12,7 @@ import numpy as np
 from perf2x.classes import dataclass
 from perf2x.model.arrays import I32, I64, U64, Bools
 from perf2x.model.events import Losts, Sideband
-from perf2x.model.intern import distinct_columns
-from perf2x.model.ordering import unique
+from perf2x.model.ordering import unique, unique_rows
 from perf2x.stitch.deferred import DeferredJoin
 from perf2x.stitch.keyed import FOREVER, KeyedTimes
 
@@ -49,7 +48,7 @@ class Missing:
 
 def gather(cookie: U64, pid: I32, tid: I32, cpu: I32, when: U64, count: I64) -> Missing:
     """Sum up rows of one stay in the kernel."""
-    first, inverse = distinct_columns([cookie, tid.astype(np.int64)])
+    first, inverse = unique_rows([cookie, tid.astype(np.int64)])
     last = np.zeros(len(first), np.uint64)
     np.maximum.at(last, inverse, when)
     total = np.zeros(len(first), np.int64)

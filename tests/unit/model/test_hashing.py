@@ -11,12 +11,13 @@ from perf2x.model.ragged import offsets_of, ragged_of
 
 WORDS = st.one_of(st.integers(0, 3), st.integers(2**64 - 3, 2**64 - 1))
 ROWS = st.lists(st.lists(WORDS, max_size=6), max_size=20)
-ODD = 0x9E3779B97F4A7C15
 
 
 def expected(row: list[int]) -> int:
-    """The scalar twin: a polynomial in ODD modulo 2⁶⁴."""
-    total = len(row) + sum((word ^ word >> 29) * pow(ODD, place, 1 << 64) for place, word in enumerate(row))
+    """The scalar twin: a polynomial modulo 2⁶⁴ of words that are blurred."""
+    place, word = hashing.weights().place, int(hashing.weights().word)
+    blurred = [(value := one * word % (1 << 64)) ^ value >> 32 for one in row]
+    total = len(row) + sum(one * pow(place, at, 1 << 64) for at, one in enumerate(blurred))
     return int(mix(np.array([total % (1 << 64)], np.uint64))[0])
 
 

@@ -46,3 +46,20 @@ def test_a_table_grows_with_the_questions() -> None:
     for count in (3, 300, 20, 9000, 40000):
         keys = np.arange(count) % 5000
         assert memo.answers(lambda rows, keys=keys: keys[rows] * 3, keys, -keys).tolist() == (keys * 3).tolist()
+
+
+def test_keys_made_to_collide_are_asked_for_in_one_go() -> None:
+    """Keys whose two slots are the same: a few are learned, the others are found together and each only once."""
+    memo = Memo(bits=4)
+    keys = np.tile(np.arange(4_000), 2)
+    asked: list[int] = []
+
+    def find(rows: np.ndarray) -> np.ndarray:
+        asked.append(len(rows))
+        return keys[rows] + 1
+
+    for _ in range(3):
+        asked.clear()
+        assert memo.answers(find, keys).tolist() == (keys + 1).tolist()
+        assert len(asked) <= 20
+        assert sum(asked) <= 4_000
