@@ -6,7 +6,7 @@ Beside the pipeline because it compares what emitters would show.
 import dataclasses
 import io
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from perf2x.classes import dataclass
 from perf2x.emit.collapsed import Collapsed
 from perf2x.model.merge import merge
 from perf2x.model.profile import Profile
+from perf2x.noise import Interval, Measured, interval, quantile, share_interval
 from perf2x.totals import Total, Totals
 
 BASE = {"pprof::base": "true"}
@@ -30,49 +31,108 @@ class Change:
     own_after: int
     total_before: int
     total_after: int
-    own_noise: float = 0.0
-    """A smaller change may be chance: two standard deviations of counts of samples, in the event's unit."""
-    total_noise: float = 0.0
+    own_interval: Interval = (-math.inf, math.inf)
+    """Limits of the true change of ``own``; a change is significant when they leave 0 out."""
+    total_interval: Interval = (-math.inf, math.inf)
 
     @property
     def own(self) -> int:
         """How much more it costs itself."""
         return self.own_after - self.own_before
 
-    def moved(self, sort: str) -> int:
-        """The change that ``sort`` (self or total) means."""
-        return self.own if sort == "self" else self.total
-
-    def noise(self, sort: str) -> float:
-        """How large that change may be by chance."""
-        return self.own_noise if sort == "self" else self.total_noise
-
     @property
     def total(self) -> int:
         """How much more it costs with all that it calls."""
         return self.total_after - self.total_before
 
+    def moved(self, sort: str) -> int:
+        """The change that ``sort`` (self or total) means."""
+        return self.own if sort == "self" else self.total
 
-def changes(before: Totals, after: Totals, *, normalize: bool = False) -> list[Change]:
-    """Every line of either table; ``normalize`` scales ``after`` to the whole of ``before``, so that shares compare."""
-    old = {(row.name, row.object): row for row in before.rows}
-    new = {(row.name, row.object): row for row in after.rows}
-    scale = before.whole / after.whole if normalize and after.whole else 1.0
-    nothing, noise = Total("", "", 0, 0), _noise_of(before, after, scale)
-    found = []
-    for name, thing in sorted(old.keys() | new.keys()):
-        was, now = old.get((name, thing), nothing), new.get((name, thing), nothing)
-        own, total = round(now.own * scale), round(now.total * scale)
-        own_noise, total_noise = noise(was.own, own), noise(was.total, total)
-        found.append(Change(name, thing, was.own, own, was.total, total, own_noise, total_noise))
-    return found
+    def together(self, sort: str) -> int:
+        """The sum of what it costs on both sides."""
+        return self.own_before + self.own_after if sort == "self" else self.total_before + self.total_after
+
+    def with_interval(self, sort: str, limits: Interval) -> "Change":
+        """The same change with other limits."""
+        if sort == "self":
+            return dataclasses.replace(self, own_interval=limits)
+        return dataclasses.replace(self, total_interval=limits)
+
+    def interval(self, sort: str) -> Interval:
+        """Limits of that change."""
+        return self.own_interval if sort == "self" else self.total_interval
+
+    def significant(self, sort: str) -> bool:
+        """Whether sampling noise does not explain that change."""
+        return excludes_zero(self.interval(sort))
 
 
-def _noise_of(before: Totals, after: Totals, scale: float) -> Callable[[int, int], float]:
-    """How much values of two tables may differ by chance: a value of v made of samples of p each has variance v · p."""
-    old = before.whole / before.samples if before.samples else 0.0
-    new = after.whole * scale / after.samples if after.samples else 0.0
-    return lambda was, now: 2 * math.sqrt(was * old + now * new)
+def excludes_zero(limits: Interval) -> bool:
+    """Whether an interval of a change says that there is one."""
+    return limits[0] > 0 or limits[1] < 0
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two tables of one event; ``normalize`` scales ``after`` to the whole of ``before``, so that shares compare."""
+
+    before: Totals
+    after: Totals
+    normalize: bool = False
+
+    @property
+    def scale(self) -> float:
+        """Factor of every value of ``after``."""
+        return self.before.whole / self.after.whole if self.normalize and self.after.whole else 1.0
+
+    def changes(self, confidence: float = 0.95) -> list[Change]:
+        """Every line of either table by name, with intervals that hold for all lines at once."""
+        pairs = self._pairs()
+        deviations = quantile(confidence, len(pairs))
+        return [self._change(was, now, deviations) for was, now in pairs]
+
+    def judged(self, rows: Iterable[Change], confidence: float, comparisons: int) -> list[Change]:
+        """The same lines with intervals that hold for so many comparisons at once."""
+        wanted, deviations = {(row.name, row.object) for row in rows}, quantile(confidence, comparisons)
+        held = [(was, now) for was, now in self._pairs() if (now.name, now.object) in wanted]
+        return [self._change(was, now, deviations) for was, now in held]
+
+    def whole_interval(self, confidence: float, comparisons: int) -> Interval:
+        """Limits of the change of the whole; the number of samples of a recording counts as random, too."""
+        old, new = self._wholes()
+        return interval(old, new, quantile(confidence, comparisons))
+
+    def _wholes(self) -> tuple[Measured, Measured]:
+        """The sum of all samples of either side, as recorded."""
+        weights = [table.squares / table.whole if table.whole else 0.0 for table in (self.before, self.after)]
+        old, new = weights[0] or weights[1], weights[1] or weights[0]
+        return (
+            Measured(self.before.whole, self.before.squares, old),
+            Measured(self.after.whole, self.after.squares, new),
+        )
+
+    def _pairs(self) -> list[tuple[Total, Total]]:
+        old = {(row.name, row.object): row for row in self.before.rows}
+        new = {(row.name, row.object): row for row in self.after.rows}
+        keys = sorted(old.keys() | new.keys())
+        return [(old.get(key) or Total(*key, 0, 0), new.get(key) or Total(*key, 0, 0)) for key in keys]
+
+    def _change(self, was: Total, now: Total, deviations: float) -> Change:
+        own, total = round(now.own * self.scale), round(now.total * self.scale)
+        return Change(
+            was.name, was.object, was.own, own, was.total, total,
+            self._interval(was.own, was.own_squares, now.own, now.own_squares, deviations),
+            self._interval(was.total, was.total_squares, now.total, now.total_squares, deviations),
+        )  # fmt: skip
+
+    def _interval(self, was: int, was_squares: float, now: int, now_squares: float, deviations: float) -> Interval:
+        old, new = self._wholes()
+        before = Measured(was, was_squares, old.typical)
+        after = Measured(now, now_squares, new.typical).scaled(self.scale)
+        if self.normalize:
+            return share_interval(before, old, after, new.scaled(self.scale), deviations)
+        return interval(before, after, deviations)
 
 
 def two_columns(before: Profile, after: Profile, emitter: Collapsed) -> Iterator[bytes]:

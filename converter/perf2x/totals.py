@@ -10,7 +10,7 @@ import numpy as np
 from perf2x.classes import dataclass
 from perf2x.emit.events import event_index
 from perf2x.emit.frames import Frames, frames_of
-from perf2x.model.arrays import I64
+from perf2x.model.arrays import F64, I64
 from perf2x.model.errors import OptionError
 from perf2x.model.ordering import unique
 from perf2x.model.profile import Profile
@@ -30,6 +30,9 @@ class Total:
     """Base name of the object that a function lies in; "" for lines that are objects or threads."""
     own: int
     total: int
+    own_squares: float = 0.0
+    """Sum of the squared weights of the samples behind ``own``: its variance (perf2x.noise)."""
+    total_squares: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,8 @@ class Totals:
     whole: int
     """The sum of all samples."""
     rows: Sequence[Total]
+    squares: float = 0.0
+    """The sum of their squared weights."""
 
 
 def totals(profile: Profile, event: str | None = None, by: str = "function", value: str = "period") -> Totals:
@@ -60,39 +65,54 @@ def totals(profile: Profile, event: str | None = None, by: str = "function", val
     rows = np.flatnonzero(profile.samples.event == chosen)
     weight = (profile.samples.count if value == "samples" else profile.samples.value)[rows]
     unit = "samples" if value == "samples" else profile.events[chosen].unit
-    table = _threads(profile, rows, weight) if by == "thread" else _frames(profile, rows, weight, by)
+    squares = _squares(profile, rows, weight)
+    table = _threads(profile, rows, weight, squares) if by == "thread" else _frames(profile, rows, weight, squares, by)
     samples = int(profile.samples.count[rows].sum())
-    return Totals(profile.events[chosen].name, unit, samples, int(weight.sum()), table)
+    return Totals(profile.events[chosen].name, unit, samples, int(weight.sum()), table, float(squares.sum()))
 
 
-def _threads(profile: Profile, rows: I64, weight: I64) -> list[Total]:
+def _squares(profile: Profile, rows: I64, weight: I64) -> F64:
+    """(rows,) sum of the squared weights of each row's samples, taken to be alike within a row."""
+    return weight.astype(np.float64) ** 2 / profile.samples.count[rows]
+
+
+def _threads(profile: Profile, rows: I64, weight: I64, squares: F64) -> list[Total]:
     threads = profile.threads
     cost = np.zeros(len(threads), np.int64)
+    noise = np.zeros(len(threads), np.float64)
     np.add.at(cost, profile.samples.thread[rows], weight)
-    return [
-        Total(f"{profile.strings[threads.comm[row]]} {threads.pid[row]}/{threads.tid[row]}", "", value, value)
-        for row, value in enumerate(cost.tolist())
-        if value
+    np.add.at(noise, profile.samples.thread[rows], squares)
+    names = [
+        f"{profile.strings[comm]} {pid}/{tid}"
+        for comm, pid, tid in zip(threads.comm.tolist(), threads.pid.tolist(), threads.tid.tolist(), strict=True)
     ]
+    sums = zip(names, cost.tolist(), noise.tolist(), strict=True)
+    return [Total(name, "", value, value, square, square) for name, value, square in sums if value]
 
 
-def _frames(profile: Profile, rows: I64, weight: I64, by: str) -> list[Total]:
+def _frames(profile: Profile, rows: I64, weight: I64, squares: F64, by: str) -> list[Total]:
     frames = frames_of(profile)
     names, kind_of_frame = _kinds(frames, by)
     leaves, place = np.unique(profile.samples.stack[rows], return_inverse=True)
-    cost = np.zeros(len(leaves), np.int64)
+    cost, noise = np.zeros(len(leaves), np.int64), np.zeros(len(leaves), np.float64)
     np.add.at(cost, place.reshape(-1), weight)
+    np.add.at(noise, place.reshape(-1), squares)
     held = leaves >= 0
-    which, cost = leaves[held].astype(np.int64), cost[held]
+    which, cost, noise = leaves[held].astype(np.int64), cost[held], noise[held]
     own, total = np.zeros(len(names), np.int64), np.zeros(len(names), np.int64)
+    own_noise, total_noise = np.zeros(len(names), np.float64), np.zeros(len(names), np.float64)
     for start in range(0, len(which), _LEAVES_AT_ONCE):
         span = slice(start, start + _LEAVES_AT_ONCE)
         kinds = _kinds_of_stacks(location_rows(profile, which[span]), frames.of_location, kind_of_frame)
-        np.add.at(own, kinds.values[kinds.offsets[1:] - 1], cost[span])
-        pairs = unique(row_numbers(kinds.lengths) * len(names) + kinds.values)
-        np.add.at(total, pairs % len(names), cost[span][pairs // len(names)])
+        leaf = kinds.values[kinds.offsets[1:] - 1]
+        np.add.at(own, leaf, cost[span])
+        np.add.at(own_noise, leaf, noise[span])
+        stack, line = np.divmod(unique(row_numbers(kinds.lengths) * len(names) + kinds.values), len(names))
+        np.add.at(total, line, cost[span][stack])
+        np.add.at(total_noise, line, noise[span][stack])
+    columns = (own, total, own_noise, total_noise)
     used = np.flatnonzero(total).tolist()
-    return [Total(*names[row], int(own[row]), int(total[row])) for row in used]
+    return [Total(*names[row], *(column[row].item() for column in columns)) for row in used]
 
 
 def _kinds(frames: Frames, by: str) -> tuple[list[tuple[str, str]], I64]:

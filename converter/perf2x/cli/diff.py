@@ -1,14 +1,15 @@
 """``perf2x diff``: what got slower, for people as a table and as pictures, and for CI as an exit code."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
 from perf2x.cli import console
 from perf2x.cli.common import Quiet, Verbose
-from perf2x.cli.diff_gate import Bar, bars_of, grown
+from perf2x.cli.diff_gate import Gate, bars_of, confidence_of
 from perf2x.cli.filter_flags import FilterFlags, GroupFlags
 from perf2x.cli.gates import leave_closed
 from perf2x.cli.loading import load_options
@@ -20,6 +21,7 @@ from perf2x.model.errors import OptionError
 from perf2x.model.plain_text import plain
 
 if TYPE_CHECKING:
+    from perf2x.cli.diff_gate import Verdict
     from perf2x.comparing import Change
     from perf2x.pipeline import Loaded
     from perf2x.totals import Totals
@@ -63,10 +65,21 @@ FailAbove = Annotated[
     list[str] | None,
     Option(
         metavar="[WHAT=]PCT",
-        help="Exit with 3 when a line, or the whole, grew by more than PCT % of BEFORE's whole. WHAT: total, function, "
-        "object, or one of them by name or glob, function:parse*. Repeatable.",
+        help="Exit with 3 when a line, or the whole, grew by more than PCT % of BEFORE's whole and sampling noise "
+        "does not explain it. WHAT: total, function, object, or some of them by name, function:parse*. Repeatable.",
         panel="For CI",
     ),
+]
+Confidence = Annotated[
+    str,
+    Option(
+        metavar="0.95",
+        help="Two recordings of the same program pass at least so often, however many lines are looked at.",
+        panel="For CI",
+    ),
+]
+AnyChange = Annotated[
+    bool, Option("--any-change", help="--fail-above counts changes that sampling noise explains, too.", panel="For CI")
 ]
 AsJson = Annotated[bool, Option("--json", help="One JSON object on standard output.", panel="Table")]
 
@@ -83,6 +96,8 @@ def diff(
     value: Value = "period",
     normalize: Normalize = False,
     fail_above: FailAbove = None,
+    confidence: Confidence = "0.95",
+    any_change: AnyChange = False,
     as_json: AsJson = False,
     chosen: FilterFlags,
     groups: GroupFlags,
@@ -93,15 +108,15 @@ def diff(
 ) -> None:
     """Compare two recordings: the functions that moved most.
 
-    perf2x diff before.data after.data -o diff.html draws it; red grew, blue shrank. ~ marks changes that sampling alone
-    can explain (two standard deviations).
+    perf2x diff before.data after.data -o diff.html draws it; red grew, blue shrank. ~ marks changes that sampling
+    noise explains.
     """
     from perf2x import pipeline
     from perf2x.cli.diff_output import format_to_write, write_difference
-    from perf2x.comparing import changes
+    from perf2x.comparing import Comparison
     from perf2x.totals import totals
 
-    bars = bars_of(fail_above or ())
+    gate = Gate(bars_of(fail_above or ()), sort, confidence_of(confidence), any_change)
     to = format_to_write(to, output)
     if sort not in ("self", "total"):
         raise OptionError(f"--sort {sort}: it is self or total")
@@ -109,19 +124,22 @@ def diff(
     with console.progress(quiet) as progress:
         old, new = (pipeline.load(source, options, progress) for source in (before, after))
 
-    def compared(kind: str) -> tuple["Totals", "Totals", list["Change"]]:
+    @cache
+    def compared(kind: str) -> Comparison:
         was = totals(old.profile, None, kind, value)
         try:
             now = totals(new.profile, was.event or None, kind, value)
         except OptionError as error:
             raise OptionError(f"{after}: {error}; --event NAME chooses one that both have") from None
-        return was, now, changes(was, now, normalize=normalize)
+        return Comparison(was, now, normalize)
 
-    was, now, moved = compared(by)
-    moved = _sorted(moved, sort)
+    verdict = gate.verdict(by, compared)
+    comparison = compared(by)
+    was, now = comparison.before, comparison.after
+    moved = _sorted(_with_limits_of_gate(comparison.changes(gate.confidence), by, sort, verdict), sort)
     written = write_difference(to, output, old, new, value, normalize, (before, after)) if to is not None else ""
     if as_json:
-        click.echo(json.dumps(_facts(was, now, moved[: limit or None]), indent=2))
+        click.echo(json.dumps(_facts(was, now, moved[: limit or None], gate.confidence), indent=2))
     elif output != "-":
         for line in _lines(was, now, moved[: limit or None], by, normalize):
             click.echo(plain(line))
@@ -129,16 +147,16 @@ def diff(
         console.note(line)
     if written and not quiet:
         console.note(written)
-    leave_closed(_closed(bars, by, sort, normalize, compared))
+    for line in () if quiet else verdict.notes:
+        console.note(f"perf2x: {line}")
+    leave_closed(verdict.sentences)
 
 
-def _closed(bars: list[Bar], by: str, sort: str, normalize: bool, compared: Any) -> list[str]:
-    """A sentence for everything that grew by more than is allowed; each thing once, the worst first."""
-    sentences: list[str] = []
-    for bar in bars:
-        was, now, moved = compared(bar.kind or by)
-        sentences += grown(bar, was, now, _sorted(moved, sort), sort, normalize)
-    return list(dict.fromkeys(sentences))
+def _with_limits_of_gate(rows: list["Change"], by: str, sort: str, verdict: "Verdict") -> Iterator["Change"]:
+    """The rows; those that a gate looked at have its interval, so that table and gate say the same."""
+    for row in rows:
+        limits = verdict.intervals.get((by, row.name, row.object))
+        yield row if limits is None else row.with_interval(sort, limits)
 
 
 def _notes(*sides: tuple[str, "Loaded"], verbose: bool) -> Iterator[str]:
@@ -149,7 +167,7 @@ def _notes(*sides: tuple[str, "Loaded"], verbose: bool) -> Iterator[str]:
             yield f"{source}: {line}"
 
 
-def _sorted(moved: list["Change"], sort: str) -> list["Change"]:
+def _sorted(moved: Iterable["Change"], sort: str) -> list["Change"]:
     """Largest move first, whichever way; then by name."""
     return sorted(moved, key=lambda row: (-abs(row.moved(sort)), row.name, row.object))
 
@@ -157,15 +175,15 @@ def _sorted(moved: list["Change"], sort: str) -> list["Change"]:
 def _lines(was: "Totals", now: "Totals", rows: list["Change"], by: str, normalize: bool) -> Iterator[str]:
     whole = f"{amount(was.whole, was.unit)} before, {amount(now.whole, was.unit)} after"
     share = signed(now.whole - was.whole, was.whole)
-    marked = any(abs(row.own) < row.own_noise or abs(row.total) < row.total_noise for row in rows)
+    marked = any(_uncertain(row, column) for row in rows for column in ("self", "total"))
     notes = ("; shares compared" if normalize else "") + ("; ~ may be chance" if marked else "")
     yield f"{was.event}: {whole} ({share}){notes}"
     cells = [
         (
             amount(row.own_before, was.unit, was.whole), amount(row.own_after, was.unit, was.whole),
-            _change(row.own, row.own_noise, was.whole),
+            _change(row, "self", was.whole),
             amount(row.total_before, was.unit, was.whole), amount(row.total_after, was.unit, was.whole),
-            _change(row.total, row.total_noise, was.whole),
+            _change(row, "total", was.whole),
             *((row.object or "–", row.name) if by == "function" else (row.name,)),
         )
         for row in rows
@@ -174,24 +192,36 @@ def _lines(was: "Totals", now: "Totals", rows: list["Change"], by: str, normaliz
     yield from table(("self before", "after", "change", "total before", "after", "change", *heads), cells, len(heads))
 
 
-def _change(change: int, noise: float, whole: int) -> str:
-    """In percent of the whole before, marked when sampling alone can do that."""
-    return ("~" if abs(change) < noise else "") + signed(change, whole)
+def _change(row: "Change", column: str, whole: int) -> str:
+    """In percent of the whole before, marked when sampling noise explains it."""
+    return ("~" if _uncertain(row, column) else "") + signed(row.moved(column), whole)
 
 
-def _facts(was: "Totals", now: "Totals", rows: list["Change"]) -> dict[str, Any]:
+def _uncertain(row: "Change", column: str) -> bool:
+    return row.moved(column) != 0 and not row.significant(column)
+
+
+def _facts(was: "Totals", now: "Totals", rows: list["Change"], confidence: float) -> dict[str, Any]:
     return {
         "event": was.event,
         "unit": was.unit,
         "before": was.whole,
         "after": now.whole,
+        "confidence": confidence,
         "rows": [
             {
                 "name": row.name,
                 "object": row.object,
                 "self": [row.own_before, row.own_after],
                 "total": [row.total_before, row.total_after],
+                "interval": {column: _rounded(row.interval(column)) for column in ("self", "total")},
+                "significant": {column: row.significant(column) for column in ("self", "total")},
             }
             for row in rows
         ],
     }
+
+
+def _rounded(limits: tuple[float, float]) -> list[float]:
+    """To six digits: the last ones may differ between machines."""
+    return [float(f"{limit:.6g}") for limit in limits]

@@ -16,12 +16,12 @@ def amount(value: int, unit: str, scale_of: int | None = None) -> str:
     return f"{value:,} ns"
 
 
-def percent(part: int, whole: int) -> str:
+def percent(part: float, whole: float) -> str:
     """``12.3 %``; a dash when there is no whole."""
     return f"{100 * part / whole:.1f} %" if whole else "–"
 
 
-def signed(change: int, whole: int) -> str:
+def signed(change: float, whole: float) -> str:
     """In percent of the whole, with a sign: ``+1.2 %``."""
     text = percent(change, whole)
     return text if change < 0 or not whole else f"+{text}"

@@ -58,17 +58,96 @@ def test_what_a_person_sees(pair: tuple[Path, Path]) -> None:
     )
 
 
-def test_a_change_of_more_than_two_standard_deviations_is_no_chance(tmp_path: Path) -> None:
-    """100 to 150 samples differ by 50 and chance by 2 √250 = 31.6; 100 to 120 by 20 and 29.7."""
+@pytest.fixture
+def grown(tmp_path: Path) -> tuple[Path, Path]:
+    """200 samples before and 280 after: o1 grew from 100 to 160, o2 from 100 to 120."""
     before = forged(tmp_path / "before.data", [0x1010] * 100 + [0x2010] * 100)
-    after = forged(tmp_path / "after.data", [0x1010] * 150 + [0x2010] * 120)
+    return before, forged(tmp_path / "after.data", [0x1010] * 160 + [0x2010] * 120)
+
+
+def test_changes_that_noise_explains_are_marked(grown: tuple[Path, Path]) -> None:
     for words in ((), ("--value", "samples")):
-        out = perf2x("diff", before, after, *QUICK, *words).out
-        assert re.search(r" \+25\.0 %  o1\.so", out) and re.search(r" ~\+10\.0 %  o2\.so", out)
-    assert "~+0.0 %" in perf2x("diff", before, before, *QUICK).out
-    said = perf2x("diff", before, after, *QUICK, "--fail-above", "function=5").err.splitlines()
-    assert said[0].endswith("+25.0 % of the whole, more than 5 % (--fail-above)")
-    assert said[1].endswith("+10.0 % of the whole, more than 5 % (--fail-above); it may be chance: record more samples")
+        out = perf2x("diff", *grown, *QUICK, *words).out
+        assert re.search(r" \+30\.0 %  o1\.so", out) and re.search(r" ~\+10\.0 %  o2\.so", out)
+    assert "~" not in perf2x("diff", grown[0], grown[0], *QUICK).out
+
+
+def test_the_gate_counts_what_noise_does_not_explain(grown: tuple[Path, Path]) -> None:
+    words = ("diff", *grown, "--no-symbols", "--fail-above", "function=5")
+    plain = {"GITHUB_ACTIONS": "", "GITLAB_CI": ""}
+    ran = perf2x(*words, env=plain)
+    assert ran.code == 3
+    said = [line for line in ran.err.splitlines() if "--fail-above" in line]
+    assert said == [
+        "perf2x: [o2.so] in o2.so grew by more than 5 %, but sampling noise explains it (--fail-above); "
+        "record more samples to be sure",
+        "perf2x: [o1.so] in o1.so grew by +30.0 % of the whole (+11.6 % to +48.6 %), more than 5 % (--fail-above)",
+    ]
+    said = perf2x(*words, "-q", "--any-change", env=plain).err.splitlines()
+    assert said == [
+        "perf2x: [o1.so] in o1.so grew by +30.0 % of the whole, more than 5 % (--fail-above)",
+        "perf2x: [o2.so] in o2.so grew by +10.0 % of the whole, more than 5 % (--fail-above)",
+    ]
+    assert perf2x(*words, "-q", "--confidence", "0.9999999", env=plain).code == 0
+
+
+def test_json_has_intervals(grown: tuple[Path, Path]) -> None:
+    facts = json.loads(perf2x("diff", *grown, *QUICK, "--json").out)
+    rows = {row["name"]: row for row in facts["rows"]}
+    assert facts["confidence"] == 0.95
+    assert rows["[o1.so]"]["significant"] == {"self": True, "total": True}
+    assert rows["[o2.so]"]["significant"] == {"self": False, "total": False}
+    for row in rows.values():
+        for column in ("self", "total"):
+            (low, high), change = row["interval"][column], row[column][1] - row[column][0]
+            assert low < change < high
+            assert row["significant"][column] == (low > 0 or high < 0)
+    wider = json.loads(perf2x("diff", *grown, *QUICK, "--json", "--confidence", "99%").out)
+    assert wider["rows"][0]["interval"]["self"][0] < facts["rows"][0]["interval"]["self"][0]
+
+
+@pytest.mark.parametrize("bar", ["object:o1.so=1", "function:[[]o1*=1", "total=1"])
+def test_the_gate_is_as_sure_as_asked(tmp_path: Path, bar: str) -> None:
+    """100 to 131 samples are beyond 95 % limits, 100 to 130 are not (the exact values stand in test_noise.py)."""
+    before = forged(tmp_path / "before.data", [0x1010] * 100)
+    for samples, code in ((130, 0), (131, 3)):
+        after = forged(tmp_path / "after.data", [0x1010] * samples)
+        assert perf2x("diff", before, after, *QUICK, "--fail-above", bar).code == code, samples
+
+
+def grown_by(folder: Path, more: int) -> tuple[Path, Path]:
+    """Three objects of 100 samples, the first of which grows, and one of 4."""
+    rest = [0x2010] * 100 + [0x3010] * 100 + [0x4010] * 4
+    return (
+        forged(folder / "before.data", [0x1010] * 100 + rest),
+        forged(folder / "after.data", [0x1010] * (100 + more) + rest),
+    )
+
+
+@pytest.mark.parametrize(
+    ("bars", "enough"),
+    [
+        (("object:o1.so=1",), 31),
+        (("object:o1.so=1", "object:o2.so=1"), 36),
+        (("object=5",), 38),  # o4 cannot grow by 5 %, and is not looked at
+        (("object=5", "object:o1.so=1"), 38),  # looked at once
+        (("object=5", "total=50"), 40),
+    ],
+)
+def test_the_gate_is_as_sure_of_all_comparisons_together(tmp_path: Path, bars: tuple[str, ...], enough: int) -> None:
+    words = [word for bar in bars for word in ("--fail-above", bar)]
+    assert perf2x("diff", *grown_by(tmp_path, enough - 1), *QUICK, *words).code == 0
+    assert perf2x("diff", *grown_by(tmp_path, enough), *QUICK, *words).code == 3
+
+
+def test_table_and_gate_say_the_same(tmp_path: Path) -> None:
+    """36 more are no chance among two comparisons, and could be among all lines of the table."""
+    pair = grown_by(tmp_path, 36)
+    assert re.search(r"100\.00 µs +136\.00 µs +~\+11\.8 %", perf2x("diff", *pair, *QUICK).out)
+    words = ("--fail-above", "function:[[]o1*=1", "--fail-above", "function:[[]o2*=1")
+    ran = perf2x("diff", *pair, *QUICK, *words)
+    assert ran.code == 3
+    assert re.search(r"100\.00 µs +136\.00 µs +\+11\.8 %", ran.out)
 
 
 def test_shares_compare_recordings_of_different_length(pair: tuple[Path, Path]) -> None:
@@ -97,7 +176,7 @@ def test_shares_compare_recordings_of_different_length(pair: tuple[Path, Path]) 
     ],
 )
 def test_the_gate(pair: tuple[Path, Path], words: tuple[str, ...], code: int, sentence: str) -> None:
-    ran = perf2x("diff", *pair, *QUICK, *words, env={"GITHUB_ACTIONS": "", "GITLAB_CI": ""})
+    ran = perf2x("diff", *pair, *QUICK, *words, "--any-change", env={"GITHUB_ACTIONS": "", "GITLAB_CI": ""})
     assert ran.code == code
     assert sentence in ran.err
     assert (ran.err == "") == (code == 0)
@@ -271,6 +350,8 @@ def test_real_recordings_add_up(tmp_path: Path) -> None:
         (("diff", "A", "B", "--fail-above", "thread=5"), "expected 5%, total=5%"),
         (("diff", "A", "B", "--fail-above", "function:=5"), "expected 5%, total=5%"),
         (("diff", "A", "B", "--fail-above", "-1"), "expected a percentage"),
+        (("diff", "A", "B", "--confidence", "1"), "expected a number between 0 and 1"),
+        (("diff", "A", "B", "--confidence", "95"), "expected a number between 0 and 1"),
         (("convert", "A", "A", "-t", "pprof"), "is given twice"),
         (("convert", "A", "B", "-t", "pprof", "--tag", "x"), "expected KEY=VALUE"),
         (("convert", "A", "-t", "pprof", "--tag", "k=1", "--tag", "k=2"), "given 2 times for 1 inputs"),

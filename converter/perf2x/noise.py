@@ -1,0 +1,92 @@
+"""Decide which differences between two recordings sampling noise can explain.
+
+A value is the sum of the weights of random samples, so its variance is close to the sum of their squared weights. It
+behaves like a Poisson count of ``value² / squares`` samples that weigh ``squares / value`` each. Byar's approximation
+gives the limits of such a count, and MOVER (Zou and Donner, 2008) combines the limits of two counts into an interval
+for their difference. A difference is significant when its interval does not contain 0. ``quantile`` widens the
+intervals for the number of differences looked at (Bonferroni), so that all of them hold at once.
+"""
+
+import math
+from statistics import NormalDist
+
+from perf2x.classes import dataclass
+
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A sum of weights, in the event's unit."""
+
+    value: float
+    squares: float
+    """Sum of the squared weights."""
+    typical: float
+    """Weight of one sample of the recording, for a value that no sample contributed to."""
+
+    def scaled(self, factor: float) -> "Measured":
+        """The same samples with every weight multiplied."""
+        return Measured(self.value * factor, self.squares * factor * factor, self.typical * factor)
+
+
+def quantile(confidence: float, comparisons: int = 1) -> float:
+    """Standard deviations for two-sided intervals that hold for all comparisons at once with this confidence."""
+    return -NormalDist().inv_cdf((1 - confidence) / (2 * max(comparisons, 1)))
+
+
+def interval(before: Measured, after: Measured, deviations: float) -> Interval:
+    """Limits of ``after`` less ``before``."""
+    return _difference(before, after, limits(before, deviations), limits(after, deviations))
+
+
+def share_interval(
+    before: Measured, before_whole: Measured, after: Measured, after_whole: Measured, deviations: float
+) -> Interval:
+    """Limits of the difference between two parts of equal wholes, where the rest loses what a part gains."""
+    limits_before = _share_limits(before, before_whole, deviations)
+    limits_after = _share_limits(after, after_whole, deviations)
+    return _difference(before, after, limits_before, limits_after)
+
+
+def _difference(before: Measured, after: Measured, limits_before: Interval, limits_after: Interval) -> Interval:
+    change = after.value - before.value
+    return (
+        change - math.hypot(after.value - limits_after[0], limits_before[1] - before.value),
+        change + math.hypot(limits_after[1] - after.value, before.value - limits_before[0]),
+    )
+
+
+def limits(measured: Measured, deviations: float) -> Interval:
+    """Limits of the value that many recordings would have on average."""
+    if measured.value <= 0 or measured.squares <= 0:
+        return 0.0, count_limits(0.0, deviations)[1] * measured.typical
+    weight = measured.squares / measured.value
+    low, high = count_limits(measured.value / weight, deviations)
+    return low * weight, high * weight
+
+
+def count_limits(count: float, deviations: float) -> Interval:
+    """Byar's approximation of the exact limits of a Poisson count."""
+    more = count + 1
+    high = more * _cubed(1 - 1 / (9 * more) + deviations / (3 * math.sqrt(more)))
+    if count <= 0:
+        return 0.0, high
+    return count * _cubed(max(1 - 1 / (9 * count) - deviations / (3 * math.sqrt(count)), 0.0)), high
+
+
+def _share_limits(part: Measured, whole: Measured, deviations: float) -> Interval:
+    """Limits of the smaller of the part and the rest, seen from the part.
+
+    Poisson limits are wider than a share's own. Where the other samples weigh more, their noise is the share's.
+    """
+    rest = Measured(whole.value - part.value, whole.squares - part.squares, whole.typical)
+    share = part.value / whole.value if whole.value else 0.0
+    variance = (1 - share) ** 2 * part.squares + share**2 * rest.squares
+    smaller = min(part, rest, key=lambda one: one.value)
+    low, high = limits(Measured(smaller.value, max(smaller.squares, variance), whole.typical), deviations)
+    return (whole.value - high, whole.value - low) if smaller is rest else (low, high)
+
+
+def _cubed(number: float) -> float:
+    return number * number * number
