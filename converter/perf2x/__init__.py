@@ -5,45 +5,61 @@ costs nothing.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from perf2x.api import (
+        ArrowTable,
+        CallGraphOptions,
         Choice,
+        EventCount,
         Grouping,
         Loaded,
         LoadOptions,
         Profile,
+        ReadOptions,
+        SampleTable,
         SymbolOptions,
         convert,
         read,
         sample_table,
+        to_arrow,
+        write,
     )
     from perf2x.model.errors import Perf2xError
 
 __version__ = "0.1.0"
 __all__ = [
+    "ArrowTable",
+    "CallGraphOptions",
     "Choice",
+    "EventCount",
     "Grouping",
     "LoadOptions",
     "Loaded",
     "Perf2xError",
     "Profile",
+    "ReadOptions",
+    "SampleTable",
     "SymbolOptions",
     "__version__",
     "convert",
     "read",
     "sample_table",
+    "to_arrow",
+    "write",
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """PEP 562: the public names, on first use."""
-    if name == "Perf2xError":
-        return import_module("perf2x.model.errors").Perf2xError
-    if name in __all__:
-        return getattr(import_module("perf2x.api"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:  # checkers take every name for there where a module has __getattr__
+
+    def __getattr__(name: str) -> object:
+        """PEP 562: the public names, on first use."""
+        if name == "Perf2xError":
+            return import_module("perf2x.model.errors").Perf2xError
+        if name in __all__:
+            return getattr(import_module("perf2x.api"), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

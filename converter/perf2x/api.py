@@ -1,15 +1,15 @@
-"""The library: recordings as numpy columns, and conversions, from Python.
+"""The library: recordings as numpy columns, Arrow tables and converted files.
 
-Two functions and the tables they give; ``perf2x`` exports them by name (``from perf2x import read, convert``).
+``perf2x`` exports these names: ``from perf2x import read, convert``.
 
 >>> from perf2x import convert, read
 >>> recorded = read("examples/deferred/perf.data", symbols=None)
->>> recorded.samples
-1799
+>>> recorded.samples, recorded.recorded_samples
+(1799, 1799)
 >>> [(event.name, event.samples, event.unit) for event in recorded.events]
 [('cpu-clock', 1799, 'nanoseconds')]
 
-One row per sample (``timeline=True``) or per distinct stack; columns that numpy and pandas take as they are:
+One row per sample (``timeline=True``) or per distinct stack, as numpy columns:
 
 >>> from perf2x import sample_table
 >>> table = sample_table(recorded.profile)
@@ -20,8 +20,10 @@ One row per sample (``timeline=True``) or per distinct stack; columns that numpy
 >>> sorted({str(name) for name in table["comm"]})
 ['compute', 'faults', 'read zero', 'threads', 'zufällig']
 
-Names come from where ``SymbolOptions`` says, a part of the recording is taken by ``Choice``, ``Grouping`` puts it
-together; the fields are the command line's options:
+``to_arrow`` gives the same table to pyarrow, polars and pandas.
+
+``SymbolOptions`` says where names come from, ``Choice`` which part of the recording to take, ``Grouping`` how to put
+samples together; their fields are the options of the command line:
 
 >>> from perf2x import Choice, Grouping, SymbolOptions
 >>> from pathlib import Path
@@ -29,11 +31,22 @@ together; the fields are the command line's options:
 >>> work = read("examples/deferred/perf.data", symbols=here, choice=Choice(dsos=("threads",), max_stack=1))
 >>> "work::Compute::step" in set(sample_table(work.profile)["function"])
 True
+>>> work.samples < work.recorded_samples
+True
 >>> by_process = read("examples/deferred/perf.data", symbols=None, grouping=Grouping(root="process"))
 >>> {str(stack).partition(";")[0] for stack in sample_table(by_process.profile)["stack"]}
 {'threads-1048'}
 
-What cannot be read is one kind of error:
+A profile is a value: change it with ``dataclasses.replace``, then write it in any format:
+
+>>> from dataclasses import replace
+>>> from tempfile import TemporaryDirectory
+>>> from perf2x import write
+>>> half = replace(recorded.profile.samples, value=recorded.profile.samples.value // 2)
+>>> with TemporaryDirectory() as folder:
+...     write(replace(recorded.profile, samples=half), f"{folder}/half.pb.gz")
+
+Every error that perf2x raises on purpose is a Perf2xError:
 
 >>> from perf2x import Perf2xError
 >>> try:
@@ -43,42 +56,123 @@ What cannot be read is one kind of error:
 README.md
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike, fspath
-from typing import Any
+from typing import Literal, NotRequired, TypedDict, Unpack, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from perf2x import pipeline, plugins
+from perf2x.arrow import ArrowTable, Coded
+from perf2x.callgraphs import CallGraphOptions
 from perf2x.cli.output import writing
 from perf2x.cli.output_flags import compress, format_of
-from perf2x.emit.frames import Frames, frames_of
-from perf2x.model.arrays import AnyArray
 from perf2x.model.choice import Choice, Grouping
+from perf2x.model.errors import OptionError
 from perf2x.model.profile import Profile
-from perf2x.model.ragged import Ragged
-from perf2x.model.stacks import location_rows, used_stacks
-from perf2x.pipeline import Loaded, LoadOptions
+from perf2x.pipeline import EventCount, Loaded, LoadOptions
+from perf2x.sample_columns import columns_of
 from perf2x.symbolize.options import SymbolOptions
 
-__all__ = ["Choice", "Grouping", "LoadOptions", "Loaded", "Profile", "SymbolOptions", "convert", "read", "sample_table"]
+__all__ = [
+    "ArrowTable",
+    "CallGraphOptions",
+    "Choice",
+    "EventCount",
+    "Grouping",
+    "LoadOptions",
+    "Loaded",
+    "Profile",
+    "ReadOptions",
+    "SampleTable",
+    "SymbolOptions",
+    "convert",
+    "read",
+    "sample_table",
+    "to_arrow",
+    "write",
+]
 
 Path = str | PathLike[str]
 _BY_DEFAULT = SymbolOptions()
+_MISSING = ("mark", "kernel-only", "drop")
 
 
-def read(inputs: Path | Sequence[Path], *, symbols: SymbolOptions | None = _BY_DEFAULT, **options: Any) -> Loaded:
-    """One recording, or several together, as a profile with everything there is to say about it.
+class ReadOptions(TypedDict, total=False):
+    """Keyword arguments of ``read`` and ``convert``; left out, each is as in LoadOptions."""
 
-    ``symbols`` says where names come from, None looks none up; ``options`` are the fields of LoadOptions
-    (``timeline=True``, ``choice=Choice(comms=("nginx*",))``, ``events=("cycles",)``). Raises Perf2xError.
+    timeline: bool
+    """Keep one row per sample in order of time, not one per distinct stack."""
+    by_cpu: bool
+    """Keep samples of different CPUs apart."""
+    by_cgroup: bool
+    """Keep samples of different control groups apart."""
+    stacks: bool
+    """False: count samples by event and thread only."""
+    deferred_missing: Literal["mark", "kernel-only", "drop"]
+    """What to do with samples whose deferred user stack is not in the file."""
+    merge_callchains: bool
+    """False: leave deferred user stacks out."""
+    events: tuple[str, ...]
+    """Names or globs of the events to keep; empty: all."""
+    choice: Choice
+    """Which part of the recording to take."""
+    grouping: Grouping
+    """How to put the samples of that part together."""
+    off_cpu: Literal["", "apart", "beside", "merged"]
+    """How to show the time that threads waited; empty: not at all."""
+    anonymize: str
+    """Secret to hash names with; empty: leave them."""
+    tags: tuple[Mapping[str, str], ...]
+    """Labels of each input; empty: none."""
+    look_up: bool
+    """False: look for objects only to unwind stacks; name nothing."""
+    jobs: int
+    """Processes to read with (Linux), 0: as many as pay. The default is 1: a library does not fork unasked."""
+    call_graphs: CallGraphOptions | None
+    """How to unwind stack copies and read branch records; None: as usual."""
+
+
+class SampleTable(TypedDict):
+    """Columns of equal length; texts are object arrays of str."""
+
+    time: NotRequired[npt.NDArray[np.uint64]]
+    """Nanoseconds of the recording's clock; in a timeline only."""
+    event: npt.NDArray[np.object_]
+    pid: npt.NDArray[np.int32]
+    """−1: unknown."""
+    tid: npt.NDArray[np.int32]
+    comm: npt.NDArray[np.object_]
+    """Name of the thread."""
+    function: npt.NDArray[np.object_]
+    """Innermost function, inlined ones included; ``[libc.so.6]`` for code without a name; "" without a stack."""
+    object: npt.NDArray[np.object_]
+    """Base name of the file that the innermost function lies in; "" for none."""
+    stack: npt.NDArray[np.object_]
+    """All functions, outermost first, joined by semicolons."""
+    value: npt.NDArray[np.int64]
+    """Sum of periods, in the event's unit."""
+    count: npt.NDArray[np.int64]
+    """Number of samples."""
+    cpu: NotRequired[npt.NDArray[np.int32]]
+    cgroup: NotRequired[npt.NDArray[np.object_]]
+    """Path of the control group."""
+
+
+def read(
+    inputs: Path | Sequence[Path], *, symbols: SymbolOptions | None = _BY_DEFAULT, **options: Unpack[ReadOptions]
+) -> Loaded:
+    """Read a recording, or several together, as a profile and everything there is to say about it.
+
+    ``symbols`` says where names come from; None looks none up. Raises Perf2xError.
 
     >>> from perf2x import Choice, read
-    >>> read("examples/deferred/perf.data", symbols=None, choice=Choice(comms=("comp*",))).events[0].samples < 1799
-    True
+    >>> read("examples/deferred/perf.data", symbols=None, choice=Choice(comms=("comp*",))).samples
+    460
     """
-    return pipeline.load(_names(inputs), LoadOptions(symbols=symbols, **options))
+    return pipeline.load(_names(inputs), _load_options(symbols, options))
 
 
 def convert(
@@ -88,12 +182,12 @@ def convert(
     to: str | None = None,
     settings: Mapping[str, object] | None = None,
     symbols: SymbolOptions | None = _BY_DEFAULT,
-    **options: Any,
+    **options: Unpack[ReadOptions],
 ) -> Loaded:
     """Convert to a file, whole or not at all, and return what was converted.
 
-    ``to`` is the format, told by the output's suffix when left out; ``settings`` are the format's options; the others
-    are those of ``read``. Raises Perf2xError.
+    ``to`` names the format; left out, the suffix of the output does. ``settings`` are the format's options
+    (``perf2x formats -v`` lists them), the others are those of ``read``. Raises Perf2xError.
 
     >>> import tempfile
     >>> from perf2x import convert
@@ -105,64 +199,84 @@ def convert(
     1799
     """
     names, target = _names(inputs), fspath(output)
-    name = to or format_of(target)
-    emitter = plugins.build_emitter(name, settings)
+    emitter = plugins.build_emitter(to or format_of(target), settings)
     columns = plugins.wanted_columns(emitter)
-    wanted = LoadOptions(symbols=symbols, **{"timeline": emitter.timeline, **options})
+    wanted = _load_options(symbols, {"timeline": emitter.timeline, **options})
     wanted = replace(
         wanted, by_cpu=wanted.by_cpu or "cpu" in columns, by_cgroup=wanted.by_cgroup or "cgroup" in columns
     )
     loaded = pipeline.load(names, wanted)
-    with writing(target, inputs=tuple(names), compress=compress(target, emitter.suffix)) as out:
-        emitter.emit(loaded.profile, out)
+    _emit(emitter, loaded.profile, target, tuple(names))
     return loaded
 
 
-def sample_table(profile: Profile) -> dict[str, AnyArray]:
-    """Columns of equal length, one row per row of ``profile.samples``; ``pandas.DataFrame(sample_table(profile))``.
+def write(
+    profile: Profile, output: Path, *, to: str | None = None, settings: Mapping[str, object] | None = None
+) -> None:
+    """Write a profile to a file, whole or not at all; ``to`` and ``settings`` are those of ``convert``.
 
-    ``function`` and ``object`` are those of the innermost frame, ``stack`` the whole stack outermost first, joined by
-    semicolons; texts are object arrays of str. ``time`` (nanoseconds, uint64) and ``cpu`` are there when the profile
-    has them.
+    A timeline is summed for formats that do not show time; chrome and firefox show nothing else and need a profile
+    that was read with ``timeline=True``. Raises Perf2xError when the format or the file cannot be written, ValueError
+    when the tables of a profile that was put together by hand contradict each other.
     """
-    samples, threads = profile.samples, profile.threads
-    leaves, place = used_stacks(profile)
-    names, objects, stacks = _texts_of(profile, leaves)
-    table: dict[str, AnyArray] = {
-        "event": _texts([event.name for event in profile.events])[samples.event],
-        "pid": threads.pid[samples.thread],
-        "tid": threads.tid[samples.thread],
-        "comm": _texts([profile.strings[row] for row in threads.comm.tolist()])[samples.thread],
-        "function": _texts(names)[place],
-        "object": _texts(objects)[place],
-        "stack": _texts(stacks)[place],
-        "value": samples.value,
-        "count": samples.count,
+    target = fspath(output)
+    emitter = plugins.build_emitter(to or format_of(target), settings)
+    profile.check()
+    if profile.samples.time is None and plugins.needs_time(emitter):
+        raise OptionError(
+            "this format shows samples over time and the profile has no times; read it with timeline=True"
+        )
+    if profile.samples.time is not None and not emitter.timeline:
+        from perf2x.model.stacks import without_times
+
+        profile = without_times(profile, keep_cpu="cpu" in plugins.wanted_columns(emitter))
+    _emit(emitter, profile, target, ())
+
+
+def sample_table(profile: Profile) -> SampleTable:
+    """One row per row of ``profile.samples`` as numpy columns; ``pandas.DataFrame(sample_table(profile))``.
+
+    >>> from perf2x import read, sample_table
+    >>> table = sample_table(read("examples/deferred/perf.data", symbols=None, timeline=True).profile)
+    >>> len(table["stack"]), "time" in table
+    (1799, True)
+    """
+    table = {
+        name: _texts(column) if isinstance(column, Coded) else column for name, column in columns_of(profile).items()
     }
-    timed = {} if samples.time is None else {"time": samples.time}
-    return {**timed, **table} | ({} if samples.cpu is None else {"cpu": samples.cpu})
+    return cast(SampleTable, table)
 
 
-def _texts_of(profile: Profile, leaves: AnyArray) -> tuple[list[str], list[str], list[str]]:
-    """Innermost function and object, and the joined stack, of each distinct stack."""
-    frames: Frames = frames_of(profile)
-    rows = location_rows(profile, leaves)
-    expanded = frames.of_location.take(rows.values)
-    whole = Ragged(expanded.offsets[rows.offsets], expanded.values)
-    names, objects, stacks = [], [], []
-    for row in whole.rows():
-        last = int(row[-1]) if len(row) else -1
-        names.append(frames.name[last] if len(row) else "")
-        objects.append(frames.object[last] if len(row) else "")
-        stacks.append(";".join(frames.name[frame] for frame in row.tolist()))
-    return names, objects, stacks
+def to_arrow(profile: Profile) -> ArrowTable:
+    """Make the table of ``sample_table`` for Arrow: texts are dictionary-encoded, numbers keep their types.
+
+    ``polars.DataFrame(to_arrow(profile))``, ``pyarrow.table(to_arrow(profile))``,
+    ``pandas.DataFrame.from_arrow(to_arrow(profile))``. Needs pyarrow (``pip install 'perf2x[arrow]'``) or polars.
+
+    >>> from perf2x import read, to_arrow
+    >>> to_arrow(read("examples/deferred/perf.data", symbols=None, timeline=True).profile)
+    ArrowTable(1799 rows: time, event, pid, tid, comm, function, object, stack, value, count, cpu)
+    """
+    return ArrowTable(columns_of(profile))
 
 
-def _texts(values: Sequence[str]) -> AnyArray:
-    column: AnyArray = np.empty(len(values), object)
-    column[:] = list(values)
-    return column
+def _load_options(symbols: SymbolOptions | None, options: ReadOptions) -> LoadOptions:
+    wanted = LoadOptions(symbols=symbols, **options)
+    if wanted.deferred_missing not in _MISSING:
+        raise OptionError(f"deferred_missing={wanted.deferred_missing!r}: it is one of {', '.join(_MISSING)}")
+    return wanted
 
 
-def _names(inputs: Path | Sequence[Path]) -> list[str]:
+def _emit(emitter: plugins.Emitter, profile: Profile, target: str, inputs: tuple[str, ...]) -> None:
+    with writing(target, inputs=inputs, compress=compress(target, emitter.suffix)) as out:
+        emitter.emit(profile, out)
+
+
+def _texts(column: Coded) -> npt.NDArray[np.object_]:
+    texts = np.empty(len(column.texts), np.object_)
+    texts[:] = column.texts
+    return texts[column.codes]
+
+
+def _names(inputs: Path | Iterable[Path]) -> list[str]:
     return [fspath(inputs)] if isinstance(inputs, str | PathLike) else [fspath(each) for each in inputs]

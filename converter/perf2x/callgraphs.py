@@ -222,7 +222,8 @@ def _keeps_calls(event: Event) -> bool:
 
 def _registers(session: Session) -> int:
     """How many branch records the processor keeps (HEADER_CPU_PMU_CAPS, PMU_CAPS); 0 when the file does not say."""
-    units = [session.features.get("cpu_pmu_caps"), *dict(session.features.get("pmu_caps") or {}).values()]
+    several = session.features.get("pmu_caps")
+    units = [session.features.get("cpu_pmu_caps"), *(several.values() if isinstance(several, dict) else ())]
     texts = [str(caps.get("branches", "")) for caps in units if isinstance(caps, dict)]
     return max((int(text) for text in texts if text.isdigit()), default=0)
 

@@ -81,14 +81,21 @@ class Loaded:
 
     profile: Profile
     recording: Recording
-    samples: int
+    recorded_samples: int
+    """Samples in the recording, as ``perf script`` counts them, whatever was chosen of them."""
     events: tuple[EventCount, ...]
+    """Every event of the recording and what of it is in the profile, in recorded order."""
     deferred: DeferredReport
     unwound: UnwindReport
     symbols: SymbolReport | None
     diagnostics: Diagnostics
     others: tuple[Recording, ...] = ()
     """The recordings after the first when independent ones were merged."""
+
+    @property
+    def samples(self) -> int:
+        """Samples in the profile, after all filters."""
+        return sum(event.samples for event in self.events)
 
 
 def load(
@@ -161,7 +168,7 @@ def _loaded(
     return Loaded(
         profile=_commented(profile, deferred, diagnostics),
         recording=recording,
-        samples=recording.sample_count,
+        recorded_samples=recording.sample_count,
         events=counts,
         unwound=call_graphs.report(),
         deferred=deferred,
@@ -238,7 +245,7 @@ def _tagged(parts: Sequence[Loaded], tags: Sequence[Mapping[str, str]]) -> Loade
         parts[0],
         profile=profile,
         others=tuple(part.recording for part in parts[1:]),
-        samples=sum(part.samples for part in parts),
+        recorded_samples=sum(part.recorded_samples for part in parts),
         events=event_counts(profile),
         deferred=summed_reports([part.deferred for part in parts]),
         unwound=summed_reports([part.unwound for part in parts]),

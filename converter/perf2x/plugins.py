@@ -27,6 +27,7 @@ __all__ = [
     "emitter_options",
     "load_emitter",
     "load_symbol_sources",
+    "needs_time",
     "notes",
     "option",
     "suffixes",
@@ -141,6 +142,11 @@ def wanted_columns(emitter: Emitter) -> frozenset[str]:
     """Optional columns of Profile.samples that this emitter asks for: ``cpu``, ``cgroup``."""
     columns: frozenset[str] = getattr(emitter, "columns", frozenset())
     return columns
+
+
+def needs_time(emitter: Emitter) -> bool:
+    """Whether this emitter has nothing to show of samples without times."""
+    return bool(getattr(emitter, "needs_time", False))
 
 
 def notes(emitter: Emitter, profile: Profile) -> tuple[str, ...]:

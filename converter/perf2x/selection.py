@@ -7,6 +7,7 @@ asked of the finished profile.
 
 from collections.abc import Iterator
 from datetime import datetime
+from typing import Any
 
 from perf2x.abi.uapi import SampleType
 from perf2x.model.choice import Choice
@@ -96,7 +97,7 @@ def _ranges(choice: Choice, recording: Recording) -> tuple[Range, ...]:
 
 def _bounds(recording: Recording) -> tuple[int, int]:
     """First and last time of samples: as perf wrote it down (HEADER_SAMPLE_TIME), else read from the samples."""
-    known = recording.session.features.get("sample_time") or {}
+    known: Any = recording.session.features.get("sample_time") or {}
     if known.get("last"):
         return int(known["first"]), int(known["last"])
     bounds = [

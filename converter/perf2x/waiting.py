@@ -9,6 +9,7 @@ Beside the pipeline, which it serves. Three kinds of recording tell, the best th
 """
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 
@@ -104,7 +105,8 @@ def _entered(recording: Recording) -> Moments:
 
 def _switched_to(recording: Recording, events: I64) -> Moments:
     """When sched_switch samples name a thread as the next one on their CPU."""
-    formats = recording.session.features.get("tracing_data", {}).get("formats", {})
+    traced: Any = recording.session.features.get("tracing_data", {})
+    formats = traced.get("formats", {})
     found = [formats.get(str(recording.session.events[row].config)) for row in events.tolist()]
     offsets = [field["offset"] for entry in found if entry for field in entry["fields"] if field["name"] == "next_pid"]
     none = Moments(np.zeros(0, np.int64), np.zeros(0, np.uint64))

@@ -25,9 +25,10 @@ for row in np.argsort(-cost)[:3]:
     print(f"{cost[row] / 1e6:10.1f} ms  {threads[row]}")
 
 # 4. How busy each tenth of the recording was.
-since = (table["time"] - table["time"].min()).astype(np.int64)
-tenths = np.bincount(since * 10 // (since.max() + 1), minlength=10)
-print("samples per tenth:", *tenths)
+if "time" in table:  # a recording without times (perf record without -T) has none
+    since = (table["time"] - table["time"].min()).astype(np.int64)
+    tenths = np.bincount(since * 10 // (since.max() + 1), minlength=10)
+    print("samples per tenth:", *tenths)
 
 # 5. The same with pandas, where it is installed: what each thread spent in which object, in milliseconds.
 try:

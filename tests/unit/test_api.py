@@ -1,5 +1,6 @@
 """The library's doctests, and what ``import perf2x`` costs."""
 
+import dataclasses
 import doctest
 import importlib.util
 import subprocess
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 import perf2x
+from perf2x.testing import ProfileBuilder
 from tests.support.command import recording
 from tests.support.recordings import ROOT
 
@@ -52,6 +54,67 @@ def test_a_timeline_has_a_row_for_every_sample() -> None:
 def test_errors_are_one_kind(tmp_path: Path) -> None:
     with pytest.raises(perf2x.Perf2xError, match="No such file"):
         perf2x.read(tmp_path / "none.data")
+
+
+def test_samples_are_those_of_the_profile() -> None:
+    loaded = perf2x.read(recording("calls"), symbols=None, choice=perf2x.Choice(max_stack=1, times=("0%-50%",)))
+    assert loaded.samples == int(loaded.profile.samples.count.sum())
+    assert 0 < loaded.samples < loaded.recorded_samples == 335
+
+
+def test_a_misspelt_option_is_an_error() -> None:
+    with pytest.raises(TypeError, match="timelime"):
+        perf2x.read(recording("calls"), timelime=True)
+    with pytest.raises(perf2x.Perf2xError, match="one of mark, kernel-only, drop"):
+        perf2x.read(recording("calls"), deferred_missing="keep")
+
+
+def test_the_typed_options_are_those_of_loading() -> None:
+    fields = {field.name for field in dataclasses.fields(perf2x.LoadOptions)}
+    assert set(perf2x.ReadOptions.__annotations__) == fields - {"symbols"}
+
+
+@pytest.mark.parametrize("to", ["pprof", "collapsed", "html", "chrome", "speedscope", "firefox", "svg"])
+def test_a_profile_is_written_as_convert_writes_it(to: str, tmp_path: Path) -> None:
+    profile = perf2x.read(recording("calls"), symbols=None, timeline=True, by_cpu=True).profile
+    perf2x.write(profile, tmp_path / "written", to=to)
+    perf2x.convert(recording("calls"), tmp_path / "converted", to=to, symbols=None)
+    assert (tmp_path / "written").read_bytes() == (tmp_path / "converted").read_bytes()
+
+
+@pytest.mark.parametrize("to", ["chrome", "firefox"])
+def test_a_profile_without_times_is_no_timeline(to: str, tmp_path: Path) -> None:
+    profile = perf2x.read(recording("calls"), symbols=None).profile
+    with pytest.raises(perf2x.Perf2xError, match="timeline=True"):
+        perf2x.write(profile, tmp_path / "out", to=to)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_changed_profile_is_written_changed(tmp_path: Path) -> None:
+    profile = perf2x.read(recording("calls"), symbols=None).profile
+    doubled = dataclasses.replace(
+        profile, samples=dataclasses.replace(profile.samples, count=profile.samples.count * 2)
+    )
+    perf2x.write(doubled, tmp_path / "calls.folded", settings={"value": "samples"})
+    lines = (tmp_path / "calls.folded").read_text().splitlines()
+    assert sum(int(line.rpartition(" ")[2]) for line in lines) == 2 * 335
+
+
+def test_a_broken_profile_is_not_written(tmp_path: Path) -> None:
+    profile = perf2x.read(recording("calls"), symbols=None).profile
+    broken = dataclasses.replace(profile, strings=("",))
+    with pytest.raises(ValueError, match="out of range"):
+        perf2x.write(broken, tmp_path / "calls.folded")
+    with pytest.raises(perf2x.Perf2xError, match="does not tell the format"):
+        perf2x.write(profile, tmp_path / "calls.txt")
+    assert not list(tmp_path.iterdir())
+
+
+def test_undecodable_names_are_spelt_out() -> None:
+    builder = ProfileBuilder()
+    builder.event(), builder.thread(comm="caf\udce9")
+    builder.sample([builder.function("main")])
+    assert list(perf2x.sample_table(builder.build())["comm"]) == ["caf\\xe9"]
 
 
 def test_the_example_runs(tmp_path: Path) -> None:

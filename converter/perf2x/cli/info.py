@@ -55,7 +55,7 @@ def facts(loaded: "Loaded") -> dict[str, Any]:
     """Everything ``info`` knows, as plain JSON values."""
     session, meta = loaded.recording.session, loaded.profile.meta
     return {
-        "samples": loaded.samples,
+        "samples": loaded.recorded_samples,
         "events": [_event(loaded, row) for row in range(len(session.events))],
         "threads": len(loaded.profile.threads),
         "duration_ns": meta.duration_ns,

@@ -39,12 +39,11 @@ def write_stats(stats: str, facts: dict[str, Any]) -> None:
 def stats_of(loaded: "Loaded", output: dict[str, str], seconds: dict[str, float], gates: list[str]) -> dict[str, Any]:
     """Everything there is to say; plain JSON values."""
     counts = loaded.diagnostics.counts.values()
-    kept = sum(event.samples for event in loaded.events)
     return {
         "schema": SCHEMA,
         "perf2x": __version__,
         "source": loaded.profile.meta.source,
-        "samples": {"recorded": loaded.samples, "kept": kept},
+        "samples": {"recorded": loaded.recorded_samples, "kept": loaded.samples},
         "events": [dataclasses.asdict(event) for event in loaded.events],
         "lost": {"samples": loaded.diagnostics["lost_samples"], "records": loaded.diagnostics["lost_records"]},
         "percent": {name: round(share, 4) for name, share in shares(loaded).items()},

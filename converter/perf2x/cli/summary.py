@@ -88,8 +88,8 @@ def _contents(loaded: "Loaded") -> str:
     span = loaded.profile.meta.duration_ns
     time = f", {span / 1e9:.3f} s" if span else ""
     kinds = plural(len(counted), "event")
-    kept = sum(event.samples for event in loaded.events)
-    samples = f"{kept:,} of {loaded.samples:,}" if kept < loaded.samples else f"{kept:,}"
+    kept, recorded = loaded.samples, loaded.recorded_samples
+    samples = f"{kept:,} of {recorded:,}" if kept < recorded else f"{kept:,}"
     return f"{samples} samples of {kinds} ({events}{more}), {plural(len(loaded.profile.threads), 'thread')}{time}"
 
 

@@ -40,6 +40,7 @@ class Chrome:
 
     suffix: ClassVar[str] = ".trace.json"
     timeline: ClassVar[bool] = True
+    needs_time: ClassVar[bool] = True
     columns: ClassVar[frozenset[str]] = frozenset({"cpu"})
 
     style: str = option(

@@ -33,6 +33,7 @@ class Firefox:
 
     suffix: ClassVar[str] = ".firefox.json"
     timeline: ClassVar[bool] = True
+    needs_time: ClassVar[bool] = True
     columns: ClassVar[frozenset[str]] = frozenset({"cpu"})
 
     event: str | None = option(None, "event that makes the samples; the others become markers; default: the first")

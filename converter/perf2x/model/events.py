@@ -72,7 +72,7 @@ class Session:
     """Add to a recorded time to get nanoseconds since the epoch; None when CLOCK_DATA is absent."""
     build_ids: Mapping[str, bytes] = field(default_factory=dict)
     """Recorded file name to build id, from HEADER_BUILD_ID or record 67."""
-    features: Mapping[str, Any] = field(default_factory=dict)
+    features: Mapping[str, object] = field(default_factory=dict)
     """Every feature section by lower-case name, decoded to plain JSON-like values."""
     kcore_dir: str = ""
     """Path of ``kcore_dir`` for directory recordings made with --kcore."""

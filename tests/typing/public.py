@@ -1,0 +1,66 @@
+"""The library as type checkers see it; checked by mypy and pyright, never run.
+
+Both complain when an ignored line is right after all, so each ``type: ignore`` pins an error.
+"""
+# pyright: strict
+
+import dataclasses
+from pathlib import Path
+from typing import assert_type
+
+import numpy as np
+import numpy.typing as npt
+
+import perf2x
+from perf2x import (
+    ArrowTable,
+    Choice,
+    Grouping,
+    Loaded,
+    Profile,
+    SampleTable,
+    SymbolOptions,
+    convert,
+    read,
+    sample_table,
+    to_arrow,
+    write,
+)
+
+loaded = read("perf.data", timeline=True, events=("cycles",), choice=Choice(comms=("nginx*",)), jobs=0)
+assert_type(loaded, Loaded)
+assert_type(loaded.profile, Profile)
+assert_type(loaded.samples, int)
+assert_type(loaded.recorded_samples, int)
+assert_type(loaded.events[0].unit, str)
+assert_type(loaded.profile.samples.value, npt.NDArray[np.int64])
+assert_type(loaded.profile.samples.time, npt.NDArray[np.uint64] | None)
+assert_type(read([Path("a.data"), Path("b.data")], symbols=None, deferred_missing="drop", off_cpu="merged"), Loaded)
+
+table = sample_table(loaded.profile)
+assert_type(table, SampleTable)
+assert_type(table["value"], npt.NDArray[np.int64])
+assert_type(table["stack"], npt.NDArray[np.object_])
+if "time" in table:
+    assert_type(table["time"], npt.NDArray[np.uint64])
+
+assert_type(to_arrow(loaded.profile), ArrowTable)
+assert_type(to_arrow(loaded.profile).__arrow_c_stream__(), object)
+changed = dataclasses.replace(loaded.profile, default_event=0)
+assert_type(changed, Profile)
+write(changed, Path("out.pb.gz"))
+write(changed, "out", to="collapsed", settings={"value": "samples"})
+assert_type(
+    convert("perf.data", "out.html", symbols=SymbolOptions(inline=False), grouping=Grouping(root="comm")), Loaded
+)
+
+read("perf.data", timelime=True)  # type: ignore[call-arg]
+convert("perf.data", "out.html", timelime=True)  # type: ignore[call-arg]
+read("perf.data", timeline="yes")  # type: ignore[arg-type]
+read("perf.data", off_cpu="mixed")  # type: ignore[arg-type]
+read("perf.data", symbols=True)  # type: ignore[arg-type]
+write(loaded, "out.pb.gz")  # type: ignore[arg-type]
+_ = loaded.sample  # type: ignore[attr-defined]
+_ = perf2x.nothing  # type: ignore[attr-defined]
+_ = table["functions"]  # type: ignore[typeddict-item]
+Choice(comm="nginx")  # type: ignore[call-arg]
