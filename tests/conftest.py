@@ -1,11 +1,14 @@
-"""What every test shares: failures in the helpers explain themselves, and hypothesis repeats its examples."""
+"""What every test shares: it sees no machine, failures in helpers explain themselves, hypothesis repeats itself."""
 
 import os
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 pytest.register_assert_rewrite("tests.support", "tests.laws")
+
+from tests.support.isolation import isolated  # noqa: E402 - assertions in there explain themselves, too
 
 settings.register_profile(
     "perf2x",
@@ -15,3 +18,19 @@ settings.register_profile(
 )
 settings.register_profile("unshrunk", settings.get_profile("perf2x"), phases=[Phase.explicit, Phase.generate])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "perf2x"))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _no_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Hide the machine from fixtures of modules and packages, too, and from every process that tests start."""
+    with pytest.MonkeyPatch.context() as patch:
+        isolated(patch, home=tmp_path_factory.mktemp("home"), root=tmp_path_factory.getbasetemp())
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _no_other_tests(
+    _no_machine: None, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Give each test a home of its own: what one test caches no other one reads."""
+    isolated(monkeypatch, home=tmp_path_factory.mktemp("home"), root=tmp_path_factory.getbasetemp())

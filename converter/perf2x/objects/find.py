@@ -12,6 +12,7 @@ from zlib import crc32
 from perf2x.classes import dataclass
 from perf2x.model.errors import ObjectError
 from perf2x.model.recorded_names import is_real_path, without_deleted
+from perf2x.objects import machine
 from perf2x.objects.elf import ElfObject, open_elf
 from perf2x.objects.inflate import inflate, inflate_file, limit_for
 from perf2x.objects.notes import same_build_id, unpadded
@@ -32,8 +33,9 @@ class SearchPlaces:
     """perf's build-id cache (``~/.debug``); None: there is none."""
     allow_mismatch: bool = False
     """Take files whose build id differs, and say so."""
-    system_debug_dir: Path | None = Path("/usr/lib/debug")
-    proc: Path | None = Path("/proc")
+    system_debug_dir: Path | None = field(default_factory=lambda: Path(machine.DEBUG_DIR))
+    """Under symfs when there is one, as every path of the recorded machine; None: not asked."""
+    proc: Path | None = field(default_factory=lambda: machine.on_this_machine(machine.PROC))
     """For files of running containers: PROC/PID/root."""
 
 
@@ -157,7 +159,7 @@ class Finder:
         """Where a recorded path lies on this machine: under symfs (hierarchy or flat), or as it is."""
         symfs = self.places.symfs
         if symfs is None:
-            yield Path(recorded)
+            yield machine.on_this_machine(recorded)
         elif self.places.symfs_flat:
             yield from filter(None, [below(symfs, recorded.rpartition("/")[2])])
         else:
@@ -191,9 +193,7 @@ class Finder:
         yield from self.places.debug_dirs
         system = self.places.system_debug_dir
         if system is not None:
-            yield from self.on_disk(str(system)) if self.places.symfs else [system]
-            if self.places.symfs:
-                yield system
+            yield from self.on_disk(str(system))
 
     def _take(self, found: Found, path: Path, build_id: bytes) -> bool:
         """Open a file and keep it when its build id is the recorded one."""

@@ -4,12 +4,18 @@ import re
 from functools import cache
 from pathlib import Path
 
+from perf2x.objects.machine import sysroot
+
 _MAPPING = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) r.*\[vdso\]$", re.MULTILINE)
 
 
-@cache
 def own_vdso() -> bytes:
-    """Its ELF image; b"" where there is none or the system does not let us read it."""
+    """Its ELF image; b"" where there is none, a sysroot hides it, or the system does not let us read it."""
+    return b"" if sysroot() else _mapped_vdso()
+
+
+@cache
+def _mapped_vdso() -> bytes:
     try:
         found = _MAPPING.search(Path("/proc/self/maps").read_text())
         if found is None:

@@ -14,6 +14,7 @@ from perf2x.classes import dataclass
 from perf2x.model.arrays import U64
 from perf2x.model.diagnostics import Severity
 from perf2x.model.errors import ObjectError
+from perf2x.objects import machine
 from perf2x.objects.archive import name_key
 from perf2x.objects.find import cached_paths
 from perf2x.objects.notes import gnu_build_id
@@ -137,9 +138,9 @@ class KernelSource:
         if options.symfs is None and sys.platform == "linux":
             running = running_kernel_build_id()
             if build_id and running == build_id:
-                yield Path("/proc/kallsyms"), True
-            elif not build_id and session.os_release == _release():
-                yield Path("/proc/kallsyms"), False
+                yield machine.on_this_machine(machine.KALLSYMS), True
+            elif not build_id and session.os_release == running_kernel_release():
+                yield machine.on_this_machine(machine.KALLSYMS), False
 
 
 def module_name(recorded: str) -> str:
@@ -151,13 +152,15 @@ def module_name(recorded: str) -> str:
 def running_kernel_build_id() -> bytes:
     """Build id of the kernel that runs this process, from /sys/kernel/notes; b"" when it does not tell."""
     try:
-        notes = Path("/sys/kernel/notes").read_bytes()
+        notes = machine.on_this_machine(machine.KERNEL_NOTES).read_bytes()
     except OSError:
         return b""
     return gnu_build_id(notes, "<" if sys.byteorder == "little" else ">")
 
 
-def _release() -> str:
-    import platform
-
-    return platform.release()
+def running_kernel_release() -> str:
+    """Release of the kernel that runs this process, as uname(2) says it; "" when it does not tell."""
+    try:
+        return machine.on_this_machine(machine.KERNEL_RELEASE).read_text().strip()
+    except (OSError, UnicodeDecodeError):
+        return ""

@@ -14,6 +14,7 @@ from perf2x.model.diagnostics import Severity
 from perf2x.model.errors import ObjectError
 from perf2x.objects.elf import ElfObject
 from perf2x.objects.find import Found, open_object
+from perf2x.objects.machine import VMLINUX_PLACES
 from perf2x.objects.paths import is_file
 from perf2x.objects.relocate import MODULE_BASE, section_places
 from perf2x.objects.symtab import raw_symbols
@@ -21,11 +22,6 @@ from perf2x.symbolize.elf_names import ElfNames
 from perf2x.symbolize.elf_source import symbols_of
 from perf2x.symbolize.kernel import module_name
 from perf2x.symbolize.source import Context, Dso, DsoKind, Symbols, nothing
-
-_PLACES = (
-    "/boot/vmlinux-{0}", "/usr/lib/debug/boot/vmlinux-{0}", "/lib/modules/{0}/build/vmlinux",
-    "/usr/lib/debug/lib/modules/{0}/vmlinux", "/usr/lib/debug/boot/vmlinux-{0}.debug", "/lib/modules/{0}/vmlinux",
-)  # fmt: skip
 
 
 class VmlinuxSource:
@@ -79,7 +75,7 @@ class VmlinuxSource:
     def _usual_places(self) -> Iterator[Path]:
         release = self._context.session.os_release
         if release and "/" not in release:
-            for place in _PLACES:
+            for place in VMLINUX_PLACES:
                 yield from self._context.finder.on_disk(place.format(release))
 
     def _checked(self, path: Path, build_id: bytes, must: bool) -> Found | None:

@@ -18,7 +18,7 @@ class SymbolOptions:
     debug_dirs: tuple[Path, ...] = ()
     """``--debug-dir``, repeatable: like /usr/lib/debug, looked into before it."""
     buildid_dir: Path | None = None
-    """``--buildid-dir``: perf's build-id cache; None: ``~/.debug``."""
+    """``--buildid-dir``: perf's build-id cache; None: ``SYMFS/.debug``, without symfs ``~/.debug``."""
     kallsyms: Path | None = None
     """``--kallsyms FILE``: kernel symbols, taken as they are; may be compressed."""
     vmlinux: Path | None = None
@@ -43,14 +43,15 @@ class SymbolOptions:
             symfs=self.symfs,
             symfs_flat=self.symfs_flat,
             debug_dirs=self.debug_dirs,
-            buildid_dir=self.buildid_dir or default_buildid_dir(),
+            buildid_dir=self.buildid_dir or self._default_buildid_dir(),
             allow_mismatch=self.allow_mismatch,
         )
 
-
-def default_buildid_dir() -> Path | None:
-    """perf's ``~/.debug``; None where there is no home."""
-    try:
-        return Path.home() / ".debug"
-    except RuntimeError:
-        return None
+    def _default_buildid_dir(self) -> Path | None:
+        """perf's cache (tools/perf/util/symbol.c symbol__config_symfs, util/config.c); None where there is no home."""
+        if self.symfs is not None:
+            return self.symfs / ".debug"
+        try:
+            return Path.home() / ".debug"
+        except RuntimeError:
+            return None

@@ -16,6 +16,7 @@ from perf2x.classes import dataclass
 from perf2x.model.arrays import I64, U64
 from perf2x.model.diagnostics import Severity
 from perf2x.model.errors import ObjectError
+from perf2x.objects.machine import PERF_MAP_DIR, on_this_machine
 from perf2x.objects.paths import below, is_file
 from perf2x.symbolize.elf_names import count_broken
 from perf2x.symbolize.jit_names import jit_function
@@ -116,7 +117,7 @@ class PerfMapSource:
         if options.perf_map_dir is not None:
             yield options.perf_map_dir / f"perf-{pid}.map"
         if options.symfs is not None:
-            yield from filter(None, [below(options.symfs, f"/tmp/perf-{pid}.map")])
+            yield from filter(None, [below(options.symfs, f"{PERF_MAP_DIR}/perf-{pid}.map")])
         elif self._recorded_here():
             yield from self._on_this_machine(pid)
 
@@ -127,7 +128,7 @@ class PerfMapSource:
 
     def _on_this_machine(self, pid: int) -> Iterator[Path]:
         yield from as_the_process_saw_it(self._context.finder.places.proc, pid)
-        yield Path(f"/tmp/perf-{pid}.map")
+        yield on_this_machine(f"{PERF_MAP_DIR}/perf-{pid}.map")
 
     def _by_contents(self, pid: int, address: U64) -> tuple[Path | None, PerfMap | None]:
         """The map under another process's id that names the most of what was sampled, when no other names as much.
@@ -157,7 +158,7 @@ class PerfMapSource:
         found = maps_in(options.perf_map_dir) if options.perf_map_dir is not None else []
         if self._homes.is_container(pid):
             if options.symfs is not None:
-                found += maps_in(below(options.symfs, "/tmp") or options.symfs)
+                found += maps_in(below(options.symfs, PERF_MAP_DIR) or options.symfs)
             elif self._recorded_here():
-                found += left_in_container(proc, self._homes.mount(pid)) + maps_in(Path("/tmp"))
+                found += left_in_container(proc, self._homes.mount(pid)) + maps_in(on_this_machine(PERF_MAP_DIR))
         return list(dict.fromkeys(found))

@@ -58,7 +58,7 @@ def chains(symfs, addresses, recorded, **options):
 def wanted(name):
     """{address: answer} inside of functions; binutils names the padding between them, too."""
     answers = {address: rows for (_, address), rows in addr2line(DATA / f"{name}.addr2line.txt").items()}
-    found = Finder(SearchPlaces()).find(str(DATA / f"{name}.so"), b"")
+    found = Finder(SearchPlaces(symfs=DATA)).find(f"/{name}.so", b"")
     rows = ElfNames(found, Demangle.NONE, Diagnostics()).find(np.array(list(answers), np.uint64))
     return {address: answers[address] for address, row in zip(answers, rows, strict=True) if row >= 0}
 

@@ -37,7 +37,7 @@ def places(path, addresses, tmp_path):
 
 def inside_functions(path, addresses):
     """The addresses that a symbol covers; binutils names the padding between functions too."""
-    found = Finder(SearchPlaces()).find(str(path), b"")
+    found = Finder(SearchPlaces(symfs=path.parent)).find(f"/{path.name}", b"")
     rows = ElfNames(found, Demangle.FULL, Diagnostics()).find(np.array(addresses, np.uint64))
     return [address for address, row in zip(addresses, rows, strict=True) if row >= 0]
 

@@ -2,7 +2,6 @@
 
 import gzip
 import lzma
-import sys
 
 import pytest
 
@@ -10,6 +9,7 @@ from perf2x.model.diagnostics import Diagnostics
 from perf2x.objects.elf import open_elf
 from perf2x.objects.relocate import section_places
 from perf2x.objects.symtab import function_symbols
+from perf2x.objects.vdso import own_vdso
 from perf2x.plugins import load_symbol_sources
 from perf2x.symbolize.kernel_files import kernel_slide
 from perf2x.symbolize.options import SymbolOptions
@@ -182,12 +182,11 @@ def test_vsyscall_page():
     assert [name_of(result, row) for row in range(3)] == ["vgettimeofday", "vtime", None]
 
 
-def test_own_vdso_only_for_its_own_build(tmp_path):
-    from perf2x.symbolize.vdso import _mapped_bytes
-
-    if not sys.platform.startswith("linux"):
+def test_own_vdso_only_for_its_own_build(tmp_path, monkeypatch):
+    monkeypatch.delenv("PERF2X_SYSROOT")
+    if not own_vdso():
         pytest.skip("no vDSO here")
-    file = open_elf(_mapped_bytes("[vdso]"), "vdso")
+    file = open_elf(own_vdso(), "vdso")
     symbol = function_symbols(file, ".dynsym")
     address = int(symbol.start[0])
     for build_id, named in ((file.build_id, True), (b"\x01" * 20, False)):

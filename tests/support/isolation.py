@@ -1,0 +1,35 @@
+"""An environment that says nothing about the machine: the same tests pass and fail everywhere."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+STEERING = ("PERF2X_SHARED", "PERF2X_WRITE_GOLDEN", "PERF2X_BROWSER_MODULES")
+"""They steer the tests themselves."""
+_SPEAKING = ("PERF2X_", "_PERF2X_", "DEBUGINFOD_", "XDG_", "GITHUB_", "GITLAB_", "CLICOLOR")
+_WORDS = ("CI", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "PAGER", "BROWSER", "PERF_BUILDID_DIR")
+_FOLDERS = {
+    "XDG_CACHE_HOME": ".cache",
+    "XDG_CONFIG_HOME": ".config",
+    "XDG_DATA_HOME": ".local/share",
+    "XDG_STATE_HOME": ".local/state",
+    "LOCALAPPDATA": "AppData/Local",
+    "APPDATA": "AppData/Roaming",
+}
+
+
+def isolated(patch: pytest.MonkeyPatch, home: Path, root: Path) -> None:
+    """Make ``home`` the home directory, and let searches for files of this machine end in ``root``.
+
+    Paths below ``root``, where tests keep their files, are found as they are. A test about the machine itself takes
+    PERF2X_SYSROOT away again.
+    """
+    for name in os.environ:
+        if (name.startswith(_SPEAKING) or name in _WORDS) and name not in STEERING:
+            patch.delenv(name)
+    patch.setenv("HOME", str(home))
+    patch.setenv("USERPROFILE", str(home))
+    for name, folder in _FOLDERS.items():
+        patch.setenv(name, str(home / folder))
+    patch.setenv("PERF2X_SYSROOT", str(root))
