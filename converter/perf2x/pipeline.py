@@ -55,6 +55,8 @@ class LoadOptions:
     """Secret to hash names with; empty: leave them."""
     tags: tuple[Mapping[str, str], ...] = ()
     """Labels of each input; empty: none."""
+    allow_empty: bool = True
+    """False: recordings without a single sample are an error that says why."""
     symbols: SymbolOptions | None = None
     """None: leave every location without names."""
     look_up: bool = True
@@ -121,8 +123,20 @@ def load(
         finder = _finder(symbols, diagnostics, progress)
         with stages.stage("index"):
             sessions = _sessions(list(zip(files, names, tags, strict=True)), diagnostics, progress)
-        loaded = [_loaded(recording, options, diagnostics, finder, progress, stages) for recording, _ in sessions]
+        recordings = [recording for recording, _ in sessions]
+        _require_samples(options, recordings, sum(recording.sample_count for recording in recordings), diagnostics)
+        loaded = [_loaded(recording, options, diagnostics, finder, progress, stages) for recording in recordings]
+    _require_samples(options, recordings, sum(len(part.profile.samples) for part in loaded), diagnostics)
     return _tagged(loaded, [tag for _, tag in sessions])
+
+
+def _require_samples(
+    options: LoadOptions, recordings: Sequence[Recording], samples: int, diagnostics: Diagnostics
+) -> None:
+    if not samples and not options.allow_empty:
+        from perf2x.emptiness import no_samples
+
+        raise no_samples(recordings, diagnostics)
 
 
 def _loaded(

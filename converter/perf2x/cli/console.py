@@ -21,8 +21,13 @@ _BAR_AFTER_S = 0.7
 
 def note(line: str) -> None:
     """One line on standard error, without control characters and of bounded length (model/plain_text.py)."""
+    block(message(line))
+
+
+def block(text: str) -> None:
+    """Text as it is on standard error: JSON, which has no control characters but its line ends."""
     with contextlib.suppress(OSError):  # nobody is there to hear, or the log is on a full disk: the work goes on
-        click.echo(message(line), err=True)
+        click.echo(text, err=True)
 
 
 @contextlib.contextmanager

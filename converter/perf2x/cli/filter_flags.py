@@ -51,6 +51,10 @@ class FilterFlags:
     no_user: Annotated[bool, Option("--no-user", help="Leave user frames out.", panel=_PANEL)] = False
     no_idle: Annotated[bool, Option("--no-idle", help="Leave the idle task (pid 0) out.", panel=_PANEL)] = False
 
+    allow_empty: Annotated[
+        bool, Option("--allow-empty", help="Go on when there is not a single sample.", panel=_PANEL)
+    ] = False
+
     def choice(self) -> Choice:
         """What was said; OptionError for numbers that are none."""
         if self.no_kernel and self.no_user:

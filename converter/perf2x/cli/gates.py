@@ -58,7 +58,7 @@ class GateFlags:
                 yield f"{share:.2f} % {what}, more than {allowed:g} % (--{name.replace('_', '-')})"
         losses = [count for count in loaded.diagnostics.counts.values() if count.severity is Severity.LOSS]
         for count in losses if self.strict else ():
-            yield f"{count.count:,} {count.name.replace('_', ' ')} (--strict); {count.advice}"
+            yield f"{count.words} (--strict); {count.advice}"
 
 
 def shares(loaded: "Loaded") -> dict[str, float]:
@@ -99,7 +99,7 @@ def warn_of_losses(loaded: "Loaded") -> None:
         for count in loaded.diagnostics.counts.values():
             if count.severity is Severity.LOSS:
                 advice = f"; {count.advice}" if count.advice else ""
-                _annotate("warning", f"{count.count:,} {count.name.replace('_', ' ')}{advice}")
+                _annotate("warning", f"{count.words}{advice}")
 
 
 def _annotate(level: str, sentence: str) -> None:

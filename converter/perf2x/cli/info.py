@@ -144,4 +144,4 @@ def _lines(loaded: "Loaded") -> Iterator[str]:
         yield f"unwound: {unwound}"
     yield from symbol_lines(loaded, 1000)
     for count in loaded.diagnostics.counts.values():
-        yield f"{count.severity}: {count.name.replace('_', ' ')} {count.count:,}; {count.advice}"
+        yield f"{count.severity}: {count.words}; {count.advice}"

@@ -43,5 +43,6 @@ def load_options(
         events=chosen.events(),
         choice=chosen.choice(),
         grouping=groups.grouping(),
+        allow_empty=chosen.allow_empty,
         symbols=names.options(),
     )

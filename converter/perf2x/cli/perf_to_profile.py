@@ -33,7 +33,7 @@ def perf_to_profile(
     if target != STANDARD and Path(target).exists() and not overwrite:
         raise OutputError(f"{target} exists; -f overwrites it")
     emitter = plugins.build_emitter("pprof")
-    options = pipeline.LoadOptions(timeline=emitter.timeline, symbols=SymbolOptions())
+    options = pipeline.LoadOptions(allow_empty=False, timeline=emitter.timeline, symbols=SymbolOptions())
     loaded = pipeline.load((source,), options)
     if target == STANDARD or not Path(target).exists():
         with writing(target, inputs=(source,)) as out:

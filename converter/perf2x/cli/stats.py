@@ -3,13 +3,13 @@
 import dataclasses
 import json
 from collections import Counter
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from perf2x import __version__
 from perf2x.cli import console
 from perf2x.cli.gates import shares
-from perf2x.model.errors import OptionError, OutputError
+from perf2x.cli.output import writing
+from perf2x.model.errors import OptionError
 
 if TYPE_CHECKING:
     from perf2x.pipeline import Loaded
@@ -27,13 +27,10 @@ def write_stats(stats: str, facts: dict[str, Any]) -> None:
     """To standard error for ``json``, else to the named file."""
     text = json.dumps(facts, indent=2)
     if stats == "json":
-        for line in text.splitlines():
-            console.note(line)
+        console.block(text)
         return
-    try:
-        Path(stats).write_text(text + "\n")
-    except OSError as error:
-        raise OutputError(f"cannot write {stats}: {error.strerror}") from None
+    with writing(stats, inputs=()) as out:
+        out.write(f"{text}\n".encode())
 
 
 def stats_of(loaded: "Loaded", output: dict[str, str], seconds: dict[str, float], gates: list[str]) -> dict[str, Any]:

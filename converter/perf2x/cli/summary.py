@@ -90,7 +90,8 @@ def _contents(loaded: "Loaded") -> str:
     kinds = plural(len(counted), "event")
     kept, recorded = loaded.samples, loaded.recorded_samples
     samples = f"{kept:,} of {recorded:,}" if kept < recorded else f"{kept:,}"
-    return f"{samples} samples of {kinds} ({events}{more}), {plural(len(loaded.profile.threads), 'thread')}{time}"
+    listed = f" ({events}{more})" if events else ""
+    return f"{samples} samples of {kinds}{listed}, {plural(len(loaded.profile.threads), 'thread')}{time}"
 
 
 def deferred_line(report: "DeferredReport") -> str:
@@ -128,7 +129,7 @@ def _troubles(loaded: "Loaded") -> str:
     losses = [count for count in loaded.diagnostics.counts.values() if count.severity is Severity.LOSS]
     if not losses:
         return ""
-    listed = ", ".join(f"{count.count:,} {count.name.replace('_', ' ')}" for count in losses)
+    listed = ", ".join(count.words for count in losses)
     advice = max(losses, key=lambda count: count.count).advice
     return f"lost: {listed}" + (f"; {advice}" if advice else "")
 
@@ -156,5 +157,5 @@ def _details(loaded: "Loaded") -> Iterator[str]:
         yield f"recorded with: {' '.join(session.command_line)}"
     for count in loaded.diagnostics.counts.values():
         advice = f"; {count.advice}" if count.advice else ""
-        first = f" (first at {count.first})" if count.first else ""
-        yield f"{count.severity}: {count.name.replace('_', ' ')} {count.count:,}{first}{advice}"
+        first = f" (first: {short(count.first, 200)})" if count.first else ""
+        yield f"{count.severity}: {count.words}{first}{advice}"

@@ -8,6 +8,7 @@ from dataclasses import field
 from enum import StrEnum
 
 from perf2x.classes import dataclass
+from perf2x.model.trouble_words import in_words
 
 
 class Severity(StrEnum):
@@ -30,6 +31,11 @@ class Count:
     advice: str
     count: int = 0
     first: str = ""
+
+    @property
+    def words(self) -> str:
+        """What it is, with its number, as people say it."""
+        return in_words(self.name, self.count)
 
 
 @dataclass(slots=True)

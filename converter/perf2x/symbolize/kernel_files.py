@@ -11,7 +11,7 @@ import numpy as np
 
 from perf2x.model.arrays import U64
 from perf2x.model.diagnostics import Severity
-from perf2x.model.errors import ObjectError
+from perf2x.model.errors import ObjectError, OptionError
 from perf2x.objects.elf import ElfObject
 from perf2x.objects.find import Found, open_object
 from perf2x.objects.machine import VMLINUX_PLACES
@@ -82,9 +82,9 @@ class VmlinuxSource:
         """A file as vmlinux when it is of the recorded build; what the user named is complained about otherwise."""
         try:
             file = open_object(path)
-        except ObjectError:
+        except ObjectError as error:
             if must:
-                raise
+                raise OptionError(f"--vmlinux {error}") from None
             return None
         if build_id and file.build_id != build_id and not self._context.finder.places.allow_mismatch:
             if must:

@@ -37,7 +37,7 @@ def test_a_gate_closes_above_its_share_and_not_at_it(lossy: Path, tmp_path: Path
 def test_strict_is_for_everything_that_was_recorded_and_is_not_there(lossy: Path) -> None:
     ran = convert(lossy, "--no-symbols", "-o", "-", "--strict")
     assert ran.code == 3
-    assert "1 lost samples (--strict)" in ran.err
+    assert "1 lost sample (--strict)" in ran.err
     assert convert(recording("calls"), "--no-symbols", "-o", "-", "--strict").code == 0
 
 
@@ -75,7 +75,7 @@ def test_github_and_gitlab_see_it_in_their_own_way(lossy: Path) -> None:
 
 def test_github_is_warned_of_losses_that_no_gate_is_set_for(lossy: Path) -> None:
     words = ("convert", lossy, "--no-symbols", "--to", "collapsed", "-o", "-")
-    assert "::warning title=perf2x::1 lost samples; " in perf2x(*words, env={"GITHUB_ACTIONS": "true"}).err
+    assert "::warning title=perf2x::1 lost sample; " in perf2x(*words, env={"GITHUB_ACTIONS": "true"}).err
     assert "::" not in perf2x(*words, env={"GITHUB_ACTIONS": ""}).err
     assert "::" not in perf2x(*words, "-q", env={"GITHUB_ACTIONS": "true"}).err
 

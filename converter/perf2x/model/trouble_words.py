@@ -1,0 +1,63 @@
+"""Names of diagnostics as people say them: ``file_cut`` of 6,657 is "6,657 bytes missing at the end of the file"."""
+
+_WORDS = {
+    "unfinished_file": ("unfinished recording", "unfinished recordings"),
+    "file_cut": ("byte missing at the end of the file", "bytes missing at the end of the file"),
+    "features_cut": ("header section missing at the end of the file", "header sections missing at the end of the file"),
+    "features_malformed": ("damaged header section", "damaged header sections"),
+    "features_unknown": ("header section of a newer perf", "header sections of a newer perf"),
+    "wrapper_damaged": ("damaged compressed file", "damaged compressed files"),
+    "blobs_cut": ("block of trace data cut short", "blocks of trace data cut short"),
+    "bytes_after_last_record": (
+        "unreadable byte behind the last whole record",
+        "unreadable bytes behind the last whole record",
+    ),
+    "compressed_bytes_after_last_record": (
+        "unreadable byte at the end of the compressed data",
+        "unreadable bytes at the end of the compressed data",
+    ),
+    "compressed_records_broken": (
+        "compressed record that cannot be unpacked",
+        "compressed records that cannot be unpacked",
+    ),
+    "records_malformed": ("damaged record", "damaged records"),
+    "records_of_unknown_type": ("record of unknown type", "records of unknown type"),
+    "samples_malformed": ("damaged sample", "damaged samples"),
+    "samples_of_unknown_event": ("sample of an unknown event", "samples of an unknown event"),
+    "lost_records": ("lost record", "lost records"),
+    "lost_samples": ("lost sample", "lost samples"),
+    "throttled": ("pause of an event that fired too often", "pauses of events that fired too often"),
+    "hardware_trace": ("block of hardware trace", "blocks of hardware trace"),
+    "objects_unreadable": ("unreadable object file", "unreadable object files"),
+    "build_id_mismatch": ("file of another build", "files of another build"),
+    "vmlinux_refused": ("vmlinux of another build", "vmlinux files of another build"),
+    "debuginfod_failed": ("failed debuginfod request", "failed debuginfod requests"),
+    "debuginfod_unusable": ("unusable file from debuginfod", "unusable files from debuginfod"),
+    "debug_info_in_dwo": ("missing .dwo file", "missing .dwo files"),
+    "debug_info_in_dwz": ("missing dwz file", "missing dwz files"),
+    "lines_need_symbolic": ("object read without symbolic", "objects read without symbolic"),
+    "kernel_addresses_hidden": ("hidden kernel symbol table", "hidden kernel symbol tables"),
+    "kernel_place_unknown": ("kernel symbol table without a place", "kernel symbol tables without a place"),
+    "perf_map_of_other_pid": ("perf map of another process id", "perf maps of another process id"),
+    "jitdump_missing": ("missing jitdump file", "missing jitdump files"),
+    "jitdump_other_clock": ("jitdump file of another clock", "jitdump files of another clock"),
+    "no_timestamps": ("recording without times", "recordings without times"),
+    "implausible_period": ("sample with an implausible period", "samples with an implausible period"),
+    "guessed_frames": ("guessed frame", "guessed frames"),
+    "damaged_unwind_info": ("object with damaged unwind information", "objects with damaged unwind information"),
+    "stacks_not_unwound": ("copied stack that was not unwound", "copied stacks that were not unwound"),
+    "waits_without_stack": ("wait without a stack", "waits without a stack"),
+    "waits_without_end": ("wait without an end", "waits without an end"),
+    "guessed_stacks_of_waits": ("wait with a guessed stack", "waits with a guessed stack"),
+    "guessed_ends_of_waits": ("wait with a guessed end", "waits with a guessed end"),
+    "registers_of_unknown_layout": (
+        "sample with registers of an unknown layout",
+        "samples with registers of an unknown layout",
+    ),
+}  # fmt: skip
+
+
+def in_words(name: str, count: int) -> str:
+    """A number of troubles of one name; names that are not known here are taken apart at their underscores."""
+    one, several = _WORDS.get(name, (name.replace("_", " "),) * 2)
+    return f"{count:,} {one if count == 1 else several}"

@@ -1,0 +1,148 @@
+"""A conversion without a single sample says why and writes nothing, unless that is allowed."""
+
+import gzip
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from perf2x.model.diagnostics import Diagnostics, Severity
+from tests import forge
+from tests.forge.session import container
+from tests.support.command import perf2x, recording
+
+EVENTS = (forge.Event(),)
+SIDEBAND = [forge.Comm(pid=1, tid=1, comm="a"), forge.Mmap2(pid=1, tid=1, addr=4096, len=4096)]
+SAMPLE = forge.Sample(pid=1, tid=1, ip=5000)
+
+
+def forged(records: list[object], **session: object) -> bytes:
+    return forge.write_file(forge.Session(events=EVENTS, **session), records)  # type: ignore[arg-type]
+
+
+def nothing_sampled() -> bytes:
+    return forged(SIDEBAND)
+
+
+def killed() -> bytes:
+    return forged(SIDEBAND, unfinished=True)
+
+
+def damaged_pipe() -> bytes:
+    """The first record behind the attributes has an impossible size."""
+    whole = forged([SAMPLE] * 9, pipe=True)
+    at = whole.index(struct.pack("<I", 9), 200)
+    return whole[:at] + b"\t\0\0\0\0\0\0\0" + whole[at + 8 :]
+
+
+def cut() -> bytes:
+    whole = forged([SAMPLE] * 9)
+    plain = container(forge.Session(events=EVENTS), [SAMPLE] * 9)
+    return whole[: whole.index(plain.records[0]) + 4]
+
+
+def no_attributes() -> bytes:
+    return b"PERFILE2" + struct.pack("<Q", 16) + struct.pack("<IHH", 68, 0, 8)
+
+
+def only_trace() -> bytes:
+    return forged([forge.Raw(type=71, body=struct.pack("<QQQIIII", 0, 0, 0, 0, 0, 0, 0))])
+
+
+def unpackable() -> bytes:
+    return forged([forge.Raw(type=81, body=bytes(96))])
+
+
+def lost() -> bytes:
+    return forged([forge.Lost(lost=7)])
+
+
+def malformed() -> bytes:
+    return forged([forge.Raw(type=9, body=bytes(8))])
+
+
+def wrapper_cut() -> bytes:
+    return gzip.compress(forged([*SIDEBAND, forge.Comm(pid=1, tid=1, comm="b"), SAMPLE], pipe=True))[:-40]
+
+
+CASES: dict[Callable[[], bytes], str] = {
+    nothing_sampled: "nothing was sampled while perf record ran",
+    killed: "perf record was killed before it wrote a sample",
+    damaged_pipe: "its records are damaged at {path}, byte 0x",
+    cut: "its records are damaged at {path}, byte 0x",
+    no_attributes: "the file names no event",
+    only_trace: "there is only hardware trace",
+    unpackable: "its compressed records cannot be unpacked ({path}, byte 0x",
+    lost: "the kernel lost them all",
+    malformed: "all of its samples are damaged (1)",
+    wrapper_cut: "the compressed file is cut or damaged",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("make", CASES, ids=lambda make: make.__name__)
+def test_the_reason(make: Callable[[], bytes], tmp_path: Path) -> None:
+    path, out = tmp_path / "perf.data", tmp_path / "out.folded"
+    path.write_bytes(make())
+    for words in (("convert", path, "-o", out), ("top", path), ("diff", path, path)):
+        ran = perf2x(*words)
+        assert ran.code == 1
+        assert ran.out == ""
+        assert ran.err.startswith(f"perf2x: {path}"), ran.err
+        assert f": no samples: {CASES[make].format(path=path)}" in ran.err
+        assert ran.err.count("\n") == 1
+        assert not out.exists()
+
+
+def test_a_filter_does_not_hide_it(tmp_path: Path) -> None:
+    path = tmp_path / "perf.data"
+    path.write_bytes(killed())
+    ran = perf2x("top", path, "--pid", "1")
+    assert (ran.code, "killed before it wrote a sample" in ran.err) == (1, True)
+
+
+def test_it_can_be_allowed(tmp_path: Path) -> None:
+    path, out = tmp_path / "perf.data", tmp_path / "out.folded"
+    path.write_bytes(killed())
+    ran = perf2x("convert", path, "-o", out, "--allow-empty")
+    assert (ran.code, out.read_bytes()) == (0, b"")
+    assert "0 samples of 0 events, 0 threads" in ran.err
+    assert perf2x("info", path).code == 0 and perf2x("dump", path).code == 0
+
+
+def test_one_of_several_may_be_empty(tmp_path: Path) -> None:
+    path, out = tmp_path / "perf.data", tmp_path / "out.folded"
+    path.write_bytes(nothing_sampled())
+    assert perf2x("convert", path, recording("calls"), "-o", out, "--no-symbols").code == 0
+    assert out.stat().st_size
+
+
+def test_losses_are_said_in_words(tmp_path: Path) -> None:
+    whole = Path(recording("calls")).read_bytes()
+    path = tmp_path / "perf.data"
+    path.write_bytes(whole[:40_000])
+    ran = perf2x("convert", path, "-o", tmp_path / "out.folded", "--no-symbols")
+    assert " bytes missing at the end of the file" in ran.err and "file cut" not in ran.err
+
+
+def test_every_diagnostic_has_words() -> None:
+    """Names are said in words of their own, in the singular and in the plural."""
+    counts = Diagnostics()
+    counts.add("file_cut", Severity.LOSS, "", 6657)
+    counts.add("lost_samples", Severity.LOSS, "", 1)
+    counts.add("made_up_elsewhere", Severity.LOSS, "", 2)
+    assert [count.words for count in counts.counts.values()] == [
+        "6,657 bytes missing at the end of the file", "1 lost sample", "2 made up elsewhere",
+    ]  # fmt: skip
+
+
+def test_a_vmlinux_that_is_none_is_named(tmp_path: Path) -> None:
+    none = tmp_path / "vmlinux"
+    none.write_text("no ELF file but a text that is longer than its header would be, which has 64 bytes")
+    for words in (("convert", "-o", tmp_path / "out.folded"), ("top",), ("bundle", "-o", tmp_path / "out.tgz")):
+        ran = perf2x(words[0], recording("calls"), *words[1:], "--vmlinux", none)
+        assert ran.code == 2
+        assert (
+            ran.err == f"perf2x: --vmlinux {none}: not a readable ELF file: it does not begin with the magic number\n"
+        )
+    assert list(tmp_path.iterdir()) == [none]
