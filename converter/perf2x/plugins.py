@@ -139,7 +139,7 @@ def build_emitter(name: str, options: Mapping[str, object] | None = None) -> Emi
 
 
 def wanted_columns(emitter: Emitter) -> frozenset[str]:
-    """Optional columns of Profile.samples that this emitter asks for: ``cpu``, ``cgroup``."""
+    """Optional columns of Profile.samples that this emitter asks for: ``cpu``, ``cgroup``; ``tags`` for ``--tag``."""
     columns: frozenset[str] = getattr(emitter, "columns", frozenset())
     return columns
 

@@ -21,6 +21,13 @@ Inputs = Annotated[
 Quiet = Annotated[bool, Option("--quiet", "-q", help="Say nothing on standard error.")]
 Verbose = Annotated[bool, Option("--verbose", "-v", help="Say more on standard error.")]
 
+Format = Annotated[
+    str,
+    Option(metavar="table|json|markdown|csv", help="How to print it; markdown is for job summaries.", panel="Table"),
+]
+AsJson = Annotated[bool, Option("--json", help="The same as --format json.", panel="Table")]
+Wide = Annotated[bool, Option("--wide", help="Show names whole, however wide the table gets.", panel="Table")]
+
 
 def recordings(named: Sequence[str] | None) -> tuple[str, ...]:
     """The inputs, ``perf.data`` for none; FormatError says how to get one when that is what is missing."""

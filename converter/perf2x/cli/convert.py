@@ -63,14 +63,15 @@ def convert(
     emitter = plugins.build_emitter(name, formatting.chosen() | _settings(name, written, chosen, groups))
     target = written.target(sources[0], emitter.suffix)
     _refuse_terminal(target, name)
+    columns = plugins.wanted_columns(emitter)
     options = load_options(
         chosen,
         groups,
         stitching,
         names,
         timeline=emitter.timeline,
-        columns=plugins.wanted_columns(emitter),
-        tags=_tags(tag, len(sources)),
+        columns=columns,
+        tags=_tags(tag, len(sources), name, columns),
     )
     gates.check(options.symbols is not None)
     if stats:
@@ -102,9 +103,11 @@ def convert(
     leave_closed(closed)
 
 
-def _tags(said: list[str] | None, inputs: int) -> tuple[dict[str, str], ...]:
+def _tags(said: list[str] | None, inputs: int, name: str, columns: frozenset[str]) -> tuple[dict[str, str], ...]:
     if not said:
         return ()
+    if "tags" not in columns:
+        raise OptionError(f"{name} has no labels, so it cannot keep --tag; pprof can")
     from perf2x.merging import tags_of_inputs
 
     return tuple(tags_of_inputs(said, inputs))

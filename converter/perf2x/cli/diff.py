@@ -1,30 +1,25 @@
 """``perf2x diff``: what got slower, for people as a table and as pictures, and for CI as an exit code."""
 
-import json
 from collections.abc import Iterable, Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any
-
-import click
+from typing import TYPE_CHECKING, Annotated
 
 from perf2x.cli import console
-from perf2x.cli.common import Quiet, Verbose
+from perf2x.cli.common import AsJson, Format, Quiet, Verbose, Wide
 from perf2x.cli.diff_gate import Gate, bars_of, confidence_of
 from perf2x.cli.filter_flags import FilterFlags, GroupFlags
 from perf2x.cli.gates import leave_closed
 from perf2x.cli.loading import load_options
 from perf2x.cli.parameters import Argument, Option
+from perf2x.cli.render.show import checked_format, show
 from perf2x.cli.stitch_flags import StitchFlags
 from perf2x.cli.symbol_flags import SymbolFlags
-from perf2x.cli.tables import amount, signed, table
 from perf2x.model.errors import OptionError
-from perf2x.model.plain_text import plain
 
 if TYPE_CHECKING:
     from perf2x.cli.diff_gate import Verdict
     from perf2x.comparing import Change
     from perf2x.pipeline import Loaded
-    from perf2x.totals import Totals
 
 _OUTPUT = "Output"
 
@@ -81,7 +76,7 @@ Confidence = Annotated[
 AnyChange = Annotated[
     bool, Option("--any-change", help="--fail-above counts changes that sampling noise explains, too.", panel="For CI")
 ]
-AsJson = Annotated[bool, Option("--json", help="One JSON object on standard output.", panel="Table")]
+All = Annotated[bool, Option("--all", help="Show rows that did not move, too.", panel="Table")]
 
 
 def diff(
@@ -98,7 +93,10 @@ def diff(
     fail_above: FailAbove = None,
     confidence: Confidence = "0.95",
     any_change: AnyChange = False,
+    show_all: All = False,
+    format: Format = "table",  # noqa: A002 - the option's name
     as_json: AsJson = False,
+    wide: Wide = False,
     chosen: FilterFlags,
     groups: GroupFlags,
     stitching: StitchFlags,
@@ -113,6 +111,8 @@ def diff(
     """
     from perf2x import pipeline
     from perf2x.cli.diff_output import format_to_write, write_difference
+    from perf2x.cli.diff_report import Shown, diff_report, has_moved, left_out
+    from perf2x.cli.output import STANDARD
     from perf2x.comparing import Comparison
     from perf2x.totals import totals
 
@@ -120,6 +120,9 @@ def diff(
     to = format_to_write(to, output)
     if sort not in ("self", "total"):
         raise OptionError(f"--sort {sort}: it is self or total")
+    shape = checked_format(format, as_json)
+    if output == STANDARD and shape != "table":
+        raise OptionError(f"-o - and --format {shape} would both write to standard output; choose one")
     options = load_options(chosen, groups, stitching, names)
     with console.progress(quiet) as progress:
         old, new = (pipeline.load(source, options, progress) for source in (before, after))
@@ -138,11 +141,14 @@ def diff(
     was, now = comparison.before, comparison.after
     moved = _sorted(_with_limits_of_gate(comparison.changes(gate.confidence), by, sort, verdict), sort)
     written = write_difference(to, output, old, new, value, normalize, (before, after)) if to is not None else ""
-    if as_json:
-        click.echo(json.dumps(_facts(was, now, moved[: limit or None], gate.confidence), indent=2))
-    elif output != "-":
-        for line in _lines(was, now, moved[: limit or None], by, normalize):
-            click.echo(plain(line))
+    kept = moved if show_all else [row for row in moved if has_moved(row, was.whole)]
+    unmoved = len(moved) - len(kept)
+    if output != STANDARD:
+        rows, sources = kept[: limit or None], (before, after)
+        shown = Shown(was, now, rows, by, sort, normalize, gate.confidence, unmoved, sources)
+        show(diff_report(shown), shape, wide=wide)
+        if kept and unmoved and not quiet:
+            console.note(f"{left_out(shown)} (--all shows them)")
     for line in () if quiet else _notes((before, old), (after, new), verbose=verbose):
         console.note(line)
     if written and not quiet:
@@ -170,58 +176,3 @@ def _notes(*sides: tuple[str, "Loaded"], verbose: bool) -> Iterator[str]:
 def _sorted(moved: Iterable["Change"], sort: str) -> list["Change"]:
     """Largest move first, whichever way; then by name."""
     return sorted(moved, key=lambda row: (-abs(row.moved(sort)), row.name, row.object))
-
-
-def _lines(was: "Totals", now: "Totals", rows: list["Change"], by: str, normalize: bool) -> Iterator[str]:
-    whole = f"{amount(was.whole, was.unit)} before, {amount(now.whole, was.unit)} after"
-    share = signed(now.whole - was.whole, was.whole)
-    marked = any(_uncertain(row, column) for row in rows for column in ("self", "total"))
-    notes = ("; shares compared" if normalize else "") + ("; ~ may be chance" if marked else "")
-    yield f"{was.event}: {whole} ({share}){notes}"
-    cells = [
-        (
-            amount(row.own_before, was.unit, was.whole), amount(row.own_after, was.unit, was.whole),
-            _change(row, "self", was.whole),
-            amount(row.total_before, was.unit, was.whole), amount(row.total_after, was.unit, was.whole),
-            _change(row, "total", was.whole),
-            *((row.object or "–", row.name) if by == "function" else (row.name,)),
-        )
-        for row in rows
-    ]  # fmt: skip
-    heads = ("object", "function") if by == "function" else (by,)
-    yield from table(("self before", "after", "change", "total before", "after", "change", *heads), cells, len(heads))
-
-
-def _change(row: "Change", column: str, whole: int) -> str:
-    """In percent of the whole before, marked when sampling noise explains it."""
-    return ("~" if _uncertain(row, column) else "") + signed(row.moved(column), whole)
-
-
-def _uncertain(row: "Change", column: str) -> bool:
-    return row.moved(column) != 0 and not row.significant(column)
-
-
-def _facts(was: "Totals", now: "Totals", rows: list["Change"], confidence: float) -> dict[str, Any]:
-    return {
-        "event": was.event,
-        "unit": was.unit,
-        "before": was.whole,
-        "after": now.whole,
-        "confidence": confidence,
-        "rows": [
-            {
-                "name": row.name,
-                "object": row.object,
-                "self": [row.own_before, row.own_after],
-                "total": [row.total_before, row.total_after],
-                "interval": {column: _rounded(row.interval(column)) for column in ("self", "total")},
-                "significant": {column: row.significant(column) for column in ("self", "total")},
-            }
-            for row in rows
-        ],
-    }
-
-
-def _rounded(limits: tuple[float, float]) -> list[float]:
-    """To six digits: the last ones may differ between machines."""
-    return [float(f"{limit:.6g}") for limit in limits]

@@ -70,8 +70,8 @@ class Pprof:
 
     @property
     def columns(self) -> frozenset[str]:
-        """Label columns that the profile should carry."""
-        return frozenset(self.label) & {"cpu", "cgroup"}
+        """Columns that labels are made of; the user's own (``--tag``) are always written."""
+        return frozenset(self.label) & {"cpu", "cgroup"} | {"tags"}
 
     def emit(self, profile: Profile, out: BinaryIO) -> None:
         """Write the whole file; gzip without a time stamp, so that equal profiles are equal bytes."""

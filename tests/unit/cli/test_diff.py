@@ -69,7 +69,7 @@ def test_changes_that_noise_explains_are_marked(grown: tuple[Path, Path]) -> Non
     for words in ((), ("--value", "samples")):
         out = perf2x("diff", *grown, *QUICK, *words).out
         assert re.search(r" \+30\.0 %  o1\.so", out) and re.search(r" ~\+10\.0 %  o2\.so", out)
-    assert "~" not in perf2x("diff", grown[0], grown[0], *QUICK).out
+    assert "~" not in perf2x("diff", grown[0], grown[0], *QUICK, "--all").out
 
 
 def test_the_gate_counts_what_noise_does_not_explain(grown: tuple[Path, Path]) -> None:
@@ -148,6 +148,28 @@ def test_table_and_gate_say_the_same(tmp_path: Path) -> None:
     ran = perf2x("diff", *pair, *QUICK, *words)
     assert ran.code == 3
     assert re.search(r"100\.00 µs +136\.00 µs +\+11\.8 %", ran.out)
+
+
+def test_rows_that_did_not_move_are_left_out(tmp_path: Path) -> None:
+    """One sample of 2000 is 0.05 % and reads as 0.1 %; of 2001 it reads as 0.0 %. --all shows both."""
+    for whole, shown in ((2000, ["o1.so"]), (2001, [])):
+        before = forged(tmp_path / "before.data", [0x1010] * 10 + [0x2010] * (whole - 10))
+        after = forged(tmp_path / "after.data", [0x1010] * 11 + [0x2010] * (whole - 10))
+        words = ("diff", before, after, "--no-symbols", "--by", "object")
+        facts = json.loads(perf2x(*words, "--json", "-q").out)
+        assert [row["name"] for row in facts["rows"] if row["name"] == "o1.so"] == shown
+        every = json.loads(perf2x(*words, "--json", "-q", "--all").out)
+        assert len(every["rows"]) == len(facts["rows"]) + facts["unmoved"] == 3 and every["unmoved"] == 0
+    ran = perf2x(*words)
+    assert ran.out.splitlines()[1:] == ["no object moved"] and "left out" not in ran.err
+    assert "no object moved" in perf2x(*words, "--format", "markdown").out
+
+
+def test_what_is_left_out_is_counted(pair: tuple[Path, Path]) -> None:
+    before, after = pair
+    ran = perf2x("diff", before, after, "--no-symbols", "--normalize", "--by", "object")
+    assert "o5.so" not in ran.out and "left out: 1 object that did not move (--all shows them)" in ran.err
+    assert "o5.so" in perf2x("diff", before, after, "--no-symbols", "--normalize", "--by", "object", "--all").out
 
 
 def test_shares_compare_recordings_of_different_length(pair: tuple[Path, Path]) -> None:
@@ -354,6 +376,8 @@ def test_real_recordings_add_up(tmp_path: Path) -> None:
         (("diff", "A", "B", "--confidence", "95"), "expected a number between 0 and 1"),
         (("convert", "A", "A", "-t", "pprof"), "is given twice"),
         (("convert", "A", "B", "-t", "pprof", "--tag", "x"), "expected KEY=VALUE"),
+        (("convert", "A", "-t", "collapsed", "--tag", "k=1"), "collapsed has no labels, so it cannot keep --tag"),
+        (("convert", "A", "B", "-t", "html", "--tag", "k=1"), "html has no labels, so it cannot keep --tag"),
         (("convert", "A", "-t", "pprof", "--tag", "k=1", "--tag", "k=2"), "given 2 times for 1 inputs"),
     ],
 )

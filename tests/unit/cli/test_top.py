@@ -75,6 +75,35 @@ def test_usage(words: tuple[str, ...]) -> None:
     assert "it is" in ran.err
 
 
+def test_lines_fit_the_width_unless_wide_is_said() -> None:
+    for columns in ("40", "60", "80"):
+        lines = perf2x("top", *CALLS, "-q", "-n", 0, env={"COLUMNS": columns}).out.splitlines()[1:]
+        assert len(lines) > 100 and max(map(len, lines)) <= int(columns)
+    whole = perf2x("top", *CALLS, "-q", "-n", 0, "--wide", env={"COLUMNS": "40"}).out
+    assert whole == perf2x("top", *CALLS, "-q", "-n", 0, env={"COLUMNS": "500"}).out and "…" not in whole
+
+
+@pytest.mark.parametrize("command", ["top", "diff", "info"])
+def test_formats_of_tables(command: str) -> None:
+    words = (CALLS[0], CALLS[0], "--all") if command == "diff" else (CALLS[0],)
+    table, markdown, csv, as_json, synonym = (
+        perf2x(command, *words, "--no-symbols", *form, "-q").out
+        for form in (
+            ("--format", "table"),
+            ("--format", "markdown"),
+            ("--format", "csv"),
+            ("--format", "json"),
+            ("--json",),
+        )
+    )
+    assert table == perf2x(command, *words, "--no-symbols", "-q").out
+    assert markdown.startswith(f"### perf2x {command}: `") and "\n| " in markdown
+    assert csv.splitlines()[0].count(",") == csv.splitlines()[1].count(",") > 0
+    assert json.loads(as_json) and as_json == synonym
+    ran = perf2x(command, *words, "--format", "yaml")
+    assert (ran.code, ran.out) == (2, "") and "it is one of table, json, markdown, csv" in ran.err
+
+
 def test_json_has_the_keys_that_the_readme_names() -> None:
     top = json.loads(perf2x("top", *CALLS, "--json", "-n", 1, "-q").out)
     diff = json.loads(perf2x("diff", CALLS[0], recording("family"), "--no-symbols", "--json", "-n", 1, "-q").out)
@@ -82,5 +111,8 @@ def test_json_has_the_keys_that_the_readme_names() -> None:
         ["event", "unit", "samples", "value", "rows"],
         ["name", "object", "self", "total"],
     )
-    assert (list(diff), list(diff["rows"][0])) == (["event", "unit", "before", "after", "rows"], list(top["rows"][0]))
+    assert (list(diff), list(diff["rows"][0])) == (
+        ["event", "unit", "before", "after", "rows", "unmoved"],
+        list(top["rows"][0]),
+    )
     assert len(diff["rows"][0]["self"]) == 2

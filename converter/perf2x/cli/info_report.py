@@ -1,0 +1,107 @@
+"""What ``perf2x info`` prints, in every format."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from perf2x.cli import sections
+from perf2x.cli.facts import facts
+from perf2x.cli.render.columns import names, numbers
+from perf2x.cli.render.show import Report
+from perf2x.cli.summary import deferred_line, symbol_lines, unwound_line
+from perf2x.model.plain_text import plain
+
+if TYPE_CHECKING:
+    from perf2x.cli.render.markdown import Section
+    from perf2x.pipeline import Loaded
+
+_MOST_OBJECTS = 1000
+"""Objects whose frames lack names."""
+_SENTENCE = 1000
+"""Characters of a sentence in Markdown."""
+
+
+def info_report(loaded: "Loaded") -> Report:
+    """The recording in every format. The table is for people: a line for each fact, none of them shortened."""
+    known = facts(loaded)
+
+    def lines(room: int | None) -> Iterator[str]:
+        return map(plain, _lines(loaded, known))
+
+    def markdown() -> Iterator[str]:
+        from perf2x.cli.render.markdown import code, document
+
+        return document(f"perf2x info: {code(known['session']['source'])}", list(_sections(loaded, known)))
+
+    return Report(lines, lambda: known, markdown, lambda: _rows(known))
+
+
+def _rows(known: dict[str, Any]) -> Iterator[Sequence[object]]:
+    """One line for each value of the JSON."""
+    from perf2x.cli.render.spreadsheet import flattened
+
+    yield "key", "value"
+    yield from flattened(known)
+
+
+def _lines(loaded: "Loaded", known: dict[str, Any]) -> Iterator[str]:
+    for label, text in _session(loaded, known):
+        yield f"{label}: {text}"
+    yield f"samples: {known['samples']:,}"
+    for event in known["events"]:
+        yield f"  {event['name']}: {event['samples']:,} samples, {event['value']:,} {event['unit']}"
+    yield f"threads: {known['threads']:,}"
+    yield f"duration: {known['duration_ns'] / 1e9:.6f} s"
+    yield "records:"
+    for name, number in known["records"].items():
+        yield f"  {name}: {number:,}"
+    yield from _quality(loaded)
+
+
+def _sections(loaded: "Loaded", known: dict[str, Any]) -> "Iterator[Section]":
+    from perf2x.cli.render.markdown import Section, code
+
+    facts_of_it = {
+        **dict(_session(loaded, known)),
+        "samples": f"{known['samples']:,}",
+        "threads": f"{known['threads']:,}",
+        "duration": f"{known['duration_ns'] / 1e9:.6f} s",
+    }
+    yield Section("", [names("recording", list(facts_of_it)), names("", list(facts_of_it.values()))])
+    events = known["events"]
+    columns = [
+        names("event", [event["name"] for event in events]),
+        numbers("samples", [f"{event['samples']:,}" for event in events]),
+        numbers("value", [f"{event['value']:,}" for event in events]),
+        names("unit", [event["unit"] for event in events]),
+    ]
+    yield Section("", columns)
+    records = known["records"]
+    yield Section("", [names("record", list(records)), numbers("number", [f"{count:,}" for count in records.values()])])
+    for line in _quality(loaded):
+        yield Section(code(line, _SENTENCE), [])
+
+
+def _session(loaded: "Loaded", known: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """What the header says, as (label, text)."""
+    session = known["session"]
+    for label in ("source", "hostname", "arch", "os_release", "perf_version"):
+        if session[label]:
+            yield label.replace("_", " "), session[label]
+    if session["command_line"]:
+        yield "command", " ".join(session["command_line"])
+    for line in sections.lines(loaded.recording.session.features):
+        label, _, text = line.partition(": ")
+        yield label, text
+
+
+def _quality(loaded: "Loaded") -> Iterator[str]:
+    """Sentences: deferred and copied stacks, names, what was lost or odd."""
+    deferred = deferred_line(loaded.deferred)
+    if deferred:
+        yield f"deferred: {deferred}"
+    unwound = unwound_line(loaded.unwound)
+    if unwound:
+        yield f"unwound: {unwound}"
+    yield from symbol_lines(loaded, _MOST_OBJECTS)
+    for count in loaded.diagnostics.counts.values():
+        yield f"{count.severity}: {count.words}; {count.advice}"

@@ -1,0 +1,73 @@
+"""Columns of a table, and lines of text made from them."""
+
+from collections.abc import Iterator, Sequence
+
+from perf2x.classes import dataclass
+from perf2x.cli.render.fitting import shared_room, shortened, width
+from perf2x.model.plain_text import plain
+
+_GAP = "  "
+_ENOUGH = 48
+"""Cells for names below which a layout with fewer numbers is better."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A heading and one text for every row; ``name`` columns stand to the left and may be shortened."""
+
+    head: str
+    cells: Sequence[str]
+    name: bool = False
+
+    def called(self, head: str) -> "Column":
+        """The same cells under another heading."""
+        return Column(head, self.cells, self.name)
+
+
+def numbers(head: str, cells: Sequence[str]) -> Column:
+    """A column that stands to the right and is never shortened."""
+    return Column(head, cells)
+
+
+def names(head: str, cells: Sequence[str]) -> Column:
+    """A column of names as recorded; control characters are escaped here."""
+    return Column(head, [plain(cell) for cell in cells], name=True)
+
+
+Layout = Sequence[Column]
+
+
+def table_lines(layouts: Sequence[Layout], room: int | None) -> Iterator[str]:
+    """Lines of at most ``room`` cells (None: as wide as it gets): the heading, then the rows.
+
+    ``layouts`` show the same rows, the widest first: the first one that leaves room for names is taken.
+    """
+    layout = layouts[0] if room is None else _fitting(layouts, room)
+    wide = [max(width(column.head), *map(width, column.cells), 0) for column in layout]
+    if room is not None:
+        held = [place for place, column in enumerate(layout) if column.name]
+        given = shared_room([wide[place] for place in held], _room_for_names(layout, wide, room))
+        for place, size in zip(held, given, strict=True):
+            wide[place] = size
+    for row in zip(*([column.head, *column.cells] for column in layout), strict=True):
+        yield _GAP.join(map(_padded, row, wide, (column.name for column in layout))).rstrip()
+
+
+def _fitting(layouts: Sequence[Layout], room: int) -> Layout:
+    for layout in layouts:
+        wide = [max(width(column.head), *map(width, column.cells), 0) for column in layout]
+        wanted = sum(size for size, column in zip(wide, layout, strict=True) if column.name)
+        if _room_for_names(layout, wide, room) >= min(wanted, _ENOUGH):
+            return layout
+    return layouts[-1]
+
+
+def _room_for_names(layout: Layout, wide: Sequence[int], room: int) -> int:
+    taken = sum(size for size, column in zip(wide, layout, strict=True) if not column.name)
+    return room - taken - len(_GAP) * (len(layout) - 1)
+
+
+def _padded(text: str, size: int, name: bool) -> str:
+    text = shortened(text, size) if name else text
+    space = " " * (size - width(text))
+    return text + space if name else space + text

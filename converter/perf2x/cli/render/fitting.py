@@ -1,0 +1,62 @@
+"""Text measured in cells, as a terminal draws it, and cut in the middle where room is short.
+
+East Asian characters take two cells, combining marks none; rich knows the widths.
+"""
+
+from collections.abc import Callable, Sequence
+
+ELLIPSIS = "…"
+_LEAST = 8
+"""Cells that a column of names always gets."""
+_MARKS = 4
+"""Characters for each cell at most: a name may pile up combining marks without getting wider."""
+
+
+def width(text: str) -> int:
+    """The number of cells that a plain text takes."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def shortened(text: str, room: int) -> str:
+    """The text in at most ``room`` cells: what does not fit goes from the middle, the beginning and the end stay."""
+    if len(text) <= _MARKS * room and width(text) <= room:
+        return text
+    if room < 1:
+        return ""
+    tail = (room - 1) // 2
+    return _head(text, room - 1 - tail) + ELLIPSIS + _tail(text, tail)
+
+
+def shared_room(wanted: Sequence[int], room: int) -> list[int]:
+    """Cells for each column: what it wants, or an equal share of what the narrower ones leave; never below 8."""
+    given = [0] * len(wanted)
+    for place, column in enumerate(sorted(range(len(wanted)), key=lambda column: wanted[column])):
+        share = room // (len(wanted) - place)
+        given[column] = min(wanted[column], max(share, _LEAST))
+        room -= given[column]
+    return given
+
+
+def _head(text: str, room: int) -> str:
+    return text[: _longest(min(len(text), _MARKS * room), lambda length: width(text[:length]) <= room)]
+
+
+def _tail(text: str, room: int) -> str:
+    size = _longest(min(len(text), _MARKS * room), lambda length: width(text[len(text) - length :]) <= room)
+    tail = text[len(text) - size :]
+    while tail and not width(tail[0]):
+        tail = tail[1:]  # a mark without its letter would sit on the ellipsis
+    return tail
+
+
+def _longest(most: int, fits: Callable[[int], bool]) -> int:
+    """The largest number up to ``most`` that fits, where all smaller ones fit, too."""
+    low, high = 0, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle - 1)
+    return low

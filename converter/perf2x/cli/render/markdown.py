@@ -1,0 +1,88 @@
+"""Markdown for a job summary or a comment on a pull request: tables that no name can break, of a bounded size.
+
+GitHub takes 65,536 characters in a comment and 1 MiB in a job summary; a document from here fits both, with room for
+words of the user's own. Names stand in code spans, where neither mentions nor links nor HTML work.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from perf2x.classes import dataclass
+from perf2x.cli.render.columns import Layout
+from perf2x.cli.render.fitting import shortened
+from perf2x.model.plain_text import plain
+
+MOST = 60_000
+"""Bytes of UTF-8 in a document."""
+NAME_WIDTH = 80
+"""Cells of a name."""
+_RESERVED = 200
+"""Bytes for the line that says what was left out."""
+_PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A table with Markdown above it, ``""`` for none."""
+
+    text: str
+    layout: Layout
+
+
+def document(heading: str, sections: Sequence[Section], most: int = MOST) -> Iterator[str]:
+    """Lines: the heading, the sections; rows beyond ``most`` bytes are left out, and counted in a line of their own.
+
+    ``heading`` and the sections' texts are Markdown; recorded names in them went through ``code``.
+    """
+    left, lost = most - _RESERVED, 0
+    for line, is_row in _lines(heading, sections):
+        left -= len(line.encode()) + 1
+        if left < 0:
+            lost += is_row
+        else:
+            yield line
+    if lost:
+        yield from ("", f"… and {lost:,} more rows, left out to stay below {most:,} bytes.")
+
+
+def code(name: str, room: int = NAME_WIDTH) -> str:
+    """A name in a code span that also holds inside a table; a dash for none."""
+    name = shortened(plain(name), room)
+    if not name:
+        return "–"
+    if "`" in name or "\\" in name:
+        # A code span could not hold the backtick, and a backslash might meet a pipe that is escaped.
+        return f"<code>{_PUNCTUATION.sub(lambda found: f'&#{ord(found.group())};', name)}</code>"
+    return "`" + name.replace("|", "\\|") + "`"
+
+
+def own(text: str) -> str:
+    """Words and numbers of ours: a tilde means "about", and does not begin to strike out."""
+    return text.replace("~", "\\~")
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names of recordings for a heading: the first, and how many there are beside it."""
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    return code(names[0]) + more
+
+
+def _lines(heading: str, sections: Sequence[Section]) -> Iterator[tuple[str, bool]]:
+    yield f"### {heading}", False
+    for section in sections:
+        if section.text:
+            yield from (("", False), (section.text, False))
+        if section.layout and section.layout[0].cells:
+            yield from (("", False), *((line, False) for line in _head(section.layout)))
+            shown = [code if column.name else own for column in section.layout]
+            for row in zip(*(column.cells for column in section.layout), strict=True):
+                yield _row([show(cell) for show, cell in zip(shown, row, strict=True)]), True
+
+
+def _head(layout: Layout) -> Iterator[str]:
+    yield _row([column.head for column in layout])
+    yield _row([":--" if column.name else "--:" for column in layout])
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"

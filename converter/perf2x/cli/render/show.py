@@ -1,0 +1,63 @@
+"""Prints what a command found in the format that was asked for: ``--format table|json|markdown|csv``."""
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from perf2x.classes import dataclass
+from perf2x.model.errors import OptionError
+
+FORMATS = ("table", "json", "markdown", "csv")
+WITHOUT_TERMINAL = 160
+"""Cells of a line that goes to a file, a pipe or a log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A finding in every format; each is made when it is asked for."""
+
+    lines: Callable[[int | None], Iterable[str]]
+    """For people; lines of at most so many cells, None for no limit. Control characters are escaped."""
+    facts: Callable[[], dict[str, Any]]
+    """For JSON."""
+    markdown: Callable[[], Iterable[str]]
+    rows: Callable[[], Iterable[Sequence[object]]]
+    """For CSV, headings first."""
+
+
+def checked_format(name: str, as_json: bool) -> str:
+    """The format to print; ``--json`` wins. OptionError for one that there is not."""
+    if name not in FORMATS:
+        raise OptionError(f"--format {name}: it is one of {', '.join(FORMATS)}")
+    return "json" if as_json else name
+
+
+def show(report: Report, shape: str, *, wide: bool = False) -> None:
+    """Print the report on standard output; ``wide`` does not shorten names."""
+    if shape == "json":
+        import json
+
+        # DEL is the one control character that JSON leaves alone
+        text = json.dumps(report.facts(), indent=2).replace("\x7f", "\\u007f") + "\n"
+    elif shape == "csv":
+        from perf2x.cli.render.spreadsheet import csv_text
+
+        text = csv_text(report.rows())
+    else:
+        lines = report.markdown() if shape == "markdown" else report.lines(None if wide else room())
+        text = "".join(f"{line}\n" for line in lines)
+    encoding = sys.stdout.encoding or "utf-8"
+    sys.stdout.write(text if text.isascii() else text.encode(encoding, "backslashreplace").decode(encoding))
+    sys.stdout.flush()
+
+
+def room() -> int:
+    """Cells of a line: ``COLUMNS``, the terminal's width, or 160 without a terminal."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns) > 0:
+        return int(columns)
+    try:
+        return (os.get_terminal_size(sys.stdout.fileno()).columns if sys.stdout.isatty() else 0) or WITHOUT_TERMINAL
+    except (OSError, ValueError):
+        return WITHOUT_TERMINAL

@@ -1,0 +1,221 @@
+"""Tables in every format: they fit the terminal, and no name can break them."""
+
+import csv
+import io
+import json
+import os
+import re
+import sys
+from html import unescape
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from rich.cells import cell_len
+
+from perf2x.cli.render import show as showing
+from perf2x.cli.render.columns import Layout, names, numbers, table_lines
+from perf2x.cli.render.fitting import shared_room, shortened, width
+from perf2x.cli.render.markdown import MOST, Section, code, document, own
+from perf2x.cli.render.show import FORMATS, Report, checked_format, room, show
+from perf2x.cli.render.spreadsheet import csv_text, flattened
+from perf2x.model.errors import OptionError
+from perf2x.model.plain_text import plain
+
+RUST = "<core::iter::adapters::" + "map::Map<I,F> as " * 30 + "Iterator>::fold"
+HOSTILE = [
+    "operator||", "a|b", "`rm -rf`", "a\\|b", "\\", "<script>alert(1)</script>", "@everyone", "#1", "**bold**", "a_b_c",
+    "[x](http://e.example)", "&lt;", "\x1b[31mred\x1b[0m", "line\nbreak", "\u202etxt", "käfer", "名前::函数", "", " ",
+    RUST,
+]  # fmt: skip
+TEXTS = st.text(st.characters(codec="utf-8"), max_size=60).map(plain)
+
+
+def layout(cells: list[str]) -> Layout:
+    return [numbers("self", ["1,234.56 ms"] * len(cells)), names("object", cells), names("function", cells[::-1])]
+
+
+@given(TEXTS, st.integers(1, 40))
+def test_shortened_fits_and_keeps_beginning_and_end(text: str, cells: int) -> None:
+    short = shortened(text, cells)
+    assert width(short) <= cells
+    if width(text) <= cells:
+        assert short == text
+    elif cells > 0:
+        head, _, tail = short.rpartition("…") if short.count("…") == 1 else (short[: short.index("…")], "", "")
+        assert text.startswith(head) and text.endswith(tail)
+
+
+def test_shortened_by_cells_not_characters() -> None:
+    assert shortened("abcdefghij", 5) == "ab…ij"
+    assert shortened("名前名前名前", 7) == "名…前" and width("名…前") == 5
+    assert shortened("abcdefe\u0301", 4) == "ab…e\u0301"
+    assert shortened("abcdefg\u0301", 2) == "a…"
+    assert shortened("abc", 0) == ""
+
+
+def test_piled_marks_do_not_grow_a_cell() -> None:
+    pile = "a" + "\u0301" * 10_000
+    assert width(pile) == 1 and len(shortened(pile, 10)) < 100
+
+
+@given(st.lists(st.integers(0, 100), min_size=1, max_size=4), st.integers(0, 200))
+def test_room_is_shared(wanted: list[int], cells: int) -> None:
+    shares = shared_room(wanted, cells)
+    assert all(share <= want for share, want in zip(shares, wanted, strict=True))
+    if sum(wanted) <= cells:
+        assert shares == wanted
+    elif cells >= 8 * len(wanted):
+        assert sum(shares) <= cells
+        cut = [share for share, want in zip(shares, wanted, strict=True) if share < want]
+        assert max(shares) - min(cut) <= 1
+
+
+@given(st.lists(TEXTS, min_size=1, max_size=5), st.integers(40, 120))
+def test_a_table_fits(cells: list[str], most: int) -> None:
+    lines = list(table_lines([layout(cells)], most))
+    assert len(lines) == len(cells) + 1
+    assert all(cell_len(line) <= most for line in lines)
+
+
+def test_columns_stand_below_each_other() -> None:
+    lines = list(table_lines([layout(["名前", "ab"])], 80))
+    assert lines == [
+        "       self  object  function",
+        "1,234.56 ms  名前    ab",
+        "1,234.56 ms  ab      名前",
+    ]
+
+
+def test_the_widest_layout_with_room_for_names_is_taken() -> None:
+    name = names("function", [RUST])
+    wide, slim = (
+        [numbers("before", ["1" * 20]), numbers("after", ["2" * 20]), name],
+        [numbers("after", ["2" * 20]), name],
+    )
+    assert "before" in next(table_lines([wide, slim], 100))
+    assert "before" not in next(table_lines([wide, slim], 80))
+    assert list(table_lines([wide, slim], None))[1].endswith(RUST)
+
+
+def test_markdown_holds_every_name() -> None:
+    """A reader of GitHub's Markdown finds one table with the names as they are, and nothing else."""
+    text = "\n".join(document("perf2x top", [Section("words", layout(HOSTILE))]))
+    tokens = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"]).parse(text)
+    kinds = {token.type for token in tokens}
+    assert not kinds & {"html_block", "fence", "bullet_list_open", "hr"}
+    assert [token.type for token in tokens].count("table_open") == 1
+    cells = [
+        tokens[place + 1] for place, token in enumerate(tokens) if token.type in ("td_open", "th_open")
+    ]  # fmt: skip
+    assert len(cells) == 3 * (len(HOSTILE) + 1)
+    shown = [_shown(cell) for cell in cells[4::3]]
+    assert shown == [shortened(plain(name), 80) or "–" for name in HOSTILE]
+    assert max(map(len, shown)) == 80
+
+
+def _shown(cell: object) -> str:
+    """The text of a table's cell; fails for anything but text, code spans and ``<code>``."""
+    children = cell.children  # type: ignore[attr-defined]
+    kinds = [(one.type, one.content) for one in children]
+    if kinds[0] == ("html_inline", "<code>"):
+        assert kinds[-1] == ("html_inline", "</code>")
+        kinds = kinds[1:-1]
+    assert {kind for kind, _ in kinds} <= {"text", "code_inline", "text_special"}, kinds
+    return unescape("".join(text for _, text in kinds)) if len(kinds) > 1 else kinds[0][1]
+
+
+@given(st.text(max_size=40))
+def test_code_has_no_pipe_that_ends_a_cell(name: str) -> None:
+    found = code(name)
+    assert not re.search(r"(?<!\\)(\\\\)*\|", found)
+    assert "\n" not in found and (found.startswith("<code>") or found.count("`") in (0, 2))
+
+
+def test_no_tilde_strikes_out() -> None:
+    assert own("~+1.0 % ~-1.0 %") == "\\~+1.0 % \\~-1.0 %"
+    rows = [numbers("change", ["~+1.0 %"]), names("function", ["~Destructor"])]
+    assert list(document("x", [Section("", rows)]))[-1] == "| \\~+1.0 % | `~Destructor` |"
+
+
+def test_markdown_is_bounded() -> None:
+    """GitHub refuses a comment of more than 65,536 characters and a summary of more than a mebibyte."""
+    rows = 50_000
+    text = "\n".join(document("x", [Section("", [names("function", ["名" * 40] * rows)])]))
+    assert MOST - 1000 < len(text.encode()) <= MOST
+    kept = text.count("\n| `")
+    assert text.endswith(f"… and {rows - kept:,} more rows, left out to stay below 60,000 bytes.")
+
+
+def test_csv_is_read_back() -> None:
+    rows = [("name", "self"), *((name, number) for number, name in enumerate(HOSTILE))]
+    read = list(csv.reader(io.StringIO(csv_text(rows))))
+    assert read[1:] == [
+        [f"'{name}" if name.startswith("@") else plain(name), str(number)] for number, name in enumerate(HOSTILE)
+    ]
+    assert "\r" not in csv_text(rows)
+
+
+@pytest.mark.parametrize("first", "=+-@＝＋－＠")
+def test_no_cell_is_a_formula(first: str) -> None:
+    assert csv_text([(True, None, 0.5)]) == "true,,0.5\n"
+    assert csv_text([(f"{first}cmd|' /C calc'!A0", -1)]) == f"'{first}cmd|' /C calc'!A0,-1\n"
+
+
+def test_flattened_names_the_way() -> None:
+    facts = {"samples": 2, "events": [{"name": "a"}, {"name": "b", "flags": ["x"]}], "none": {}}
+    assert list(flattened(facts)) == [
+        ("samples", 2),
+        ("events.0.name", "a"),
+        ("events.1.name", "b"),
+        ("events.1.flags.0", "x"),
+    ]
+
+
+def report(name: str) -> Report:
+    rows = [numbers("self", ["1 ms"]), names("function", [name])]
+    return Report(
+        lambda cells: table_lines([rows], cells),
+        lambda: {"name": name},
+        lambda: document("x", [Section("", rows)]),
+        lambda: [("name",), (name,)],
+    )
+
+
+@pytest.mark.parametrize("shape", FORMATS)
+def test_no_format_lets_control_characters_through(shape: str, capsys: pytest.CaptureFixture[str]) -> None:
+    show(report("a\x1b[2J\x07\x7f\x9b\u202e\ud800\rz"), shape)
+    text = capsys.readouterr().out
+    assert all(char.isprintable() for char in text.replace("\n", "")), text
+    assert "a" in text and "z" in text
+    if shape == "json":
+        assert json.loads(text) == {"name": "a\x1b[2J\x07\x7f\x9b\u202e\ud800\rz"}
+
+
+def test_an_encoding_that_lacks_a_character(monkeypatch: pytest.MonkeyPatch) -> None:
+    raw = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="latin-1"))
+    show(report("käfer 名"), "table")
+    assert raw.getvalue().splitlines()[1] == "1 ms  käfer \\u540d".encode("latin-1")
+
+
+def test_width_of_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    assert room() == showing.WITHOUT_TERMINAL
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(sys.stdout, "fileno", lambda: 1, raising=False)
+    monkeypatch.setattr(os, "get_terminal_size", lambda _: os.terminal_size((97, 24)))
+    assert room() == 97
+    monkeypatch.setattr(os, "get_terminal_size", lambda _: os.terminal_size((0, 0)))
+    assert room() == showing.WITHOUT_TERMINAL
+    for said, cells in (("72", 72), ("0", showing.WITHOUT_TERMINAL), ("wide", showing.WITHOUT_TERMINAL)):
+        monkeypatch.setenv("COLUMNS", said)
+        assert room() == cells
+
+
+def test_formats() -> None:
+    assert checked_format("csv", False) == "csv" and checked_format("table", True) == "json"
+    with pytest.raises(OptionError, match="--format yaml: it is one of table, json, markdown, csv"):
+        checked_format("yaml", False)
