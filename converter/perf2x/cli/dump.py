@@ -19,8 +19,9 @@ Time = Annotated[
     str | None,
     Option("--time", metavar="START,STOP", help="Only records from START to before STOP (seconds)."),
 ]
-Limit = Annotated[int | None, Option("--limit", "-n", at_least=0, metavar="N", help="Stop after this many lines.")]
+Limit = Annotated[int | None, Option("--limit", "-n", at_least=0, metavar="N", help="Stop after this many records.")]
 Raw = Annotated[bool, Option("--raw", "-x", help="Show the bytes of each record too.")]
+Verbose = Annotated[bool, Option("--verbose", "-v", help="Show each record's fields, chain and all else it holds.")]
 Events = Annotated[bool, Option("--events/--no-events", help="Begin with a line for every event.")]
 
 _SECONDS = re.compile(r"(\d+)(?:\.(\d{1,9}))?")
@@ -34,14 +35,18 @@ def dump(
     limit: Limit = None,
     raw: Raw = False,
     events: Events = True,
+    verbose: Verbose = False,
 ) -> None:
-    """Show the records of a recording, much as perf script -D does: in file order, nothing looked up."""
+    """Show the records of a recording in file order, a line for each; nothing is looked up.
+
+    -v shows fields, chains, registers and branches, worded as perf script -D words them.
+    """
     from perf2x.reader.dump import DumpOptions, dump_lines
 
     start, stop = _span(time)
     recordings([source])
     names = frozenset(name.upper().removeprefix("PERF_RECORD_") for name in types or ())
-    lines = islice(dump_lines(source, DumpOptions(names, start, stop, raw, events)), limit)
+    lines = dump_lines(source, DumpOptions(names, start, stop, raw, events, limit, verbose))
     while chunk := list(islice(lines, _CHUNK)):
         sys.stdout.write("".join(f"{plain(line)}\n" for line in chunk))
 

@@ -1,10 +1,11 @@
-"""The record stream as text, much as ``perf script -D`` prints it: record by record in file order, in constant memory.
+"""The record stream as text, worded as ``perf script -D`` words it: record by record in file order, in constant memory.
 
 What perf adds by looking addresses up (thread names, objects) is left out; everything here stands in the record itself.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import field
+from itertools import islice
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from perf2x.model.ordering import unique
 from perf2x.reader.block import Block
 from perf2x.reader.draft import Draft
 from perf2x.reader.dump_events import event_line
+from perf2x.reader.dump_fields import header_line, record_fields, sample_fields
 from perf2x.reader.dump_records import record_text
 from perf2x.reader.dump_samples import sample_lines
 from perf2x.reader.dump_user import user_record_text
@@ -44,6 +46,10 @@ class DumpOptions:
     """Show each record's bytes too."""
     events: bool = True
     """Begin with a line for every event."""
+    limit: int | None = None
+    """Stop after so many records, whatever they take in lines; None for all."""
+    verbose: bool = False
+    """Show each record's fields, its chain and all else that it holds in lines of their own."""
 
 
 @dataclass(slots=True)
@@ -54,6 +60,9 @@ class _Row:
     time: int = 0
     cpu: int = 0
     more: list[str] = field(default_factory=list)
+    """Shown when the dump is verbose."""
+    brief: str = ""
+    """Shown behind the text when it is not."""
 
 
 def dump_lines(path: str, options: DumpOptions, diagnostics: Diagnostics | None = None) -> Iterator[str]:
@@ -66,11 +75,14 @@ def dump_lines(path: str, options: DumpOptions, diagnostics: Diagnostics | None 
     if options.events:
         yield from map(event_line, opened.draft.events.events)
     origin = 0 if opened.draft.is_pipe else opened.stream.stretches[0].start
-    for block, _ in opened.stream.index():
-        yield from _block_lines(block, opened.draft, options, origin)
+    blocks = (block for block, _ in opened.stream.index())
+    records = (lines for block in blocks for lines in _records_of(block, opened.draft, options, origin))
+    for lines in islice(records, options.limit):
+        yield from lines
 
 
-def _block_lines(block: Block, draft: Draft, options: DumpOptions, origin: int) -> Iterator[str]:
+def _records_of(block: Block, draft: Draft, options: DumpOptions, origin: int) -> Iterator[Iterable[str]]:
+    """The lines of each record that is shown."""
     shown = _shown(block, options)
     rows = _decoded(block, draft, shown)
     events, types = draft.events.events, block.types
@@ -78,13 +90,15 @@ def _block_lines(block: Block, draft: Draft, options: DumpOptions, origin: int) 
         found = rows.get(row, _Row(": cut short or damaged"))
         if not _in_time(found, options):
             continue
-        if options.raw:
-            yield from _raw_lines(block, row)
-        kind = int(types[row])
-        place = f"{origin + int(block.positions[row]):#x} [{int(block.sizes[row]):#x}]"
+        kind, size = int(types[row]), int(block.sizes[row])
         name = NAMES.get(kind, f"UNKNOWN_{kind}").removeprefix("HEADER_")
-        yield f"{_stamp(found, events)}{place}: PERF_RECORD_{name}{found.text}"
-        yield from found.more
+        place = f"{origin + int(block.positions[row]):#x} [{size:#x}]"
+        first = f"{_stamp(found, events)}{place}: PERF_RECORD_{name}{found.text}"
+        bytes_of_it = _raw_lines(block, row) if options.raw else ()
+        if options.verbose:
+            yield (*bytes_of_it, first, header_line(kind, int(block.misc[row]), size), *found.more)
+        else:
+            yield (*bytes_of_it, first + found.brief)
 
 
 def _shown(block: Block, options: DumpOptions) -> Bools:
@@ -141,7 +155,9 @@ def _records(block: Block, draft: Draft, mine: I64, kind: int) -> dict[int, _Row
         for at, row in enumerate(chosen.tolist()):
             if not bad[at]:
                 text, more = record_text(kind, columns, at, int(misc[row]))
-                rows[row] = _Row(text, int(columns["time"][at]), int(columns["cpu"][at]), more)
+                more = [*record_fields(columns, at), *more]
+                brief = f" chain: {columns['chain'].lengths[at]}" if "chain" in columns else ""
+                rows[row] = _Row(text, int(columns["time"][at]), int(columns["cpu"][at]), more, brief)
     return rows
 
 
@@ -157,7 +173,9 @@ def _samples(block: Block, draft: Draft, mine: I64) -> dict[int, _Row]:
             row = int(mine[chosen[at]])
             text, *more = sample_lines(batch, at, event, draft, int(misc[row]))
             time = 0 if batch.time is None else int(batch.time[at])
-            rows[row] = _Row(text, time, -1 if batch.cpu is None else int(batch.cpu[at]), more)
+            brief = f" chain: {batch.chain.lengths[at]} event: {event.name}"
+            more = [*sample_fields(batch, at, event), *more]
+            rows[row] = _Row(text, time, -1 if batch.cpu is None else int(batch.cpu[at]), more, brief)
     return rows
 
 

@@ -42,20 +42,28 @@ def test_deferred_chains(tmp_path: Path) -> None:
         time=2_400_000_000, pid=7, tid=8, cpu=3, ip=5, chain=(9, k.CONTEXT_USER_DEFERRED, 0xB00000006)
     )
     answer = forge.CallchainDeferred(cookie=0xB00000006, ips=(0x7F18, 0x7F19), stamp=STAMP)
-    lines = _lines(_path(tmp_path, sample, answer))
+    lines = _lines(_path(tmp_path, sample, answer), verbose=True)
     assert "defer_callchain: 1, defer_output: 1" in lines[0] and lines[0].startswith("# cpu-clock: type: 1")
     assert (
         lines[1].startswith("3 2400000000 0x") and "PERF_RECORD_SAMPLE(IP, 0x2): 7/8: 0x5 period: 1 addr: 0" in lines[1]
     )
-    assert lines[2:7] == [
+    assert lines[2:9] == [
+        "... header: type: 9, misc: 0x2, size: 80",
+        "... fields: ip: 0x5, pid: 7, tid: 8, time: 2400000000, cpu: 3, period: 1",
         "... FP chain: nr:3",
         ".....  0: 0000000000000009",
         ".....  1: fffffffffffffd80 (PERF_CONTEXT_USER_DEFERRED)",
         ".....  2: 0000000b00000006",
         "...... (deferred)",
     ]
-    assert "PERF_RECORD_CALLCHAIN_DEFERRED(IP, 0x2): 7/8: 0xb00000006" in lines[8]
-    assert lines[9:] == ["... FP chain: nr:2", ".....  0: 0000000000007f18", ".....  1: 0000000000007f19"]
+    assert "PERF_RECORD_CALLCHAIN_DEFERRED(IP, 0x2): 7/8: 0xb00000006" in lines[10]
+    assert lines[11:] == [
+        "... header: type: 22, misc: 0x2, size: 64",
+        "... fields: pid: 7, tid: 8, cookie: 0xb00000006, time: 2500000000, cpu: 3",
+        "... FP chain: nr:2",
+        ".....  0: 0000000000007f18",
+        ".....  1: 0000000000007f19",
+    ]
 
 
 def test_filters(tmp_path: Path) -> None:
@@ -103,6 +111,41 @@ def test_command(tmp_path: Path) -> None:
     assert wrong.exit_code == 2 and "expected START,STOP" in wrong.stderr
 
 
+def test_the_limit_counts_records(tmp_path: Path) -> None:
+    chain = forge.Sample(time=10, pid=7, tid=8, cpu=3, ip=5, chain=(9, 8, 7))
+    comms = [forge.Comm(pid=1, tid=1, comm=f"c{at}", stamp=Stamp(time=11 + at)) for at in range(5)]
+    path = _path(tmp_path, chain, *comms)
+    for verbose in (False, True):
+        for limit in range(7):
+            lines = _lines(path, limit=limit, verbose=verbose)
+            assert [line for line in lines if "PERF_RECORD_" in line] == [
+                line for line in _lines(path, verbose=verbose) if "PERF_RECORD_" in line
+            ][:limit]
+            assert lines[0].startswith("# cpu-clock")
+    only = _lines(path, limit=1, types=frozenset({"COMM"}), start_ns=13, events=False)
+    assert len(only) == 1 and ": c2:1/1" in only[0]
+
+
+def test_a_record_is_a_line_unless_more_is_asked_for(tmp_path: Path) -> None:
+    sample = forge.Sample(time=10, pid=7, tid=8, cpu=3, ip=5, chain=(9, 8, 7))
+    records = (sample, forge.CallchainDeferred(cookie=9, ips=(1, 2), stamp=STAMP), forge.FinishedRound())
+    brief = _lines(_path(tmp_path, *records), events=False)
+    assert len(brief) == 3
+    assert brief[0].endswith("7/8: 0x5 period: 1 addr: 0 chain: 3 event: cpu-clock")
+    assert brief[1].endswith("7/8: 0x9 chain: 2")
+    whole = _lines(_path(tmp_path, *records), events=False, verbose=True)
+    assert whole[-1] == "... header: type: 68, misc: 0x0, size: 8"
+
+
+def test_fields_by_name(tmp_path: Path) -> None:
+    mapped = forge.Mmap2(pid=1, tid=2, addr=0x4000, len=0x1000, pgoff=0, filename="/bin/a\x1b", stamp=STAMP)
+    fields = _lines(_path(tmp_path, mapped, forge.Lost()), events=False, verbose=True)
+    assert fields[2].startswith("... fields: pid: 1, tid: 2, start: 0x4000, length: 0x1000, pgoff: 0, prot: ")
+    assert fields[2].endswith("filename: /bin/a\x1b, is_data: 0, time: 2500000000, cpu: 3")
+    assert "inode: " in fields[2] and "build_id" not in fields[2]
+    assert fields[5] == "... fields: pid: 0, tid: 0, owner_id: 0, lost: 1, cpu: 0"
+
+
 @pytest.mark.shared
 @pytest.mark.parametrize("reference", WITH_DUMPS, ids=lambda path: path.parent.name)
 def test_same_as_perf(reference: Path) -> None:
@@ -113,7 +156,7 @@ def test_same_as_perf(reference: Path) -> None:
         pytest.skip("the reference is of another file")
     with lzma.open(reference, "rt", errors="surrogateescape") as text:
         theirs = Counter(filter(None, map(_comparable, text)))
-    ours = Counter(filter(None, map(_comparable, dump_lines(str(path), DumpOptions()))))
+    ours = Counter(filter(None, map(_comparable, dump_lines(str(path), DumpOptions(verbose=True)))))
     if not theirs:
         pytest.skip("perf could not read it")
     assert ours == theirs
