@@ -11,7 +11,8 @@ pytestmark = pytest.mark.browser
 
 HERE = Path(__file__).parent
 MODULES = Path(os.environ.get("PERF2X_BROWSER_MODULES", HERE))
-WORKFLOW = HERE.parents[1] / "examples" / "ci" / "github.yml"
+CI = HERE.parents[1] / "examples" / "ci"
+WORKFLOW = CI / "github.yml"
 
 
 def lint(file: Path) -> subprocess.CompletedProcess[str]:
@@ -21,8 +22,9 @@ def lint(file: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(words, cwd=MODULES, capture_output=True, text=True, timeout=120, check=False)
 
 
-def test_the_workflow_is_clean() -> None:
-    ran = lint(WORKFLOW)
+@pytest.mark.parametrize("name", ["github.yml", "github-action.yml"])
+def test_the_workflow_is_clean(name: str) -> None:
+    ran = lint(CI / name)
     assert (ran.returncode, ran.stdout) == (0, ""), ran.stdout + ran.stderr
 
 

@@ -1,18 +1,16 @@
-"""The CI examples: their services' schemas take them, and their shell steps really run, on a corpus recording."""
+"""The CI examples: their services' schemas take them, and they run, push after push, on corpus recordings."""
 
 import importlib.util
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 
 from tests.support.recordings import CORPUS, ROOT
+from tests.support.workflows import GitHub, GitLab, evaluated
 
 CI = ROOT / "examples" / "ci"
 SYMBOLS = {
@@ -21,42 +19,124 @@ SYMBOLS = {
     "PERF2X_BUILDID_DIR": str(CORPUS),
 }
 BENIGN = "#!/bin/sh\nexit 0\n"
-PERF = f"#!/bin/sh\ncp {CORPUS}/calls/perf.data perf.data\n"
 PYTHON = """#!/bin/sh
 [ "$2" = venv ] && mkdir -p "$3/bin" && printf '#!/bin/sh\\n' > "$3/bin/pip" && chmod +x "$3/bin/pip"
 exit 0
 """
+REAL = f"#!{sys.executable}\nfrom perf2x.cli import main\nmain()\n"
+QUICK = """#!/bin/sh
+# perf2x in short: a bundle is the recording, and two recordings that differ close the gate
+command=$1; first=$2; second=$3
+for word in "$@"; do
+    case $previous in -o|--stats) echo "$first" > "$word"; [ "$command" = bundle ] && cp "$first" "$word";; esac
+    case $word in --fail-above) gate=yes;; esac
+    previous=$word
+done
+case $command in
+    top) echo read_zero;;
+    diff) if [ "$gate" = yes ] && ! cmp -s "$first" "$second"; then echo "perf2x: grew" >&2; exit 3; fi;;
+esac
+exit 0
+"""
+FILES = {"profile.html", "profile.pb.gz", "stats.json"}
+ALL = FILES | {"diff.html", "diff.pb.gz"}
 
 
-@pytest.fixture
-def shell(tmp_path: Path) -> dict[str, str]:
-    """An environment in which perf records calls/perf.data, and installing anything is done at once."""
-    if shutil.which("bash") is None:
-        pytest.skip("no bash here")
-    tools = tmp_path / "tools"
-    tools.mkdir()
-    stubs = {"perf": PERF, "sudo": BENIGN, "apt-get": BENIGN, "python": PYTHON, "python3": PYTHON}
-    stubs["perf2x"] = f"#!{sys.executable}\nfrom perf2x.cli import main\nmain()\n"
-    for name, text in stubs.items():
-        (tools / name).write_text(text)
-        (tools / name).chmod(0o755)
-    clean = {
-        name: value for name, value in os.environ.items() if not name.startswith(("PERF2X_", "GITHUB_", "GITLAB_"))
-    }
-    return {**clean, **SYMBOLS, "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"}
+class Program:
+    """What is recorded: the next run of perf copies a recording of the corpus."""
+
+    def __init__(self, folder: Path, perf2x: str) -> None:
+        if shutil.which("bash") is None:
+            pytest.skip("no bash here")
+        self._recording, tools = folder / "recording", folder / "tools"
+        tools.mkdir()
+        stubs = {"sudo": BENIGN, "apt-get": BENIGN, "python": PYTHON, "python3": PYTHON, "perf2x": perf2x}
+        stubs["perf"] = f'#!/bin/sh\ncp "{self._recording}" perf.data\n'
+        for name, text in stubs.items():
+            (tools / name).write_text(text)
+            (tools / name).chmod(0o755)
+        clean = {
+            name: value for name, value in os.environ.items() if not name.startswith(("PERF2X_", "GITHUB_", "GITLAB_"))
+        }
+        self.env = {**clean, **SYMBOLS, "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"}
+
+    def becomes(self, name: str) -> None:
+        """Another version of the program, which costs as much as that recording says."""
+        shutil.copy(CORPUS / name / "perf.data", self._recording)
 
 
-def run(script: str, folder: Path, env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    words = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script]
-    return subprocess.run(words, cwd=folder, env=env, capture_output=True, text=True, check=False)
+@pytest.mark.parametrize(
+    "perf2x", [pytest.param(QUICK, id="quick"), pytest.param(REAL, id="real", marks=pytest.mark.slow)]
+)
+@pytest.mark.parametrize(
+    ("name", "service"), [("github.yml", GitHub), ("github-action.yml", GitHub), ("gitlab.yml", GitLab)]
+)
+def test_push_after_push(tmp_path: Path, name: str, service: type[GitHub | GitLab], perf2x: str) -> None:
+    """Three pushes, pull requests, a slower commit: what one run leaves behind is what the next one finds."""
+    program, workflow = Program(tmp_path, perf2x), CI / name
+    (tmp_path / "runs").mkdir()
+    there = service(tmp_path / "runs", program.env)
+    program.becomes("calls")
+    first = there.push(workflow, "c1", "c0")
+    assert (first.code, first.artifacts) == (0, {"profile": FILES}), first.said
+    assert "read_zero" in first.summary
+    for sha, before in (("c2", "c1"), ("c3", "c2")):
+        later = there.push(workflow, sha, before)
+        assert (later.code, later.artifacts) == (0, {"profile": ALL}), later.said
+    again = there.push(workflow, "c3", "c2")
+    assert (again.code, again.artifacts) == (0, {"profile": ALL}), again.said
+    assert there.pull_request(workflow, "p1", "c3").code == 0
+    program.becomes("zstd")
+    slow = there.pull_request(workflow, "p2", "c3")
+    assert (slow.code, slow.artifacts) == (3, {"profile": ALL}), slow.said
+    assert "grew" in slow.said
+    program.becomes("calls")
+    assert there.pull_request(workflow, "p3", "c3").code == 0  # the slow one left nothing behind
+    program.becomes("zstd")
+    assert [there.push(workflow, *pair).code for pair in (("c4", "c3"), ("c5", "c4"))] == [3, 0]
 
 
-def load(name: str) -> dict[Any, Any]:
-    loaded: dict[Any, Any] = yaml.safe_load((CI / name).read_text())
-    return loaded
+def test_a_pull_request_is_compared_with_the_commit_it_is_based_on(tmp_path: Path) -> None:
+    program = Program(tmp_path, QUICK)
+    (tmp_path / "runs").mkdir()
+    there = GitHub(tmp_path / "runs", program.env)
+    for name, sha, before in (("calls", "c1", "c0"), ("zstd", "c2", "c1")):
+        program.becomes(name)
+        there.push(CI / "github.yml", sha, before)
+    assert [there.pull_request(CI / "github.yml", "p1", base).code for base in ("c1", "c2", "lost")] == [3, 0, 0]
 
 
-@pytest.mark.parametrize(("name", "schema"), [("github.yml", "github-workflows"), ("gitlab.yml", "gitlab-ci")])
+def test_a_recording_that_convert_refuses_is_not_remembered(tmp_path: Path) -> None:
+    program = Program(tmp_path, '#!/bin/sh\n[ "$1" = convert ] && exit 3\nexit 0\n')
+    program.becomes("calls")
+    (tmp_path / "runs").mkdir()
+    for name in ("github.yml", "github-action.yml"):
+        there = GitHub(tmp_path / "runs", program.env)
+        assert there.push(CI / name, "c1", "c0").code == 3
+        assert there.caches == []
+
+
+def test_expressions() -> None:
+    contexts = {"github": {"ref": "refs/heads/main"}, "steps": {"a-b": {"outputs": {"key": ""}}}}
+    states = {"cancelled": False, "success": True}
+    for text, value in (
+        ("github.ref == 'refs/heads/main' && !cancelled()", True),
+        ("steps.a-b.outputs.key != ''", False),
+        ("github.nothing.here || 'else'", "else"),
+        ("success() && (github.ref != 'a')", True),
+    ):
+        assert evaluated(text, contexts, states) == value
+
+
+@pytest.mark.parametrize(
+    ("name", "schema"),
+    [
+        ("github.yml", "github-workflows"),
+        ("github-action.yml", "github-workflows"),
+        ("action/action.yml", "github-actions"),
+        ("gitlab.yml", "gitlab-ci"),
+    ],
+)
 def test_the_schema_takes_it(name: str, schema: str) -> None:
     if importlib.util.find_spec("check_jsonschema") is None:
         pytest.skip("no check-jsonschema here: pip install 'perf2x[dev]'")
@@ -72,53 +152,3 @@ def test_the_schema_refuses_a_step_that_does_not_exist(tmp_path: Path) -> None:
     broken.write_text((CI / "github.yml").read_text().replace("        run: perf record", "        rum: perf record"))
     words = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.github-workflows", str(broken)]
     assert subprocess.run(words, capture_output=True, check=False).returncode == 1
-
-
-@pytest.mark.slow
-def test_the_workflow_runs(tmp_path: Path, shell: dict[str, str]) -> None:
-    """Every step in turn; the bundle of the main branch is the one that was just made."""
-    work, summary = tmp_path / "work", tmp_path / "summary.md"
-    work.mkdir()
-    shell |= {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(summary)}
-    steps = [step for job in load("github.yml")["jobs"].values() for step in job["steps"]]
-    for step in steps:
-        if step.get("name") == "Compare":
-            shutil.copytree(work / "bundle", work / "bundle-of-main")
-        if "run" in step and "refs/heads/main" in step.get("if", ""):
-            shutil.rmtree(work / "bundle-of-main", ignore_errors=True)
-        if "run" in step:
-            ran = run(step["run"], work, shell)
-            assert ran.returncode == 0, (step, ran.stderr)
-    assert "read_zero" in summary.read_text()
-    assert (work / "bundle-of-main" / "profile.tar.gz").stat().st_size
-    kept = next(step["with"]["path"] for step in steps if "upload-artifact" in step.get("uses", "")).split()
-    assert {"profile.html", "profile.pb.gz", "stats.json", "diff.html", "diff.pb.gz"} == set(kept)
-    assert all((work / name).stat().st_size for name in kept)
-
-
-@pytest.mark.slow
-def test_the_gate_of_the_workflow_closes(tmp_path: Path, shell: dict[str, str]) -> None:
-    work = tmp_path / "work"
-    work.mkdir()
-    shutil.copy(CORPUS / "calls" / "perf.data", work / "perf.data")
-    step = next(
-        step for job in load("github.yml")["jobs"].values() for step in job["steps"] if step.get("name") == "Compare"
-    )
-    (work / "bundle-of-main").mkdir()
-    shutil.copy(CORPUS / "zstd" / "perf.data", work / "bundle-of-main" / "profile.tar.gz")
-    ran = run(step["run"], work, {**shell, "GITHUB_ACTIONS": "true"})
-    assert ran.returncode == 3
-    assert "::error title=perf2x::" in ran.stderr
-    assert (work / "diff.html").exists()
-
-
-@pytest.mark.slow
-def test_the_gitlab_job_runs(tmp_path: Path, shell: dict[str, str]) -> None:
-    work = tmp_path / "work"
-    work.mkdir()
-    (job,) = load("gitlab.yml").values()
-    script = "\n".join(map(str, [*job["before_script"], *job["script"]]))
-    ran = run(script, work, {**shell, **job["variables"], "GITLAB_CI": "true"})
-    assert ran.returncode == 0, ran.stderr
-    assert "read_zero" in ran.stdout
-    assert all((work / name).stat().st_size for name in job["artifacts"]["paths"])
