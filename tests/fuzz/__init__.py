@@ -1,0 +1,5 @@
+"""Damaged inputs through every command: ``python -m tests.fuzz --seconds 60 --seed 1``.
+
+``seeds`` are whole inputs, ``mutations`` damage them, ``cases`` pair them with command lines, ``worker`` runs one in a
+process with limits, ``verdict`` says what is wrong with the result, ``minimise`` makes the input small.
+"""

@@ -1,0 +1,111 @@
+"""``python -m tests.fuzz [--seconds N] [--seed S] [--case N] [--kind NAME] [--keep DIR]``."""
+
+import argparse
+import hashlib
+import json
+import os
+import sys
+import tempfile
+import time
+from collections import Counter, defaultdict
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.fuzz.cases import Case, case, commands
+from tests.fuzz.minimise import minimised
+from tests.fuzz.seeds import Seed, seeds
+from tests.fuzz.verdict import verdict
+from tests.fuzz.worker import Result, command, run
+
+TIMEOUT = 20.0
+"""Seconds for an input of less than a megabyte; on a busy machine nearly all of it is waiting."""
+
+
+@dataclass
+class Tally:
+    """Results of one kind of input."""
+
+    codes: Counter[int] = field(default_factory=Counter)
+    slowest: float = 0.0
+    memory: int = 0
+
+    def add(self, result: Result) -> None:
+        self.codes[result.code] += 1
+        self.slowest = max(self.slowest, result.seconds)
+        self.memory = max(self.memory, result.memory)
+
+
+def main() -> int:
+    """0 when nothing was found."""
+    options = _options()
+    found: dict[str, Case] = {}
+    tallies: dict[str, Tally] = defaultdict(Tally)
+    whole = [seed for seed in seeds() if options.kind in (None, seed.kind)]
+    _warm_up(whole)
+    until = time.monotonic() + options.seconds
+    number = options.case or 0
+    while time.monotonic() < until:
+        tried = case(whole, options.seed, number)
+        result = run(tried, TIMEOUT)
+        tallies[tried.seed.kind].add(result)
+        trouble = verdict(tried, result, TIMEOUT)
+        if trouble and trouble not in found:
+            print(
+                f"case {number}: {tried.seed.kind} {tried.seed.name}: {' '.join(tried.words)}\n  {trouble}", flush=True
+            )
+            found[trouble] = tried
+            _keep(tried, trouble, options.keep)
+        if options.case is not None:
+            print(result.err, result.code, trouble)
+            break
+        number += 1
+    _report(tallies)
+    return int(bool(found))
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz")
+    parser.add_argument("--seconds", type=float, default=60, help="how long [60]")
+    parser.add_argument("--seed", type=int, default=1, help="the same seed gives the same cases [1]")
+    parser.add_argument("--case", type=int, help="run only this case, and show what it says")
+    parser.add_argument("--kind", help="only inputs of this kind")
+    parser.add_argument("--keep", type=Path, help="write minimised crashers to this folder, such as tests/crashes")
+    return parser.parse_args()
+
+
+def _warm_up(whole: list[Seed]) -> None:
+    """Run every command and every kind of input once, so that forked processes need not import what they use."""
+    pairs = [(whole[0], words) for words in commands()]
+    pairs += [(seed, commands()[0]) for seed in {seed.kind: seed for seed in whole}.values()]
+    with tempfile.TemporaryDirectory() as name, Path(os.devnull).open("w") as nowhere:
+        for number, (seed, words) in enumerate(pairs):
+            folder = Path(name) / str(number)
+            folder.mkdir()
+            first = Case(seed, seed.data, words)
+            first.lay_out(folder)
+            with redirect_stdout(nowhere), redirect_stderr(nowhere):
+                command([word.replace("{dir}", str(folder)) for word in first.words])
+
+
+def _keep(tried: Case, trouble: str, folder: Path | None) -> None:
+    if folder is None:
+        return
+    small = minimised(tried, lambda shorter: verdict(shorter, run(shorter, TIMEOUT), TIMEOUT) == trouble)
+    name = f"{tried.seed.kind.replace(' ', '-')}-{hashlib.sha256(small.data).hexdigest()[:12]}"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.data").write_bytes(small.seed.wrap(small.data))
+    (folder / f"{name}.json").write_text(json.dumps({"words": small.words, "trouble": trouble}) + "\n")
+    print(f"  kept as {folder / name}.data ({len(small.data)} bytes)", flush=True)
+
+
+def _report(tallies: dict[str, Tally]) -> None:
+    print(f"\n{'kind':20}{'inputs':>8}{'done':>8}{'refused':>9}{'usage':>7}{'slowest s':>11}{'memory MB':>11}")
+    for kind, tally in sorted(tallies.items()):
+        done, refused, usage = tally.codes[0] + tally.codes[3], tally.codes[1], tally.codes[2]
+        row = f"{kind:20}{tally.codes.total():>8}{done:>8}{refused:>9}{usage:>7}"
+        print(f"{row}{tally.slowest:>11.2f}{tally.memory / 1e6:>11.0f}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

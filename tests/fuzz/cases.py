@@ -1,0 +1,80 @@
+"""Pairs a damaged input with a command line that reads it."""
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from random import Random
+
+from tests.fuzz.mutations import mutated
+from tests.fuzz.seeds import Seed
+from tests.support.recordings import CORPUS
+
+OUTPUT = "out"
+FORMATS = ("pprof", "chrome", "collapsed", "html", "svg", "speedscope", "firefox")
+ONE_INPUT = (
+    ("convert", "--to", "chrome", "--chrome-style", "cpuprofile", "-o", "{dir}/out/x"),
+    ("convert", "--to", "chrome", "--per-cpu", "--counters", "-o", "{dir}/out/x"),
+    ("convert", "--to", "pprof", "--label", "pid,tid,comm,thread,cpu,mode,time", "-o", "{dir}/out/x"),
+    ("convert", "--to", "pprof", "--root", "cgroup", "--merge-threads", "--fold-recursion", "-o", "{dir}/out/x"),
+    ("convert", "--to", "html", "--off-cpu", "merged", "-o", "{dir}/out/x"),
+    ("convert", "--to", "collapsed", "--time", "10%-50%", "--max-stack", "3", "-o", "{dir}/out/x"),
+    ("convert", "--to", "collapsed", "--jobs", "2", "-o", "{dir}/out/x"),
+    ("convert", "--to", "collapsed", "--anonymize", "secret", "-o", "-"),
+    ("top",),
+    ("top", "--json"),
+    ("info",),
+    ("info", "--json"),
+)
+DUMP = ("dump", "-n", "300")
+BUNDLE = ("bundle", "-o", "{dir}/out/x.tar.gz")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run: the files to lay out and the words to say."""
+
+    seed: Seed
+    data: bytes
+    """The damaged bytes, before ``seed.wrap``."""
+    command: tuple[str, ...]
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The command line, with ``{dir}`` for the folder."""
+        name, *rest = self.command
+        source = "perf.data" if "perf.data" in self.seed.beside else self.seed.file
+        inputs = ["{dir}/" + source, *([str(CORPUS / "calls" / "perf.data")] if name == "diff" else [])]
+        return (name, *inputs, *rest, *self._options())
+
+    def _options(self) -> tuple[str, ...]:
+        """The seed's own, as far as the command takes them; no object of this machine is ever read."""
+        if self.command == DUMP:
+            return ()
+        own = self.seed.words
+        if self.command == BUNDLE:
+            own = tuple(word for word in own if word != "--no-symbols")
+        return own if {"--symfs", "--no-symbols"} & set(own) else (*own, "--symfs", "{dir}")
+
+    def lay_out(self, folder: Path) -> None:
+        """Write all files below an empty folder."""
+        (folder / OUTPUT).mkdir()
+        for name, data in (*self.seed.beside.items(), (self.seed.file, self.seed.wrap(self.data))):
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+
+
+@cache
+def commands() -> tuple[tuple[str, ...], ...]:
+    """Every command and emitter."""
+    formats = tuple(("convert", "--to", name, "-o", "{dir}/out/x") for name in FORMATS)
+    return (*formats, *ONE_INPUT, ("diff",), DUMP, BUNDLE)
+
+
+def case(seeds: list[Seed], run: int, number: int) -> Case:
+    """Case ``number`` of a run with that seed: always the same one."""
+    chance = Random(f"{run}/{number}")
+    kinds = sorted({seed.kind for seed in seeds})
+    kind = kinds[number % len(kinds)]
+    seed = chance.choice([seed for seed in seeds if seed.kind == kind])
+    return Case(seed, mutated(seed.data, seed.mutations, chance), chance.choice(commands()))

@@ -1,0 +1,116 @@
+"""Whole inputs of every kind, from the corpus and forged, each with what a command needs beside it."""
+
+import gzip
+import io
+import lzma
+import tarfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from tests.forge import Container, Session, write_file
+from tests.forge.session import compress, zstd
+from tests.fuzz.mutations import BINARY, RECORDING, TEXT, Mutation
+from tests.fuzz.records import SESSIONS, records
+from tests.support.recordings import CORPUS, ROOT
+
+LANGUAGES = ROOT / "tests" / "unit" / "symbolize" / "data" / "lang"
+DEBUG_INFO = ROOT / "tests" / "unit" / "symbolize" / "data" / "debug_info"
+
+
+@dataclass(frozen=True)
+class Seed:
+    """One input that is whole. ``{dir}`` in ``words`` is the folder that the files are put in."""
+
+    kind: str
+    name: str
+    data: bytes
+    """What is damaged."""
+    mutations: tuple[Mutation, ...]
+    file: str = "perf.data"
+    """Where the damaged bytes go, after ``wrap``."""
+    wrap: Callable[[bytes], bytes] = bytes
+    beside: Mapping[str, bytes] = field(default_factory=dict)
+    """Other files, by their path."""
+    words: tuple[str, ...] = ("--no-symbols",)
+    """Options for every command that takes them."""
+
+
+def seeds() -> list[Seed]:
+    """All of them, in an order that does not depend on the machine."""
+    return [*_recordings(), *_forged(), *_wrappers(), *_bundles(), *_symbols(), *_objects(), *_compiled()]
+
+
+def _recordings() -> Iterator[Seed]:
+    for path in sorted(CORPUS.glob("*/perf.data*")):
+        yield Seed("recording", path.parent.name, path.read_bytes(), RECORDING)
+
+
+def _forged() -> Iterator[Seed]:
+    for name, session in SESSIONS.items():
+        yield Seed("forged", name, write_file(session, records()), RECORDING)
+    session = SESSIONS["file"]
+    plain = b"".join(record.encode(session.events, session.order) for record in records())
+    yield Seed("compressed records", "zstd", plain, BINARY, wrap=_in_compressed_records)
+
+
+def _in_compressed_records(plain: bytes) -> bytes:
+    """A recording whose compressed records unpack to ``plain``."""
+    session = Session(events=SESSIONS["file"].events, features=SESSIONS["file"].features, zstd=700)
+    pieces = compress((plain,), session)
+    attrs = tuple((event.encode("<"), event.ids) for event in session.events)
+    return Container("<", attrs, pieces, session.features.sections(session.events, "<")).to_file(False)
+
+
+def _wrappers() -> Iterator[Seed]:
+    plain = (CORPUS / "calls" / "perf.data").read_bytes()
+    for suffix, pack in (("gz", gzip.compress), ("xz", lzma.compress), ("zst", zstd().compress)):
+        yield Seed("wrapper", suffix, pack(plain), BINARY, file=f"perf.data.{suffix}")
+
+
+def _bundles() -> Iterator[Seed]:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as tar:
+        for name, path in (("perf.data", "calls/perf.data"), ("symfs/demo/calls", "common/symfs/demo/calls")):
+            tar.add(CORPUS / path, name, filter=_anonymous)
+    yield Seed("bundle", "tar.gz", out.getvalue(), BINARY, "perf.tar.gz", gzip.compress, words=())
+    yield Seed("bundle", "gzip", gzip.compress(out.getvalue(), mtime=0), BINARY, "perf.tar.gz", words=())
+
+
+def _anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    member.mtime, member.uid, member.gid, member.uname, member.gname = 0, 0, 0, "", ""
+    return member
+
+
+def _symbols() -> Iterator[Seed]:
+    recording = {"perf.data": (CORPUS / "calls" / "perf.data").read_bytes()}
+    kallsyms = lzma.decompress((CORPUS / "calls" / "kallsyms.xz").read_bytes())[:200_000]
+    words = ("--kallsyms", "{dir}/kallsyms")
+    yield Seed("kallsyms", "calls", kallsyms, TEXT, "kallsyms", beside=recording, words=words)
+    for name in ("node", "java", "cpython_map"):
+        path = next((LANGUAGES / name).glob("perf-*.map"))
+        beside = {"perf.data": (LANGUAGES / name / "perf.data").read_bytes()}
+        words = ("--perf-map-dir", "{dir}", "--symfs", "{dir}")
+        yield Seed("perf map", name, path.read_bytes(), TEXT, path.name, beside=beside, words=words)
+
+
+def _objects() -> Iterator[Seed]:
+    common = CORPUS / "common" / "symfs"
+    words = ("--symfs", "{dir}/root", "--allow-build-id-mismatch")
+    for name, folder in (("frames", "unwind"), ("frames_debug", "unwind_debug_frame"), ("shapes", "shapes")):
+        beside = {"perf.data": (CORPUS / folder / "perf.data").read_bytes()}
+        data = (common / "demo" / name).read_bytes()
+        yield Seed("ELF", name, data, BINARY, f"root/demo/{name}", beside=beside, words=words)
+    beside = {"perf.data": (CORPUS / "calls" / "perf.data").read_bytes()}
+    for path in (DEBUG_INFO / "gnu5.so", DEBUG_INFO / "clang5.so", LANGUAGES.parent / "inlines.so"):
+        yield Seed("DWARF", path.name, path.read_bytes(), BINARY, "root/demo/calls", beside=beside, words=words)
+    vmlinux = ("--vmlinux", "{dir}/vmlinux", "--allow-build-id-mismatch")
+    data = (DEBUG_INFO / "module.ko").read_bytes()
+    yield Seed("ELF", "vmlinux", data, BINARY, "vmlinux", beside=beside, words=vmlinux)
+
+
+def _compiled() -> Iterator[Seed]:
+    path = next((LANGUAGES / "jit").glob("jit-*.dump"))
+    beside = {"perf.data": (LANGUAGES / "jit" / "perf.data").read_bytes()}
+    words = ("--symfs", "{dir}", "--perf-map-dir", "{dir}")
+    yield Seed("jitdump", "jit", path.read_bytes(), BINARY, path.name, beside=beside, words=words)
+    yield Seed("jitdump", "tmp", path.read_bytes(), BINARY, f"tmp/{path.name}", beside=beside, words=words)

@@ -1,0 +1,120 @@
+"""Says what is wrong with the result of a damaged input; ``None`` where there is nothing."""
+
+import gzip
+import json
+import re
+import tarfile
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+from io import BytesIO
+
+from tests.fuzz.cases import Case
+from tests.fuzz.worker import CRASHED, Result
+
+LARGEST = 1 << 30
+"""Bytes that a command may hold for an input of less than a megabyte."""
+LONGEST_MESSAGE = 20_000
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def verdict(case: Case, result: Result, seconds: float) -> str | None:
+    """A short name for the trouble, the same for the same trouble; the first line that tells it apart behind it."""
+    if result.seconds > seconds:
+        return "hang"
+    if result.code == CRASHED or "Traceback (most recent call last)" in result.err:
+        return f"traceback: {_where(result.err)}"
+    if result.code < 0:
+        return f"signal {-result.code}"
+    if result.code not in (0, 1, 2, 3):
+        return f"exit code {result.code}"
+    if result.memory > LARGEST:
+        return "memory"
+    return _messages(case, result) or _files(case, result)
+
+
+def _where(err: str) -> str:
+    """The last line, and the place that it comes from."""
+    places = re.findall(r'File ".*?(perf2x/[^"]+)", line (\d+)', err)
+    last = err.strip().splitlines()[-1][:120] if err.strip() else ""
+    return f"{last} at {':'.join(places[-1]) if places else '?'}"
+
+
+def _messages(case: Case, result: Result) -> str | None:
+    if result.code and not result.err.strip():
+        return "silent failure"
+    if len(result.err) > LONGEST_MESSAGE:
+        return "long message"
+    is_text = case.command[0] in ("top", "info", "dump", "diff") and "--json" not in case.command
+    shown = result.err + (result.out.decode("utf-8", "replace") if is_text else "")
+    if found := _CONTROLS.search(shown):
+        return f"control character {found[0]!r}"
+    return None
+
+
+def _files(case: Case, result: Result) -> str | None:
+    """Outputs are whole or not there, and nothing else is left behind."""
+    left = [name for name in result.files if name.startswith("scratch/")]
+    if left:
+        return "temporary file left"
+    if result.code in (1, 2):
+        return "output of a failed command" if result.files else None
+    if any("out" in word for word in case.command) and not result.files:
+        return "no output"
+    return next((trouble for name, data in result.files.items() if (trouble := _content(case, name, data))), None)
+
+
+def _content(case: Case, name: str, data: bytes) -> str | None:
+    kind = case.command[2] if case.command[0] == "convert" else case.command[0]
+    try:
+        _READERS[kind](data)
+    except (ValueError, KeyError, OSError, EOFError, ElementTree.ParseError, tarfile.TarError) as error:
+        return f"unreadable {kind}: {type(error).__name__} {str(error)[:60]}"
+    return None
+
+
+def _pprof(data: bytes) -> None:
+    from google.protobuf.message import DecodeError
+
+    from perf2x.emit import profile_pb2
+
+    profile = profile_pb2.Profile()
+    try:
+        profile.ParseFromString(gzip.decompress(data))
+    except DecodeError as error:
+        raise ValueError(str(error)) from None
+    locations = {location.id for location in profile.location}
+    if any(number not in locations for sample in profile.sample for number in sample.location_id):
+        raise ValueError("a location is missing")
+
+
+def _collapsed(data: bytes) -> None:
+    if data and not data.endswith(b"\n"):
+        raise ValueError("cut")
+    for line in data.decode().split("\n")[:-1]:
+        stack, _, number = line.rpartition(" ")
+        if not stack or int(number) < 0:
+            raise ValueError(f"no stack and number: {line[:40]}")
+
+
+def _tar(data: bytes) -> None:
+    with tarfile.open(fileobj=BytesIO(data)) as tar:
+        tar.getmembers()
+
+
+def _json(data: bytes) -> None:
+    json.loads(data, parse_constant=_no_constant)
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _html(data: bytes) -> None:
+    if not data.rstrip().endswith(b"</html>"):
+        raise ValueError("cut")
+
+
+_READERS: dict[str, Callable[[bytes], object]] = {
+    "pprof": _pprof, "collapsed": _collapsed, "chrome": _json, "firefox": _json, "speedscope": _json,
+    "svg": ElementTree.fromstring, "html": _html, "bundle": _tar,
+}  # fmt: skip

@@ -1,0 +1,105 @@
+"""Runs a case in a forked process with limits on time, memory and file size."""
+
+import os
+import resource
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.fuzz.cases import OUTPUT, Case
+
+MEMORY = 3 << 30
+"""Bytes of address space; what numpy and its threads map without using counts."""
+FILE_SIZE = 256 << 20
+CRASHED = 70
+"""Exit code for an exception that nobody caught."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of a case."""
+
+    code: int
+    """The exit code, or minus the number of the signal."""
+    out: bytes
+    err: str
+    seconds: float
+    memory: int
+    """Largest resident size, in bytes."""
+    files: dict[str, bytes]
+    """What lies in the output folder afterwards, by name."""
+
+
+def run(case: Case, seconds: float) -> Result:
+    """Lay the case out in a folder of its own, and run it there."""
+    with tempfile.TemporaryDirectory(prefix="perf2x-fuzz-") as name:
+        folder = Path(name)
+        (folder / "home").mkdir()
+        (folder / "scratch").mkdir()
+        case.lay_out(folder)
+        began = time.monotonic()
+        pid = os.fork()
+        if pid == 0:
+            _child(case, folder, seconds)
+        code, memory = _wait(pid, began + seconds)
+        took = time.monotonic() - began
+        files = {path.name: path.read_bytes() for path in (folder / OUTPUT).iterdir()}
+        files |= {f"scratch/{path.name}": b"" for path in (folder / "scratch").iterdir()}
+        err = (folder / "stderr").read_bytes().decode("utf-8", "backslashreplace")
+        return Result(code, (folder / "stdout").read_bytes(), err, took, memory, files)
+
+
+def _wait(pid: int, deadline: float) -> tuple[int, int]:
+    while True:
+        ended, status, usage = os.wait4(pid, os.WNOHANG)
+        if ended:
+            return os.waitstatus_to_exitcode(status), usage.ru_maxrss * 1024
+        if time.monotonic() > deadline:
+            os.killpg(pid, signal.SIGKILL)
+            _, status, usage = os.wait4(pid, 0)
+            return os.waitstatus_to_exitcode(status), usage.ru_maxrss * 1024
+        time.sleep(0.002)
+
+
+def _child(case: Case, folder: Path, seconds: float) -> None:
+    """Become the command; never returns."""
+    os.setpgid(0, 0)
+    for number, name in ((1, "stdout"), (2, "stderr")):
+        os.dup2(os.open(folder / name, os.O_CREAT | os.O_WRONLY), number)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    sys.stdout, sys.stderr = (open(number, "w", closefd=False) for number in (1, 2))  # noqa: SIM115
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_SIZE, FILE_SIZE))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    os.environ |= {
+        "HOME": str(folder / "home"),
+        "XDG_CACHE_HOME": str(folder / "home"),
+        "TMPDIR": str(folder / "scratch"),
+    }
+    tempfile.tempdir = None
+    os.chdir(folder)
+    code = CRASHED
+    try:
+        code = command([word.replace("{dir}", str(folder)) for word in case.words])
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except BaseException:  # noqa: BLE001 - this is the place where nothing may get past
+        traceback.print_exc()
+        sys.stderr.flush()
+    os._exit(code)
+
+
+def command(words: list[str]) -> int:
+    """Run ``perf2x`` in this process; gives its exit code."""
+    from perf2x.cli import main
+
+    sys.argv = ["perf2x", *words]
+    try:
+        main()
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    return 0

@@ -1,0 +1,102 @@
+"""The fuzzer itself: it makes the same cases again, it notices trouble, and a few of its cases end well."""
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from tests.fuzz.cases import Case, case, commands
+from tests.fuzz.minimise import minimised
+from tests.fuzz.mutations import BINARY, RECORDING, TEXT, mutated, records_of
+from tests.fuzz.seeds import Seed, seeds
+from tests.fuzz.verdict import verdict
+from tests.fuzz.worker import CRASHED, Result, run
+
+FINE = Result(0, b"", "", 0.1, 1 << 20, {})
+
+
+@pytest.fixture(scope="module")
+def whole() -> list[Seed]:
+    return seeds()
+
+
+def test_the_same_seed_gives_the_same_case(whole: list[Seed]) -> None:
+    once, again, other = case(whole, 1, 5), case(whole, 1, 5), case(whole, 2, 5)
+    assert (once.data, once.words) == (again.data, again.words)
+    assert (once.data, once.words) != (other.data, other.words)
+
+
+@pytest.mark.parametrize("mutations", [RECORDING, BINARY, TEXT])
+def test_every_mutation_changes_something(whole: list[Seed], mutations: tuple) -> None:  # type: ignore[type-arg]
+    data = next(seed for seed in whole if seed.kind == "forged").data
+    for mutation in mutations:
+        tries = [bytearray(data) for _ in range(20)]
+        for number, copy in enumerate(tries):
+            mutation(copy, Random(number))
+        assert any(copy != data for copy in tries), mutation
+
+
+def test_records_are_found_in_files_and_pipes(whole: list[Seed]) -> None:
+    for seed in whole:
+        if seed.kind == "forged" and seed.name in ("file", "pipe", "big-endian file"):
+            assert len(records_of(seed.data)) > 50, seed.name
+
+
+@pytest.mark.parametrize(
+    ("result", "trouble"),
+    [
+        (FINE, None),
+        (replace(FINE, seconds=99.0), "hang"),
+        (
+            replace(FINE, code=CRASHED, err='File "/x/perf2x/a.py", line 7\nValueError: x'),
+            "traceback: ValueError: x at",
+        ),
+        (replace(FINE, code=-11), "signal 11"),
+        (replace(FINE, code=9), "exit code 9"),
+        (replace(FINE, memory=2 << 30), "memory"),
+        (replace(FINE, code=1), "silent failure"),
+        (replace(FINE, out=b"\x1b[2J"), "control character"),
+        (replace(FINE, out=b"x" * 30_000, err="y" * 30_000), "long message"),
+        (replace(FINE, code=1, err="no", files={"x": b""}), "output of a failed command"),
+        (replace(FINE, files={"scratch/x": b""}), "temporary file left"),
+    ],
+)
+def test_what_counts_as_trouble(whole: list[Seed], result: Result, trouble: str | None) -> None:
+    found = verdict(Case(whole[0], whole[0].data, ("top",)), result, 10.0)
+    assert found == trouble or (found is not None and trouble is not None and found.startswith(trouble))
+
+
+@pytest.mark.parametrize("name", ["pprof", "chrome", "collapsed", "html", "svg", "speedscope", "firefox"])
+def test_a_cut_output_is_trouble(whole: list[Seed], name: str) -> None:
+    tried = Case(whole[0], whole[0].data, ("convert", "--to", name, "-o", "{dir}/out/x"))
+    good = run(tried, 30.0)
+    assert verdict(tried, good, 30.0) is None, good.err
+    cut = replace(good, files={"x": good.files["x"][:-4]})
+    assert (verdict(tried, cut, 30.0) or "").startswith(f"unreadable {name}")
+    assert verdict(tried, replace(good, files={}), 30.0) == "no output"
+
+
+def test_a_small_input_is_left(whole: list[Seed]) -> None:
+    tried = Case(whole[0], bytes(100) + b"bad!" + bytes(100), ("top",))
+    small = minimised(tried, lambda shorter: b"bad!" in shorter.data)
+    assert b"bad!" in small.data and len(small.data) < 20
+
+
+def test_some_cases(whole: list[Seed]) -> None:
+    for number in range(22):
+        tried = case(whole, 3, number)
+        assert verdict(tried, run(tried, 60.0), 60.0) is None, (number, tried.seed, tried.words)
+
+
+def test_all_commands_are_tried(whole: list[Seed]) -> None:
+    from perf2x.cli.app import COMMANDS
+
+    tried = {words[0] for words in commands()}
+    assert tried >= set(COMMANDS) - {"formats", "man", "view"}
+    assert len({seed.kind for seed in whole}) >= 10
+
+
+def test_nothing_is_mutated_in_place(whole: list[Seed]) -> None:
+    before = whole[0].data
+    mutated(whole[0].data, whole[0].mutations, Random(1))
+    assert whole[0].data == before
