@@ -25,7 +25,7 @@ from perf2x.model.profile import (
     Threads,
     ThreadSwitches,
 )
-from perf2x.plugins import Emitter
+from perf2x.plugins import Emitter, notes
 from perf2x.symbolize.contract import SymbolSourceContract
 
 __all__ = ["EmitterContract", "ProfileBuilder", "SequentialSink", "SymbolSourceContract"]
@@ -253,6 +253,7 @@ class EmitterContract:
     def _holds(self, builder: ProfileBuilder) -> bytes:
         profile = self.profile(builder)
         first = self.output(profile)
+        assert all(notes(self.emitter(), profile)), "a note for the user is empty"
         assert first == self.output(profile), "two runs gave different bytes"
         total = self.total(first)
         assert total is None or total == int(profile.samples.value.sum()), "values were lost or invented"

@@ -12,6 +12,7 @@ from perf2x.model.events import Want
 from perf2x.reader import open_recording
 from tests import forge
 from tests.forge import kernel as k
+from tests.support.command import perf2x
 
 FOLDER = Path(__file__).parent
 GROUP = forge.Event(
@@ -51,6 +52,14 @@ def test_it_ends_well(path: Path) -> None:
     except Perf2xError:
         return
     assert sum(map(len, recording.samples(~Want(0)))) <= recording.sample_count
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.data")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("name", ["pprof", "chrome", "collapsed", "html", "svg", "speedscope", "firefox"])
+def test_every_format_ends_well(path: Path, name: str, tmp_path: Path) -> None:
+    ran = perf2x("convert", path, "--no-symbols", "--allow-empty", "--to", name, "-o", tmp_path / "out")
+    assert ran.code in (0, 1)
+    assert (tmp_path / "out").exists() == (ran.code == 0), ran.err
 
 
 def test_every_maker_has_its_file() -> None:

@@ -2,7 +2,6 @@
 
 import argparse
 import hashlib
-import json
 import os
 import sys
 import tempfile
@@ -89,14 +88,15 @@ def _warm_up(whole: list[Seed]) -> None:
 
 
 def _keep(tried: Case, trouble: str, folder: Path | None) -> None:
+    """Write the smallest input with that trouble: as .data where it is a recording, which tests/crashes tries."""
     if folder is None:
         return
     small = minimised(tried, lambda shorter: verdict(shorter, run(shorter, TIMEOUT), TIMEOUT) == trouble)
-    name = f"{tried.seed.kind.replace(' ', '-')}-{hashlib.sha256(small.data).hexdigest()[:12]}"
+    suffix = ".bin" if "perf.data" in small.seed.beside else ".data"
+    path = folder / f"{small.seed.kind.replace(' ', '-')}-{hashlib.sha256(small.data).hexdigest()[:12]}{suffix}"
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{name}.data").write_bytes(small.seed.wrap(small.data))
-    (folder / f"{name}.json").write_text(json.dumps({"words": small.words, "trouble": trouble}) + "\n")
-    print(f"  kept as {folder / name}.data ({len(small.data)} bytes)", flush=True)
+    path.write_bytes(small.seed.wrap(small.data))
+    print(f"  kept as {path} ({len(small.data)} bytes)", flush=True)
 
 
 def _report(tallies: dict[str, Tally]) -> None:

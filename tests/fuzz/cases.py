@@ -51,6 +51,8 @@ class Case:
         if self.command == DUMP:
             return ()
         own = self.seed.words
+        if self.command[0] == "convert":
+            own = (*own, "--allow-empty")  # what is empty goes through the emitters, too
         if self.command == BUNDLE:
             own = tuple(word for word in own if word != "--no-symbols")
         return own if {"--symfs", "--no-symbols"} & set(own) else (*own, "--symfs", "{dir}")

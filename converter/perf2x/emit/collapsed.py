@@ -58,6 +58,8 @@ class Collapsed:
         """Unit of the numbers, and the events that are left out."""
         if self.event == "all":
             return ("numbers are samples of all events",)
+        if not profile.events:
+            return ("there are no events",)
         chosen = event_index(profile, self.event)
         event = profile.events[chosen]
         unit = "samples" if self.value == "samples" else event.unit if event.unit != "count" else "events"
