@@ -6,6 +6,8 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
+os.environ["_TYPER_FORCE_DISABLE_TERMINAL"] = "1"  # typer colours what it writes to a file when GITHUB_ACTIONS is set
+
 pytest.register_assert_rewrite("tests.support", "tests.laws")
 
 from tests.support.isolation import isolated  # noqa: E402 - assertions in there explain themselves, too

@@ -68,7 +68,7 @@ from perf2x import pipeline, plugins
 from perf2x.arrow import ArrowTable, Coded
 from perf2x.callgraphs import CallGraphOptions
 from perf2x.cli.output import writing
-from perf2x.cli.output_flags import compress, format_of
+from perf2x.cli.output_names import compress, format_of
 from perf2x.model.choice import Choice, Grouping
 from perf2x.model.errors import OptionError
 from perf2x.model.profile import Profile

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from click.testing import CliRunner
+from typer.testing import CliRunner
 
 from tests.support.recordings import CORPUS
 
@@ -16,12 +16,17 @@ class Ran:
     out: str
     err: str
 
+    @property
+    def said(self) -> str:
+        """Standard error as one line, without the box that typer draws around a usage error."""
+        return " ".join("".join(" " if char in "╭─╮│╰╯" else char for char in self.err).split())
+
 
 def perf2x(*words: object, env: Mapping[str, str] | None = None) -> Ran:
     """Run the command; an exception that is no exit fails the test that called."""
-    from perf2x.cli.app import make_app
+    from perf2x.cli.app import app
 
-    result = CliRunner().invoke(make_app(), [str(word) for word in words], env=dict(env or {}), prog_name="perf2x")
+    result = CliRunner().invoke(app, [str(word) for word in words], env=dict(env or {}), prog_name="perf2x")
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     return Ran(result.exit_code, result.stdout, result.stderr)

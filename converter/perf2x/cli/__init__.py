@@ -9,9 +9,9 @@ def main() -> None:
     compute_alone()
     clean_up_when_terminated()
     with one_sentence():
-        from perf2x.cli.app import make_app
+        from perf2x.cli.app import app
 
-        make_app()(prog_name="perf2x")
+        app(prog_name="perf2x")
 
 
 def collect_seldom() -> None:

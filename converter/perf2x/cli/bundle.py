@@ -8,28 +8,31 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
+import typer
+
 from perf2x.cli import console
-from perf2x.cli.common import DEFAULT, Input, Quiet, recordings
-from perf2x.cli.parameters import Option
-from perf2x.cli.symbol_flags import SymbolFlags
+from perf2x.cli.options import gather, symbols
+from perf2x.cli.options.inputs import DEFAULT, Input, Quiet, recordings
+from perf2x.cli.options.symbols import SymbolFlags
 from perf2x.model.errors import FormatError, OptionError
 
 Output = Annotated[
     str | None,
-    Option(
+    typer.Option(
         "--output",
         "-o",
         metavar="FILE",
-        help="Where to write [INPUT.tar.gz]; - is standard output.",
-        panel="Output",
+        help="Where to write; - is standard output.",
+        show_default="INPUT.tar.gz",
+        rich_help_panel="Output",
     ),
 ]
 SymbolsOnly = Annotated[
     bool,
-    Option(
+    typer.Option(
         "--symbols-only",
         help="Leave code, data and debug info out of the objects: names, but no lines.",
-        panel="Output",
+        rich_help_panel="Output",
     ),
 ]
 
@@ -38,14 +41,26 @@ def bundle(
     source: Input = DEFAULT,
     *,
     output: Output = None,
-    only_symbols: SymbolsOnly = False,
-    names: SymbolFlags,
+    symbols_only: SymbolsOnly = False,
+    symfs: symbols.Symfs = None,
+    kallsyms: symbols.Kallsyms = None,
+    vmlinux: symbols.Vmlinux = None,
+    debug_dir: symbols.DebugDir = None,
+    buildid_dir: symbols.BuildidDir = None,
+    perf_map_dir: symbols.PerfMapDir = None,
+    debuginfod: symbols.Debuginfod = None,
+    archive: symbols.Archive = None,
+    allow_build_id_mismatch: symbols.AllowBuildIdMismatch = False,
+    demangle: symbols.DemangleStyle = "simple",
+    inline: symbols.Inline = True,
+    no_symbols: symbols.NoSymbols = False,
     quiet: Quiet = False,
 ) -> None:
     """Pack a recording with the objects it needs, to convert it on any machine.
 
     The recording and the programs themselves are in it: do not publish it unless you would publish those.
     """
+    names = gather(SymbolFlags, locals())
     from perf2x import pipeline
     from perf2x.bundling import pack, write_bundle
     from perf2x.cli.output import writing
@@ -65,14 +80,14 @@ def bundle(
         finder = make_finder(options, loaded.diagnostics, progress)
         session, namespaces = loaded.recording.session, loaded.recording.sideband.namespaces
         context = context_of(loaded.profile, session, options, loaded.diagnostics, finder, namespaces)
-        packed = pack(loaded.profile, context, only_symbols=only_symbols)
+        packed = pack(loaded.profile, context, only_symbols=symbols_only)
         with writing(target, inputs=(source,)) as out:
-            write_bundle(path, packed, out, only_symbols=only_symbols)
+            write_bundle(path, packed, out, only_symbols=symbols_only)
     if quiet:
         return
     for name, reason in sorted(packed.left_out.items()):
         console.note(f"left out: {name}: {reason}")
-    what = "the symbols of " if only_symbols else ""
+    what = "the symbols of " if symbols_only else ""
     console.note(
         f"wrote {source} and {what}{len(packed.objects)} objects to {target}"
         f" (read it anywhere: perf2x convert {target} -t html)"

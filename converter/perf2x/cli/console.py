@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import click
+import typer
 
 from perf2x.model.plain_text import message
 
@@ -27,7 +27,7 @@ def note(line: str) -> None:
 def block(text: str) -> None:
     """Text as it is on standard error: JSON, which has no control characters but its line ends."""
     with contextlib.suppress(OSError):  # nobody is there to hear, or the log is on a full disk: the work goes on
-        click.echo(text, err=True)
+        typer.echo(text, err=True)
 
 
 @contextlib.contextmanager

@@ -2,18 +2,22 @@
 
 from collections.abc import Iterable, Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
 
 from perf2x.cli import console
-from perf2x.cli.common import AsJson, Format, Quiet, Verbose, Wide
 from perf2x.cli.diff_gate import Gate, bars_of, confidence_of
-from perf2x.cli.filter_flags import FilterFlags, GroupFlags
 from perf2x.cli.gates import leave_closed
 from perf2x.cli.loading import load_options
-from perf2x.cli.parameters import Argument, Option
+from perf2x.cli.options import filters, gather, grouping, stacks, symbols
+from perf2x.cli.options.filters import FilterFlags
+from perf2x.cli.options.grouping import GroupFlags
+from perf2x.cli.options.inputs import Quiet, Verbose
+from perf2x.cli.options.stacks import StitchFlags
+from perf2x.cli.options.symbols import SymbolFlags
+from perf2x.cli.options.table import By, Format, Json, Limit, Value, Wide
 from perf2x.cli.render.show import checked_format, show
-from perf2x.cli.stitch_flags import StitchFlags
-from perf2x.cli.symbol_flags import SymbolFlags
 from perf2x.model.errors import OptionError
 
 if TYPE_CHECKING:
@@ -23,60 +27,62 @@ if TYPE_CHECKING:
 
 _OUTPUT = "Output"
 
-Before = Annotated[str, Argument(metavar="BEFORE", help="The recording to compare with.")]
-After = Annotated[str, Argument(metavar="AFTER", help="The recording that is new.")]
+Before = Annotated[str, typer.Argument(metavar="BEFORE", help="The recording to compare with.")]
+After = Annotated[str, typer.Argument(metavar="AFTER", help="The recording that is new.")]
 To = Annotated[
-    str | None,
-    Option(
+    Literal["html", "pprof", "collapsed"] | None,
+    typer.Option(
         "--to",
         "-t",
-        metavar="html|pprof|collapsed",
         help="Write the difference, too: red and blue, with its base, or in two columns.",
-        panel=_OUTPUT,
+        rich_help_panel=_OUTPUT,
     ),
 ]
 Output = Annotated[
     str | None,
-    Option(
+    typer.Option(
         "--output",
         "-o",
         metavar="FILE",
-        help="Where to write [diff.html, …]; the suffix names the format; - is standard output.",
-        panel=_OUTPUT,
+        show_default="diff.html, …",
+        help="Where to write; the suffix names the format; - is standard output.",
+        rich_help_panel=_OUTPUT,
     ),
 ]
-Limit = Annotated[int, Option("--limit", "-n", metavar="N", at_least=0, help="Show N lines; 0: all.", panel="Table")]
-By = Annotated[str, Option(metavar="function|object|thread", help="What a line is.", panel="Table")]
 Sort = Annotated[
-    str,
-    Option(metavar="self|total", help="Which change to sort by, and to hold gates against.", panel="Table"),
+    Literal["self", "total"],
+    typer.Option("--sort", help="Which change to sort by, and to hold gates against.", rich_help_panel="Table"),
 ]
-Value = Annotated[str, Option(metavar="period|samples", help="What the numbers are.", panel="Table")]
 Normalize = Annotated[
     bool,
-    Option("--normalize", help="Compare shares: scale AFTER to the whole of BEFORE.", panel="Table"),
+    typer.Option("--normalize", help="Compare shares: scale AFTER to the whole of BEFORE.", rich_help_panel="Table"),
 ]
 FailAbove = Annotated[
     list[str] | None,
-    Option(
+    typer.Option(
+        "--fail-above",
         metavar="[WHAT=]PCT",
         help="Exit with 3 when a line, or the whole, grew by more than PCT % of BEFORE's whole and sampling noise "
         "does not explain it. WHAT: total, function, object, or some of them by name, function:parse*. Repeatable.",
-        panel="For CI",
+        rich_help_panel="For CI",
     ),
 ]
 Confidence = Annotated[
     str,
-    Option(
+    typer.Option(
+        "--confidence",
         metavar="0.95",
         help="Two recordings of the same program pass at least so often, however many lines are looked at.",
-        panel="For CI",
+        rich_help_panel="For CI",
     ),
 ]
 AnyChange = Annotated[
-    bool, Option("--any-change", help="--fail-above counts changes that sampling noise explains, too.", panel="For CI")
+    bool,
+    typer.Option(
+        "--any-change", help="--fail-above counts changes that sampling noise explains, too.", rich_help_panel="For CI"
+    ),
 ]
-All = Annotated[bool, Option("--all", help="Show rows that did not move, too.", panel="Table")]
+All = Annotated[bool, typer.Option("--all", help="Show rows that did not move, too.", rich_help_panel="Table")]
 
 
 def diff(
@@ -95,12 +101,43 @@ def diff(
     any_change: AnyChange = False,
     show_all: All = False,
     format: Format = "table",  # noqa: A002 - the option's name
-    as_json: AsJson = False,
+    as_json: Json = False,
     wide: Wide = False,
-    chosen: FilterFlags,
-    groups: GroupFlags,
-    stitching: StitchFlags,
-    names: SymbolFlags,
+    event: filters.Event = None,
+    pid: filters.Pid = None,
+    tid: filters.Tid = None,
+    comm: filters.Comm = None,
+    cpu: filters.Cpu = None,
+    dso: filters.Dso = None,
+    symbol: filters.Symbol = None,
+    time: filters.Time = None,
+    time_wall: filters.TimeWall = None,
+    max_stack: filters.MaxStack = None,
+    no_kernel: filters.NoKernel = False,
+    no_user: filters.NoUser = False,
+    no_idle: filters.NoIdle = False,
+    allow_empty: filters.AllowEmpty = False,
+    root: grouping.Root = None,
+    merge_threads: grouping.MergeThreads = False,
+    fold_recursion: grouping.FoldRecursion = False,
+    off_cpu: grouping.OffCpu = None,
+    anonymize: grouping.Anonymize = None,
+    deferred_missing: stacks.DeferredMissing = "mark",
+    stitch_lbr: stacks.StitchLbr = False,
+    merge_callchains: stacks.MergeCallchains = True,
+    jobs: stacks.Jobs = 0,
+    symfs: symbols.Symfs = None,
+    kallsyms: symbols.Kallsyms = None,
+    vmlinux: symbols.Vmlinux = None,
+    debug_dir: symbols.DebugDir = None,
+    buildid_dir: symbols.BuildidDir = None,
+    perf_map_dir: symbols.PerfMapDir = None,
+    debuginfod: symbols.Debuginfod = None,
+    archive: symbols.Archive = None,
+    allow_build_id_mismatch: symbols.AllowBuildIdMismatch = False,
+    demangle: symbols.DemangleStyle = "simple",
+    inline: symbols.Inline = True,
+    no_symbols: symbols.NoSymbols = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
@@ -109,6 +146,8 @@ def diff(
     perf2x diff before.data after.data -o diff.html draws it; red grew, blue shrank. ~ marks changes that sampling
     noise explains.
     """
+    chosen, groups = gather(FilterFlags, locals()), gather(GroupFlags, locals())
+    stitching, names = gather(StitchFlags, locals()), gather(SymbolFlags, locals())
     from perf2x import pipeline
     from perf2x.cli.diff_output import format_to_write, write_difference
     from perf2x.cli.diff_report import Shown, diff_report, has_moved, left_out
@@ -117,9 +156,7 @@ def diff(
     from perf2x.totals import totals
 
     gate = Gate(bars_of(fail_above or ()), sort, confidence_of(confidence), any_change)
-    to = format_to_write(to, output)
-    if sort not in ("self", "total"):
-        raise OptionError(f"--sort {sort}: it is self or total")
+    drawn = format_to_write(to, output)
     shape = checked_format(format, as_json)
     if output == STANDARD and shape != "table":
         raise OptionError(f"-o - and --format {shape} would both write to standard output; choose one")
@@ -140,7 +177,7 @@ def diff(
     comparison = compared(by)
     was, now = comparison.before, comparison.after
     moved = _sorted(_with_limits_of_gate(comparison.changes(gate.confidence), by, sort, verdict), sort)
-    written = write_difference(to, output, old, new, value, normalize, (before, after)) if to is not None else ""
+    written = write_difference(drawn, output, old, new, value, normalize, (before, after)) if drawn else ""
     kept = moved if show_all else [row for row in moved if has_moved(row, was.whole)]
     unmoved = len(moved) - len(kept)
     if output != STANDARD:

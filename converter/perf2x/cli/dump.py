@@ -5,24 +5,26 @@ import sys
 from itertools import islice
 from typing import Annotated
 
-from perf2x.cli.common import DEFAULT, recordings
-from perf2x.cli.parameters import Argument, Option
+import typer
+
+from perf2x.cli.options.inputs import DEFAULT, Input, recordings
 from perf2x.model.errors import OptionError
 from perf2x.model.plain_text import plain
 
-Input = Annotated[str, Argument(metavar="[INPUT]", help="The recording; - is standard input.")]
 Types = Annotated[
     list[str] | None,
-    Option("--type", "-t", metavar="NAME", help="Only records of this type (SAMPLE, MMAP2, …); may be repeated."),
+    typer.Option("--type", "-t", metavar="NAME", help="Only records of this type (SAMPLE, MMAP2, …); may be repeated."),
 ]
 Time = Annotated[
     str | None,
-    Option("--time", metavar="START,STOP", help="Only records from START to before STOP (seconds)."),
+    typer.Option("--time", metavar="START,STOP", help="Only records from START to before STOP (seconds)."),
 ]
-Limit = Annotated[int | None, Option("--limit", "-n", at_least=0, metavar="N", help="Stop after this many records.")]
-Raw = Annotated[bool, Option("--raw", "-x", help="Show the bytes of each record too.")]
-Verbose = Annotated[bool, Option("--verbose", "-v", help="Show each record's fields, chain and all else it holds.")]
-Events = Annotated[bool, Option("--events/--no-events", help="Begin with a line for every event.")]
+Limit = Annotated[int | None, typer.Option("--limit", "-n", min=0, metavar="N", help="Stop after this many records.")]
+Raw = Annotated[bool, typer.Option("--raw", "-x", help="Show the bytes of each record too.")]
+Verbose = Annotated[
+    bool, typer.Option("--verbose", "-v", help="Show each record's fields, chain and all else it holds.")
+]
+Events = Annotated[bool, typer.Option("--events/--no-events", help="Begin with a line for every event.")]
 
 _SECONDS = re.compile(r"(\d+)(?:\.(\d{1,9}))?")
 _CHUNK = 1000

@@ -2,12 +2,11 @@
 
 import contextlib
 import errno
-import functools
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
-from typing import NoReturn, ParamSpec
+from collections.abc import Iterator
+from typing import NoReturn
 
 from perf2x.cli import console
 from perf2x.model.errors import OptionError, Perf2xError
@@ -23,25 +22,12 @@ INTERRUPTED = 130
 TERMINATED = 143
 """As a shell counts a SIGTERM."""
 
-P = ParamSpec("P")
-
 _NO_MEMORY = "not enough memory; fewer processes (--jobs 1) or a part of the recording (--time, --pid) need less"
 _MEMORY_WORDS = ("failed to map segment", "cannot allocate memory", "can't start new thread")
 """What other exceptions say when memory is short: of libraries that cannot be loaded, of threads."""
 
 _FULL = frozenset(getattr(errno, name, 0) for name in ("ENOSPC", "EDQUOT", "EFBIG", "EIO"))
 """A disk, a quota, a limit for files (ulimit -f), a device that fails."""
-
-
-def guarded(command: Callable[P, None]) -> Callable[P, None]:
-    """The command, answering what goes wrong with one sentence and an exit code; other exceptions are bugs."""
-
-    @functools.wraps(command)
-    def run(*args: P.args, **kwargs: P.kwargs) -> None:
-        with one_sentence():
-            command(*args, **kwargs)
-
-    return run
 
 
 @contextlib.contextmanager

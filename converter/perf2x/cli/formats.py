@@ -1,8 +1,8 @@
 """``perf2x formats``: every output format that is installed."""
 
-import click
+import typer
 
-from perf2x.cli.common import Verbose
+from perf2x.cli.options.inputs import Verbose
 
 
 def formats(verbose: Verbose = False) -> None:
@@ -17,9 +17,9 @@ def formats(verbose: Verbose = False) -> None:
         rows.append((name, emitter.suffix, summary + origin))
     wide = [max(len(row[column]) for row in rows) for column in (0, 1)] if rows else [0, 0]
     for name, suffix, summary in rows:
-        click.echo(f"{name:<{wide[0]}}  {suffix:<{wide[1]}}  {summary}")
+        typer.echo(f"{name:<{wide[0]}}  {suffix:<{wide[1]}}  {summary}")
         for entry in emitter_options(load_emitter(name)) if verbose else ():
             default = ",".join(entry.default) if isinstance(entry.default, tuple) else entry.default
             default = {True: "yes", False: "no"}.get(default, default) if isinstance(default, bool) else default
             said = "" if default in (None, "") else f" [{default}]"
-            click.echo(f"    --set {entry.name}=…  {entry.help}{said}")
+            typer.echo(f"    --set {entry.name}=…  {entry.help}{said}")

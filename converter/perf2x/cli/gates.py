@@ -2,14 +2,13 @@
 
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import click
+import typer
 
-from perf2x.classes import dataclass
 from perf2x.cli import console
 from perf2x.cli.exits import GATE
-from perf2x.cli.parameters import Option
+from perf2x.cli.options.gates import GateFlags
 from perf2x.model.diagnostics import Severity
 from perf2x.model.errors import OptionError
 from perf2x.model.plain_text import message
@@ -17,48 +16,29 @@ from perf2x.model.plain_text import message
 if TYPE_CHECKING:
     from perf2x.pipeline import Loaded
 
-_PANEL = "For CI"
+
+def check(gates: GateFlags, has_symbols: bool) -> None:
+    """OptionError for limits that are no percentages, before any work is done."""
+    for name in ("fail_if_unresolved", "fail_if_lost", "fail_if_missing_user"):
+        limit(name, getattr(gates, name))
+    if gates.fail_if_unresolved is not None and not has_symbols:
+        raise OptionError("--fail-if-unresolved cannot be told with --no-symbols")
 
 
-@dataclass(frozen=True, slots=True)
-class GateFlags:
-    """Shares in percent; a share above its limit closes the gate."""
-
-    fail_if_unresolved: Annotated[
-        str | None, Option(metavar="PCT", help="Fail when more frames lack names.", panel=_PANEL)
-    ] = None
-    fail_if_lost: Annotated[
-        str | None, Option(metavar="PCT", help="Fail when more samples were lost.", panel=_PANEL)
-    ] = None
-    fail_if_missing_user: Annotated[
-        str | None,
-        Option(metavar="PCT", help="Fail when more deferred user stacks are missing.", panel=_PANEL),
-    ] = None
-    strict: Annotated[
-        bool, Option("--strict", help="Fail when anything recorded is not in the output.", panel=_PANEL)
-    ] = False
-
-    def check(self, has_symbols: bool) -> None:
-        """OptionError for limits that are no percentages, before any work is done."""
-        for name in ("fail_if_unresolved", "fail_if_lost", "fail_if_missing_user"):
-            limit(name, getattr(self, name))
-        if self.fail_if_unresolved is not None and not has_symbols:
-            raise OptionError("--fail-if-unresolved cannot be told with --no-symbols")
-
-    def closed(self, loaded: "Loaded") -> Iterator[str]:
-        """One sentence for every gate that the recording does not pass."""
-        measured = shares(loaded)
-        for name, what in (
-            ("fail_if_unresolved", "of the frames have no name"),
-            ("fail_if_lost", "of the samples were lost"),
-            ("fail_if_missing_user", "of the samples miss their user stack"),
-        ):
-            allowed, share = limit(name, getattr(self, name)), measured[name.removeprefix("fail_if_")]
-            if allowed is not None and share > allowed:
-                yield f"{share:.2f} % {what}, more than {allowed:g} % (--{name.replace('_', '-')})"
-        losses = [count for count in loaded.diagnostics.counts.values() if count.severity is Severity.LOSS]
-        for count in losses if self.strict else ():
-            yield f"{count.words} (--strict); {count.advice}"
+def closed(gates: GateFlags, loaded: "Loaded") -> Iterator[str]:
+    """One sentence for every gate that the recording does not pass."""
+    measured = shares(loaded)
+    for name, what in (
+        ("fail_if_unresolved", "of the frames have no name"),
+        ("fail_if_lost", "of the samples were lost"),
+        ("fail_if_missing_user", "of the samples miss their user stack"),
+    ):
+        allowed, share = limit(name, getattr(gates, name)), measured[name.removeprefix("fail_if_")]
+        if allowed is not None and share > allowed:
+            yield f"{share:.2f} % {what}, more than {allowed:g} % (--{name.replace('_', '-')})"
+    losses = [count for count in loaded.diagnostics.counts.values() if count.severity is Severity.LOSS]
+    for count in losses if gates.strict else ():
+        yield f"{count.words} (--strict); {count.advice}"
 
 
 def shares(loaded: "Loaded") -> dict[str, float]:
@@ -90,7 +70,7 @@ def leave_closed(sentences: list[str]) -> None:
     for sentence in sentences:
         announce(sentence)
     if sentences:
-        raise click.exceptions.Exit(GATE)
+        raise typer.Exit(GATE)
 
 
 def warn_of_losses(loaded: "Loaded") -> None:
@@ -113,6 +93,6 @@ def announce(sentence: str) -> None:
     if os.environ.get("GITHUB_ACTIONS") == "true":
         _annotate("error", sentence)
     elif os.environ.get("GITLAB_CI") == "true" and not os.environ.get("NO_COLOR"):
-        click.echo(f"\x1b[1;31mperf2x: {message(sentence)}\x1b[0m", err=True, color=True)
+        typer.echo(f"\x1b[1;31mperf2x: {message(sentence)}\x1b[0m", err=True, color=True)
     else:
         console.note(f"perf2x: {sentence}")

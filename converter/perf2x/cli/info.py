@@ -2,35 +2,52 @@
 
 from typing import Annotated
 
-from perf2x.cli import console
-from perf2x.cli.common import DEFAULT, AsJson, Format, Input, Quiet, recordings
-from perf2x.cli.parameters import Option
-from perf2x.cli.render.show import checked_format, show
-from perf2x.cli.symbol_flags import SymbolFlags
+import typer
 
-WithSymbols = Annotated[bool, Option("--symbols", help="Look names up, too, and say which share of frames has one.")]
+from perf2x.cli import console
+from perf2x.cli.options import gather, symbols
+from perf2x.cli.options.inputs import DEFAULT, Input, Quiet, recordings
+from perf2x.cli.options.symbols import SymbolFlags
+from perf2x.cli.options.table import Format, Json
+from perf2x.cli.render.show import checked_format, show
+
+WithSymbols = Annotated[
+    bool, typer.Option("--symbols", help="Look names up, too, and say which share of frames has one.")
+]
 
 
 def info(
     source: Input = DEFAULT,
     *,
     format: Format = "table",  # noqa: A002 - the option's name
-    as_json: AsJson = False,
+    as_json: Json = False,
     with_symbols: WithSymbols = False,
-    names: SymbolFlags,
+    symfs: symbols.Symfs = None,
+    kallsyms: symbols.Kallsyms = None,
+    vmlinux: symbols.Vmlinux = None,
+    debug_dir: symbols.DebugDir = None,
+    buildid_dir: symbols.BuildidDir = None,
+    perf_map_dir: symbols.PerfMapDir = None,
+    debuginfod: symbols.Debuginfod = None,
+    archive: symbols.Archive = None,
+    allow_build_id_mismatch: symbols.AllowBuildIdMismatch = False,
+    demangle: symbols.DemangleStyle = "simple",
+    inline: symbols.Inline = True,
+    no_symbols: symbols.NoSymbols = False,
     quiet: Quiet = False,
 ) -> None:
     """Show what is in a recording: events, samples, threads, time span, records, losses, deferred and copied stacks.
 
     Which share of frames has a name is looked up with --symbols, or when an option says where names are.
     """
+    names = gather(SymbolFlags, locals())
     from perf2x import pipeline
     from perf2x.cli.info_report import info_report
 
     shape = checked_format(format, as_json)
     recordings([source])
-    symbols = names.options() if with_symbols or names != SymbolFlags() else None
-    options = pipeline.LoadOptions(symbols=symbols, stacks=symbols is not None)
+    looked_up = names.options() if with_symbols or names != SymbolFlags() else None
+    options = pipeline.LoadOptions(symbols=looked_up, stacks=looked_up is not None)
     with console.progress(quiet) as progress:
         loaded = pipeline.load(source, options, progress)
     show(info_report(loaded), shape)

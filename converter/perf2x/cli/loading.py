@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from perf2x.cli.filter_flags import FilterFlags, GroupFlags
-from perf2x.cli.stitch_flags import StitchFlags
-from perf2x.cli.symbol_flags import SymbolFlags
+from perf2x.cli.options.filters import FilterFlags
+from perf2x.cli.options.grouping import GroupFlags
+from perf2x.cli.options.stacks import StitchFlags
+from perf2x.cli.options.symbols import SymbolFlags
 
 if TYPE_CHECKING:
     from perf2x.pipeline import LoadOptions
@@ -28,7 +29,6 @@ def load_options(
     from perf2x.callgraphs import CallGraphOptions
     from perf2x.pipeline import LoadOptions
 
-    stitching.check()
     return LoadOptions(
         timeline=timeline,
         by_cpu="cpu" in columns,

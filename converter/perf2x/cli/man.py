@@ -1,12 +1,11 @@
 """``perf2x man``: the manual page, made from the commands themselves, so that it cannot fall behind them."""
 
 from collections.abc import Iterator
-from typing import Any
 
-import click
+import typer
+from typer.core import TyperCommand, TyperOption
 
 from perf2x import __version__
-from perf2x.cli.helping import option_row
 
 _TAIL = r""".SH EXIT STATUS
 .TP
@@ -42,12 +41,13 @@ Defaults of options, in [tool.perf2x] and [tool.perf2x.COMMAND], or at the top o
 
 def man() -> None:
     """Print the manual page: perf2x man | man -l -."""
-    root: Any = click.get_current_context().find_root().command
-    for line in page(root.all_commands()):
-        click.echo(line)
+    from perf2x.cli.app import COMMANDS, command
+
+    for line in page({name: command(name) for name in COMMANDS}):
+        typer.echo(line)
 
 
-def page(commands: dict[str, Any]) -> Iterator[str]:
+def page(commands: dict[str, TyperCommand]) -> Iterator[str]:
     """Lines of roff (man macros)."""
     yield f'.TH PERF2X 1 "" "perf2x {__version__}" "User Commands"'
     yield r".SH NAME" + "\n" + r"perf2x \- convert Linux perf.data recordings"
@@ -55,16 +55,18 @@ def page(commands: dict[str, Any]) -> Iterator[str]:
     for name, command in commands.items():
         yield f".SH {_text(name.upper())}"
         yield from (_text(part) for part in (command.help or "").strip().splitlines())
+        context = typer.Context(command, info_name=name)
         for parameter in command.params:
-            yield from _option(parameter)
+            yield from _option(parameter, context)
     yield _TAIL
 
 
-def _option(option: Any) -> Iterator[str]:
-    row = option_row(option)
-    if row is not None:
-        yield f".TP\n.B {_text(row[0])}"
-        yield _text(row[1])
+def _option(parameter: object, context: typer.Context) -> Iterator[str]:
+    record = parameter.get_help_record(context) if isinstance(parameter, TyperOption) else None
+    if record is not None:
+        names, text = record
+        yield f".TP\n.B {_text(names)}"
+        yield _text(text.replace(r"\[", "["))  # the help's markup
 
 
 def _text(text: str) -> str:

@@ -8,20 +8,22 @@ import io
 from pathlib import Path
 from typing import Annotated
 
-import click
+import typer
 
 from perf2x.cli import collect_seldom, compute_alone
-from perf2x.cli.exits import clean_up_when_terminated, guarded, one_sentence
-from perf2x.cli.groups import command_of
-from perf2x.cli.parameters import Option
+from perf2x.cli.exits import clean_up_when_terminated, one_sentence
 from perf2x.model.errors import OptionError, OutputError
 
-Source = Annotated[str, Option("-i", "--input", metavar="FILE", help="The recording.")]
-Target = Annotated[str, Option("-o", "--output", metavar="FILE", help="The pprof profile to write.")]
-Overwrite = Annotated[bool, Option("-f", "--overwrite", help="Overwrite the output.")]
-JitMappings = Annotated[bool, Option("-j", "--jit", help="Accepted; always allowed.")]
+Source = Annotated[str, typer.Option("-i", "--input", metavar="FILE", help="The recording.")]
+Target = Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="The pprof profile to write.")]
+Overwrite = Annotated[bool, typer.Option("-f", "--overwrite", help="Overwrite the output.")]
+JitMappings = Annotated[bool, typer.Option("-j", "--jit", help="Accepted; always allowed.")]
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
+@app.command()
+@one_sentence()
 def perf_to_profile(
     source: Source = "perf.data", target: Target = "profile.pb", overwrite: Overwrite = False, jit: JitMappings = False
 ) -> None:
@@ -54,18 +56,10 @@ def _overwrite(target: Path, source: str, content: bytes) -> None:
         raise OutputError(f"cannot write {target}: {error.strerror}") from None
 
 
-def make_app() -> click.Command:
-    """The command's skeleton; perf2x's environment is not its own."""
-    command = command_of(perf_to_profile, guarded(perf_to_profile))
-    for option in command.params:
-        option.envvar = None
-    return command
-
-
 def main() -> None:
     """The ``perf_to_profile`` command."""
     collect_seldom()
     compute_alone()
     clean_up_when_terminated()
     with one_sentence():
-        make_app()(prog_name="perf_to_profile")
+        app(prog_name="perf_to_profile")

@@ -1,24 +1,26 @@
 """``perf2x top``: the hottest functions, objects or threads as a table; no viewer needed for a first look."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
 
 from perf2x.cli import console
-from perf2x.cli.common import AsJson, Format, Inputs, Quiet, Verbose, Wide, recordings
-from perf2x.cli.filter_flags import FilterFlags, GroupFlags
 from perf2x.cli.loading import load_options
-from perf2x.cli.parameters import Option
+from perf2x.cli.options import filters, gather, grouping, stacks, symbols
+from perf2x.cli.options.filters import FilterFlags
+from perf2x.cli.options.grouping import GroupFlags
+from perf2x.cli.options.inputs import Inputs, Quiet, Verbose, recordings
+from perf2x.cli.options.stacks import StitchFlags
+from perf2x.cli.options.symbols import SymbolFlags
+from perf2x.cli.options.table import By, Format, Json, Limit, Value, Wide
 from perf2x.cli.render.show import checked_format, show
-from perf2x.cli.stitch_flags import StitchFlags
-from perf2x.cli.symbol_flags import SymbolFlags
-from perf2x.model.errors import OptionError
 
 if TYPE_CHECKING:
     from perf2x.totals import Total, Totals
 
-Limit = Annotated[int, Option("--limit", "-n", metavar="N", at_least=0, help="Show N lines; 0: all.", panel="Table")]
-By = Annotated[str, Option(metavar="function|object|thread", help="What a line is.", panel="Table")]
-Sort = Annotated[str, Option(metavar="self|total", help="Which number to sort by.", panel="Table")]
-Value = Annotated[str, Option(metavar="period|samples", help="What the numbers are.", panel="Table")]
+Sort = Annotated[
+    Literal["self", "total"], typer.Option("--sort", help="Which number to sort by.", rich_help_panel="Table")
+]
 
 
 def top(
@@ -29,23 +31,54 @@ def top(
     sort: Sort = "self",
     value: Value = "period",
     format: Format = "table",  # noqa: A002 - the option's name
-    as_json: AsJson = False,
+    as_json: Json = False,
     wide: Wide = False,
-    chosen: FilterFlags,
-    groups: GroupFlags,
-    stitching: StitchFlags,
-    names: SymbolFlags,
+    event: filters.Event = None,
+    pid: filters.Pid = None,
+    tid: filters.Tid = None,
+    comm: filters.Comm = None,
+    cpu: filters.Cpu = None,
+    dso: filters.Dso = None,
+    symbol: filters.Symbol = None,
+    time: filters.Time = None,
+    time_wall: filters.TimeWall = None,
+    max_stack: filters.MaxStack = None,
+    no_kernel: filters.NoKernel = False,
+    no_user: filters.NoUser = False,
+    no_idle: filters.NoIdle = False,
+    allow_empty: filters.AllowEmpty = False,
+    root: grouping.Root = None,
+    merge_threads: grouping.MergeThreads = False,
+    fold_recursion: grouping.FoldRecursion = False,
+    off_cpu: grouping.OffCpu = None,
+    anonymize: grouping.Anonymize = None,
+    deferred_missing: stacks.DeferredMissing = "mark",
+    stitch_lbr: stacks.StitchLbr = False,
+    merge_callchains: stacks.MergeCallchains = True,
+    jobs: stacks.Jobs = 0,
+    symfs: symbols.Symfs = None,
+    kallsyms: symbols.Kallsyms = None,
+    vmlinux: symbols.Vmlinux = None,
+    debug_dir: symbols.DebugDir = None,
+    buildid_dir: symbols.BuildidDir = None,
+    perf_map_dir: symbols.PerfMapDir = None,
+    debuginfod: symbols.Debuginfod = None,
+    archive: symbols.Archive = None,
+    allow_build_id_mismatch: symbols.AllowBuildIdMismatch = False,
+    demangle: symbols.DemangleStyle = "simple",
+    inline: symbols.Inline = True,
+    no_symbols: symbols.NoSymbols = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
     """Show the hottest functions: what each costs itself, and with all that it calls."""
+    chosen, groups = gather(FilterFlags, locals()), gather(GroupFlags, locals())
+    stitching, names = gather(StitchFlags, locals()), gather(SymbolFlags, locals())
     from perf2x import pipeline
     from perf2x.cli.summary import described, notable
     from perf2x.cli.top_report import top_report
     from perf2x.totals import totals
 
-    if sort not in ("self", "total"):
-        raise OptionError(f"--sort {sort}: it is self or total")
     shape, sources = checked_format(format, as_json), recordings(inputs)
     with console.progress(quiet) as progress:
         loaded = pipeline.load(sources, load_options(chosen, groups, stitching, names), progress)

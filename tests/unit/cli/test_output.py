@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from perf2x.cli.output import writing
-from perf2x.cli.output_flags import default_output
+from perf2x.cli.output_names import default_output
 from perf2x.model.errors import OptionError, OutputError
 from tests.support.command import perf2x, recording
 
@@ -77,19 +77,16 @@ def test_a_device_is_written_not_replaced() -> None:
 INTERRUPTED = """
 import signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # who runs the tests in the background ignores it
-from perf2x.cli.exits import clean_up_when_terminated, guarded
+from perf2x.cli.exits import clean_up_when_terminated, one_sentence
 clean_up_when_terminated()
 from perf2x.cli.output import writing
-from perf2x.cli.output_flags import default_output
-import click
-@click.command()
-@guarded
+import typer
+@one_sentence()
 def work():
-    with writing(sys.argv[1], inputs=()) as out:
+    with writing(path, inputs=()) as out:
         out.write(b"half"); out.flush(); print("ready", flush=True); time.sleep(60)
-sys.argv, path = sys.argv[:1], sys.argv[1]
-sys.argv.append(path)
-work(args=[])
+path = sys.argv.pop()
+typer.run(work)
 """
 
 

@@ -12,7 +12,8 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from typer import Typer
+from typer.testing import CliRunner
 
 from tests.support.recordings import CORPUS
 
@@ -42,14 +43,14 @@ def answer(command: str, folder: Path) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def application(words: list[str]) -> object:
+def application(words: list[str]) -> Typer:
     if words[0] == "perf_to_profile":
-        from perf2x.cli.perf_to_profile import make_app
+        from perf2x.cli.perf_to_profile import app as converter
 
-        return make_app()
-    from perf2x.cli.app import make_app as whole
+        return converter
+    from perf2x.cli.app import app
 
-    return whole()
+    return app
 
 
 def prepared(folder: Path) -> Path:

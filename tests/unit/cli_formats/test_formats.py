@@ -4,10 +4,10 @@ import gzip
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from typer.testing import CliRunner
 
 from perf2x.cli import perf_to_profile
-from perf2x.cli.app import make_app
+from perf2x.cli.app import app
 from perf2x.emit import profile_pb2
 
 CORPUS = Path(__file__).parents[2] / "corpus"
@@ -16,7 +16,7 @@ CALLS = CORPUS / "calls/perf.data"
 
 
 def run(*words: object) -> str:
-    ran = CliRunner().invoke(make_app(), [str(word) for word in words])
+    ran = CliRunner().invoke(app, [str(word) for word in words])
     assert ran.exit_code == 0, ran.output
     return ran.output
 
@@ -47,7 +47,7 @@ def test_per_event_writes_a_file_for_each_and_loses_nothing(tmp_path):
 
 
 def test_per_event_cannot_be_one_stream():
-    ran = CliRunner().invoke(make_app(), ["convert", str(EVENTS), "--to", "collapsed", "-o", "-", "--per-event", "-q"])
+    ran = CliRunner().invoke(app, ["convert", str(EVENTS), "--to", "collapsed", "-o", "-", "--per-event", "-q"])
     assert ran.exit_code == 2
 
 
@@ -60,9 +60,7 @@ def test_label_cpu_reaches_the_profile(tmp_path):
 
 
 def test_flags_that_the_format_does_not_have_are_usage_errors(tmp_path):
-    ran = CliRunner().invoke(
-        make_app(), ["convert", str(CALLS), "-o", str(tmp_path / "x.folded"), "--max-samples", "3"]
-    )
+    ran = CliRunner().invoke(app, ["convert", str(CALLS), "-o", str(tmp_path / "x.folded"), "--max-samples", "3"])
     assert ran.exit_code == 2
     assert "collapsed has no option 'max_samples'" in ran.output
 

@@ -13,9 +13,9 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from typer.testing import CliRunner
 
-from perf2x.cli.app import make_app
+from perf2x.cli.app import app
 from tests.support.perf_script import Block, Frame, read_blocks
 from tests.support.recordings import Case, corpus_cases
 
@@ -48,7 +48,7 @@ def ours(case: Case, event: str, target: Path) -> bytes:
     words = ["convert", str(case.data), "--to", "collapsed", "--annotate-all", "--value", "samples", "-q"]
     words += ["--symfs", str(case.symfs), "--kallsyms", str(case.kallsyms), "--no-inline", "--event", event]
     words += ["--buildid-dir", str(target.parent)]
-    ran = CliRunner().invoke(make_app(), [*words, "-o", str(target)])
+    ran = CliRunner().invoke(app, [*words, "-o", str(target)])
     assert ran.exit_code == 0, ran.output
     lines = (line for line in target.read_bytes().splitlines(keepends=True) if b";[no stack] " not in line)
     return b"".join(lines)

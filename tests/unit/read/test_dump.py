@@ -7,9 +7,9 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from typer.testing import CliRunner
 
-from perf2x.cli.app import make_app
+from perf2x.cli.app import app
 from perf2x.model.errors import OptionError
 from perf2x.reader.dump import DumpOptions, dump_lines
 from tests import forge
@@ -104,10 +104,10 @@ def test_command(tmp_path: Path) -> None:
     path = _path(
         tmp_path, forge.Comm(pid=1, tid=1, comm="a\x1b[31m\nb", stamp=STAMP), forge.Comm(pid=1, tid=1, comm="x")
     )
-    shown = CliRunner().invoke(make_app(), ["dump", path, "-t", "comm", "--time", "2.5,", "--no-events"])
+    shown = CliRunner().invoke(app, ["dump", path, "-t", "comm", "--time", "2.5,", "--no-events"])
     assert shown.exit_code == 0 and shown.stdout.count("\n") == 1
     assert r"a\x1b[31m\nb:1/1" in shown.stdout
-    wrong = CliRunner().invoke(make_app(), ["dump", path, "--time", "soon"])
+    wrong = CliRunner().invoke(app, ["dump", path, "--time", "soon"])
     assert wrong.exit_code == 2 and "expected START,STOP" in wrong.stderr
 
 

@@ -1,0 +1,122 @@
+"""The options that choose a part of a recording, in perf's words and grammar."""
+
+from typing import Annotated
+
+import typer
+
+from perf2x.classes import dataclass
+from perf2x.cli.options import Rare
+from perf2x.model.choice import Choice, split_names, split_numbers
+from perf2x.model.errors import OptionError
+
+_PANEL = "Samples (all filters must match; repeat an option for more values)"
+
+Event = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--event", "-e", metavar="NAME", help="Events by name or glob; collapsed: or all.", rich_help_panel=_PANEL
+    ),
+]
+Pid = Annotated[list[str] | None, typer.Option("--pid", metavar="PID,…", help="Processes.", rich_help_panel=_PANEL)]
+Tid = Annotated[list[str] | None, typer.Option("--tid", metavar="TID,…", help="Threads.", rich_help_panel=_PANEL), Rare]
+Comm = Annotated[
+    list[str] | None,
+    typer.Option("--comm", metavar="NAME,…", help="Threads by name or glob.", rich_help_panel=_PANEL),
+]
+Cpu = Annotated[list[str] | None, typer.Option("--cpu", metavar="0-3,7", help="CPUs.", rich_help_panel=_PANEL), Rare]
+Dso = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--dso", metavar="NAME,…", help="Object that the sample was taken in: libc.so.6.", rich_help_panel=_PANEL
+    ),
+    Rare,
+]
+Symbol = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--symbol",
+        metavar="NAME,…",
+        help=r"Function that the sample was taken in; \[libc.so.6] or 0xADDRESS where there is no name.",
+        rich_help_panel=_PANEL,
+    ),
+    Rare,
+]
+Time = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--time",
+        metavar="START,STOP",
+        help="Seconds as perf script shows them, or 10%/2, or 0%-10%.",
+        rich_help_panel=_PANEL,
+    ),
+]
+TimeWall = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--time-wall", metavar="START,STOP", help="Times of day, 10:00:00,10:00:05.5.", rich_help_panel=_PANEL
+    ),
+    Rare,
+]
+MaxStack = Annotated[
+    int | None,
+    typer.Option("--max-stack", metavar="N", min=0, help="Keep N innermost frames.", rich_help_panel=_PANEL),
+    Rare,
+]
+NoKernel = Annotated[bool, typer.Option("--no-kernel", help="Leave kernel frames out.", rich_help_panel=_PANEL), Rare]
+NoUser = Annotated[bool, typer.Option("--no-user", help="Leave user frames out.", rich_help_panel=_PANEL), Rare]
+NoIdle = Annotated[
+    bool, typer.Option("--no-idle", help="Leave the idle task (pid 0) out.", rich_help_panel=_PANEL), Rare
+]
+
+AllowEmpty = Annotated[
+    bool,
+    typer.Option("--allow-empty", help="Go on when there is not a single sample.", rich_help_panel=_PANEL),
+    Rare,
+]
+
+
+@dataclass(frozen=True, slots=True)
+class FilterFlags:
+    """Which samples; every option may be given several times."""
+
+    event: Event = None
+    pid: Pid = None
+    tid: Tid = None
+    comm: Comm = None
+    cpu: Cpu = None
+    dso: Dso = None
+    symbol: Symbol = None
+    time: Time = None
+    time_wall: TimeWall = None
+    max_stack: MaxStack = None
+    no_kernel: NoKernel = False
+    no_user: NoUser = False
+    no_idle: NoIdle = False
+    allow_empty: AllowEmpty = False
+
+    def choice(self) -> Choice:
+        """What was said; OptionError for numbers that are none."""
+        if self.no_kernel and self.no_user:
+            raise OptionError("--no-kernel and --no-user together leave nothing")
+        return Choice(
+            pids=split_numbers("--pid", self.pid or ()),
+            tids=split_numbers("--tid", self.tid or ()),
+            cpus=split_numbers("--cpu", self.cpu or ()),
+            times=tuple(self.time or ()),
+            wall_times=tuple(self.time_wall or ()),
+            no_idle=self.no_idle,
+            comms=split_names(self.comm or ()),
+            dsos=split_names(self.dso or ()),
+            symbols=split_names(self.symbol or ()),
+            no_kernel=self.no_kernel,
+            no_user=self.no_user,
+            max_stack=self.max_stack,
+        )
+
+    def events(self) -> tuple[str, ...]:
+        """Names or globs of events; none for all of them."""
+        return () if self.all_events() else tuple(self.event or ())
+
+    def all_events(self) -> bool:
+        """``all`` goes to the output format, which may be able to count all events."""
+        return "all" in (self.event or ())

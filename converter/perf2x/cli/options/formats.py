@@ -1,0 +1,160 @@
+"""Options of output formats that have a flag of their own; ``--set NAME=VALUE`` reaches every option, plugins' too.
+
+A flag that was given goes to the chosen format, which refuses what it does not have (``perf2x formats -v`` lists it).
+"""
+
+import dataclasses
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from perf2x.classes import dataclass
+from perf2x.cli.options import Rare
+
+if TYPE_CHECKING:
+    from perf2x.model.profile import Profile
+
+_PANEL = "Options of output formats"
+
+Value = Annotated[
+    Literal["period", "samples"] | None,
+    typer.Option("--value", help="collapsed: what the numbers are.", show_default="period", rich_help_panel=_PANEL),
+    Rare,
+]
+KernelSuffix = Annotated[
+    bool,
+    typer.Option("--kernel-suffix", help=r"collapsed: mark kernel frames with _\[k].", rich_help_panel=_PANEL),
+    Rare,
+]
+Label = Annotated[
+    str | None,
+    typer.Option(
+        "--label",
+        metavar="NAMES",
+        help="pprof: labels, by commas (pid,tid,comm,thread,cpu,mode…).",
+        rich_help_panel=_PANEL,
+    ),
+    Rare,
+]
+PprofNames = Annotated[
+    Literal["plain", "compat"] | None,
+    typer.Option(
+        "--pprof-names",
+        help="pprof: names of sample types; compat is perf_data_converter's.",
+        rich_help_panel=_PANEL,
+    ),
+    Rare,
+]
+InlineStyle = Annotated[
+    Literal["lines", "frames", "off"] | None,
+    typer.Option(
+        "--inline-style",
+        help="pprof: how to keep inlined functions.",
+        show_default="lines",
+        rich_help_panel=_PANEL,
+    ),
+    Rare,
+]
+MaxSamples = Annotated[
+    int | None,
+    typer.Option(
+        "--max-samples", metavar="N", help="pprof: keep the heaviest, sum up the rest.", rich_help_panel=_PANEL
+    ),
+    Rare,
+]
+ChromeStyle = Annotated[
+    Literal["slices", "cpuprofile"] | None,
+    typer.Option(
+        "--chrome-style",
+        help="chrome: boxes, or V8's compact profiles.",
+        show_default="slices",
+        rich_help_panel=_PANEL,
+    ),
+    Rare,
+]
+MinDuration = Annotated[
+    int | None,
+    typer.Option(
+        "--min-duration",
+        metavar="MICROSECONDS",
+        help="chrome: leave out slices shorter than this.",
+        rich_help_panel=_PANEL,
+    ),
+    Rare,
+]
+MaxEvents = Annotated[
+    int | None,
+    typer.Option(
+        "--max-events", metavar="N", help="chrome: refuse to write more slices than this.", rich_help_panel=_PANEL
+    ),
+    Rare,
+]
+PerCpu = Annotated[bool, typer.Option("--per-cpu", help="chrome: tracks of CPUs, too.", rich_help_panel=_PANEL), Rare]
+Counters = Annotated[
+    bool, typer.Option("--counters", help="chrome: curves of the other events.", rich_help_panel=_PANEL), Rare
+]
+WithPid = Annotated[
+    bool, typer.Option("--with-pid", help="collapsed: root frames are comm-PID.", rich_help_panel=_PANEL), Rare
+]
+WithTid = Annotated[
+    bool, typer.Option("--with-tid", help="collapsed: root frames are comm-PID/TID.", rich_help_panel=_PANEL), Rare
+]
+AnnotateAll = Annotated[
+    bool,
+    typer.Option(
+        "--annotate-all", help="collapsed: mark kernel and JIT frames, as inferno's --all.", rich_help_panel=_PANEL
+    ),
+    Rare,
+]
+Title = Annotated[
+    str | None, typer.Option("--title", metavar="TEXT", help="html, svg: the heading.", rich_help_panel=_PANEL), Rare
+]
+PerEvent = Annotated[
+    bool,
+    typer.Option(
+        "--per-event",
+        help="One file for each event that was sampled: out.EVENT.folded.",
+        rich_help_panel=_PANEL,
+    ),
+    Rare,
+]
+
+
+@dataclass(frozen=True, slots=True)
+class FormatFlags:
+    """What the formats can do beyond their defaults."""
+
+    value: Value = None
+    kernel_suffix: KernelSuffix = False
+    label: Label = None
+    pprof_names: PprofNames = None
+    inline_style: InlineStyle = None
+    max_samples: MaxSamples = None
+    chrome_style: ChromeStyle = None
+    min_duration: MinDuration = None
+    max_events: MaxEvents = None
+    per_cpu: PerCpu = False
+    counters: Counters = False
+    with_pid: WithPid = False
+    with_tid: WithTid = False
+    annotate_all: AnnotateAll = False
+    title: Title = None
+    per_event: PerEvent = False
+
+    def chosen(self) -> dict[str, object]:
+        """The flags that were given, by the names of the formats' fields; switches are given when they are on."""
+        flags = {
+            field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "per_event"
+        }
+        given = {name: value for name, value in flags.items() if value is not None and value is not False}
+        return {_FIELD_OF_FLAG.get(name, name): value for name, value in given.items()}
+
+    def outputs(self, profile: "Profile", target: str, suffix: str) -> "Iterable[tuple[str, Profile]]":
+        """The files to write and what goes into each: one, or one per event."""
+        from perf2x.cli.per_event import per_event
+
+        return per_event(profile, target, suffix) if self.per_event else ((target, profile),)
+
+
+_FIELD_OF_FLAG = {"pprof_names": "names", "inline_style": "inline", "chrome_style": "style"}

@@ -1,0 +1,31 @@
+"""Inputs, and how much to say: parameters that mean the same in every command."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from perf2x.model.errors import FormatError
+
+DEFAULT = "perf.data"
+
+Input = Annotated[str, typer.Argument(metavar="INPUT", help="The recording; - is standard input.")]
+Inputs = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="INPUT",
+        show_default=DEFAULT,
+        help="Recordings; several are added up, files of one session stitched together. - is standard input.",
+    ),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing on standard error.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Say more on standard error.")]
+
+
+def recordings(named: Sequence[str] | None) -> tuple[str, ...]:
+    """The inputs, ``perf.data`` for none; FormatError says how to get one when that is what is missing."""
+    sources = tuple(named or (DEFAULT,))
+    if DEFAULT in sources and not Path(DEFAULT).exists():
+        raise FormatError("there is no perf.data here; name a recording, or make one: perf record -g -- ./program")
+    return sources

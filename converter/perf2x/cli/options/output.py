@@ -1,0 +1,73 @@
+"""The options that say what is written, and where."""
+
+from typing import Annotated
+
+import typer
+
+from perf2x.classes import dataclass
+from perf2x.cli.output_names import default_output, format_of
+from perf2x.model.errors import OptionError
+
+_PANEL = "Output"
+
+
+def installed_formats(incomplete: str) -> list[str]:
+    """Complete the name of an output format, plugins included."""
+    from perf2x.plugins import EMITTERS, available
+
+    return [name for name in available(EMITTERS) if name.startswith(incomplete)]
+
+
+To = Annotated[
+    str | None,
+    typer.Option(
+        "--to",
+        "-t",
+        metavar="FORMAT",
+        help="Output format; see: perf2x formats.",
+        autocompletion=installed_formats,
+        rich_help_panel=_PANEL,
+    ),
+]
+Output = Annotated[
+    str | None,
+    typer.Option(
+        "--output", "-o", metavar="FILE", help="Where to write; - is standard output.", rich_help_panel=_PANEL
+    ),
+]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", "-s", metavar="NAME=VALUE", help="An option of the format.", rich_help_panel=_PANEL),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class OutputFlags:
+    """Format, file and the format's own options."""
+
+    to: To = None
+    output: Output = None
+    settings: Set = None
+
+    def format(self) -> str:
+        """The wanted format's name; OptionError when it is not said and the output's suffix does not tell."""
+        return self.to or format_of(self.output)
+
+    def chosen(self, **more: object) -> dict[str, object]:
+        """Options of the format, said as ``--set`` or as options of their own; ``more`` where not None."""
+        return parsed_settings(self.settings) | {key: value for key, value in more.items() if value is not None}
+
+    def target(self, source: str, suffix: str) -> str:
+        """Where to write."""
+        return self.output or default_output(source, suffix)
+
+
+def parsed_settings(settings: list[str] | None) -> dict[str, object]:
+    """``--set NAME=VALUE`` as a mapping; OptionError for one without a value."""
+    chosen: dict[str, object] = {}
+    for setting in settings or []:
+        key, equals, text = setting.partition("=")
+        if not equals:
+            raise OptionError(f"--set {setting}: expected NAME=VALUE")
+        chosen[key.replace("-", "_")] = text
+    return chosen

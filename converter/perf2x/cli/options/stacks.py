@@ -1,0 +1,61 @@
+"""The options that say how stacks are put together."""
+
+from typing import Annotated, Literal
+
+import typer
+
+from perf2x.classes import dataclass
+from perf2x.cli.options import ON, Rare
+
+_PANEL = "Stacks"
+
+DeferredMissing = Annotated[
+    Literal["mark", "kernel-only", "drop"],
+    typer.Option(
+        "--deferred-missing",
+        metavar="HOW",
+        help="Samples whose deferred user stack is not in the file: mark, kernel-only or drop.",
+        rich_help_panel=_PANEL,
+    ),
+    Rare,
+]
+StitchLbr = Annotated[
+    bool,
+    typer.Option(
+        "--stitch-lbr",
+        help="--call-graph lbr: complete stacks from the thread's previous sample.",
+        rich_help_panel=_PANEL,
+    ),
+    Rare,
+]
+MergeCallchains = Annotated[
+    bool,
+    typer.Option(
+        "--merge-callchains/--no-merge-callchains",
+        help="Join deferred user stacks to the samples that wait for them.",
+        rich_help_panel=ON,
+    ),
+    Rare,
+]
+Jobs = Annotated[
+    int,
+    typer.Option(
+        "--jobs",
+        metavar="N",
+        min=0,
+        show_default="as many cores as pay",
+        help="Processes that read samples and look up names; the result is the same.",
+        rich_help_panel=_PANEL,
+    ),
+    Rare,
+]
+
+
+@dataclass(frozen=True, slots=True)
+class StitchFlags:
+    """What the reader of a recording may choose about incomplete stacks."""
+
+    deferred_missing: DeferredMissing = "mark"
+    stitch_lbr: StitchLbr = False
+    merge_callchains: MergeCallchains = True
+    jobs: Jobs = 0

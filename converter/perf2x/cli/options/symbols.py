@@ -1,0 +1,149 @@
+"""The options that say where names come from, shared by every command that shows names."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from perf2x.classes import dataclass
+from perf2x.cli.options import ON, Rare
+from perf2x.model.errors import OptionError
+
+if TYPE_CHECKING:
+    from perf2x.symbolize.options import SymbolOptions
+
+_PANEL = "Symbols"
+
+Symfs = Annotated[
+    str | None,
+    typer.Option("--symfs", metavar="DIR[,flat]", help="Root of the recorded machine's files.", rich_help_panel=_PANEL),
+]
+Kallsyms = Annotated[
+    str | None,
+    typer.Option(
+        "--kallsyms",
+        metavar="FILE",
+        help="Kernel symbols, when they are the recorded kernel's.",
+        rich_help_panel=_PANEL,
+    ),
+    Rare,
+]
+Vmlinux = Annotated[
+    str | None,
+    typer.Option("--vmlinux", metavar="FILE", help="The kernel's ELF file.", rich_help_panel=_PANEL),
+    Rare,
+]
+DebugDir = Annotated[
+    list[str] | None,
+    typer.Option("--debug-dir", metavar="DIR", help="Like /usr/lib/debug; repeatable.", rich_help_panel=_PANEL),
+]
+BuildidDir = Annotated[
+    str | None,
+    typer.Option(
+        "--buildid-dir",
+        metavar="DIR",
+        help="perf's build-id cache.",
+        show_default="~/.debug",
+        rich_help_panel=_PANEL,
+    ),
+    Rare,
+]
+PerfMapDir = Annotated[
+    str | None,
+    typer.Option(
+        "--perf-map-dir",
+        metavar="DIR",
+        help="Where perf-PID.map files are.",
+        show_default="/tmp",
+        rich_help_panel=_PANEL,
+    ),
+    Rare,
+]
+Debuginfod = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--debuginfod",
+        metavar="URL",
+        help="Ask this server, too.",
+        show_default="$DEBUGINFOD_URLS",
+        rich_help_panel=_PANEL,
+    ),
+    Rare,
+]
+Archive = Annotated[
+    list[str] | None,
+    typer.Option("--archive", metavar="FILE", help="A tarball of perf archive; repeatable.", rich_help_panel=_PANEL),
+    Rare,
+]
+AllowBuildIdMismatch = Annotated[
+    bool,
+    typer.Option("--allow-build-id-mismatch", help="Use files of another build all the same.", rich_help_panel=_PANEL),
+    Rare,
+]
+DemangleStyle = Annotated[
+    Literal["simple", "full", "none"],
+    typer.Option(
+        "--demangle",
+        metavar="HOW",
+        help="C++, Rust and Swift names: simple, full or none.",
+        rich_help_panel=_PANEL,
+    ),
+    Rare,
+]
+Inline = Annotated[
+    bool,
+    typer.Option("--inline/--no-inline", help="Source lines and inlined functions.", rich_help_panel=ON),
+]
+NoSymbols = Annotated[bool, typer.Option("--no-symbols", help="Look no names up.", rich_help_panel=_PANEL)]
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolFlags:
+    """Where names come from, as said on the command line."""
+
+    symfs: Symfs = None
+    kallsyms: Kallsyms = None
+    vmlinux: Vmlinux = None
+    debug_dir: DebugDir = None
+    buildid_dir: BuildidDir = None
+    perf_map_dir: PerfMapDir = None
+    debuginfod: Debuginfod = None
+    archive: Archive = None
+    allow_build_id_mismatch: AllowBuildIdMismatch = False
+    demangle: DemangleStyle = "simple"
+    inline: Inline = True
+    no_symbols: NoSymbols = False
+
+    def options(self) -> "SymbolOptions | None":
+        """What the flags say; None for ``--no-symbols``. OptionError for a path that is not there."""
+        if self.no_symbols:
+            return None
+        from perf2x.symbolize.demangle import Demangle
+        from perf2x.symbolize.options import SymbolOptions
+
+        root, _, layout = (self.symfs or "").partition(",")
+        if layout not in ("", "hierarchy", "flat"):
+            raise OptionError(f"--symfs {self.symfs}: after the comma comes hierarchy or flat")
+        return SymbolOptions(
+            symfs=_there("--symfs", root or None),
+            symfs_flat=layout == "flat",
+            kallsyms=_there("--kallsyms", self.kallsyms),
+            vmlinux=_there("--vmlinux", self.vmlinux),
+            debug_dirs=tuple(Path(directory) for directory in self.debug_dir or ()),
+            buildid_dir=_there("--buildid-dir", self.buildid_dir),
+            perf_map_dir=_there("--perf-map-dir", self.perf_map_dir),
+            debuginfod_urls=tuple(self.debuginfod or os.environ.get("DEBUGINFOD_URLS", "").split()),
+            archives=tuple(Path(archive) for archive in self.archive or () if _there("--archive", archive)),
+            allow_mismatch=self.allow_build_id_mismatch,
+            demangle=Demangle(self.demangle),
+            inline=self.inline,
+        )
+
+
+def _there(option: str, path: str | None) -> Path | None:
+    if path is None:
+        return None
+    if not Path(path).exists():
+        raise OptionError(f"{option} {path}: there is no such file or directory")
+    return Path(path)
