@@ -1,6 +1,7 @@
 """``perf2x diff``: what got slower, for people as a table and as pictures, and for CI as an exit code."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -153,6 +154,7 @@ def diff(
     from perf2x.cli.diff_report import Shown, diff_report, has_moved, left_out
     from perf2x.cli.output import STANDARD
     from perf2x.comparing import Comparison
+    from perf2x.event_pairs import renamed
     from perf2x.totals import totals
 
     gate = Gate(bars_of(fail_above or ()), sort, confidence_of(confidence), any_change)
@@ -163,6 +165,10 @@ def diff(
     options = load_options(chosen, groups, stitching, names)
     with console.progress(quiet) as progress:
         old, new = (pipeline.load(source, options, progress) for source in (before, after))
+    renamed_profile, choices = renamed(old.profile, new.profile)
+    new = replace(new, profile=renamed_profile)
+    for line in choices:
+        console.note(f"perf2x: {line}")
 
     @cache
     def compared(kind: str) -> Comparison:

@@ -4,13 +4,8 @@ import re
 from collections.abc import Sequence
 
 from perf2x.model.errors import OptionError
+from perf2x.model.event_names import RECORDING_TERMS
 from perf2x.model.profile import Profile, ProfileEvent
-
-_RECORDING_TERMS = {
-    "aux-action", "aux-output", "aux-sample-size", "branch_type", "call-graph", "freq", "inherit", "max-events",
-    "max-stack", "no-inherit", "no-overwrite", "overwrite", "percore", "period", "stack-size", "time",
-}  # fmt: skip
-"""Terms between slashes that say how an event was recorded, not which one (tools/perf/util/parse-events.l)."""
 
 
 def event_index(profile: Profile, name: str | None) -> int:
@@ -43,6 +38,6 @@ def plain_names(events: Sequence[ProfileEvent]) -> list[str]:
 
 def _without_terms(name: str) -> str:
     parts = re.fullmatch(r"([^/]+)/([^/]*)/(\w*)", name)
-    if not parts or any(term.partition("=")[0] not in _RECORDING_TERMS for term in parts[2].split(",")):
+    if not parts or any(term.partition("=")[0] not in RECORDING_TERMS for term in parts[2].split(",")):
         return name
     return f"{parts[1]}:{parts[3]}" if parts[3] else parts[1]

@@ -13,6 +13,7 @@ from perf2x.abi.uapi import CpuMode
 from perf2x.model.arrays import I64, Bools
 from perf2x.model.choice import Names, no_such
 from perf2x.model.errors import OptionError
+from perf2x.model.event_names import event_name
 from perf2x.model.ordering import unique
 from perf2x.model.profile import Profile
 from perf2x.model.ragged import Ragged, offsets_of, ranges, row_numbers
@@ -30,8 +31,8 @@ USER_MODES = frozenset({CpuMode.USER, CpuMode.GUEST_USER})
 def keep_events(profile: Profile, patterns: tuple[str, ...]) -> Profile:
     """Only samples of the events whose names match one of the patterns; OptionError names the events there are.
 
-    A pattern is a name as recorded, the name without terms and modifiers (``cycles`` for ``cycles/period=5/P`` and
-    ``cycles:P``), or a glob.
+    A pattern is a name as recorded, the name without PMU, terms and modifiers (``cycles`` for ``cycles/period=5/P``,
+    ``cpu_core/cycles/`` and ``cycles:P``), or a glob.
     """
     wanted = [row for row, event in enumerate(profile.events) if any(_matches(event.name, text) for text in patterns)]
     for text in patterns:
@@ -51,7 +52,7 @@ def keep_samples(profile: Profile, rows: I64) -> Profile:
 
 
 def _matches(name: str, pattern: str) -> bool:
-    return pattern in (name, _DECORATION.sub("", name)) or fnmatchcase(name, pattern)
+    return pattern in (name, _DECORATION.sub("", name), event_name(name).event) or fnmatchcase(name, pattern)
 
 
 def keep_comms(profile: Profile, patterns: tuple[str, ...]) -> Profile:

@@ -22,7 +22,7 @@ from tests.forge import Comm, Event, Features, Mmap2, Sample, Session, write_fil
 from tests.support.command import folded, perf2x, recording
 
 
-def forged(path: Path, leaves: Sequence[int], comm: str = "app", hostname: str = "") -> Path:
+def forged(path: Path, leaves: Sequence[int], comm: str = "app", hostname: str = "", event: str = "cpu-clock") -> Path:
     """One sample of 1000 at each leaf, called from 0x5000; objects every 0x1000 bytes."""
     objects = [
         Mmap2(pid=1, tid=1, addr=base, len=0x1000, filename=f"/lib/o{base >> 12}.so")
@@ -30,7 +30,7 @@ def forged(path: Path, leaves: Sequence[int], comm: str = "app", hostname: str =
     ]
     chains = [(0xFFFFFFFFFFFFFE00, leaf, 0x5001) for leaf in leaves]
     samples = [Sample(ip=chain[1], time=9 + t, period=1000, chain=chain) for t, chain in enumerate(chains)]
-    session = Session(events=(Event(),), features=Features(hostname=hostname or path.stem))
+    session = Session(events=(Event(event),), features=Features(hostname=hostname or path.stem))
     path.write_bytes(write_file(session, [Comm(pid=1, tid=1, comm=comm), *objects, *samples]))
     return path
 
@@ -170,6 +170,24 @@ def test_what_is_left_out_is_counted(pair: tuple[Path, Path]) -> None:
     ran = perf2x("diff", before, after, "--no-symbols", "--normalize", "--by", "object")
     assert "o5.so" not in ran.out and "left out: 1 object that did not move (--all shows them)" in ran.err
     assert "o5.so" in perf2x("diff", before, after, "--no-symbols", "--normalize", "--by", "object", "--all").out
+
+
+@pytest.mark.parametrize("names", [("cpu-clock", "cpu-clock:pppH"), ("cpu-clock:pppH", "cpu-clock")])
+def test_events_that_differ_in_modifiers_are_one(tmp_path: Path, names: tuple[str, str]) -> None:
+    pair = [forged(tmp_path / f"{row}.data", [0x1010] * 10, event=name) for row, name in enumerate(names)]
+    ran = perf2x("diff", *pair, *QUICK, "--to", "pprof", "-o", tmp_path / "diff.pb.gz")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith(f"{names[0]}: 10.00 µs before, 10.00 µs after (+0.0 %)")
+    message = read_pprof(tmp_path / "diff.pb.gz")
+    assert labelled(message, "pprof::base") == {"true": [-10, -10000], "": [10, 10000]}
+    assert perf2x("diff", *pair, *QUICK, "--event", "cpu-clock").code == 0
+
+
+def test_modes_that_differ_are_said(tmp_path: Path) -> None:
+    pair = [forged(tmp_path / f"{name}.data", [0x1010] * 10, event=f"cpu-clock:{name}") for name in ("u", "k")]
+    ran = perf2x("diff", *pair, *QUICK)
+    assert ran.code == 0
+    assert ran.err.startswith("perf2x: compares cpu-clock:u with cpu-clock:k, which count in different modes")
 
 
 def test_shares_compare_recordings_of_different_length(pair: tuple[Path, Path]) -> None:

@@ -1,0 +1,61 @@
+"""What an event counts, told from its name, whatever else the name says about how it was recorded.
+
+perf names one event in many ways: ``cycles``, ``cycles:P``, ``cycles/freq=99/``, ``cpu_core/cycles/``, ``cycles:u``.
+"""
+
+import re
+
+from perf2x.classes import dataclass
+
+RECORDING_TERMS = {
+    "aux-action", "aux-output", "aux-sample-size", "branch_type", "call-graph", "freq", "inherit", "max-events",
+    "max-stack", "no-inherit", "no-overwrite", "overwrite", "percore", "period", "stack-size", "time",
+}  # fmt: skip
+"""Terms between slashes that say how an event was recorded, not which one (tools/perf/util/parse-events.l)."""
+
+_MODIFIERS = "ukhIGHpPSDWebR"
+_BETWEEN_SLASHES = re.compile(rf"([^/]+)/([^/]*)/:?([{_MODIFIERS}]*)")
+_BEHIND_A_COLON = re.compile(rf"(.+):([{_MODIFIERS}]+)")
+_CORE = re.compile(r"cpu(_\w+)?|arm\w+|apple_\w+")
+"""PMUs of CPU cores: cpu, cpu_core, cpu_atom, armv8_cortex_a72, apple_firestorm_pmu."""
+
+
+@dataclass(frozen=True, slots=True)
+class EventName:
+    """A name taken apart."""
+
+    event: str
+    """The event alone: ``cycles``, ``sched:sched_switch``; with its PMU where it is only a code."""
+    pmu: str
+    """``cpu_core``; empty where the name does not say."""
+    modes: frozenset[str]
+    """Of u, k, h and G (user, kernel, hypervisor, guest) those that alone are counted; empty: all but guests.
+
+    The other modifiers say how precisely samples are placed and how events are scheduled. H excludes guests, as perf
+    does without it.
+    """
+
+    def counts_like(self, other: "EventName") -> bool:
+        """Whether both count the same thing, perhaps in different modes."""
+        cores = _CORE.fullmatch(self.pmu) and _CORE.fullmatch(other.pmu)
+        return self.event == other.event and bool(self.pmu in ("", other.pmu) or not other.pmu or cores)
+
+
+def event_name(text: str) -> EventName:
+    """The parts of a name as perf writes it."""
+    if parts := _BETWEEN_SLASHES.fullmatch(text):
+        pmu, listed, modifiers = parts.groups()
+        terms = [term for term in listed.split(",") if term and term.partition("=")[0] not in RECORDING_TERMS]
+        if not terms:
+            return EventName(pmu, "", _modes(modifiers))
+        if len(terms) == 1 and "=" not in terms[0]:
+            return EventName(terms[0], pmu, _modes(modifiers))
+        return EventName(f"{pmu}/{','.join(terms)}/", "", _modes(modifiers))
+    if parts := _BEHIND_A_COLON.fullmatch(text):
+        return EventName(parts[1], "", _modes(parts[2]))
+    return EventName(text, "", frozenset())
+
+
+def _modes(modifiers: str) -> frozenset[str]:
+    modes = frozenset(modifiers) & frozenset("ukhG")
+    return modes - {"u", "k", "h"} if {"u", "k"} <= modes else modes
