@@ -16,6 +16,7 @@ COMMANDS = {
     "convert": "Convert a perf.data recording.",
     "top": "Show the hottest functions: what each costs itself, and with all that it calls.",
     "diff": "Compare two recordings: the functions that moved most.",
+    "view": "Open a recording as a flame graph in the browser.",
     "info": "Show what is in a recording: events, samples, threads, time span, records, losses, deferred "
     "and copied stacks.",
     "dump": "Show the records of a recording in file order, a line for each; nothing is looked up.",

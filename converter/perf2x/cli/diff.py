@@ -18,7 +18,7 @@ from perf2x.cli.options.inputs import Quiet, Verbose
 from perf2x.cli.options.stacks import StitchFlags
 from perf2x.cli.options.symbols import SymbolFlags
 from perf2x.cli.options.table import By, Format, Json, Limit, Value, Wide
-from perf2x.cli.render.show import checked_format, show
+from perf2x.cli.render.show import show
 from perf2x.model.errors import OptionError
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def diff(
 
     gate = Gate(bars_of(fail_above or ()), sort, confidence_of(confidence), any_change)
     drawn = format_to_write(to, output)
-    shape = checked_format(format, as_json)
+    shape = "json" if as_json else format
     if output == STANDARD and shape != "table":
         raise OptionError(f"-o - and --format {shape} would both write to standard output; choose one")
     options = load_options(chosen, groups, stitching, names)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from perf2x.classes import dataclass
 from perf2x.cli.render.columns import Column, Layout, names, numbers, table_lines
+from perf2x.cli.render.fitting import sentence
 from perf2x.cli.render.show import Report
 from perf2x.cli.tables import amount, plural, signed
 from perf2x.model.plain_text import short
@@ -45,7 +46,7 @@ def diff_report(shown: Shown) -> Report:
     """The comparison in every format."""
 
     def lines(room: int | None) -> Iterator[str]:
-        yield f"{short(shown.was.event, _EVENT)}: {_contents(shown)}"
+        yield from sentence(f"{short(shown.was.event, _EVENT)}: {_contents(shown)}", room)
         if shown.rows:
             yield from table_lines(_layouts(shown), room)
         else:

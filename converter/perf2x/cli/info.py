@@ -9,7 +9,7 @@ from perf2x.cli.options import gather, symbols
 from perf2x.cli.options.inputs import DEFAULT, Input, Quiet, recordings
 from perf2x.cli.options.symbols import SymbolFlags
 from perf2x.cli.options.table import Format, Json
-from perf2x.cli.render.show import checked_format, show
+from perf2x.cli.render.show import show
 
 WithSymbols = Annotated[
     bool, typer.Option("--symbols", help="Look names up, too, and say which share of frames has one.")
@@ -44,10 +44,9 @@ def info(
     from perf2x import pipeline
     from perf2x.cli.info_report import info_report
 
-    shape = checked_format(format, as_json)
     recordings([source])
     looked_up = names.options() if with_symbols or names != SymbolFlags() else None
     options = pipeline.LoadOptions(symbols=looked_up, stacks=looked_up is not None)
     with console.progress(quiet) as progress:
         loaded = pipeline.load(source, options, progress)
-    show(info_report(loaded), shape)
+    show(info_report(loaded), "json" if as_json else format)

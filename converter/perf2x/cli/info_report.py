@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from perf2x.cli import sections
 from perf2x.cli.facts import facts
-from perf2x.cli.render.columns import names, numbers
+from perf2x.cli.render.columns import names, numbers, words
 from perf2x.cli.render.show import Report
 from perf2x.cli.summary import deferred_line, symbol_lines, unwound_line
 from perf2x.model.plain_text import plain
@@ -66,17 +66,17 @@ def _sections(loaded: "Loaded", known: dict[str, Any]) -> "Iterator[Section]":
         "threads": f"{known['threads']:,}",
         "duration": f"{known['duration_ns'] / 1e9:.6f} s",
     }
-    yield Section("", [names("recording", list(facts_of_it)), names("", list(facts_of_it.values()))])
+    yield Section("", [words("recording", list(facts_of_it)), names("", list(facts_of_it.values()))])
     events = known["events"]
     columns = [
         names("event", [event["name"] for event in events]),
         numbers("samples", [f"{event['samples']:,}" for event in events]),
         numbers("value", [f"{event['value']:,}" for event in events]),
-        names("unit", [event["unit"] for event in events]),
+        words("unit", [event["unit"] for event in events]),
     ]
     yield Section("", columns)
     records = known["records"]
-    yield Section("", [names("record", list(records)), numbers("number", [f"{count:,}" for count in records.values()])])
+    yield Section("", [words("record", list(records)), numbers("number", [f"{count:,}" for count in records.values()])])
     for line in _quality(loaded):
         yield Section(code(line, _SENTENCE), [])
 

@@ -13,7 +13,7 @@ from perf2x.cli.options.inputs import Inputs, Quiet, Verbose, recordings
 from perf2x.cli.options.stacks import StitchFlags
 from perf2x.cli.options.symbols import SymbolFlags
 from perf2x.cli.options.table import By, Format, Json, Limit, Value, Wide
-from perf2x.cli.render.show import checked_format, show
+from perf2x.cli.render.show import show
 
 if TYPE_CHECKING:
     from perf2x.totals import Total, Totals
@@ -79,12 +79,16 @@ def top(
     from perf2x.cli.top_report import top_report
     from perf2x.totals import totals
 
-    shape, sources = checked_format(format, as_json), recordings(inputs)
+    sources = recordings(inputs)
     with console.progress(quiet) as progress:
         loaded = pipeline.load(sources, load_options(chosen, groups, stitching, names), progress)
     found = totals(loaded.profile, None, by, value)
     rows = hottest(found, sort, limit)
-    show(top_report(found, rows, by, sort, loaded.profile.meta.duration_ns, sources), shape, wide=wide)
+    show(
+        top_report(found, rows, by, sort, loaded.profile.meta.duration_ns, sources),
+        "json" if as_json else format,
+        wide=wide,
+    )
     if not quiet:
         others = [event.name for event in loaded.events if event.samples and event.name != found.event]
         if others:

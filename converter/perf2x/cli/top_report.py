@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from perf2x.cli.render.columns import Layout, names, numbers, table_lines
+from perf2x.cli.render.fitting import sentence
 from perf2x.cli.render.show import Report
 from perf2x.cli.tables import amount, percent, plural
 from perf2x.model.plain_text import short
@@ -22,7 +23,7 @@ def top_report(
     said = _contents(found, len(rows), by, duration_ns)
 
     def lines(room: int | None) -> Iterator[str]:
-        yield f"{short(found.event, _EVENT)}: {said}"
+        yield from sentence(f"{short(found.event, _EVENT)}: {said}", room)
         yield from table_lines(_layouts(found, rows, by, sort), room)
 
     def markdown() -> Iterator[str]:

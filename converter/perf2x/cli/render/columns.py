@@ -18,10 +18,12 @@ class Column:
     head: str
     cells: Sequence[str]
     name: bool = False
+    recorded: bool = False
+    """Whether the texts come from a recording, and may hold anything."""
 
     def called(self, head: str) -> "Column":
         """The same cells under another heading."""
-        return Column(head, self.cells, self.name)
+        return Column(head, self.cells, self.name, self.recorded)
 
 
 def numbers(head: str, cells: Sequence[str]) -> Column:
@@ -31,7 +33,12 @@ def numbers(head: str, cells: Sequence[str]) -> Column:
 
 def names(head: str, cells: Sequence[str]) -> Column:
     """A column of names as recorded; control characters are escaped here."""
-    return Column(head, [plain(cell) for cell in cells], name=True)
+    return Column(head, [plain(cell) for cell in cells], name=True, recorded=True)
+
+
+def words(head: str, cells: Sequence[str]) -> Column:
+    """A column of words of ours."""
+    return Column(head, cells, name=True)
 
 
 Layout = Sequence[Column]

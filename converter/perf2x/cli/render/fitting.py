@@ -3,6 +3,7 @@
 East Asian characters take two cells, combining marks none; rich knows the widths.
 """
 
+import textwrap
 from collections.abc import Callable, Sequence
 
 ELLIPSIS = "…"
@@ -29,6 +30,11 @@ def shortened(text: str, room: int) -> str:
         return ""
     tail = (room - 1) // 2
     return _head(text, room - 1 - tail) + ELLIPSIS + _tail(text, tail)
+
+
+def sentence(text: str, room: int | None) -> list[str]:
+    """The text in lines of at most ``room`` characters, broken between words; None: one line."""
+    return [text] if room is None or len(text) <= room else textwrap.wrap(text, room, break_on_hyphens=False)
 
 
 def shared_room(wanted: Sequence[int], room: int) -> list[int]:

@@ -74,7 +74,7 @@ def _lines(heading: str, sections: Sequence[Section]) -> Iterator[tuple[str, boo
             yield from (("", False), (section.text, False))
         if section.layout and section.layout[0].cells:
             yield from (("", False), *((line, False) for line in _head(section.layout)))
-            shown = [code if column.name else own for column in section.layout]
+            shown = [code if column.recorded else own for column in section.layout]
             for row in zip(*(column.cells for column in section.layout), strict=True):
                 yield _row([show(cell) for show, cell in zip(shown, row, strict=True)]), True
 

@@ -6,9 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from perf2x.classes import dataclass
-from perf2x.model.errors import OptionError
 
-FORMATS = ("table", "json", "markdown", "csv")
 WITHOUT_TERMINAL = 160
 """Cells of a line that goes to a file, a pipe or a log."""
 
@@ -26,15 +24,8 @@ class Report:
     """For CSV, headings first."""
 
 
-def checked_format(name: str, as_json: bool) -> str:
-    """The format to print; ``--json`` wins. OptionError for one that there is not."""
-    if name not in FORMATS:
-        raise OptionError(f"--format {name}: it is one of {', '.join(FORMATS)}")
-    return "json" if as_json else name
-
-
 def show(report: Report, shape: str, *, wide: bool = False) -> None:
-    """Print the report on standard output; ``wide`` does not shorten names."""
+    """Print the report on standard output as table, json, markdown or csv; ``wide`` does not shorten names."""
     if shape == "json":
         import json
 

@@ -1,0 +1,124 @@
+"""``perf2x view``: a page in the browser, from a file or served."""
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import urllib.request
+import webbrowser
+from pathlib import Path
+
+import pytest
+
+from tests.support.command import perf2x, recording
+
+QUICK = (recording("calls"), "--no-symbols")
+NO_SCREEN = {"DISPLAY": "", "WAYLAND_DISPLAY": "", "BROWSER": ""}
+SCREEN = {**NO_SCREEN, "DISPLAY": ":7"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where temporary files go."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def visited(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What the browser was asked to open."""
+    urls: list[str] = []
+    monkeypatch.setattr(webbrowser, "open", lambda url: urls.append(url) or True)
+    return urls
+
+
+def test_the_page_is_opened_and_stays(folder: Path, visited: list[str]) -> None:
+    ran = perf2x("view", *QUICK, "--title", "What is hot", env=SCREEN)
+    page = Path(ran.out.removesuffix("\n"))
+    assert (ran.code, ran.err, visited) == (0, "", [page.as_uri()])
+    assert page.parent.parent == folder and page.name == "perf.html"
+    assert "What is hot" in page.read_text()
+    if os.name == "posix":
+        assert stat.S_IMODE(page.parent.stat().st_mode) == 0o700
+    assert perf2x("view", *QUICK, env=SCREEN).out != ran.out and page.exists()
+
+
+def test_the_page_is_that_of_convert(folder: Path, visited: list[str], tmp_path: Path) -> None:
+    """The same filters and symbol options give the same bytes."""
+    words = (*QUICK, "--max-stack", "3", "--no-kernel")
+    page = Path(perf2x("view", *words, env=SCREEN).out.strip())
+    assert perf2x("convert", *words, "-q", "-o", tmp_path / "same.html").code == 0
+    assert page.read_bytes() == (tmp_path / "same.html").read_bytes()
+
+
+@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="there is always a browser")
+def test_without_a_screen_the_path_is_said(folder: Path, visited: list[str]) -> None:
+    ran = perf2x("view", *QUICK, env=NO_SCREEN)
+    assert ran.code == 0 and visited == [] and Path(ran.out.strip()).exists()
+    assert "no browser can be opened here" in ran.err and "perf2x view --serve" in ran.err
+
+
+def test_a_browser_that_cannot_be_started(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(url: str) -> bool:
+        raise webbrowser.Error("could not locate runnable browser")
+
+    monkeypatch.setattr(webbrowser, "open", fails)
+    ran = perf2x("view", *QUICK, env=SCREEN)
+    assert ran.code == 0 and "no browser can be opened here" in ran.err
+
+
+def test_names_of_recordings_are_made_harmless(folder: Path, visited: list[str], tmp_path: Path) -> None:
+    odd = tmp_path / "a \x1b[2J.data"
+    odd.symlink_to(recording("calls"))
+    assert perf2x("view", str(odd), "--no-symbols", env=SCREEN).code == 0
+    assert "\x1b" not in visited[0] and "%1B" not in visited[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "sentence"),
+    [
+        (("--port", "8000"), 2, "--port is where --serve listens"),
+        (("--serve", "--port", "65536"), 2, "65535"),
+        (("--event", "cycles"), 2, "cycles"),
+    ],
+)
+def test_usage(folder: Path, visited: list[str], words: tuple[str, ...], code: int, sentence: str) -> None:
+    ran = perf2x("view", *QUICK, *words, env=SCREEN)
+    assert (ran.code, ran.out, visited) == (code, "", []) and sentence in ran.err
+    assert list(folder.iterdir()) == []
+
+
+def test_nothing_is_left_of_a_page_that_fails(
+    folder: Path, visited: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from perf2x.emit.html import Html
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Html, "emit", full)
+    ran = perf2x("view", *QUICK, env=SCREEN)
+    assert (ran.code, ran.out, visited) == (1, "", []) and "No space left on device" in ran.err
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_serving_until_interrupted() -> None:
+    """What a shell does: read the URL, get the page, press Ctrl-C."""
+    # background jobs of a shell ignore SIGINT
+    code = "from signal import *; signal(SIGINT, default_int_handler); from perf2x.cli import main; main()"
+    words = [sys.executable, "-c", code, "view", *QUICK, "--serve"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None and server.stderr is not None
+        url = server.stdout.readline().strip()
+        port = url.split("/")[2].split(":")[1]
+        said = server.stderr.readline()
+        assert f"ssh -N -L {port}:127.0.0.1:{port} " in said
+        assert server.stderr.readline() == "serving until Ctrl-C\n"
+        with urllib.request.urlopen(url, timeout=10) as answer:
+            assert answer.headers["Content-Type"] == "text/html; charset=utf-8" and b"<html" in answer.read()
+        server.send_signal(signal.SIGINT)
+        assert server.wait(20) == 0
+        assert (server.stdout.read(), server.stderr.read()) == ("", "")
