@@ -34,7 +34,8 @@ def decimal_cells(values: AnyArray, before: bytes = b"") -> U32:
     for place in range(count, 0, -1):
         above = rest // ten_thousand if place > 1 else None
         word = rest if above is None else rest - above * ten_thousand + (above > 0) * ten_thousand
-        cells[:, place] = (units if place == count else leading).take(word)
+        index = word if word.dtype == np.uint32 else word.view(np.int64)  # numpy 2.0 takes no uint64 as index
+        cells[:, place] = (units if place == count else leading).take(index)
         rest = rest if above is None else above
     return cells
 
