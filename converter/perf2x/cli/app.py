@@ -2,15 +2,18 @@
 
 import functools
 import inspect
+import os
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup, TyperOption
+from typer.core import TyperCommand, TyperGroup
 
 from perf2x import __version__
+from perf2x.cli.config import defaults, name_variables
 from perf2x.cli.exits import one_sentence
+from perf2x.cli.help import HelpfulCommand, examples, paragraphs, rare_options
 
 COMMANDS = {
     "convert": "Convert a perf.data recording.",
@@ -25,9 +28,6 @@ COMMANDS = {
     "man": "Print the manual page: perf2x man | man -l -.",
 }
 """Each is the function of that name in the module of that name, and its line in ``perf2x --help``."""
-
-ENVIRONMENT = "PERF2X_"
-"""``--fail-if-lost 5`` may also be said as ``PERF2X_FAIL_IF_LOST=5``, whatever the command."""
 
 
 class LazyGroup(TyperGroup):
@@ -51,29 +51,14 @@ class LazyGroup(TyperGroup):
 @functools.cache
 def command(name: str) -> TyperCommand:
     """One of COMMANDS, with its parameters."""
-    alone = typer.Typer(add_completion=False)
     function = getattr(import_module(f"perf2x.cli.{name}"), name)
-    alone.command(name, help=_paragraphs(inspect.getdoc(function) or ""))(function)
+    alone = typer.Typer(add_completion=False)
+    text = paragraphs(inspect.getdoc(function) or "")
+    alone.command(name, cls=HelpfulCommand, help=text, epilog=examples(name))(function)
     made: Any = typer.main.get_command(alone)
-    for option in options(made):
-        option.envvar = ENVIRONMENT + spelling(option).replace("-", "_").upper()
-        option.show_envvar = False  # the name follows from the option's
+    made.rare = rare_options(function)
+    name_variables(made)
     return made  # type: ignore[no-any-return]
-
-
-def _paragraphs(text: str) -> str:
-    """The text without line breaks but those between paragraphs; the terminal's width makes new ones."""
-    return "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
-
-
-def options(made: TyperCommand) -> list[TyperOption]:
-    """What may be said with ``--name``, ``--help`` aside."""
-    return [parameter for parameter in made.params if isinstance(parameter, TyperOption)]
-
-
-def spelling(option: TyperOption) -> str:
-    """``fail-if-lost`` for ``--fail-if-lost``: the option's key in a configuration file."""
-    return next(name for name in option.opts if name.startswith("--")).removeprefix("--")
 
 
 app = typer.Typer(
@@ -99,7 +84,7 @@ def before_any_command(
         bool, typer.Option("--version", is_eager=True, callback=_show_version, help="Show the version.")
     ] = False,
 ) -> None:
-    """Take defaults from the configuration file."""
-    from perf2x.cli.config import defaults
-
-    context.default_map = defaults(lambda: {name: command(name) for name in COMMANDS}, Path.cwd())
+    """Take defaults from the environment and the configuration file."""
+    name = context.invoked_subcommand
+    if name is not None:
+        context.default_map = {name: defaults(name, COMMANDS, command, Path.cwd(), os.environ)}

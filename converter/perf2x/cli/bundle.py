@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from perf2x.cli import console
+from perf2x.cli.help import HelpAll
 from perf2x.cli.options import gather, symbols
 from perf2x.cli.options.inputs import DEFAULT, Input, Quiet, recordings
 from perf2x.cli.options.symbols import SymbolFlags
@@ -55,6 +56,7 @@ def bundle(
     inline: symbols.Inline = True,
     no_symbols: symbols.NoSymbols = False,
     quiet: Quiet = False,
+    help_all: HelpAll = False,
 ) -> None:
     """Pack a recording with the objects it needs, to convert it on any machine.
 

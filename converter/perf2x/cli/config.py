@@ -8,39 +8,118 @@
     to = "pprof"
     fail-if-lost = 1
 
-The nearest such file counts, from the current directory upwards to the repository's root. The command line wins over
-PERF2X_* variables, they win over the file. Inputs and outputs are never taken from it.
+A key is the option as the command line spells it, without the dashes in front. The nearest such file counts, from the
+current directory upwards to the repository's root. The command line wins over PERF2X_* variables, they win over the
+file.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from perf2x.classes import dataclass
 from perf2x.model.errors import OptionError
 
-_NEVER = frozenset({"inputs", "source", "output", "before", "after", "help"})
+if TYPE_CHECKING:
+    from typer.core import TyperCommand, TyperOption
+
+ENVIRONMENT = "PERF2X_"
+"""``--fail-if-lost 5`` may also be said as ``PERF2X_FAIL_IF_LOST=5``, whatever the command."""
+
+_YES = frozenset({"1", "true", "t", "yes", "y", "on"})
+_NO = frozenset({"0", "false", "f", "no", "n", "off", ""})
 
 
-def defaults(make_commands: Callable[[], Mapping[str, Any]], start: Path) -> dict[str, dict[str, Any]]:
-    """For each command its options' defaults, as click's ``default_map``; OptionError for names that no command has.
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One spelling of an option."""
 
-    ``make_commands`` gives all commands by name; it is called when there is a file with defaults.
+    option: "TyperOption"
+    negated: bool = False
+    """``no-inline``: what switches the option off."""
+
+    def value(self, where: str, said: Any) -> Any:
+        """What the option takes for a value from TOML; OptionError for one of another kind."""
+        if self.option.is_flag:
+            if not isinstance(said, bool):
+                raise OptionError(f"{where} is a switch: true or false")
+            return said != self.negated
+        several = said if isinstance(said, list) else [said]
+        if not all(isinstance(one, str | int | float) and not isinstance(one, bool) for one in several):
+            raise OptionError(f"{where} is no text or number{', nor a list of them' * self.option.multiple}")
+        if not self.option.multiple and isinstance(said, list):
+            raise OptionError(f"{where} takes one value, not a list")
+        return [str(one) for one in several] if self.option.multiple else str(said)
+
+
+def settings(command: "TyperCommand") -> dict[str, Setting]:
+    """Every spelling of every option of a command, without the dashes in front."""
+    found: dict[str, Setting] = {}
+    for option in command.params:
+        if option.param_type_name == "option" and option.expose_value:
+            named: Any = option
+            for names, negated in ((named.opts, False), (named.secondary_opts, True)):
+                found |= {name[2:]: Setting(named, negated) for name in names if name.startswith("--")}
+    return found
+
+
+def name_variables(command: "TyperCommand") -> None:
+    """Let every option of a command be set in the environment under its own name."""
+    for spelling, setting in settings(command).items():
+        if not setting.negated:
+            setting.option.envvar = variable(spelling)
+            setting.option.show_envvar = False  # the name follows from the option's
+
+
+def variable(spelling: str) -> str:
+    """``PERF2X_FAIL_IF_LOST`` for ``fail-if-lost``."""
+    return ENVIRONMENT + spelling.replace("-", "_").upper()
+
+
+def defaults(
+    name: str, names: Iterable[str], load: Callable[[str], "TyperCommand"], start: Path, environment: Mapping[str, str]
+) -> dict[str, Any]:
+    """The defaults of the command ``name``, by parameter; OptionError for a key that none of ``names`` has.
+
+    ``load`` makes a command; others are made when a key is not one of the command's own options.
     """
-    found = _nearest(start)
-    if found is None:
-        return {}
-    path, table = found
-    commands = make_commands()
-    known = {name: {option.name for option in command.params} - _NEVER for name, command in commands.items()}
-    special = {name: table[name] for name in known if isinstance(table.get(name), dict)}
-    common = {key: value for key, value in table.items() if key not in special}
-    _check(path, common, {option for options in known.values() for option in options})
-    for name, own in special.items():
-        _check(path, own, known[name])
-    return {
-        name: {_field(key): value for key, value in (common | special.get(name, {})).items() if _field(key) in options}
-        for name, options in known.items()
-    }
+    own = settings(load(name))
+    found: dict[str, Any] = {}
+    path, table = _nearest(start) or (Path(), {})
+    others = [other for other in names if other != name]
+    for key, value in _of_command(path, table, name, others):
+        setting = own.get(_spelling(key))
+        if setting is not None:
+            found[str(setting.option.name)] = setting.value(f"{path}: {key}", value)
+        elif key in table.get(name, {}):
+            raise _unknown(path, key, f"perf2x {name} has no option", own)
+        else:
+            known = {spelling for other in others for spelling in settings(load(other))}
+            if _spelling(key) not in known:
+                raise _unknown(path, key, "there is no option", {*known, *own})
+    return found | _switched_off(own, environment)
+
+
+def _of_command(path: Path, table: dict[str, Any], name: str, others: list[str]) -> Iterator[tuple[str, Any]]:
+    """Keys for every command, then those for this one, which win."""
+    yield from ((key, value) for key, value in table.items() if key != name and key not in others)
+    special = table.get(name, {})
+    if not isinstance(special, dict):
+        raise OptionError(f"{path}: {name} is a command; its options go to a table of that name")
+    yield from special.items()
+
+
+def _switched_off(own: dict[str, Setting], environment: Mapping[str, str]) -> dict[str, Any]:
+    """``PERF2X_NO_INLINE=1``; typer reads the other variables itself."""
+    found: dict[str, Any] = {}
+    for spelling, setting in own.items():
+        said = environment.get(variable(spelling)) if setting.negated else None
+        if said is not None:
+            if said.lower() not in _YES | _NO:
+                raise OptionError(f"{variable(spelling)}={said}: it is a switch; say 1 or 0")
+            found[str(setting.option.name)] = said.lower() in _NO
+    return found
 
 
 def _nearest(start: Path) -> tuple[Path, dict[str, Any]] | None:
@@ -68,14 +147,11 @@ def _candidates(start: Path) -> Iterator[Path]:
             return
 
 
-def _check(path: Path, table: Mapping[str, Any], known: set[str]) -> None:
-    for key, value in table.items():
-        if _field(key) not in known:
-            shown = ", ".join(sorted(name.replace("_", "-") for name in known))
-            raise OptionError(f"{path}: no option {key!r}; there are: {shown}")
-        if not isinstance(value, str | int | float | list):
-            raise OptionError(f"{path}: {key} is no text, number, truth or list of texts")
+def _unknown(path: Path, key: str, problem: str, known: Iterable[str]) -> OptionError:
+    close = get_close_matches(_spelling(key), sorted(known))
+    advice = f"did you mean {' or '.join(close)}?" if close else "perf2x man lists all"
+    return OptionError(f"{path}: {problem} {key!r}; {advice}")
 
 
-def _field(key: str) -> str:
-    return key.replace("-", "_")
+def _spelling(key: str) -> str:
+    return key.replace("_", "-")

@@ -8,6 +8,7 @@ import typer
 
 from perf2x.cli import console
 from perf2x.cli.gates import check, closed, leave_closed, warn_of_losses
+from perf2x.cli.help import HelpAll
 from perf2x.cli.loading import load_options
 from perf2x.cli.options import Rare, filters, formats, gates, gather, grouping, stacks, symbols
 from perf2x.cli.options import output as outputs
@@ -113,6 +114,7 @@ def convert(
     profile_stages: ProfileStages = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
+    help_all: HelpAll = False,
 ) -> None:
     """Convert a perf.data recording.
 
@@ -131,6 +133,8 @@ def convert(
 
     sources = recordings(inputs)
     name = written.format()
+    if written.nothing_said() and not quiet:
+        console.note(f"no --to: writing {name} (perf2x formats lists the others)")
     emitter = plugins.build_emitter(name, formatting.chosen() | _settings(name, written, chosen, groups))
     target = written.target(sources[0], emitter.suffix)
     _refuse_terminal(target, name)

@@ -10,6 +10,7 @@ import typer
 from perf2x.cli import console
 from perf2x.cli.diff_gate import Gate, bars_of, confidence_of
 from perf2x.cli.gates import leave_closed
+from perf2x.cli.help import HelpAll
 from perf2x.cli.loading import load_options
 from perf2x.cli.options import filters, gather, grouping, stacks, symbols
 from perf2x.cli.options.filters import FilterFlags
@@ -141,6 +142,7 @@ def diff(
     no_symbols: symbols.NoSymbols = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
+    help_all: HelpAll = False,
 ) -> None:
     """Compare two recordings: the functions that moved most.
 

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from perf2x.cli import console
+from perf2x.cli.help import HelpAll
 from perf2x.cli.options import gather, symbols
 from perf2x.cli.options.inputs import DEFAULT, Input, Quiet, recordings
 from perf2x.cli.options.symbols import SymbolFlags
@@ -35,6 +36,7 @@ def info(
     inline: symbols.Inline = True,
     no_symbols: symbols.NoSymbols = False,
     quiet: Quiet = False,
+    help_all: HelpAll = False,
 ) -> None:
     """Show what is in a recording: events, samples, threads, time span, records, losses, deferred and copied stacks.
 

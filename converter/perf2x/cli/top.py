@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from perf2x.cli import console
+from perf2x.cli.help import HelpAll
 from perf2x.cli.loading import load_options
 from perf2x.cli.options import filters, gather, grouping, stacks, symbols
 from perf2x.cli.options.filters import FilterFlags
@@ -70,6 +71,7 @@ def top(
     no_symbols: symbols.NoSymbols = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
+    help_all: HelpAll = False,
 ) -> None:
     """Show the hottest functions: what each costs itself, and with all that it calls."""
     chosen, groups = gather(FilterFlags, locals()), gather(GroupFlags, locals())

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from perf2x.cli import console
+from perf2x.cli.help import HelpAll
 from perf2x.cli.loading import load_options
 from perf2x.cli.options import filters, formats, gather, grouping, stacks, symbols
 from perf2x.cli.options.filters import FilterFlags
@@ -82,6 +83,7 @@ def view(
     no_symbols: symbols.NoSymbols = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
+    help_all: HelpAll = False,
 ) -> None:
     """Open a recording as a flame graph in the browser.
 

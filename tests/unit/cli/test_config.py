@@ -51,16 +51,21 @@ def test_the_nearest_file_counts_and_none_outside_the_repository(here: Path, mon
     assert "wrote svg" in perf2x(*words).err
     (inner / "pyproject.toml").unlink()
     (inner / ".git").mkdir()
-    assert "say what to convert to" in perf2x(*words).err
+    assert "no --to: writing pprof" in perf2x(*words).err
 
 
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("kernl-suffix = true", "no option 'kernl-suffix'; there are: "),
-        ('output = "/etc/passwd"', "no option 'output'"),
-        ("[convert]\nlimit = 3", "no option 'limit'"),
+        ("kernl-suffix = true", "there is no option 'kernl-suffix'; did you mean kernel-suffix?"),
+        ("as-json = true", "there is no option 'as-json'"),
+        ("[convert]\nlimit = 3", "perf2x convert has no option 'limit'"),
+        ("[convrt]\nto = 'svg'", "there is no option 'convrt'"),
+        ("convert = 3", "convert is a command"),
         ("to = {a = 1}", "is no text"),
+        ("to = true", "is no text"),
+        ("to = ['svg']", "takes one value"),
+        ("quiet = 'yes'", "is a switch"),
         ("to = ", "perf2x.toml: "),
     ],
 )

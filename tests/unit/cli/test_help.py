@@ -8,8 +8,9 @@ import pytest
 from typer.testing import CliRunner
 
 from perf2x import __version__
-from perf2x.cli.app import COMMANDS, app, options
+from perf2x.cli.app import COMMANDS, app
 from perf2x.cli.app import command as load
+from perf2x.cli.config import settings
 from tests.support.command import folded, perf2x, recording
 
 
@@ -89,8 +90,29 @@ def test_help_fits_the_terminal_and_names_are_whole(command: str, columns: int) 
     out = perf2x(command, "--help", env={"COLUMNS": str(columns)}).out
     assert all(len(line) <= columns for line in out.splitlines())
     assert "None" not in out
-    missing = [option.opts for option in options(load(command)) if not any(name in out for name in option.opts)]
-    assert not missing
+    assert "None" not in out
+    rest = perf2x(command, "--help-all" if "--help-all" in out else "--help", env={"COLUMNS": str(columns)}).out
+    assert not [spelling for spelling in settings(load(command)) if f"--{spelling}" not in rest]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_ends_with_examples_that_are_commands(command: str) -> None:
+    shown = [
+        line.strip() for line in perf2x(command, "--help", env={"COLUMNS": "120"}).out.splitlines() if line.strip()
+    ]
+    examples = shown[shown.index("Examples:") + 1 :]
+    assert 2 <= len(examples) <= 3
+    for line in examples:
+        program, name, *words = line.partition(" |")[0].partition(" >")[0].split()
+        assert (program, name) == ("perf2x", command)
+        with load(name).make_context(name, words, resilient_parsing=False):
+            pass
+
+
+def test_help_of_convert_is_short() -> None:
+    short, whole = (perf2x("convert", word, env={"COLUMNS": "100"}).out for word in ("--help", "--help-all"))
+    assert len(short.splitlines()) < 60 < len(whole.splitlines())
+    assert "--fail-if-lost" not in short and "--fail-if-lost" in whole
 
 
 def test_the_list_of_commands_says_what_each_says_itself() -> None:
@@ -102,11 +124,11 @@ def test_help_says_defaults() -> None:
     out = " ".join(perf2x("diff", "--help", env={"COLUMNS": "200"}).out.split())
     for words in ("0: all. [default: 20]", "What a line is. [default: function]", "[default: inline]"):
         assert words in out
-    assert "[default: (perf.data)]" in perf2x("convert", "--help").out
+    assert "(perf.data)" in perf2x("convert", "--help").out
 
 
 def test_help_shows_brackets_as_they_are() -> None:
-    out = perf2x("convert", "--help").out
+    out = perf2x("convert", "--help-all").out
     assert "[libc.so.6]" in out
     assert "_[k]" in out
 

@@ -1,5 +1,7 @@
 """Inputs, and how much to say: parameters that mean the same in every command."""
 
+import errno
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -24,8 +26,11 @@ Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Say more on stan
 
 
 def recordings(named: Sequence[str] | None) -> tuple[str, ...]:
-    """The inputs, ``perf.data`` for none; FormatError says how to get one when that is what is missing."""
+    """The inputs, ``perf.data`` for none; FormatError, before anything else, for one that is missing."""
     sources = tuple(named or (DEFAULT,))
     if DEFAULT in sources and not Path(DEFAULT).exists():
         raise FormatError("there is no perf.data here; name a recording, or make one: perf record -g -- ./program")
+    for source in sources:
+        if source != "-" and not Path(source).exists():
+            raise FormatError(f"{source}: {os.strerror(errno.ENOENT)}")
     return sources

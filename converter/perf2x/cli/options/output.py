@@ -9,6 +9,7 @@ from perf2x.cli.output_names import default_output, format_of
 from perf2x.model.errors import OptionError
 
 _PANEL = "Output"
+DEFAULT_FORMAT = "pprof"
 
 
 def installed_formats(incomplete: str) -> list[str]:
@@ -24,7 +25,8 @@ To = Annotated[
         "--to",
         "-t",
         metavar="FORMAT",
-        help="Output format; see: perf2x formats.",
+        help="Output format; perf2x formats lists them.",
+        show_default=f"by the suffix of -o, else {DEFAULT_FORMAT}",
         autocompletion=installed_formats,
         rich_help_panel=_PANEL,
     ),
@@ -50,8 +52,12 @@ class OutputFlags:
     settings: Set = None
 
     def format(self) -> str:
-        """The wanted format's name; OptionError when it is not said and the output's suffix does not tell."""
-        return self.to or format_of(self.output)
+        """The wanted format's name; OptionError when the output's suffix does not tell, which then has to be said."""
+        return self.to or (DEFAULT_FORMAT if self.nothing_said() else format_of(self.output))
+
+    def nothing_said(self) -> bool:
+        """Whether the format is left to perf2x."""
+        return self.to is None and self.output in (None, "-")
 
     def chosen(self, **more: object) -> dict[str, object]:
         """Options of the format, said as ``--set`` or as options of their own; ``more`` where not None."""

@@ -1,0 +1,88 @@
+"""``--help`` with the options that most people need, ``--help-all`` with all of them, and examples below both."""
+
+import copy
+import inspect
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from perf2x.cli.options import Rare
+
+_ALL = "perf2x.help_all"
+
+EXAMPLES = {
+    "convert": (
+        "perf2x convert perf.data -o profile.pb.gz",
+        "perf2x convert perf.data -t html --comm myserver --time 10%-20%",
+        "perf2x convert perf.data -t collapsed -o - | flamegraph.pl > flame.svg",
+    ),
+    "view": (
+        "perf2x view perf.data",
+        "perf2x view perf.data --comm myserver",
+        "perf2x view perf.data --serve --port 8000",
+    ),
+    "top": (
+        "perf2x top perf.data",
+        "perf2x top perf.data --by object --sort total -n 10",
+        "perf2x top perf.data --pid 1234 --json",
+    ),
+    "diff": (
+        "perf2x diff before.data after.data",
+        "perf2x diff before.data after.data -o diff.html",
+        "perf2x diff main.data branch.data --fail-above total=5%",
+    ),
+    "info": ("perf2x info perf.data", "perf2x info perf.data --symbols", "perf2x info perf.data --json"),
+    "dump": (
+        "perf2x dump perf.data -n 20",
+        "perf2x dump perf.data --type MMAP2 --type COMM",
+        "perf2x dump perf.data --time 12.5,13 -v",
+    ),
+    "bundle": ("perf2x bundle perf.data", "perf2x bundle perf.data --symbols-only -o small.tar.gz"),
+    "formats": ("perf2x formats", "perf2x formats -v"),
+    "man": ("perf2x man | man -l -", "perf2x man > ~/.local/share/man/man1/perf2x.1"),
+}
+
+
+class HelpfulCommand(TyperCommand):
+    """A command whose ``--help`` leaves out its rare options."""
+
+    rare: frozenset[str | None] = frozenset()
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Print the help; with the rare options after ``--help-all``."""
+        shown = self
+        if not ctx.meta.get(_ALL):
+            shown = copy.copy(self)
+            shown.params = [parameter for parameter in self.params if parameter.name not in self.rare]
+        super(HelpfulCommand, shown).format_help(ctx, formatter)
+
+
+def _show_all(context: typer.Context, wanted: bool) -> None:
+    if wanted and not context.resilient_parsing:
+        context.meta[_ALL] = True
+        typer.echo(context.get_help())
+        raise typer.Exit
+
+
+HelpAll = Annotated[
+    bool,
+    typer.Option("--help-all", is_eager=True, expose_value=False, callback=_show_all, help="Show all options."),
+]
+
+
+def rare_options(function: Callable[..., None]) -> frozenset[str | None]:
+    """The parameters that are marked as Rare."""
+    hints = inspect.get_annotations(function, eval_str=True)
+    return frozenset(name for name, hint in hints.items() if Rare in getattr(hint, "__metadata__", ()))
+
+
+def paragraphs(text: str) -> str:
+    """The text without line breaks but those between paragraphs; the terminal's width makes new ones."""
+    return "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
+
+
+def examples(name: str) -> str:
+    """The lines below a command's help."""
+    return "\n".join(["Examples:", *(f"  {line}" for line in EXAMPLES[name])])
