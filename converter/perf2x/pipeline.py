@@ -14,6 +14,7 @@ from perf2x.classes import dataclass
 from perf2x.model.choice import Choice, Grouping
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.errors import OptionError
+from perf2x.model.limits import check_total
 from perf2x.model.stages import Stages
 
 if TYPE_CHECKING:
@@ -161,6 +162,7 @@ def _loaded(
         profile = finish(stitcher)
     if options.off_cpu:
         profile = _with_waits(profile, recording, options, diagnostics)
+        check_total(recording.session.source, profile.samples.value)
     if options.events:
         from perf2x.model.select import keep_events
 
@@ -252,6 +254,7 @@ def _tagged(parts: Sequence[Loaded], tags: Sequence[Mapping[str, str]]) -> Loade
     from perf2x.merging import common, merged_symbols, summed_reports
     from perf2x.model.merge import merge
 
+    check_total("these recordings together", *(part.profile.samples.value for part in parts))
     labels = common(tags)
     own = [{key: value for key, value in tag.items() if key not in labels} for tag in tags]
     profile = replace(merge([part.profile for part in parts], own), labels=labels)

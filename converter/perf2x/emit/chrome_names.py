@@ -34,8 +34,10 @@ def track_names(profile: Profile, tracks: Tracks, weight: I64) -> Iterator[bytes
 def track_name(profile: Profile, tracks: Tracks, lane: int) -> str:
     """What a lane is called: the thread's comm, ``swapper/3`` for an idle one, ``CPU 3`` for a processor's."""
     cpu = int(tracks.cpu[lane])
+    if tracks.pid[lane] == CPUS_ID:
+        return f"CPU {cpu}" if cpu >= 0 else "CPU unknown"
     if cpu >= 0:
-        return f"CPU {cpu}" if tracks.pid[lane] == CPUS_ID else f"swapper/{cpu}"
+        return f"swapper/{cpu}"
     return printable(profile.strings[profile.threads.comm[tracks.thread[lane]]])
 
 

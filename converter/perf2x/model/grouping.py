@@ -77,9 +77,9 @@ def with_roots(profile: Profile, root: str) -> Profile:
     used, kind = np.unique(column, return_inverse=True)
     name = _ROOT_TEXTS[root]
     texts = [name(profile, row) for row in used.tolist()]
-    titles = list(dict.fromkeys(texts))
-    title_of = np.array([titles.index(text) for text in texts], np.int64)[kind.reshape(-1)]
-    grown, first_location = _with_made_up(profile, titles)
+    titles: dict[str, int] = {}
+    title_of = np.array([titles.setdefault(text, len(titles)) for text in texts], np.int64)[kind.reshape(-1)]
+    grown, first_location = _with_made_up(profile, list(titles))
     return _hung(grown, title_of + first_location)
 
 
@@ -91,7 +91,7 @@ _ROOT_TEXTS: dict[str, Callable[[Profile, int], str]] = {
     "thread": lambda profile, row: (
         f"{profile.strings[profile.threads.comm[row]] or '?'}-{profile.threads.pid[row]}/{profile.threads.tid[row]}"
     ),
-    "cpu": lambda profile, row: f"cpu {row}",
+    "cpu": lambda profile, row: f"cpu {row}" if row >= 0 else "cpu ?",
     "cgroup": lambda profile, row: profile.strings[row] or "?",
 }
 

@@ -10,6 +10,7 @@ import numpy as np
 from perf2x.classes import dataclass
 from perf2x.model.arrays import I64, U64, Bools
 from perf2x.model.errors import OptionError
+from perf2x.model.limits import MOST_PERIOD
 from perf2x.model.ordering import unique
 from perf2x.model.profile import Profile, ProfileEvent, ProfileSamples
 
@@ -49,7 +50,7 @@ def waits_between(starts: Moments, ends: Moments, sample: I64) -> tuple[Waits, i
     first = first_at_or_after(starts, ends)
     closed = np.flatnonzero((first >= 0) & (sample >= 0))
     until = ends.time[first[closed]]
-    duration = (until - starts.time[closed]).astype(np.int64)
+    duration = np.minimum(until - starts.time[closed], np.uint64(MOST_PERIOD)).astype(np.int64)
     return Waits(sample[closed], starts.time[closed], duration), int((first < 0).sum())
 
 

@@ -17,6 +17,7 @@ from perf2x.reader.block import Block, join_blocks, moved
 from perf2x.reader.columns import Cursor, as_i32
 from perf2x.reader.draft import Draft
 from perf2x.reader.file_clock import FileClock, has_trailer
+from perf2x.reader.limits import note, plausible_columns
 from perf2x.reader.readings import Delivered, Readings, Splitter, read_values
 from perf2x.reader.records import DECODERS, decode_records
 from perf2x.reader.samples import Layout, layout_of, words_before_read
@@ -133,6 +134,8 @@ class Index:
         """Positions of those that are malformed."""
         event = self.draft.events.event(owner)
         columns, bad = decode_records(block, kind, event)
+        columns, implausible = plausible_columns(columns)
+        note(self.diagnostics, implausible)
         columns["event"] = np.full(len(block.sizes), owner, np.int32)
         if "owner_id" in columns:
             columns["event"] = self.draft.events.owners_of(columns["owner_id"])

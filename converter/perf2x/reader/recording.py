@@ -15,6 +15,7 @@ from perf2x.reader.batches import join_batches, kept_rows, take_rows
 from perf2x.reader.block import Block
 from perf2x.reader.draft import Draft
 from perf2x.reader.index import NAMES, Index, is_split
+from perf2x.reader.limits import note, plausible_samples
 from perf2x.reader.losses import note_losses
 from perf2x.reader.off_cpu import is_off_cpu, override_off_cpu
 from perf2x.reader.opening import open_path
@@ -100,6 +101,7 @@ class PerfRecording:
             batch = self._decode(block, owners, kinds, want)
             if self._delivered is not None:
                 batch = self._split(batch, self._delivered[number])
+            batch = self._plausible(block, batch)
             self._noted_until = max(self._noted_until, int(block.positions[-1]) + 1)
             if len(batch):
                 yield batch
@@ -143,6 +145,16 @@ class PerfRecording:
             event=np.concatenate([batch.event[plain], delivered.event[whole]])[order],
             period=np.concatenate([batch.period[plain], delivered.period[whole]])[order],
         )
+
+    def _plausible(self, block: Block, batch: Samples) -> Samples:
+        batch, counts = plausible_samples(batch)
+        if counts and not self._is_noted(block):
+            note(self.diagnostics, counts)
+        return batch
+
+    def _is_noted(self, block: Block) -> bool:
+        """Whether the trouble in a block was counted already; samples may be read more than once."""
+        return int(block.positions[-1]) < self._noted_until
 
     def _note_malformed(self, block: Block, number: int) -> None:
         """Count once, however often the samples are read."""

@@ -12,6 +12,7 @@ from perf2x.abi.uapi import EventType, SoftwareConfig
 from perf2x.model.arrays import I32, I64
 from perf2x.model.events import Event
 from perf2x.model.intern import Strings, prefix_tree
+from perf2x.model.limits import LAST_TIME, MOST_PERIOD, MOST_VALUE, too_much
 from perf2x.model.ordering import kinds_of, order_of, unique, unique_rows
 from perf2x.model.profile import (
     Functions,
@@ -34,7 +35,12 @@ from perf2x.stitch.sums import SampleRows, in_turn
 
 
 def finish(stitcher: Stitcher) -> Profile:
-    """The profile of everything that was added, which the stitcher forgets; only made-up frames have lines yet."""
+    """The profile of everything that was added, which the stitcher forgets; only made-up frames have lines yet.
+
+    FormatError when the periods add up to more than sums can hold.
+    """
+    if stitcher.tally.value >= MOST_VALUE:
+        raise too_much(stitcher.session.source)
     strings = Strings()
     gathered, timeline = stitcher.hand_over()
     threads, thread_rank = _threads(stitcher, gathered, strings)
@@ -68,7 +74,7 @@ def profile_event(event: Event) -> ProfileEvent:
     return ProfileEvent(
         name=event.name,
         unit="nanoseconds" if is_time else "count",
-        period=0 if is_freq else event.sample_period,
+        period=0 if is_freq else min(event.sample_period, MOST_PERIOD),
         frequency=event.sample_period if is_freq else 0,
     )
 
@@ -216,7 +222,7 @@ def _meta(stitcher: Stitcher) -> Meta:
         source=session.source,
         start_ns=start,
         duration_ns=(tally.last_ns or 0) - start,
-        wall_start_ns=start + offset if offset is not None else 0,
+        wall_start_ns=min(max(start + offset, 0), LAST_TIME) if offset is not None else 0,
         hostname=session.hostname,
         os_release=session.os_release,
         arch=session.arch,

@@ -30,8 +30,6 @@ from perf2x.stitch.spaces import AddressSpaces, with_kernel_grown, with_ksymbols
 from perf2x.stitch.sums import SampleRows, Sums
 
 Column = TypeVar("Column", U64, I32)
-MAX_PERIOD = 1 << 48
-"""Larger periods are damage (78 hours in nanoseconds); they are cut so that sums stay within int64."""
 
 
 class Root(IntEnum):
@@ -87,6 +85,8 @@ class Tally:
     last_ns: int | None = None
     fates: I64 = field(default_factory=lambda: np.zeros(len(Join), np.int64))
     dropped: int = 0
+    value: float = 0.0
+    """Of all periods; what does not fit int64 has to be noticed."""
 
     def see(self, first_ns: int, last_ns: int) -> None:
         """Widen the span of time."""
@@ -98,6 +98,7 @@ class Tally:
         self.samples += other.samples
         self.fates += other.fates
         self.dropped += other.dropped
+        self.value += other.value
         if other.first_ns is not None and other.last_ns is not None:
             self.see(other.first_ns, other.last_ns)
 
@@ -222,7 +223,7 @@ class Stitcher:
         if options.by_cpu or options.by_cgroup:
             cpu = samples.cpu.astype(np.int64) if options.by_cpu and samples.cpu is not None else none
             cgroup = samples.cgroup.view(np.int64) if options.by_cgroup and samples.cgroup is not None else none
-        value = np.minimum(samples.period, np.uint64(MAX_PERIOD)).astype(np.int64)
+        value = samples.period.astype(np.int64)
         event, one = samples.event.astype(np.int32), np.ones(count, np.int64)
         return SampleRows(event, thread, stack, value, one, cpu, cgroup)
 
@@ -278,8 +279,7 @@ class Stitcher:
         tally = self.tally
         tally.samples += len(samples)
         tally.fates += np.bincount(fate, minlength=len(Join))
-        huge = int(np.sum(samples.period > np.uint64(MAX_PERIOD)))
-        self.diagnostics.add("implausible_period", Severity.GUESS, "the recording is damaged; the period was cut", huge)
+        tally.value += float(samples.period.sum(dtype=np.float64))
         if samples.time is not None:
             tally.see(int(samples.time.min()), int(samples.time.max()))
 
