@@ -7,7 +7,7 @@ import numpy as np
 from perf2x.emit.jsontext import json_bytes
 from perf2x.emit.text import one_line
 from perf2x.emit.tracks import Tracks, tracks_of
-from perf2x.model.ordering import unique
+from perf2x.model.ordering import rows_by
 from perf2x.model.profile import Profile
 
 _STEPS = 1000
@@ -25,9 +25,11 @@ def counter_events(profile: Profile, tracks: Tracks) -> Iterator[bytes]:
     time = ((samples.time - samples.time[0]) // np.uint64(1000)).astype(np.int64)
     step = max(_SHORTEST_STEP_US, int(time[-1]) // _STEPS)
     pid = tracks.pid[tracks_of(profile)[1]]
-    for kind in [kind for kind in unique(samples.event).tolist() if kind != profile.default_event]:
-        for process in unique(pid[samples.event == kind]).tolist():
-            rows = np.flatnonzero((samples.event == kind) & (pid == process))
+    for kind, of_kind in rows_by(samples.event):
+        if kind == profile.default_event:
+            continue
+        for process, among in rows_by(pid[of_kind]):
+            rows = of_kind[among]
             sums = np.zeros(int(time[rows[-1]]) // step + 2, np.int64)
             np.add.at(sums, time[rows] // step, samples.value[rows])
             changes = np.flatnonzero(np.diff(sums, prepend=-1))

@@ -5,7 +5,7 @@ import numpy as np
 from perf2x.classes import dataclass
 from perf2x.emit.events import plain_names
 from perf2x.model.arrays import I64
-from perf2x.model.ordering import unique
+from perf2x.model.ordering import rows_by, unique
 from perf2x.model.profile import Profile
 
 
@@ -52,8 +52,9 @@ def summed_values(profile: Profile, kinds: list[ValueKind], merged: I64, count: 
     """(count, kinds) numbers; ``merged`` says which written sample each row of Profile.samples belongs to."""
     samples = profile.samples
     values = np.zeros((count, len(kinds)), np.int64)
+    rows_of = dict(rows_by(samples.event))
     for at, kind in enumerate(kinds):
-        rows = np.arange(len(merged)) if kind.event < 0 else np.flatnonzero(samples.event == kind.event)
+        rows = np.arange(len(merged)) if kind.event < 0 else rows_of.get(kind.event, np.zeros(0, np.int64))
         np.add.at(values[:, at], merged[rows], (samples.count if kind.is_count else samples.value)[rows])
     return values
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from perf2x.classes import dataclass
 from perf2x.model.arrays import I64, U64, Bools
-from perf2x.model.ordering import unique
+from perf2x.model.ordering import rows_by, unique
 from perf2x.model.profile import Profile, ProfileEvent
 from perf2x.model.ragged import distinct_small, small_order
 
@@ -157,12 +157,11 @@ def _gaps(profile: Profile, order: I64, lane: I64, time: U64) -> U64:
     clock event of the same recording allows, which would have seen the thread run.
     """
     event = profile.samples.event[order]
-    kinds = unique(event).tolist()
-    clocks = {kind: period for kind in kinds if (period := _clock_period_ns(profile.events[kind]))}
+    kinds = list(rows_by(event))
+    clocks = {kind: period for kind, _ in kinds if (period := _clock_period_ns(profile.events[kind]))}
     longest = min(clocks.values(), default=_LONGEST_GUESS_NS)
     gaps = np.zeros(len(profile.events), np.uint64)
-    for kind in kinds:
-        rows = event == kind
+    for kind, rows in kinds:
         period = clocks.get(kind) or min(_median_step_ns(lane[rows], time[rows]), longest)
         gaps[kind] = int(_PERIODS_SHOWN * period)
     return gaps[event]

@@ -1,6 +1,6 @@
 """Rows of columns in the order of their contents, and rows that are alike made one."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -54,6 +54,21 @@ def kinds_of(values: npt.NDArray[Number]) -> tuple[npt.NDArray[Number], I64]:
     """Distinct whole numbers, rising, and the place of each value among them."""
     first, kind = unique_rows([values])
     return values[first], kind
+
+
+def rows_by(values: npt.NDArray[Number]) -> Iterator[tuple[int, I64]]:
+    """Each distinct whole number, rising, and the rows that have it, rising.
+
+    One pass, however many numbers there are: comparing all rows with each of them takes the square of that.
+    """
+    first, kind = unique_rows([values])
+    if len(first) <= 1:
+        yield from ((int(values[row]), np.arange(len(values))) for row in first)
+        return
+    rows = order_of([kind])
+    ends = np.cumsum(np.bincount(kind))
+    for number, begin, end in zip(values[first].tolist(), [0, *ends.tolist()], ends.tolist(), strict=False):
+        yield number, rows[begin:end]
 
 
 def _order_and_news(columns: Sequence[AnyArray]) -> tuple[I64, Bools]:

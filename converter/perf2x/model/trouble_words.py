@@ -42,6 +42,8 @@ _WORDS = {
     "jitdump_missing": ("missing jitdump file", "missing jitdump files"),
     "jitdump_other_clock": ("jitdump file of another clock", "jitdump files of another clock"),
     "no_timestamps": ("recording without times", "recordings without times"),
+    "implausible_time": ("implausible time", "implausible times"),
+    "implausible_cpu": ("implausible CPU number", "implausible CPU numbers"),
     "implausible_period": ("sample with an implausible period", "samples with an implausible period"),
     "guessed_frames": ("guessed frame", "guessed frames"),
     "damaged_unwind_info": ("object with damaged unwind information", "objects with damaged unwind information"),

@@ -80,10 +80,13 @@ class Draft:
 
     def _join_groups(self) -> None:
         """GROUP_DESC says where groups start and how many members they have (process_group_desc in header.c)."""
-        for group in self.features.get("group_desc", []):
-            leader, members = group["leader"], group["members"]
-            for index in range(leader, min(leader + members, len(self.events.events))):
-                self.events.update(index, group_leader=leader)
+        groups = self.features.get("group_desc", [])
+        leaders = [event.group_leader for event in self.events.events]
+        for group in groups:
+            leader, end = group["leader"], min(group["leader"] + group["members"], len(leaders))
+            leaders[leader:end] = [leader] * max(end - leader, 0)
+        for index, leader in enumerate(leaders if groups else []):
+            self.events.update(index, group_leader=leader)
 
     def add_record(self, kind: int, misc: int, payload: bytes) -> None:
         """A record that perf writes into pipes (and some into files) in place of header sections."""

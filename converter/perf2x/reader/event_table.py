@@ -28,12 +28,16 @@ class EventTable:
     """Grows while a pipe is read; events keep their order and index."""
 
     events: list[Event] = field(default_factory=list)
+    _owners: dict[int, int] = field(default_factory=dict)
+    """The first event that has each id."""
     _ids: "_Ids | None" = None
 
     def add(self, event: Event) -> None:
         """A further event."""
         self.events.append(event)
         self._ids = None
+        for identifier in event.ids:
+            self._owners.setdefault(identifier, event.index)
 
     def update(self, index: int, **changes: object) -> None:
         """Change fields of one event."""
@@ -45,7 +49,7 @@ class EventTable:
 
     def by_id(self, identifier: int) -> int:
         """Index of the event with this id, −1 for none."""
-        return int(self._lookup(np.array([identifier], np.uint64))[0])
+        return self._owners.get(identifier, -1) if identifier and self._owners else 0
 
     def owners_of(self, identifiers: U64) -> I32:
         """(n,) event that each id belongs to; −1 for nobody's, the first event for id 0."""
@@ -81,8 +85,7 @@ class EventTable:
 
     def _known_ids(self) -> "_Ids":
         if self._ids is None:
-            pairs = {identifier: event.index for event in reversed(self.events) for identifier in event.ids}
-            self._ids = _Ids.of(pairs)
+            self._ids = _Ids.of(self._owners)
         return self._ids
 
     def _id_position(self) -> int:

@@ -11,7 +11,7 @@ from perf2x.classes import dataclass
 from perf2x.model.arrays import I32, I64, U32
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.events import Event, Sideband
-from perf2x.model.ordering import unique
+from perf2x.model.ordering import rows_by, unique
 from perf2x.model.ragged import row_numbers
 from perf2x.reader.block import Block, join_blocks, moved
 from perf2x.reader.columns import Cursor, as_i32
@@ -121,10 +121,11 @@ class Index:
         """Side-band records by type, and by event where trailers differ between events."""
         malformed: list[tuple[int, int, int]] = []
         types, owners = block.types, self.draft.events.of_others(block)
-        for kind in sorted(frozenset(unique(types).tolist()) & DECODERS.keys()):
-            of_kind = types == kind
-            for owner in unique(owners[of_kind]).tolist():
-                bad = self._decode_of_event(block.only(np.flatnonzero(of_kind & (owners == owner))), kind, owner)
+        for kind, of_kind in rows_by(types):
+            if kind not in DECODERS:
+                continue
+            for owner, rows in rows_by(owners[of_kind]):
+                bad = self._decode_of_event(block.only(of_kind[rows]), kind, owner)
                 malformed += [(int(bad[0]), kind, len(bad))] if len(bad) else []
         for _, kind, number in sorted(malformed):
             advice = "A record is cut short or damaged."
@@ -149,13 +150,18 @@ class Index:
     def _read_counters(self, samples: Block, owners: I32) -> None:
         """Values of samples with PERF_SAMPLE_READ, by layout."""
         events = self.draft.events.events
-        layouts = [layout_of(event) if is_split(event) else None for event in events]
-        layouts.append(None)  # of owner −1
-        for number, layout in enumerate(layouts):
-            if layout is not None and layouts.index(layout) == number:
-                chosen = np.array([each == layout for each in layouts])[owners]
-                if chosen.any():
-                    self._split(samples.only(np.flatnonzero(chosen)), layout, has_task_counters(events[number]))
+        if not any(is_split(event) for event in events):
+            return
+        numbers: dict[Layout, int] = {}
+        firsts: list[Event] = []
+        kind_of_event = np.full(len(events) + 1, -1, np.int64)  # the last is of owner −1
+        for row, event in enumerate(events):
+            if is_split(event):
+                kind_of_event[row] = numbers.setdefault(layout_of(event), len(numbers))
+                firsts += [event] * (len(numbers) - len(firsts))
+        for kind, rows in rows_by(kind_of_event[owners]):
+            if kind >= 0:
+                self._split(samples.only(rows), layout_of(firsts[kind]), has_task_counters(firsts[kind]))
 
     def _split(self, block: Block, layout: Layout, by_task: bool) -> None:
         kind = layout.sample_type

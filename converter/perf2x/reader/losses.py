@@ -6,6 +6,7 @@ from perf2x.abi.perffile import UserRecordType
 from perf2x.model.arrays import I32, U64
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.events import Session, Sideband
+from perf2x.model.ordering import rows_by
 
 ADVICE = "record with a larger buffer (-m) or a lower rate (-F)"
 
@@ -39,5 +40,6 @@ def note_losses(session: Session, sideband: Sideband, diagnostics: Diagnostics) 
 
 def _by_event(session: Session, events: I32, numbers: U64) -> str:
     """``cycles: 120, instructions: 3``; what belongs to no event is left out."""
-    totals = [(event.name, int(numbers[events == event.index].sum())) for event in session.events]
+    sums = {index: int(numbers[rows].sum()) for index, rows in rows_by(events)}
+    totals = [(event.name, sums.get(event.index, 0)) for event in session.events]
     return ", ".join(f"{name}: {total}" for name, total in totals if total)

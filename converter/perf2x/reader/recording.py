@@ -10,7 +10,7 @@ from perf2x.classes import dataclass
 from perf2x.model.arrays import I32, I64, U64
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.events import ALL, Event, Samples, Session, Share, Sideband, Want
-from perf2x.model.ordering import unique
+from perf2x.model.ordering import rows_by
 from perf2x.reader.batches import join_batches, kept_rows, take_rows
 from perf2x.reader.block import Block
 from perf2x.reader.draft import Draft
@@ -112,8 +112,7 @@ class PerfRecording:
             return self._decode_kind(block, owners, kinds, 0, want)
         kind_of_sample = kinds.of_event.take(owners)
         parts = []
-        for kind in unique(kind_of_sample).tolist():
-            mine = np.flatnonzero(kind_of_sample == kind)
+        for kind, mine in rows_by(kind_of_sample):
             parts.append(self._decode_kind(block.only(mine), owners[mine], kinds, kind, want))
         return join_batches(parts)
 
@@ -189,9 +188,10 @@ class _Kinds:
     @classmethod
     def of(cls, events: Sequence[Event]) -> "_Kinds":
         keys = [(layout_of(event), is_off_cpu(event)) for event in events]
-        kinds = list(dict.fromkeys(keys))
+        kinds: dict[tuple[Layout, bool], int] = {}
+        of_event = [kinds.setdefault(key, len(kinds)) for key in keys]
         periods = [_default_period(event) for event in events]
-        return cls(kinds, np.array([kinds.index(key) for key in keys], np.int64), np.array(periods, np.uint64))
+        return cls(list(kinds), np.array(of_event, np.int64), np.array(periods, np.uint64))
 
 
 def _default_period(event: Event) -> int:

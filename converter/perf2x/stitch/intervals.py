@@ -60,6 +60,11 @@ class IntervalIndex:
             _ask(level, block >> (_RADIX_BITS * number), moment, best, newest)
         return best
 
+    def begins(self, point: U64) -> U64:
+        """(n,) for points that are covered: where the stretch begins in which all points have the same answers."""
+        begins: U64 = self._points[np.searchsorted(self._points, point, "right") - 1]
+        return begins
+
     def covers(self, point: U64) -> Bools:
         """(n,) whether any range of any space lies over each point at any moment."""
         return self._is_covered.take(np.searchsorted(self._points, point, "right"))

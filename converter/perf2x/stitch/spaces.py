@@ -16,12 +16,15 @@ from perf2x.abi.uapi import CpuMode
 from perf2x.classes import dataclass
 from perf2x.model.arrays import I64, U64, Bools
 from perf2x.model.events import Comms, Ksymbols, Mmaps, Tasks
+from perf2x.model.ordering import rows_by, unique_rows
 from perf2x.stitch.intervals import IntervalIndex
 from perf2x.stitch.timeline import Timeline
 
 KERNEL = -2
 """Key of the kernel's own space; −1 already means "no process"."""
 _TOMBSTONE = -2
+_GENERATIONS = 16
+"""So many ancestors are asked one after the other: that is quicker than to find out what descendants have in common."""
 
 
 @dataclass(slots=True)
@@ -68,6 +71,7 @@ class AddressSpaces:
         lives = _lives(_first_seen(owner, mmap_moment), forks, fork_moment, comms, comm_moment)
         self._parent = np.array(lives.parent, np.int64)
         self._parent_moment = np.array(lives.parent_moment, np.int64)
+        self._depth = _depths(lives.parent)
         self._before = np.array(lives.before, np.int64)
         pid, born = np.array(lives.pid, np.int64), np.array(lives.born, np.int64)
         spaces = Timeline(pid, born, np.arange(len(pid)))
@@ -112,14 +116,57 @@ class AddressSpaces:
         found = np.full(len(address), -1, np.int64)
         todo = np.flatnonzero((space >= 0) & self._index.covers(address))  # the rest is in no process's picture
         space, moment = space[todo], moment[todo]
-        while len(todo):
+        for _ in range(_GENERATIONS):
+            if not len(todo):
+                break
             found[todo] = self._index.find(space, moment, address[todo])
             up = (found[todo] == -1) & (self._parent[space] >= 0)
             todo, space, moment = todo[up], space[up], moment[up]
             moment = np.minimum(moment, self._parent_moment[space])
             space = self._parent[space]
+        if len(todo):
+            found[todo] = self._find_far_up(space, moment, address[todo])
         found[found == _TOMBSTONE] = -1
         return found
+
+    def _find_far_up(self, space: I64, moment: I64, address: U64) -> I64:
+        """``find_at`` for long lines of ancestors, generation by generation from the youngest.
+
+        Descendants of one process ask it the same: what they have in common is one question, so that the work is that
+        of the forks and not of their depth times the samples.
+        """
+        depth, address = self._depth[space], self._index.begins(address)
+        arriving = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.uint64)
+        asked: list[tuple[I64, I64, I64, I64]] = []
+        for _, rows in reversed(list(rows_by(np.append(depth, np.arange(int(depth.max()) + 1))))):
+            rows = rows[rows < len(depth)]
+            spaces = np.concatenate([arriving[0], space[rows]])
+            moments = np.concatenate([arriving[1], moment[rows]])
+            addresses = np.concatenate([arriving[2], address[rows]])
+            first, which = unique_rows([spaces, moments, addresses])
+            spaces, moments, addresses = spaces[first], moments[first], addresses[first]
+            answer = self._index.find(spaces, moments, addresses)
+            up = np.flatnonzero((answer == -1) & (self._parent[spaces] >= 0))
+            arriving = (
+                self._parent[spaces[up]], np.minimum(moments[up], self._parent_moment[spaces[up]]), addresses[up],
+            )  # fmt: skip
+            asked.append((rows, which, answer, up))
+        found = np.full(len(space), -1, np.int64)
+        above = np.zeros(0, np.int64)
+        for rows, which, answer, up in reversed(asked):
+            answer[up] = above
+            answers = answer[which]
+            found[rows] = answers[len(answers) - len(rows) :]
+            above = answers[: len(answers) - len(rows)]
+        return found
+
+
+def _depths(parent: list[int]) -> I64:
+    """How many ancestors each space has; a parent stands before its children."""
+    depths: list[int] = []
+    for one in parent:
+        depths.append(depths[one] + 1 if one >= 0 else 0)
+    return np.array(depths, np.int64)
 
 
 def _is_kernel(mmaps: Mmaps) -> Bools:
@@ -187,8 +234,8 @@ def with_kernel_grown(mmaps: Mmaps) -> Mmaps:
     length = mmaps.length.copy()
     for row in rows:
         start = mmaps.start[row]
-        above = starts[starts > start]
-        room = above[0] - start if len(above) else np.uint64(1 << 30)
+        above = int(np.searchsorted(starts, start, "right"))
+        room = starts[above] - start if above < len(starts) else np.uint64(1 << 30)
         length[row] = max(length[row], min(room, np.uint64(1 << 30)))
     return dataclasses.replace(mmaps, length=length)
 

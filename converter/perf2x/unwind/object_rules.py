@@ -12,7 +12,7 @@ import numpy as np
 from perf2x.classes import dataclass
 from perf2x.model.arrays import I32, I64, U64
 from perf2x.model.errors import ObjectError
-from perf2x.model.ordering import unique
+from perf2x.model.ordering import rows_by
 from perf2x.objects.elf import ElfObject
 from perf2x.unwind.architecture import Architecture
 from perf2x.unwind.index import FrameIndex
@@ -121,8 +121,9 @@ class FrameSource:
         """Rule numbers (n,) for addresses; loops over the distinct functions among them."""
         result = np.full(len(svma), NO_RULE, np.int32)
         place = self.index.find(svma)
-        for number in unique(place[place >= 0]).tolist():
-            rows = np.flatnonzero(place == number)
+        for number, rows in rows_by(place):
+            if number < 0:
+                continue
             result[rows] = self._in_function(self._function(number, table, problems), svma[rows])
         return result
 

@@ -38,8 +38,9 @@ def registers() -> st.SearchStrategy[Registers]:
 def samples() -> st.SearchStrategy[Sample]:
     return st.builds(
         Sample,
-        mode=st.integers(0, 5), ip=U64, pid=st.integers(0, 2**31 - 1), tid=st.integers(0, 2**31 - 1), time=U64,
-        addr=U64, id=st.just(7), stream_id=U64, cpu=st.integers(0, 2**31 - 1), period=U64,
+        mode=st.integers(0, 5), ip=U64, pid=st.integers(0, 2**31 - 1), tid=st.integers(0, 2**31 - 1),
+        time=st.integers(0, 2**63 - 1), addr=U64, id=st.just(7), stream_id=U64, cpu=st.integers(0, 2**31 - 1),
+        period=st.integers(0, 2**48),
         read=st.builds(GroupRead, st.just((ReadValue(1, 7, 3),)), U64, U64),
         chain=st.lists(U64, max_size=5).map(tuple), raw=st.binary(max_size=20),
         branches=st.lists(branches(), max_size=3).map(tuple), hw_index=U64, regs_user=registers(),
@@ -55,7 +56,7 @@ def events() -> st.SearchStrategy[Event]:
         sample_type=st.integers(0, ALL_FIELDS), read_format=st.sampled_from([0, READS, READS | k.READ_GROUP]),
         branch_sample_type=st.sampled_from([0, k.BRANCH_HW_INDEX, k.BRANCH_COUNTERS | k.BRANCH_HW_INDEX]),
         sample_regs_user=st.just(REGS), sample_regs_intr=st.just(REGS), sample_stack_user=st.just(24),
-        ids=st.just((7,)), size=st.just(144), period=st.integers(1, 2**63),
+        ids=st.just((7,)), size=st.just(144), period=st.integers(1, 2**48),
     )  # fmt: skip
 
 
