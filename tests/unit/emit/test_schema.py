@@ -1,8 +1,11 @@
-"""The committed module is what the committed schema generates.
+"""The committed module holds the committed schema.
 
 python -m grpc_tools.protoc -Iproto --python_out=converter/perf2x/emit --pyi_out=converter/perf2x/emit profile.proto
+with grpcio-tools 1.76.0: what a later one generates needs a later protobuf to run.
 """
 
+import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +19,10 @@ def test_generated_module_is_up_to_date(tmp_path):
     pytest.importorskip("grpc_tools", reason="grpcio-tools is not installed (pip install 'perf2x[dev]')")
     command = [sys.executable, "-m", "grpc_tools.protoc", f"-I{ROOT / 'proto'}", f"--python_out={tmp_path}"]
     subprocess.run([*command, f"--pyi_out={tmp_path}", "profile.proto"], check=True)
-    for name in ("profile_pb2.py", "profile_pb2.pyi"):
-        committed = (ROOT / "converter/perf2x/emit" / name).read_text()
-        assert (tmp_path / name).read_text() == committed, f"{name} is stale: see the top of this file"
+    made, committed = ((folder / "profile_pb2.py").read_text() for folder in (tmp_path, ROOT / "converter/perf2x/emit"))
+    assert schema_in(made) == schema_in(committed), "profile_pb2.py is stale: see the top of this file"
+
+
+def schema_in(module):
+    """The serialized schema; all else differs with the version of protoc that generated the module."""
+    return ast.literal_eval(re.search(r"AddSerializedFile\((b'.*')\)$", module, re.MULTILINE)[1])
