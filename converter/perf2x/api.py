@@ -127,6 +127,8 @@ class ReadOptions(TypedDict, total=False):
     """Secret to hash names with; empty: leave them."""
     tags: tuple[Mapping[str, str], ...]
     """Labels of each input; empty: none."""
+    allow_empty: bool
+    """False: a recording without a single sample is an error that says why."""
     look_up: bool
     """False: look for objects only to unwind stacks; name nothing."""
     jobs: int

@@ -1,4 +1,4 @@
-"""``--stats json``: how good a conversion is, as data. The schema stands in converter/STATS.md and only ever grows."""
+"""``--stats json``: how good a conversion is, as data. The schema stands in docs/stats.md and only ever grows."""
 
 import dataclasses
 import json

@@ -98,7 +98,7 @@ def test_stats_say_what_was_kept_and_lost(lossy: Path) -> None:
 
 def test_the_documented_keys_are_those_that_there_are() -> None:
     found = stats(recording("calls"))
-    table = (ROOT / "converter" / "STATS.md").read_text()
+    table = (ROOT / "docs" / "stats.md").read_text()
     documented = {
         key.partition("[")[0].partition(".")[0]
         for row in re.findall(r"^\| (`.*?) \|", table, flags=re.M)
@@ -110,7 +110,7 @@ def test_the_documented_keys_are_those_that_there_are() -> None:
 
 def documented_paths() -> list[str]:
     """``events[].name`` and the like: a span that begins with a dot names a brother of the one before it."""
-    table = (ROOT / "converter" / "STATS.md").read_text()
+    table = (ROOT / "docs" / "stats.md").read_text()
     paths: list[str] = []
     for row in re.findall(r"^\| (`.*?) \|", table, flags=re.M):
         for span in re.findall(r"`([a-z_0-9\[\].]+)`", row):

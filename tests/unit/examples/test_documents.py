@@ -1,0 +1,95 @@
+"""README and docs: commands and Python blocks run as they stand, links lead somewhere."""
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from tests.support.command import recording
+from tests.support.recordings import ROOT
+
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+OURS = re.compile(
+    r"https://(?:github\.com/perf2x/perf2x/(?:blob|tree)|raw\.githubusercontent\.com/perf2x/perf2x)/main/"
+)
+RECORDING = ROOT / "examples" / "deferred" / "perf.data"
+ELSEWHERE = ("--debuginfod", "--install-completion", "--vmlinux", "perf2x view")
+"""Commands that need a network, a browser or another machine's files."""
+OPTIONAL = ("pandas", "polars", "pyarrow")
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return [text for kind, text in BLOCK.findall(page.read_text(encoding="utf-8")) if kind == language]
+
+
+def commands() -> Iterator[tuple[str, str]]:
+    """Each command line of perf2x, without its comment."""
+    for page in PAGES:
+        for block in blocks(page, "sh"):
+            for line in block.replace("\\\n", " ").splitlines():
+                command = re.sub(r"\s+#.*", "", line).strip()
+                if re.search(r"(^|\| )perf2x ", command) and not any(word in command for word in ELSEWHERE):
+                    yield page.name, command
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A current directory with the recordings that the pages speak of."""
+    for name, source in (("perf.data", RECORDING), ("before.data", RECORDING), ("after.data", recording("calls"))):
+        shutil.copy(source, tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(command: str) -> "subprocess.CompletedProcess[bytes]":
+    """Run perf2x's part of a pipe; the recording comes in for what would be recorded, viewers get nothing."""
+    before, _, _ = command.partition("perf2x ")
+    words = shlex.split(command[len(before) :].partition(" | ")[0])
+    given = RECORDING.read_bytes() if before else b""
+    return subprocess.run([sys.executable, "-m", *words], input=given, capture_output=True, check=False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("page", "command"), list(commands()))
+def test_commands_run(page: str, command: str, folder: Path) -> None:
+    if "run.tar.gz" in command and "bundle" not in command:
+        assert run("perf2x bundle perf.data -o run.tar.gz").returncode == 0
+    ran = run(command)
+    gated = "--fail-" in command or "--strict" in command
+    assert ran.returncode in ((0, 3) if gated else (0,)), f"{page}: {ran.stderr.decode()}"
+
+
+def test_there_are_commands_to_run() -> None:
+    assert len(list(commands())) > 20
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=lambda page: page.name)
+def test_python_runs(page: Path, folder: Path) -> None:
+    names: dict[str, object] = {}
+    missing: set[str] = set()
+    for block in blocks(page, "python"):
+        lacking = {name for name in OPTIONAL if f"import {name}\n" in block and find_spec(name) is None}
+        missing |= lacking
+        if not lacking:
+            exec(compile(block, page.name, "exec"), names)
+    if missing:
+        pytest.skip(f"{', '.join(sorted(missing))} not installed (pip install 'perf2x[dev]'); all other blocks ran")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for link in LINK.findall(page.read_text(encoding="utf-8")):
+        ours = OURS.match(link)
+        if ours:
+            assert (ROOT / link[ours.end() :].partition("#")[0]).exists(), link
+        elif not link.startswith(("https://", "#")):
+            assert page.name != "README.md", f"{link}: relative links are dead on the package index"
+            assert (page.parent / link.partition("#")[0]).exists(), link
