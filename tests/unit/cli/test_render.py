@@ -50,7 +50,7 @@ def test_shortened_by_cells_not_characters() -> None:
     assert shortened("abcdefghij", 5) == "ab…ij"
     assert shortened("名前名前名前", 7) == "名…前" and width("名…前") == 5
     assert shortened("abcdefe\u0301", 4) == "ab…e\u0301"
-    assert shortened("abcdefg\u0301", 2) == "a…"
+    assert shortened("abcdef名\u0301", 3) == "a…"
     assert shortened("abc", 0) == ""
 
 
@@ -123,6 +123,11 @@ def _shown(cell: object) -> str:
         kinds = kinds[1:-1]
     assert {kind for kind, _ in kinds} <= {"text", "code_inline", "text_special"}, kinds
     return unescape("".join(text for _, text in kinds)) if len(kinds) > 1 else kinds[0][1]
+
+
+def test_a_backslash_takes_the_meaning_from_no_other() -> None:
+    assert code("a\\|b") == "<code>a&#92;&#124;b</code>"
+    assert code("a`b") == "<code>a&#96;b</code>"
 
 
 @given(st.text(max_size=40))

@@ -29,8 +29,7 @@ def show(report: Report, shape: str, *, wide: bool = False) -> None:
     if shape == "json":
         import json
 
-        # DEL is the one control character that JSON leaves alone
-        text = json.dumps(report.facts(), indent=2).replace("\x7f", "\\u007f") + "\n"
+        text = json.dumps(report.facts(), indent=2) + "\n"
     elif shape == "csv":
         from perf2x.cli.render.spreadsheet import csv_text
 
