@@ -1,13 +1,17 @@
 """Mangled names to what programmers wrote: C++ (Itanium), Rust (legacy and v0), Swift; spelled as perf spells them.
 
-pydemumble knows the grammars and prints as LLVM does; perf, c++filt and pprof print as GNU does, so C++ names are
-respelled (``gnu_spelling``, and ``[clone .part.0]`` here). ``simple`` drops what is not part of the name: the list
-of parameters, the return type, the qualifiers; ``c++filt -p`` is the model.
+perf, c++filt and pprof print C++ names as GNU's demangler does. ``demangle`` knows that spelling and all the grammars,
+but is written in Python: 80 µs a name. ``pycxxfilt``, LLVM's demangler, takes 2 µs. Where both are known to print the
+same, and only there, LLVM is asked (``_native``); so names do not depend on whether it is installed. ``simple`` drops
+what is not part of the name: the list of parameters, the return type, the qualifiers; ``c++filt -p`` is the model.
 """
 
 import re
+from collections.abc import Callable
 from enum import StrEnum
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib import import_module
+from types import ModuleType
 
 
 class Demangle(StrEnum):
@@ -20,15 +24,26 @@ class Demangle(StrEnum):
 
 _MANGLED = re.compile(r"_{1,2}Z|_R[A-Z]|_?\$[sS]|@__swiftmacro_")
 _RUST_LEGACY = re.compile(r"^_{1,2}ZN.*17h[0-9a-f]{16}E(?:\.|$)")
-_RUST_SUFFIX = re.compile(r"\.llvm\.[0-9A-Za-z]+$")
-_CLONES = re.compile(r" \(((?:\.[^() ]+)+)\)$")
-_LIKE_A_HASH = re.compile(r"(?<!\d)(\d+)(h[0-9a-f]*)(?=E)")
-_MARK = "perf2x_"
-"""pydemumble takes a last word of h and hexadecimal digits for Rust's hash and drops it, in C++ names too:
-``Queue::head()``, ``Codec::h264()``. With the mark in front it does not look like one.
+_RUST_SUFFIX = re.compile(r"\.llvm\.[0-9A-Za-z]+(?=\.|$)")
+_CLONES = re.compile(r"(?:\.[A-Za-z_]+(?:\.\d+)*)+")
+_CLONE = re.compile(r"\.[A-Za-z_]+(?:\.\d+)*")
+
+_SPELLED_APART = re.compile(r"X|JE|U[abtl]|D[nv]|GT[tn]|S[bdios][CD]\d")
+"""Parts of mangled C++ names that GNU and LLVM may print differently: expressions, empty packs, lambdas and unnamed
+types, nullptr, vectors, transaction clones, constructors of abbreviated classes. Identifiers may hold them by chance.
 """
-_TRANSACTION = ("_ZGTt", "_ZGTn")
-_QUALIFIERS = re.compile(r"(?:\s*(?:const|volatile|noexcept|&&|&))+$")
+_PRINTED_APART = re.compile(
+    r"['\[{]|operator(?:[<>-]| (?!new|delete))|decltype|requires|nullptr|complex|imaginary|restrict|noexcept|friend|"
+    r"objc|\bauto\b|enable_if:|thread-local|reference temp|(?:const|volatile) (?:const|volatile)|[*&] \(|&[A-Za-z(]|"
+    r"(?<!namespace)\)(?: const| volatile| &+)*::"
+)
+"""The same for what LLVM printed: where it holds any of this, GNU's text may be another."""
+_CLOSING = re.compile(r">(?=>)")
+_REFERENCE = re.compile(r"[STB][0-9A-Za-z]*_")
+_REFERENCES, _LONGEST = 30, 1 << 15
+"""LLVM's demangler has no bound, and each reference may repeat all that came before. Names with more references, or
+with longer texts, are left to ``demangle``, which gives up in time.
+"""
 
 
 @lru_cache(maxsize=1 << 16)
@@ -37,64 +52,71 @@ def demangle(name: str, style: Demangle = Demangle.SIMPLE) -> str:
     if style is Demangle.NONE or not _MANGLED.match(name):
         return name
     if name.startswith("_R") or _RUST_LEGACY.match(name):
-        return _raw(_RUST_SUFFIX.sub("", name)) or name
-    plain, at, version = name.partition("@")
-    readable = _raw(plain)
+        return _readable(_RUST_SUFFIX.sub("", name)) or name
+    plain, at, version = name.partition("@") if not name.startswith("@") else (name, "", "")
+    readable = _readable(plain)
     if not readable:
         return name
-    if not plain.lstrip("_").startswith("Z"):
-        return readable + at + version
-    from perf2x.symbolize.gnu_spelling import gnu_spelling  # of no use to C
+    if style is Demangle.SIMPLE and plain.lstrip("_").startswith("Z"):
+        from perf2x.symbolize.parameters import without_parameters  # of no use to C
 
-    readable, clones = _split_clones(readable)
-    readable = gnu_spelling(readable, plain)
-    return (without_parameters(readable) if style is Demangle.SIMPLE else readable) + clones + at + version
+        readable, clone, clones = readable.partition(" [clone ")
+        readable = without_parameters(readable) + clone + clones
+    return readable + at + version
 
 
-def _raw(name: str) -> str:
-    import pydemumble
+def _readable(name: str) -> str:
+    """A mangled name in GNU's spelling, "" for one that cannot be read."""
+    return _native(name) or _portable()(name)
 
-    if not name.isascii():
+
+def _native(name: str) -> str:
+    """What LLVM prints, where it is what GNU prints; "" elsewhere."""
+    library = _llvm()
+    if library is None or not name.isascii() or _is_tangled(name):
         return ""
-    if name.startswith(_TRANSACTION):  # a GNU extension that LLVM does not know
-        inner = str(pydemumble.demangle("_Z" + name[len("_ZGTt") :]))
-        return f"transaction clone for {inner}" if inner else ""
-    readable = str(pydemumble.demangle(name))
-    if "UlT_" in name:
-        from perf2x.symbolize.generic_lambdas import written_out
-
-        if (other := written_out(name, readable, pydemumble.demangle)) != name:
-            readable = str(pydemumble.demangle(other)) or readable
-    for match in () if _RUST_LEGACY.match(name) else _LIKE_A_HASH.finditer(name):
-        word = match[2]
-        if len(word) == int(match[1]) and not re.search(rf"::{word}\b", readable):
-            component = f"{len(_MARK + word)}{_MARK}{word}"
-            marked = str(pydemumble.demangle(name[: match.start()] + component + name[match.end() :]))
-            if f"::{_MARK}{word}" in marked:
-                return marked.replace(_MARK, "")
-    return readable
+    mangled, dot, clones = name.partition(".")
+    try:
+        if name.startswith("_R"):
+            readable = library.rust_demangle(mangled)
+            return f"{readable}{dot}{clones}" if readable and len(readable) <= _LONGEST else ""
+        if _SPELLED_APART.search(mangled) or _RUST_LEGACY.match(name) or (dot and not _CLONES.fullmatch(dot + clones)):
+            return ""
+        readable = library.itanium_demangle(mangled)
+    except ValueError:
+        return ""
+    if not readable or len(readable) > _LONGEST or _PRINTED_APART.search(readable):
+        return ""
+    if ">>" in readable:
+        readable = _CLOSING.sub("> ", readable)
+    return readable + "".join(f" [clone {clone}]" for clone in _CLONE.findall(dot + clones)) if dot else readable
 
 
-def _split_clones(readable: str) -> tuple[str, str]:
-    """``f() (.constprop.0.cold)`` to ``f()`` and `` [clone .constprop.0] [clone .cold]``."""
-    match = _CLONES.search(readable) if " (." in readable else None
-    if match is None:
-        return readable, ""
-    parts = re.findall(r"\.[A-Za-z_][^.]*(?:\.\d+)*", match.group(1)) or [match.group(1)]
-    return readable[: match.start()], "".join(f" [clone {part}]" for part in parts)
+def _is_tangled(name: str) -> bool:
+    return name.count("_") > _REFERENCES and len(_REFERENCE.findall(name)) > _REFERENCES
 
 
-def without_parameters(readable: str) -> str:
-    """``void* ns::f<A>(void*) const`` to ``ns::f<A>``; thunks, tables and data keep every word."""
-    from perf2x.symbolize.gnu_spelling import SPECIAL, name_start, opening
+@cache
+def _llvm() -> ModuleType | None:
+    try:
+        return import_module("pycxxfilt")
+    except ImportError:  # platforms that have no wheel of it
+        return None
 
-    if SPECIAL.match(readable):
-        return readable
-    text = readable if readable.endswith(")") else _QUALIFIERS.sub("", readable)
-    at = opening(text, len(text) - 1) if text.endswith(")") else -1
-    if at <= 0:
-        return readable
-    head = text[:at]
-    if head.endswith(")") and (inner := opening(head, len(head) - 1)) > 0 and head[inner + 1] in "*&":
-        return without_parameters(head[inner + 1 : -1].lstrip("*&"))
-    return head[name_start(head) :]
+
+@cache
+def _portable() -> Callable[[str], str]:
+    """Name to text, "" for one that cannot be read, by the library that reads everything."""
+    from demangle import demangle, style  # 50 ms
+
+    gnu = style("gnu", itanium={"expand_std_abbreviations": False})
+
+    def read(name: str) -> str:
+        readable = demangle(name, language=("itanium", "rust", "swift"), style=gnu)
+        if readable == name:
+            return ""
+        return readable.replace("char_traits<char>>", "char_traits<char> >").replace(
+            "allocator<char>>", "allocator<char> >"
+        )
+
+    return read

@@ -1,11 +1,18 @@
 """Names as perf and c++filt print them."""
 
+import time
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.symbolize.demangle import Demangle, demangle, without_parameters
-from perf2x.symbolize.gnu_spelling import gnu_spelling, opening
+from perf2x.symbolize import demangle as demangling
+from perf2x.symbolize.demangle import Demangle, demangle
+from perf2x.symbolize.parameters import opening, without_parameters
+
+# mangled name, c++filt -i, c++filt -i -p (binutils 2.47), from 48 libraries and programs: every kind of name
+STORED = [line.split("\t") for line in (Path(__file__).parent / "data/names.tsv").read_text("utf-8").splitlines()]
 
 NAMES = [  # mangled, as c++filt -i prints it, as c++filt -i -p prints it (clones kept)
     ("_Z11thread_mainI7ComputeEPvS1_", "void* thread_main<Compute>(void*)", "thread_main<Compute>"),
@@ -101,19 +108,72 @@ def test_anything(text):
     without_parameters(text)
 
 
-@given(
-    st.text("<>(),& :a{}'#1lambd[]-*", max_size=60),
-    st.sampled_from(["", "a<&", "<&f(", "(a)::", "(", ")::", "'lambda0'("]),
-)
-def test_respelling_takes_any_text(text, again):
-    """Nothing is raised, and no time is lost, whatever LLVM may print."""
-    assert isinstance(gnu_spelling(again * 300 + text, "_Z"), str)
+@pytest.fixture
+def no_llvm(monkeypatch):
+    """As on a platform without a wheel of pycxxfilt."""
+    monkeypatch.setattr(demangling, "_llvm", lambda: None)
+    demangle.cache_clear()
+    yield
+    demangle.cache_clear()
 
 
-@given(st.text("ST0_1ZIUlEvi9", max_size=40))
-def test_any_substitutions(text):
-    name = "_Z3runIPiZ4mainEUlT_T0_E_Ev" + text
-    assert isinstance(demangle(name, Demangle.FULL), str)
+def test_stored_names():
+    """Both ways of reading a name have their share."""
+    demangle.cache_clear()
+    assert [(name, demangle(name, Demangle.FULL), demangle(name)) for name, _, _ in STORED] == [*map(tuple, STORED)]
+    native = sum(bool(demangling._native(name)) for name, _, _ in STORED)
+    assert 100 < native < len(STORED) - 100
+
+
+def test_stored_names_without_the_native_library(no_llvm):
+    assert [(name, demangle(name, Demangle.FULL), demangle(name)) for name, _, _ in STORED] == [*map(tuple, STORED)]
+
+
+@pytest.mark.parametrize(
+    ("mangled", "readable"),
+    [  # c++filt 2.47 cannot read the first two, prints numbers of more than 64 bits wrong, and drops .cold of Rust
+        ("_ZNSbIwSt11char_traitsIwESaIwEEC1EvQ26is_default_constructible_vIT1_E",
+         "std::basic_string<wchar_t, std::char_traits<wchar_t>, std::allocator<wchar_t> >::basic_string"),
+        ("_ZNSsC1EvQ26is_default_constructible_vIT1_E",
+         "std::basic_string<char, std::char_traits<char>, std::allocator<char> >::basic_string"),
+        ("_RNvXs8Z_Cs1_4jiffINtB6_5ri128Knn80000000000000000000000000000000_ENtNtCs8_4core3fmt7Display3fmt",
+         "<jiff::ri128<-0x80000000000000000000000000000000> as core::fmt::Display>::fmt"),
+        ("_RNvCs1234_7mycrate3foo.cold", "mycrate::foo.cold"),
+        ("_RNvCs1234_7mycrate3foo.llvm.4711.cold", "mycrate::foo.cold"),
+        ("_ZN4core3fmt9Formatter3pad17h1234567890abcdefE.cold", "core::fmt::Formatter::pad.cold"),
+    ],
+)  # fmt: skip
+def test_names_that_are_better_than_gnus(mangled, readable, monkeypatch):
+    assert demangle(mangled) == readable
+    monkeypatch.setattr(demangling, "_llvm", lambda: None)
+    demangle.cache_clear()
+    assert demangle(mangled) == readable
+
+
+@given(st.text("ST0_1ZIUlEvi9NXLsrcKJ.aA", max_size=40))
+def test_both_libraries_agree_or_one_is_silent(text):
+    """Any name that LLVM reads has the text that the portable library gives it."""
+    for name in ("_Z1f" + text, "_ZN1A1f" + text, "_RNvC1a" + text):
+        if native := demangling._native(name):
+            assert native == demangling._portable()(name)
+
+
+def test_an_unreadable_name_is_tried_once(monkeypatch):
+    tried = []
+    monkeypatch.setattr(demangling, "_readable", lambda name: tried.append(name) or "")
+    assert demangle("_ZN1A1fEq_") == demangle("_ZN1A1fEq_") == "_ZN1A1fEq_"
+    assert tried == ["_ZN1A1fEq_"]
+    demangle.cache_clear()
+
+
+@pytest.mark.parametrize("levels", [8, 12, 30, 3000])
+def test_names_that_double_with_every_letter_cost_nothing(levels):
+    """A<A<..>, A<..> >, where each level names the one before it twice."""
+    digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    name = "_Z1f1AIiiE" + "".join(f"S_IS{digits[i % 36]}_S{digits[i % 36]}_E" for i in range(levels))
+    start = time.process_time()
+    assert len(demangle(name, Demangle.FULL)) < 1 << 17
+    assert time.process_time() - start < 2
 
 
 def scalar_opening(text, closing):

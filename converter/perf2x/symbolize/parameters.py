@@ -1,0 +1,70 @@
+"""A C++ declaration without its list of parameters, return type and qualifiers, as ``c++filt -p`` prints it."""
+
+import re
+
+_QUALIFIERS = re.compile(r"(?:\s*(?:const|volatile|noexcept|&&|&))+$")
+_TOKEN = re.compile(r"(?<=\))<<(?=\()|\boperator\s*(?:\(\)|\[\]|<=>|<<=?|>>=?|<=|>=|->\*?|<|>)|[<({\[]|[>)}\]]| ")
+_SPECIAL = re.compile(
+    r"(?:(?:construction )?vtable|VTT|typeinfo(?: name| fn)?|guard variable|(?:non-virtual|virtual|covariant return) "
+    r"thunk|reference temporary.*|TLS (?:init|wrapper) function|thread-local \w+ routine|transaction clone|"
+    r"template parameter object|initializer) (?:for|to) "
+)
+"""What stands before a name that is no function's own."""
+_PAIRS = {"<": ">", "(": ")", "{": "}", "[": "]"}
+
+
+def without_parameters(readable: str) -> str:
+    """``void* ns::f<A>(void*) const`` to ``ns::f<A>``; thunks, tables and data keep every word."""
+    if _SPECIAL.match(readable):
+        return readable
+    before, _, _ = readable.partition(" requires ")
+    if before.count("{") == before.count("}"):
+        readable = before
+    text = readable if readable.endswith(")") else _QUALIFIERS.sub("", readable)
+    at = opening(text, len(text) - 1) if text.endswith(")") else -1
+    if at <= 0:
+        return readable
+    head = text[:at]
+    if head.endswith(")") and (inner := opening(head, len(head) - 1)) > 0 and head[inner + 1] in "*&":
+        return without_parameters(head[inner + 1 : -1].lstrip("*&"))
+    return head[_name_start(head) :]
+
+
+def opening(text: str, closing: int) -> int:
+    """Where the parenthesis that closes at ``closing`` opens; −1 when it never does."""
+    depth, end = 0, closing + 1
+    while (at := text.rfind("(", 0, end)) >= 0:
+        depth += text.count(")", at, end) - 1
+        if depth == 0:
+            return at
+        end = at
+    return -1
+
+
+def _name_start(head: str) -> int:
+    """Where the name begins behind its return type: after the last space outside all brackets.
+
+    A space behind ``operator`` belongs to the name (``operator new``, ``operator int``), and so does all that follows.
+    """
+    if " " not in head:
+        return 0
+    start, open_brackets = 0, ""
+    for match in _TOKEN.finditer(head):
+        token = match.group()
+        if token == " " and not open_brackets:
+            if head[: match.start()].endswith(("operator", "operator<<", "operator<")):
+                break
+            start = match.end()
+        elif token in _PAIRS:
+            open_brackets += token
+        elif token in ")]}>":
+            open_brackets = _closed(open_brackets, token)
+    return start
+
+
+def _closed(open_brackets: str, token: str) -> str:
+    """The brackets still open after ``token``; a ``>`` inside parentheses is "greater", not a bracket."""
+    if token == ">":
+        return open_brackets[:-1] if open_brackets.endswith("<") else open_brackets
+    at = max(open_brackets.rfind(opening) for opening, closing in _PAIRS.items() if closing == token)
+    return open_brackets[:at] if at >= 0 else open_brackets
