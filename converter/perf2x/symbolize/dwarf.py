@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -68,6 +69,10 @@ def open_lines(file: ElfObject | None, options: SymbolOptions, diagnostics: Diag
     """Lines of the object whose debug info is in ``file``; None without debug info or without symbolic."""
     if file is None:
         return None
+    # what an output says must not depend on what ran before: a symcache is read only where one could be made
+    if find_spec("symbolic") is None:
+        _advise(file, diagnostics)
+        return None
     base = next((segment.address for segment in file.segments if segment.type == "PT_LOAD"), 0)
     table = _stored(_cache_path(file, options, VERSION), read_symcache)
     if table is not None:
@@ -75,10 +80,14 @@ def open_lines(file: ElfObject | None, options: SymbolOptions, diagnostics: Diag
     try:
         symbolic: Any = import_module("symbolic")  # 10 ms
     except ImportError:
-        advice = "source lines are read the slow way and not kept; quicker with the extra: pip install 'perf2x[dwarf]'"
-        diagnostics.add("lines_need_symbolic", Severity.INFO, advice, where=file.name)
+        _advise(file, diagnostics)
         return None
     return SourceLines(_through(symbolic, file, options), base)
+
+
+def _advise(file: ElfObject, diagnostics: Diagnostics) -> None:
+    advice = "source lines are read the slow way and not kept; quicker with the extra: pip install 'perf2x[dwarf]'"
+    diagnostics.add("lines_need_symbolic", Severity.INFO, advice, where=file.name)
 
 
 def _through(symbolic: Any, file: ElfObject, options: SymbolOptions) -> Lines:

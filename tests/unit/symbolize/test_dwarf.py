@@ -107,16 +107,32 @@ def test_broken_cache_is_made_again(tmp_path):
     assert np.array_equal(first.locations.line_number, second.locations.line_number)
 
 
-def test_without_symbolic_the_same_lines_come(tmp_path, monkeypatch):
-    def absent(name):
-        raise ImportError(name)
+@pytest.mark.parametrize("has_symbolic", [True, False])
+@pytest.mark.parametrize("cache", ["empty", "filled with symbolic", "filled without", "cut"])
+def test_answers_do_not_depend_on_what_ran_before(cache, has_symbolic, tmp_path, monkeypatch):
+    """Lines and advice are those of a first run, whatever an earlier one left in the cache directory."""
 
+    def run(directory, installed):
+        with monkeypatch.context() as patched:
+            if not installed:
+                patched.setattr("perf2x.symbolize.dwarf.find_spec", lambda name: None)
+            result, diagnostics = converted(DATA, directory)
+        return [lines_of(result, row) for row in range(0x31)], diagnostics["lines_need_symbolic"]
+
+    first = run(tmp_path / "first", has_symbolic)
+    if cache != "empty":
+        run(tmp_path, cache != "filled without")
+    for path in (tmp_path / "cache").rglob("*") if cache == "cut" else ():
+        if path.is_file():
+            path.write_bytes(path.read_bytes()[:100])
+    assert run(tmp_path, has_symbolic) == run(tmp_path, has_symbolic) == first
+    assert first[1] == (not has_symbolic)
+
+
+def test_without_symbolic_the_same_lines_come(tmp_path, monkeypatch):
     first, _ = converted(DATA, tmp_path)
-    monkeypatch.setattr("perf2x.symbolize.dwarf.import_module", absent)
-    kept, diagnostics = converted(DATA, tmp_path)  # a symcache that is there is read here
-    assert [lines_of(kept, row) for row in range(0x31)] == [lines_of(first, row) for row in range(0x31)]
-    assert not diagnostics.counts
-    result, diagnostics = converted(DATA, tmp_path / "new")
+    monkeypatch.setattr("perf2x.symbolize.dwarf.find_spec", lambda name: None)
+    result, diagnostics = converted(DATA, tmp_path)
     assert [lines_of(result, row) for row in range(0x31)] == [lines_of(first, row) for row in range(0x31)]
     assert (
         diagnostics["lines_need_symbolic"] == 1 and "perf2x[dwarf]" in diagnostics.counts["lines_need_symbolic"].advice
