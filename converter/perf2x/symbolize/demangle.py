@@ -82,7 +82,7 @@ def _native(name: str) -> str:
             return f"{readable}{dot}{clones}" if readable and len(readable) <= _LONGEST else ""
         if _SPELLED_APART.search(mangled) or _RUST_LEGACY.match(name) or (dot and not _CLONES.fullmatch(dot + clones)):
             return ""
-        readable = library.itanium_demangle(mangled)
+        readable = str(library.itanium_demangle(mangled) or "")
     except ValueError:
         return ""
     if not readable or len(readable) > _LONGEST or _PRINTED_APART.search(readable):
