@@ -17,7 +17,6 @@ BUILDID is a hash of the recorded name where no build id was recorded.
 import gzip
 import io
 import json
-import lzma
 import re
 import tarfile
 from collections.abc import Callable, Iterator
@@ -28,12 +27,14 @@ from typing import BinaryIO
 from perf2x.classes import dataclass
 from perf2x.model.errors import ObjectError
 from perf2x.model.profile import Profile
-from perf2x.objects.archive import damage, name_key
+from perf2x.objects.archive import name_key
 from perf2x.objects.elf import ElfObject
 from perf2x.objects.find import Found
 from perf2x.objects.find_parts import has_supplementary, supplementary_file
+from perf2x.objects.inflate import inflate_file
 from perf2x.objects.paths import is_file
 from perf2x.objects.skeleton import symbols_only
+from perf2x.objects.tarball import damage
 from perf2x.symbolize.jit import dump_paths
 from perf2x.symbolize.jit_names import is_jitdump
 from perf2x.symbolize.kernel import KernelSource
@@ -199,7 +200,9 @@ class _Packer:
             members["elf"] = self._contents(files.symbols or files.files[0])
         kallsyms, reason = KernelSource(context).file()
         if kallsyms is not None and not context.session.kcore_dir:
-            members["kallsyms"] = lambda: _plain(kallsyms.read_bytes() if isinstance(kallsyms, Path) else kallsyms[1])
+            members["kallsyms"] = lambda: inflate_file(
+                kallsyms.read_bytes() if isinstance(kallsyms, Path) else kallsyms[1]
+            )
         if members:
             self._keep("[kernel.kallsyms]", build_id, members)
         elif kallsyms is None:
@@ -225,7 +228,5 @@ class _Packer:
         self.packed.objects.append(PackedObject(name, "", (f"{MAPS}/{member}",)))
 
 
-def _plain(data: bytes) -> bytes:
-    if data.startswith(b"\xfd7zXZ"):
-        return lzma.decompress(data)
-    return gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data
+def _bytes_of(found: Path | tuple[str, bytes]) -> bytes:
+    return found.read_bytes() if isinstance(found, Path) else found[1]

@@ -56,6 +56,8 @@ class LoadOptions:
     """Secret to hash names with; empty: leave them."""
     tags: tuple[Mapping[str, str], ...] = ()
     """Labels of each input; empty: none."""
+    max_unpacked: int | None = None
+    """Bytes that each compressed input may unpack to; None: as model/unpacking.py says."""
     allow_empty: bool = True
     """False: recordings without a single sample are an error that says why."""
     symbols: SymbolOptions | None = None
@@ -117,9 +119,10 @@ def load(
     names = [paths] if isinstance(paths, str) else paths
     tags: Sequence[Mapping[str, str]] = options.tags or [{}] * len(names)
     diagnostics = Diagnostics()
+    from perf2x.model.unpacking import at_most
     from perf2x.unbundling import unbundled
 
-    with unbundled(names, options.symbols) as (files, symbols):
+    with at_most(options.max_unpacked), unbundled(names, options.symbols) as (files, symbols):
         options = replace(options, symbols=symbols)
         finder = _finder(symbols, diagnostics, progress)
         with stages.stage("index"):

@@ -13,8 +13,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from perf2x.model import unpacking
 from perf2x.model.errors import FormatError
-from perf2x.objects.archive import damage
+from perf2x.objects.tarball import Tarball, damage, opened
 from perf2x.symbolize.options import SymbolOptions
 
 if TYPE_CHECKING:
@@ -35,12 +36,13 @@ def unbundled(names: Sequence[str], options: SymbolOptions | None) -> Iterator[t
         return
     import tempfile
 
-    with tempfile.TemporaryDirectory(prefix="perf2x-", ignore_cleanup_errors=True) as folder:
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="perf2x-", ignore_cleanup_errors=True))
         places = {name: Path(folder) / f"{number}-{RECORDING}" for number, name in enumerate(bundles)}
         maps = Path(folder) / MAPS
         maps.mkdir()
         for name, place in places.items():
-            _unpack(name, place, maps)
+            _unpack(name, place, maps, stack)
         if options is not None:
             archives = (*options.archives, *(Path(name) for name in bundles))
             options = replace(options, archives=archives, perf_map_dir=options.perf_map_dir or _filled(maps))
@@ -52,10 +54,8 @@ def is_bundle(path: Path) -> bool:
     try:
         if not path.is_file() or not _looks_packed(path):
             return False
-        import tarfile
-
-        with tarfile.open(path) as tar:
-            first = tar.next()
+        with opened(path) as tar:
+            first = next(tar.members(), None)
             return first is not None and first.isreg() and _RECORDED.fullmatch(first.name) is not None
     except damage():
         return False
@@ -72,30 +72,46 @@ def _filled(directory: Path) -> Path | None:
     return directory if any(directory.iterdir()) else None
 
 
-def _unpack(name: str, place: Path, maps: Path) -> None:
-    import tarfile
-
+def _unpack(name: str, place: Path, maps: Path, stack: contextlib.ExitStack) -> None:
     try:
-        with tarfile.open(name) as tar:
-            for member in tar:
-                if not member.isreg():
-                    continue
-                if _RECORDED.fullmatch(member.name):
-                    _copy(tar, member, place.joinpath(*member.name.split("/")[1:]))
-                elif _MAP.fullmatch(member.name):
-                    _copy(tar, member, maps / member.name.rpartition("/")[2])
+        with opened(Path(name)) as tar:
+            room = unpacking.allowed(Path(name).stat().st_size)
+            for member in tar.members():
+                target = _target(member, place, maps)
+                if target is not None:
+                    _copy(tar, member, target, room, stack)
+                    room -= member.size
     except damage() as error:
         raise FormatError(f"{name}: cannot be read as a bundle: {error}") from None
 
 
-def _copy(tar: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> None:
-    stream = tar.extractfile(member)
-    if stream is None:
-        return
-    if target.exists():
+def _target(member: tarfile.TarInfo, place: Path, maps: Path) -> Path | None:
+    """The place of a member in the temporary directory; None for what stays in the tarball."""
+    if member.isreg() and _RECORDED.fullmatch(member.name):
+        return place.joinpath(*member.name.split("/")[1:])
+    if member.isreg() and _MAP.fullmatch(member.name):
+        return maps / member.name.rpartition("/")[2]
+    return None
+
+
+def _copy(tar: Tarball, member: tarfile.TarInfo, target: Path, room: int, whole: contextlib.ExitStack) -> None:
+    """The contents of a member; those of a recording in a file without a name, to which ``target`` leads.
+
+    So a process that is killed leaves no large file behind, where the system has paths to open files. ``whole`` is left
+    when the files are needed no more.
+    """
+    if target.is_symlink() or target.exists():
         raise ValueError(f"{member.name} of two bundles would be mixed up; convert them one by one")
     target.parent.mkdir(parents=True, exist_ok=True)
-    import shutil
+    with contextlib.ExitStack() as own:
+        recorded = target.parent.name != MAPS
+        spool = (whole if recorded else own).enter_context(unpacking.spool(member.name))
+        for chunk in tar.chunks(member, room):
+            spool.write(chunk)
+        if recorded:
+            unpacking.reopened(spool.done(), target)
+            return
+        import shutil
 
-    with target.open("wb") as out:
-        shutil.copyfileobj(stream, out)
+        with target.open("wb") as out:
+            shutil.copyfileobj(spool.done(), out)

@@ -1,7 +1,6 @@
 """``perf2x bundle``: a recording and what names its samples as one file, for another machine."""
 
 import contextlib
-import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -13,9 +12,10 @@ import typer
 from perf2x.cli import console
 from perf2x.cli.help import HelpAll
 from perf2x.cli.options import gather, symbols
-from perf2x.cli.options.inputs import DEFAULT, Input, Quiet, recordings
+from perf2x.cli.options.inputs import DEFAULT, Input, MaxUnpacked, Quiet, recordings
 from perf2x.cli.options.symbols import SymbolFlags
 from perf2x.model.errors import FormatError, OptionError
+from perf2x.model.unpacking import reopened, spool
 
 Output = Annotated[
     str | None,
@@ -55,6 +55,7 @@ def bundle(
     demangle: symbols.DemangleStyle = "simple",
     inline: symbols.Inline = True,
     no_symbols: symbols.NoSymbols = False,
+    max_unpacked: MaxUnpacked = None,
     quiet: Quiet = False,
     help_all: HelpAll = False,
 ) -> None:
@@ -78,7 +79,9 @@ def bundle(
         raise OptionError(f"{source} is a bundle already")
     target = output or f"{Path(source).resolve().name if source != '-' else 'perf.data'}.tar.gz"
     with console.progress(quiet) as progress, _as_file(source) as path:
-        loaded = pipeline.load(str(path), pipeline.LoadOptions(symbols=options, look_up=False), progress)
+        loaded = pipeline.load(
+            str(path), pipeline.LoadOptions(symbols=options, look_up=False, max_unpacked=names.unpacked()), progress
+        )
         finder = make_finder(options, loaded.diagnostics, progress)
         session, namespaces = loaded.recording.session, loaded.recording.sideband.namespaces
         context = context_of(loaded.profile, session, options, loaded.diagnostics, finder, namespaces)
@@ -103,12 +106,12 @@ def _as_file(source: str) -> Iterator[Path]:
     if source != "-" and not path.is_fifo():
         yield path
         return
-    with tempfile.TemporaryDirectory(prefix="perf2x-") as folder:
-        spooled = Path(folder) / "perf.data"
+    with spool(source) as spooled, tempfile.TemporaryDirectory(prefix="perf2x-") as folder:
         try:
-            with spooled.open("wb") as out, contextlib.ExitStack() as stack:
+            with contextlib.ExitStack() as stack:
                 stream = sys.stdin.buffer if source == "-" else stack.enter_context(path.open("rb"))
-                shutil.copyfileobj(stream, out)
+                while chunk := stream.read(1 << 20):
+                    spooled.write(chunk)
         except OSError as error:
             raise FormatError(f"{source}: {error.strerror or error}") from None
-        yield spooled
+        yield reopened(spooled.done(), Path(folder) / "perf.data")

@@ -16,7 +16,7 @@ from perf2x.cli.options.filters import FilterFlags
 from perf2x.cli.options.formats import FormatFlags
 from perf2x.cli.options.gates import GateFlags
 from perf2x.cli.options.grouping import GroupFlags
-from perf2x.cli.options.inputs import Inputs, Quiet, Verbose, recordings
+from perf2x.cli.options.inputs import Inputs, MaxUnpacked, Quiet, Verbose, recordings
 from perf2x.cli.options.output import OutputFlags
 from perf2x.cli.options.stacks import StitchFlags
 from perf2x.cli.options.symbols import SymbolFlags
@@ -106,6 +106,7 @@ def convert(
     demangle: symbols.DemangleStyle = "simple",
     inline: symbols.Inline = True,
     no_symbols: symbols.NoSymbols = False,
+    max_unpacked: MaxUnpacked = None,
     fail_if_unresolved: gates.FailIfUnresolved = None,
     fail_if_lost: gates.FailIfLost = None,
     fail_if_missing_user: gates.FailIfMissingUser = None,

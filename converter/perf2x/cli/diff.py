@@ -15,7 +15,7 @@ from perf2x.cli.loading import load_options
 from perf2x.cli.options import filters, gather, grouping, stacks, symbols
 from perf2x.cli.options.filters import FilterFlags
 from perf2x.cli.options.grouping import GroupFlags
-from perf2x.cli.options.inputs import Quiet, Verbose
+from perf2x.cli.options.inputs import MaxUnpacked, Quiet, Verbose
 from perf2x.cli.options.stacks import StitchFlags
 from perf2x.cli.options.symbols import SymbolFlags
 from perf2x.cli.options.table import By, Format, Json, Limit, Value, Wide
@@ -140,6 +140,7 @@ def diff(
     demangle: symbols.DemangleStyle = "simple",
     inline: symbols.Inline = True,
     no_symbols: symbols.NoSymbols = False,
+    max_unpacked: MaxUnpacked = None,
     quiet: Quiet = False,
     verbose: Verbose = False,
     help_all: HelpAll = False,

@@ -10,6 +10,7 @@ import typer
 from perf2x.cli.options.inputs import DEFAULT, Input, recordings
 from perf2x.model.errors import OptionError
 from perf2x.model.plain_text import plain
+from perf2x.model.unpacking import at_most, parse_size
 
 Types = Annotated[
     list[str] | None,
@@ -25,6 +26,10 @@ Verbose = Annotated[
     bool, typer.Option("--verbose", "-v", help="Show each record's fields, chain and all else it holds.")
 ]
 Events = Annotated[bool, typer.Option("--events/--no-events", help="Begin with a line for every event.")]
+MaxUnpacked = Annotated[
+    str | None,
+    typer.Option("--max-unpacked", metavar="SIZE", help="Most that a compressed input may unpack to: 500M, 20G."),
+]
 
 _SECONDS = re.compile(r"(\d+)(?:\.(\d{1,9}))?")
 _CHUNK = 1000
@@ -38,6 +43,7 @@ def dump(
     raw: Raw = False,
     events: Events = True,
     verbose: Verbose = False,
+    max_unpacked: MaxUnpacked = None,
 ) -> None:
     """Show the records of a recording in file order, a line for each; nothing is looked up.
 
@@ -49,8 +55,9 @@ def dump(
     recordings([source])
     names = frozenset(name.upper().removeprefix("PERF_RECORD_") for name in types or ())
     lines = dump_lines(source, DumpOptions(names, start, stop, raw, events, limit, verbose))
-    while chunk := list(islice(lines, _CHUNK)):
-        sys.stdout.write("".join(f"{plain(line)}\n" for line in chunk))
+    with at_most(None if max_unpacked is None else parse_size(max_unpacked)):
+        while chunk := list(islice(lines, _CHUNK)):
+            sys.stdout.write("".join(f"{plain(line)}\n" for line in chunk))
 
 
 def _span(time: str | None) -> tuple[int | None, int | None]:

@@ -1,5 +1,6 @@
 """``perf2x info``: what is in a recording."""
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -7,7 +8,7 @@ import typer
 from perf2x.cli import console
 from perf2x.cli.help import HelpAll
 from perf2x.cli.options import gather, symbols
-from perf2x.cli.options.inputs import DEFAULT, Input, Quiet, recordings
+from perf2x.cli.options.inputs import DEFAULT, Input, MaxUnpacked, Quiet, recordings
 from perf2x.cli.options.symbols import SymbolFlags
 from perf2x.cli.options.table import Format, Json
 from perf2x.cli.render.show import show
@@ -35,6 +36,7 @@ def info(
     demangle: symbols.DemangleStyle = "simple",
     inline: symbols.Inline = True,
     no_symbols: symbols.NoSymbols = False,
+    max_unpacked: MaxUnpacked = None,
     quiet: Quiet = False,
     help_all: HelpAll = False,
 ) -> None:
@@ -47,8 +49,8 @@ def info(
     from perf2x.cli.info_report import info_report
 
     recordings([source])
-    looked_up = names.options() if with_symbols or names != SymbolFlags() else None
-    options = pipeline.LoadOptions(symbols=looked_up, stacks=looked_up is not None)
+    looked_up = names.options() if with_symbols or replace(names, max_unpacked=None) != SymbolFlags() else None
+    options = pipeline.LoadOptions(symbols=looked_up, stacks=looked_up is not None, max_unpacked=names.unpacked())
     with console.progress(quiet) as progress:
         loaded = pipeline.load(source, options, progress)
     show(info_report(loaded), "json" if as_json else format)

@@ -44,5 +44,6 @@ def load_options(
         choice=chosen.choice(),
         grouping=groups.grouping(),
         allow_empty=chosen.allow_empty,
+        max_unpacked=names.unpacked(),
         symbols=names.options(),
     )

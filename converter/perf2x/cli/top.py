@@ -10,7 +10,7 @@ from perf2x.cli.loading import load_options
 from perf2x.cli.options import filters, gather, grouping, stacks, symbols
 from perf2x.cli.options.filters import FilterFlags
 from perf2x.cli.options.grouping import GroupFlags
-from perf2x.cli.options.inputs import Inputs, Quiet, Verbose, recordings
+from perf2x.cli.options.inputs import Inputs, MaxUnpacked, Quiet, Verbose, recordings
 from perf2x.cli.options.stacks import StitchFlags
 from perf2x.cli.options.symbols import SymbolFlags
 from perf2x.cli.options.table import By, Format, Json, Limit, Value, Wide
@@ -69,6 +69,7 @@ def top(
     demangle: symbols.DemangleStyle = "simple",
     inline: symbols.Inline = True,
     no_symbols: symbols.NoSymbols = False,
+    max_unpacked: MaxUnpacked = None,
     quiet: Quiet = False,
     verbose: Verbose = False,
     help_all: HelpAll = False,

@@ -11,20 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from perf2x.model.errors import ObjectError
+from perf2x.model.unpacking import allowed_in_memory
+from perf2x.objects.tarball import damage, opened
 
 if TYPE_CHECKING:
     import tarfile
-
-LARGEST_MEMBER = 1 << 32
-
-
-def damage(*more: type[Exception]) -> tuple[type[Exception], ...]:
-    """What reading a damaged tarball raises, and ``more``."""
-    import lzma  # few conversions read one
-    import tarfile
-    import zlib
-
-    return (*more, OSError, EOFError, tarfile.TarError, lzma.LZMAError, zlib.error, ValueError)
 
 
 def name_key(name: str) -> bytes:
@@ -58,12 +49,10 @@ class Archive:
 
     def _index(self) -> dict[tuple[str, str], tarfile.TarInfo]:
         """Regular members by (build id, kind): the last two parts of their names; older caches have no kind."""
-        import tarfile
-
         if self._members is None:
             self._members = {}
-            with tarfile.open(self.path) as tar:
-                for info in tar:
+            with opened(self.path) as tar:
+                for info in tar.members():
                     parts = info.name.split("/")
                     if not info.isreg() or len(parts) < 2:
                         continue
@@ -72,10 +61,5 @@ class Archive:
         return self._members
 
     def _read(self, info: tarfile.TarInfo) -> bytes:
-        import tarfile
-
-        if info.size > LARGEST_MEMBER:
-            raise ObjectError(f"{self.path}: {info.name} has {info.size} bytes")
-        with tarfile.open(self.path) as tar:
-            stream = tar.extractfile(info)
-            return stream.read() if stream is not None else b""
+        with opened(self.path) as tar:
+            return b"".join(tar.chunks(info, allowed_in_memory(self.path.stat().st_size)))

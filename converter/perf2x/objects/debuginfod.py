@@ -14,7 +14,8 @@ from typing import IO
 
 from perf2x.classes import dataclass
 from perf2x.model.diagnostics import Diagnostics, Severity
-from perf2x.model.errors import ObjectError
+from perf2x.model.errors import FormatError, ObjectError
+from perf2x.model.unpacking import Disk
 from perf2x.objects.elf import ElfObject, open_elf
 
 BLOCK = 1 << 16
@@ -120,7 +121,10 @@ class Debuginfod:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             with temporary.open("wb") as out:
-                reason = self._copy(answer, out, address, size)
+                try:
+                    reason = self._copy(answer, out, address, size)
+                except FormatError as error:
+                    reason = str(error)
             if not reason:
                 temporary.replace(path)
                 return True
@@ -131,13 +135,14 @@ class Debuginfod:
 
     def _copy(self, answer: IO[bytes], out: IO[bytes], address: str, size: int) -> str:
         """Copy all of it; why not, where a limit stops it."""
-        end, done = time.monotonic() + self.longest, 0
+        end, done, disk = time.monotonic() + self.longest, 0, Disk(address, str(self.cache))
         while block := answer.read(BLOCK):
             done += len(block)
             if done > self.largest or size > self.largest:
                 return f"larger than {self.largest} bytes"
             if time.monotonic() > end:
                 return f"not there after {self.longest} seconds"
+            disk.take(len(block))
             out.write(block)
             if self.progress is not None:
                 self.progress(address, done, size)

@@ -12,8 +12,9 @@ import numpy as np
 
 from perf2x.model.arrays import U64, Bools
 from perf2x.model.errors import ObjectError
+from perf2x.model.unpacking import allowed_in_memory, too_large
 from perf2x.objects.elf_headers import PF_X, SHF_ALLOC, SHF_COMPRESSED, Headers, Section, Segment
-from perf2x.objects.inflate import inflate, limit_for
+from perf2x.objects.inflate import inflate
 
 __all__ = ["PF_X", "SHF_ALLOC", "SHF_COMPRESSED", "ElfObject", "Section", "Segment", "open_elf"]
 from perf2x.objects.notes import gnu_build_id
@@ -134,8 +135,10 @@ class ElfObject:
             raise ObjectError(f"{self.name}, {section}: the compression header is cut off")
         kind = {1: "zlib", 2: "zstd"}.get(int(words[0]))
         size = int(np.frombuffer(raw, self.byte_order + "u8", 1, 8)[0]) if self.is_64 else int(words[1])
-        if kind is None or size > limit_for(len(raw)):
+        if kind is None:
             raise ObjectError(f"{self.name}, {section}: compressed in a way that is not known (type {int(words[0])})")
+        if size > (limit := allowed_in_memory(len(raw))):
+            raise ObjectError(f"{self.name}, {section}: {too_large(len(raw), limit)}")
         return inflate(kind, raw[size_of_header:], size)
 
 

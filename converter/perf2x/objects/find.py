@@ -12,9 +12,10 @@ from zlib import crc32
 from perf2x.classes import dataclass
 from perf2x.model.errors import ObjectError
 from perf2x.model.recorded_names import is_real_path, without_deleted
+from perf2x.model.unpacking import allowed_in_memory
 from perf2x.objects import machine
 from perf2x.objects.elf import ElfObject, open_elf
-from perf2x.objects.inflate import inflate, inflate_file, limit_for
+from perf2x.objects.inflate import inflate, inflate_file
 from perf2x.objects.notes import same_build_id, unpadded
 from perf2x.objects.paths import below, is_file, is_folder
 
@@ -221,7 +222,9 @@ class Finder:
             if section is not None and not any(f.section(".symtab") for f in found.files):
                 try:
                     packed = file.data(section)
-                    inner = open_elf(inflate("xz", packed, limit_for(len(packed))), f"{file.name}, .gnu_debugdata")
+                    inner = open_elf(
+                        inflate("xz", packed, allowed_in_memory(len(packed))), f"{file.name}, .gnu_debugdata"
+                    )
                 except ObjectError as error:
                     found.refused.append(str(error))
                 else:

@@ -1,7 +1,7 @@
 """Bytes out of compressed files and sections: gzip, xz, zstd and ELF's own compressed sections.
 
 Separate because ELF sections, kernel modules, kallsyms copies and mini debug info all meet here. Every function is
-bounded: no compressed input, however hostile, grows beyond ``limit`` bytes.
+bounded: no compressed input, however hostile, grows beyond ``limit`` bytes (model/unpacking.py says how many).
 """
 
 import lzma
@@ -9,16 +9,7 @@ import sys
 import zlib
 
 from perf2x.model.errors import ObjectError
-
-GROWTH = 1032
-"""zlib cannot grow further than 1 : 1032; what claims more is refused, so memory stays bounded by the file."""
-SMALLEST_LIMIT = 1 << 26
-"""Small files may still grow to 64 MiB: kallsyms and sparse modules compress better than any fixed ratio."""
-
-
-def limit_for(packed: int) -> int:
-    """The most bytes that ``packed`` compressed bytes may become."""
-    return max(SMALLEST_LIMIT, packed * GROWTH)
+from perf2x.model.unpacking import allowed_in_memory, too_large
 
 
 def inflate_file(data: bytes) -> bytes:
@@ -27,11 +18,11 @@ def inflate_file(data: bytes) -> bytes:
     ObjectError when the stream is broken or too large. A truncated stream is broken.
     """
     if data.startswith(b"\x1f\x8b"):
-        return inflate("gzip", data, limit_for(len(data)))
+        return inflate("gzip", data, allowed_in_memory(len(data)))
     if data.startswith(b"\xfd7zXZ\0"):
-        return inflate("xz", data, limit_for(len(data)))
+        return inflate("xz", data, allowed_in_memory(len(data)))
     if data.startswith(b"\x28\xb5\x2f\xfd"):
-        return inflate("zstd", data, limit_for(len(data)))
+        return inflate("zstd", data, allowed_in_memory(len(data)))
     return data
 
 
@@ -40,7 +31,7 @@ def inflate(kind: str, data: bytes, limit: int) -> bytes:
     readers = {"zlib": _zlib, "gzip": _gzip, "xz": _xz, "zstd": _zstd}
     out, whole = readers[kind](data, limit + 1)
     if len(out) > limit:
-        raise ObjectError(f"{kind} data: more than {limit} bytes come out of {len(data)}")
+        raise ObjectError(f"{kind} data: {too_large(len(data), limit)}")
     if not whole:
         raise ObjectError(f"{kind} data: ends early, after {len(out)} bytes")
     return out

@@ -14,18 +14,19 @@ import numpy as np
 
 from perf2x.abi.layouts import HEADER_SIZE, ByteOrder
 from perf2x.abi.perffile import UserRecordType
+from perf2x.model import unpacking
 from perf2x.model.arrays import U8
+from perf2x.model.errors import FormatError
 from perf2x.reader.framing import Frame, frame
-from perf2x.reader.zstandard import ZstdStream
+from perf2x.reader.zstandard import TooLargeError, ZstdStream
 
-LIMIT_WITHOUT_HEADER = 256 << 20
-"""Most that a compressed record may unpack to when the file does not tell the size of its ring buffers."""
-RATIO = 2000
-FLOOR = 64 << 20
+MOST_EACH = 64 << 20
+"""Most that a compressed record, of at most 64 KiB, may unpack to; less where the file's ring buffers are smaller."""
 
 
 class Unpacker:
-    """Unpacks the compressed records of one stretch in file order, bounded by ``limit`` each and RATIO over all.
+    """Unpacks the compressed records of one stretch in file order, bounded by ``limit`` each and the policy of
+    model/unpacking.py over all.
 
     The first bytes that are no zstd, or no records, end the stream: what comes later depends on them.
     """
@@ -33,8 +34,9 @@ class Unpacker:
     def __init__(self, limit: int, packed_total: int) -> None:
         self._stream = ZstdStream()
         self._tail = b""
-        self._limit = limit or LIMIT_WITHOUT_HEADER
-        self._room = FLOOR + RATIO * packed_total
+        self._limit = min(limit or MOST_EACH, MOST_EACH)
+        self._packed = packed_total
+        self._most = self._room = unpacking.allowed(packed_total)
         self._broken = ""
 
     @property
@@ -64,7 +66,12 @@ class Unpacker:
         return data[:complete]
 
     def _unpack(self, record: U8, order: ByteOrder) -> U8:
-        unpacked = self._stream.feed(_payload(record, order), min(self._limit, self._room))
+        try:
+            unpacked = self._stream.feed(_payload(record, order), min(self._limit, self._room))
+        except TooLargeError:
+            if self._room > self._limit:
+                raise
+            raise FormatError(f"compressed records: {unpacking.too_large(self._packed, self._most)}") from None
         self._room -= len(unpacked)
         return np.frombuffer(self._tail + unpacked, np.uint8)
 

@@ -9,22 +9,21 @@ import mmap
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
 import numpy as np
 
+from perf2x.abi.perffile import MAGIC, MAGIC_LEGACY, MAGIC_SWAPPED
 from perf2x.classes import dataclass
+from perf2x.model import unpacking
 from perf2x.model.arrays import U8
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.errors import FormatError
 from perf2x.reader.zstandard import ZstdReader
 
 CHUNK = 1 << 20
-BOMB_FLOOR = 256 << 20
-"""An unpacked wrapper may always be this large …"""
-BOMB_RATIO = 1000
-"""… and beyond it this many times its packed size; recordings that are compressed reach about 100."""
 
 
 def _gzip(packed: IO[bytes]) -> Any:
@@ -60,6 +59,8 @@ class Source:
     data: U8
     mapping: mmap.mmap | None = None
     """What ``data`` maps, when it is a map."""
+    on_disk: int = 0
+    """Bytes of the input before it was unpacked."""
 
     def forget(self, start: int, stop: int) -> None:
         """Bytes [start, stop) are not needed soon: they count as this process's memory no longer."""
@@ -99,18 +100,14 @@ def _mapped(file: IO[bytes]) -> Source | None:
         mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except (OSError, ValueError):
         return None
-    return Source(np.frombuffer(mapping, np.uint8), mapping)
+    return Source(np.frombuffer(mapping, np.uint8), mapping, len(mapping))
 
 
 def _spooled(chunks: Iterable[bytes], name: str) -> Source:
-    import tempfile
-
-    with tempfile.TemporaryFile() as spool:
+    with unpacking.spool(name) as spooled:
         for chunk in chunks:
-            spool.write(chunk)
-        spool.flush()
-        spool.seek(0)
-        return _mapped(spool) or Source(np.zeros(0, np.uint8))
+            spooled.write(chunk)
+        return _mapped(spooled.done()) or Source(np.zeros(0, np.uint8))
 
 
 def _unwrapped(packed: Source, opener: Callable[[IO[bytes]], Any], name: str, diagnostics: Diagnostics) -> Source:
@@ -118,12 +115,12 @@ def _unwrapped(packed: Source, opener: Callable[[IO[bytes]], Any], name: str, di
         source = _spooled(_unpacked_chunks(unpacked, len(packed.data), name, diagnostics), name)
     if not len(source.data):
         raise FormatError(f"{name}: nothing can be unpacked from the compressed file")
-    return source
+    return replace(source, on_disk=packed.on_disk)
 
 
 def _unpacked_chunks(unpacked: Any, packed_size: int, name: str, diagnostics: Diagnostics) -> Iterator[bytes]:
     """What can be unpacked; a file that was cut gives what comes before the cut."""
-    total, limit = 0, BOMB_FLOOR + BOMB_RATIO * packed_size
+    total, limit = 0, unpacking.allowed(packed_size)
     while True:
         try:
             chunk = unpacked.read1(CHUNK)
@@ -135,10 +132,18 @@ def _unpacked_chunks(unpacked: Any, packed_size: int, name: str, diagnostics: Di
             return
         total += len(chunk)
         if total > limit:
-            raise FormatError(f"{name}: unpacks to more than {BOMB_RATIO} times its size, refused")
+            raise FormatError(f"{name}: {unpacking.too_large(packed_size, limit)}")
+        if total == len(chunk):
+            _check_beginning(chunk, name)
         if not chunk:
             return
         yield chunk
+
+
+def _check_beginning(chunk: bytes, name: str) -> None:
+    """FormatError for what is no recording, before much of it is unpacked; short beginnings are looked at later."""
+    if len(chunk) >= len(MAGIC) and not chunk.startswith((MAGIC, MAGIC_SWAPPED, MAGIC_LEGACY)):
+        raise FormatError(f"{name}: no perf.data file in it: the unpacked data starts with {chunk[: len(MAGIC)]!r}")
 
 
 class _Bytes(io.RawIOBase):

@@ -23,7 +23,9 @@ from perf2x.abi.perffile import UserRecordType
 from perf2x.classes import dataclass
 from perf2x.model.arrays import I32, U8, U64
 from perf2x.model.diagnostics import Diagnostics, Severity
+from perf2x.model.errors import FormatError
 from perf2x.model.events import ALL, Share
+from perf2x.model.unpacking import allowed_records, shown
 from perf2x.reader.block import Block, make_block
 from perf2x.reader.compressed import Unpacker
 from perf2x.reader.framing import Frame, frame
@@ -156,6 +158,8 @@ class _Walk:
         self._stream = stream
         self._diagnostics = diagnostics
         self._unpacker = Unpacker(stretch.decompressed_limit, len(stretch.data))
+        self._room = allowed_records(stretch.source.on_disk)
+        """Records that may still come: tables grow with each of them."""
 
     def blocks(self, position: int) -> Iterator[tuple[_Plan, U8]]:
         plan, parts = _Plan(position), list[U8]()
@@ -165,6 +169,7 @@ class _Walk:
             careful = framed.special != 0
             if framed.length:
                 self._take(framed, plan, parts)
+                self._count(framed.sizes)
             if plan.length and (_is_full(plan) or framed.length == 0):
                 yield _finished(plan), _joined(parts)
                 plan, parts = _Plan(plan.position + plan.length), []
@@ -203,6 +208,7 @@ class _Walk:
         counts[kind] = counts.get(kind, 0) + 1
         try:
             data, framed = self._unpacker.first(self._stretch.data[start : start + size], self._order)
+            self._count(framed.sizes)
         except ValueError as error:
             self._note(
                 "compressed_records_broken",
@@ -216,6 +222,15 @@ class _Walk:
             plan.sizes.append(framed.sizes)
             plan.length += len(data)
         plan.pieces.append(_Piece(start, start + size, len(data)))
+
+    def _count(self, records: npt.NDArray[np.uint16]) -> None:
+        self._room -= len(records)
+        if self._room < 0:
+            most, on_disk = allowed_records(self._stretch.source.on_disk), self._stretch.source.on_disk
+            raise FormatError(
+                f"{self._stretch.name}: its {shown(on_disk)} unpack to more than {most:,} records, "
+                "as no recording does; --max-unpacked SIZE lets one through for each KiB of SIZE"
+            )
 
     def _pass_blob(self, kind: int, size: int) -> None:
         """Step over the bytes that follow AUXTRACE and HEADER_TRACING_DATA; ``at`` is behind the record already."""

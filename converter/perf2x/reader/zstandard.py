@@ -35,6 +35,10 @@ class ZstdReader:
         return part
 
 
+class TooLargeError(ValueError):
+    """More came out than was asked for."""
+
+
 class ZstdStream:
     """One zstd stream that arrives in pieces, as perf writes it: flushed after every piece, never ended.
 
@@ -59,7 +63,7 @@ class ZstdStream:
                 raise ValueError(str(error)) from error
             room -= len(part)
             if room < 0:
-                raise ValueError(f"unpacks to more than {limit} bytes")
+                raise TooLargeError(f"unpacks to more than {limit:,} bytes")
             parts.append(part)
             piece = self._decompressor.unused_data if self._decompressor.eof else b""
         return b"".join(parts)

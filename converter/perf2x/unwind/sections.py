@@ -1,8 +1,9 @@
 """Finds call frame information in an ELF file: by section, by segment where the section table was stripped."""
 
 from perf2x.model.errors import ObjectError
+from perf2x.model.unpacking import allowed_in_memory
 from perf2x.objects.elf import ElfObject, Segment
-from perf2x.objects.inflate import inflate, limit_for
+from perf2x.objects.inflate import inflate
 from perf2x.unwind.entries import FrameSection
 from perf2x.unwind.index import FrameIndex, index_by_walking, index_from_header
 
@@ -30,7 +31,7 @@ def debug_frame_index(elf: ElfObject) -> FrameIndex | None:
     data = elf.data(packed)
     if not data.startswith(b"ZLIB"):
         raise ObjectError(f"{elf.name}, .zdebug_frame: no ZLIB header")
-    size = min(int.from_bytes(data[4:12], "big"), limit_for(len(data)))
+    size = min(int.from_bytes(data[4:12], "big"), allowed_in_memory(len(data)))
     return index_by_walking(_frames(elf, inflate("zlib", data[12:], size), 0, False))
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from perf2x.cli.options import Rare
 from perf2x.model.errors import FormatError
 
 DEFAULT = "perf.data"
@@ -23,6 +24,16 @@ Inputs = Annotated[
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing on standard error.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Say more on standard error.")]
+MaxUnpacked = Annotated[
+    str | None,
+    typer.Option(
+        "--max-unpacked",
+        metavar="SIZE",
+        help="Most that a compressed input may unpack to: 500M, 20G.",
+        show_default="200 times its size",
+    ),
+    Rare,
+]
 
 
 def recordings(named: Sequence[str] | None) -> tuple[str, ...]:

@@ -8,7 +8,9 @@ import typer
 
 from perf2x.classes import dataclass
 from perf2x.cli.options import ON, Rare
+from perf2x.cli.options.inputs import MaxUnpacked
 from perf2x.model.errors import OptionError
+from perf2x.model.unpacking import parse_size
 
 if TYPE_CHECKING:
     from perf2x.symbolize.options import SymbolOptions
@@ -114,6 +116,11 @@ class SymbolFlags:
     demangle: DemangleStyle = "simple"
     inline: Inline = True
     no_symbols: NoSymbols = False
+    max_unpacked: MaxUnpacked = None
+
+    def unpacked(self) -> int | None:
+        """Bytes that each compressed input may unpack to; None for the usual policy."""
+        return None if self.max_unpacked is None else parse_size(self.max_unpacked)
 
     def options(self) -> "SymbolOptions | None":
         """What the flags say; None for ``--no-symbols``. OptionError for a path that is not there."""
