@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.forge import Comm, Event, LostSamples, Sample, Session, write_file
+from tests.forge import CallchainDeferred, Comm, Event, LostSamples, Sample, Session, Stamp, write_file
 from tests.support.command import Ran, perf2x, recording
 from tests.support.recordings import ROOT
 
@@ -47,6 +47,28 @@ def test_names_and_user_stacks_have_gates_too() -> None:
     assert convert(recording("forker"), "--no-symbols", "-o", "-", "--fail-if-missing-user", "100").code == 0
     ran = convert(recording("delay_and_control"), "--no-symbols", "-o", "-", "--fail-if-missing-user", "0")
     assert "miss their user stack" in ran.err
+
+
+def test_a_user_stack_that_only_another_thread_has_is_missing_too(tmp_path: Path) -> None:
+    """Of four samples one has no record of its cookie, and one only that of a thread that is not its own."""
+    path = tmp_path / "deferred.data"
+    event = Event(flags=frozenset({"sample_id_all", "defer_callchain", "defer_output"}))
+    kernel = (2**64 - 128, 0xFFFFFFFF81000000)
+
+    def sample(time: int, cookie: int) -> Sample:
+        return Sample(pid=1, tid=1, ip=kernel[1], mode=1, time=time, chain=(*kernel, 2**64 - 640, cookie))
+
+    records = [
+        Comm(pid=1, tid=1, comm="a"),
+        *(sample(time, cookie) for time, cookie in ((10, 5), (11, 5), (20, 6), (30, 7))),
+        CallchainDeferred(cookie=5, ips=(2**64 - 512, 0x1000), stamp=Stamp(pid=1, tid=1, time=12)),
+        CallchainDeferred(cookie=6, ips=(2**64 - 512, 0x1000), stamp=Stamp(pid=1, tid=2, time=22)),
+    ]
+    path.write_bytes(write_file(Session(events=(event,)), records))
+    ran = convert(path, "--no-symbols", "-o", "-", "--fail-if-missing-user", "49")
+    assert ran.code == 3
+    assert "50.00 % of the samples miss their user stack" in ran.err
+    assert convert(path, "--no-symbols", "-o", "-", "--fail-if-missing-user", "50").code == 0
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,13 @@
 """``--off-cpu`` on a recording with context switches, and on forged ones whose answer is known."""
 
+import gzip
 import json
 import struct
 from pathlib import Path
 
 import pytest
 
+from perf2x.emit import profile_pb2
 from tests.forge import Comm, Event, Features, Mmap2, Sample, Session, Stamp, Switch, write_file
 from tests.forge import kernel as k
 from tests.support.command import folded, perf2x, recording
@@ -57,6 +59,43 @@ def test_what_could_not_be_told_is_said(switching: Path) -> None:
 def test_on_and_off_cpu_together_are_the_time_that_threads_lived() -> None:
     wall = sum(folded(CLOCKED, "--off-cpu", "merged", value="period").values())
     assert 4 * 2.0e9 * 0.95 < wall < 4 * 2.0e9 * 1.05
+
+
+def waits_of(path: Path, how: str = "apart") -> list[tuple[int, int]]:
+    """(since, duration) of every wait, in ns."""
+    ran = perf2x(
+        "convert",
+        path,
+        "--no-symbols",
+        "--off-cpu",
+        how,
+        "-t",
+        "pprof",
+        "--label",
+        "time",
+        "-o",
+        path.parent / "w.pb.gz",
+    )
+    assert ran.code == 0, ran.err
+    parsed = profile_pb2.Profile.FromString(gzip.decompress((path.parent / "w.pb.gz").read_bytes()))
+    return sorted((sample.label[0].num, sample.value[-1]) for sample in parsed.sample)
+
+
+def test_waits_are_as_long_as_the_records_say_to_the_nanosecond(switching: Path) -> None:
+    assert waits_of(switching) == [(110, 50), (180, 30)]
+
+
+def test_a_wait_from_sched_switch_to_the_threads_next_sample(tmp_path: Path) -> None:
+    """A sample does not end its own wait: thread 7 leaves at 100 and 150 and is seen again at 150 and 151."""
+    path = tmp_path / "traced.data"
+    event = Event(name="sched:sched_switch", type=2, config=316, period=1)
+    chain = (0xFFFFFFFFFFFFFE00, 0x1000)
+    records = [
+        Comm(pid=7, tid=7, comm="app"),
+        *(Sample(pid=7, tid=7, ip=0x1000, time=t, chain=chain) for t in (100, 150, 151)),
+    ]
+    path.write_bytes(write_file(Session(events=(event,)), records))
+    assert waits_of(path) == [(100, 50), (150, 1)]
 
 
 def test_beside_keeps_the_other_events() -> None:

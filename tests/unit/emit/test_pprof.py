@@ -111,6 +111,13 @@ def test_labels_and_zeros_have_units(builder):
     assert labels(parsed) == [{"pid": 0, "tid": 0, "comm": "swapper/0"}]
 
 
+def test_pid_and_tid_are_numbers_of_their_own(builder):
+    """The label tid of a thread that is not its process's first is not the label pid."""
+    builder.sample([builder.function("main")])
+    assert labels(message(builder.build())) == [{"pid": 7, "tid": 8, "comm": "my prog"}]
+    assert labels(message(builder.build(), label=("tid",))) == [{"tid": 8}]
+
+
 def test_without_labels_threads_are_one(builder):
     builder.thread("other", 9, 9)
     for thread in (0, 1):
@@ -134,7 +141,7 @@ def test_every_label(builder):
     }
     assert labels(parsed) == [expected]
     assert Pprof(label=wanted).timeline
-    assert Pprof(label=wanted).columns == {"cpu", "cgroup"}
+    assert Pprof(label=wanted).columns == {"cpu", "cgroup", "tags"}
     with pytest.raises(OptionError, match="label=colour: choose from"):
         Pprof(label=("colour",))
 

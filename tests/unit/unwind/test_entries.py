@@ -72,6 +72,25 @@ def test_restore_goes_back_to_the_common_entry():
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("instruction", "rule"),
+    [
+        (b"\x83" + uleb(2), (Kind.OFFSET, -16)),
+        (b"\x05" + uleb(3) + uleb(2), (Kind.OFFSET, -16)),
+        (b"\x11" + uleb(3) + sleb(-2), (Kind.OFFSET, 16)),
+        (b"\x2f" + uleb(3) + uleb(2), (Kind.OFFSET, 16)),
+        (b"\x14" + uleb(3) + uleb(2), (Kind.VAL_OFFSET, -16)),
+        (b"\x15" + uleb(3) + sleb(2), (Kind.VAL_OFFSET, -16)),
+        (b"\x15" + uleb(3) + sleb(-2), (Kind.VAL_OFFSET, 16)),
+        (b"\x09" + uleb(3) + uleb(12), (Kind.REGISTER, 12)),
+    ],
+)
+def test_offsets_are_multiplied_by_the_data_alignment(instruction, rule):
+    """DWARF 5, 6.4.2.3: a factored offset of 2 is −16 bytes where the data alignment is −8."""
+    rules, _ = rules_by_address(FrameFile([Frame(TEXT, 8, instruction)], initial=INITIAL))
+    assert dict(rules[TEXT].registers).get(3) == rule
+
+
 def test_an_expression_is_kept_by_number():
     rules, table = rules_by_address(FrameFile([Frame(TEXT, 8, def_cfa_expression(b"\x77\x08\x06"))], initial=INITIAL))
     assert rules[TEXT].cfa_register == CFA_BY_EXPRESSION

@@ -139,6 +139,69 @@ def test_a_stack_that_does_not_rise_is_broken():
     assert result.end.tolist() == [End.BROKEN]
 
 
+def by_hand(frames, words, asked=None):
+    """A thread in the first of ``frames`` whose stack holds ``words``, lowest first, is unwound."""
+    machine = Machine("x86_64", Random(1))
+    for word in reversed(words):
+        machine.push(word)
+    machine.registers[16] = LOAD_BIAS + TEXT + SITE
+    unwinder, lookup = unwinder_of(open_elf(FrameFile(frames).bytes()), "x86_64")
+    return unwinder.unwind(stacks_of([machine], 8 * len(words) if asked is None else asked), lookup)
+
+
+@pytest.mark.parametrize(("code", "operand"), [(b"\x14", b"\x02"), (b"\x15", b"\x02")])
+def test_a_register_that_was_a_distance_from_the_frame(code, operand):
+    """DW_CFA_val_offset: the caller's rbp is the CFA − 16 itself, nothing is loaded."""
+    caller, outermost = (LOAD_BIAS + TEXT + SIZE * place + SITE for place in (1, 2))
+    frames = [
+        Frame(TEXT, SIZE, def_cfa(7, 8) + offset(16, -8) + code + b"\x06" + operand),
+        Frame(TEXT + SIZE, SIZE, def_cfa(6, 40) + offset(16, -8)),
+        Frame(TEXT + 2 * SIZE, SIZE, def_cfa(7, 8) + b"\x07\x10"),
+    ]
+    result = by_hand(frames, [caller, 1, 1, outermost, 1, 1, 1])
+    assert result.chain.row(0).tolist() == [LOAD_BIAS + TEXT + SITE, caller, outermost]
+    assert result.end.tolist() == [End.COMPLETE]
+
+
+@pytest.mark.parametrize(
+    ("copied", "depth", "end"), [(3, 1, End.TRUNCATED), (4, 2, End.TRUNCATED), (5, 2, End.COMPLETE)]
+)
+def test_a_copy_is_cut_short_by_the_first_word_that_is_missing(copied, depth, end):
+    """Frames of four words and of one: a copy of three lacks the first return address, one of four the second."""
+    middle, outermost = (LOAD_BIAS + TEXT + SIZE * place + SITE for place in (1, 2))
+    frames = [
+        Frame(TEXT, SIZE, def_cfa(7, 32) + offset(16, -8)),
+        Frame(TEXT + SIZE, SIZE, def_cfa(7, 8) + offset(16, -8)),
+        Frame(TEXT + 2 * SIZE, SIZE, def_cfa(7, 8) + b"\x07\x10"),
+    ]
+    result = by_hand(frames, [1, 1, 1, middle, outermost, 1, 1], asked=8 * copied)
+    assert result.end.tolist() == [end]
+    assert len(result.chain.row(0)) == depth + (end == End.COMPLETE)
+
+
+def test_a_frame_that_does_not_rise_at_the_end_of_the_copy_is_broken_not_cut_short():
+    """All words of the frame were copied; none that is missing could mend it."""
+    caller = LOAD_BIAS + TEXT + SIZE + SITE
+    frames = [
+        Frame(TEXT, SIZE, def_cfa(7, 8) + offset(16, -8)),
+        Frame(TEXT + SIZE, SIZE, def_cfa(7, 0) + offset(16, -8)),
+    ]
+    result = by_hand(frames, [caller])
+    assert result.end.tolist() == [End.BROKEN]
+
+
+@pytest.mark.parametrize(("copied", "end"), [(2, End.TRUNCATED), (3, End.TRUNCATED), (4, End.COMPLETE)])
+def test_a_copy_that_ends_between_frame_pointer_and_return_address(copied, end):
+    """The saved frame pointer is the third word, the return address the fourth, 0 where a thread begins."""
+    machine = Machine("x86_64", Random(1))
+    for word in (0, 0, 7, 7):
+        machine.push(word)
+    machine.registers[6] = machine.registers[7] + 16
+    machine.registers[16] = LOAD_BIAS + TEXT + SITE
+    unwinder, lookup = unwinder_of(open_elf(FrameFile([Frame(TEXT + SIZE, SIZE)]).bytes()), "x86_64")
+    assert unwinder.unwind(stacks_of([machine], 8 * copied), lookup).end.tolist() == [end]
+
+
 def test_depth_is_limited():
     program = Program("x86_64", [Function(False, [], 0)])
     machine, chain = program.run([0] * 50, Random(1))
