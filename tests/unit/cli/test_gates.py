@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.forge import CallchainDeferred, Comm, Event, LostSamples, Sample, Session, Stamp, write_file
+from tests.forge import CallchainDeferred, Comm, Event, Lost, LostSamples, Sample, Session, Stamp, write_file
 from tests.support.command import Ran, perf2x, recording
 from tests.support.recordings import ROOT
 
@@ -32,6 +32,16 @@ def test_a_gate_closes_above_its_share_and_not_at_it(lossy: Path, tmp_path: Path
     assert ran.err == "perf2x: 25.00 % of the samples were lost, more than 24.9 % (--fail-if-lost)\n"
     assert out.exists(), "the output is written all the same: it is what people look at next"
     assert convert(lossy, "--no-symbols", "-o", out, "--fail-if-lost", "25").code == 0
+
+
+def test_lost_records_are_lost_samples_too(tmp_path: Path) -> None:
+    """PERF_RECORD_LOST counts what did not fit into the buffer, PERF_RECORD_LOST_SAMPLES what the kernel dropped."""
+    path = tmp_path / "lossy.data"
+    samples = [Sample(ip=0x1000, time=t) for t in (1, 2, 3)]
+    path.write_bytes(write_file(Session(events=(Event(),)), [*samples, Lost(lost=2), LostSamples(lost=1)]))
+    ran = convert(path, "--no-symbols", "-o", "-", "--fail-if-lost", "49")
+    assert "50.00 % of the samples were lost" in ran.err
+    assert convert(path, "--no-symbols", "-o", "-", "--fail-if-lost", "50").code == 0
 
 
 def test_strict_is_for_everything_that_was_recorded_and_is_not_there(lossy: Path) -> None:

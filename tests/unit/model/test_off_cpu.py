@@ -20,8 +20,8 @@ def test_next_and_last_against_a_loop(seed: int) -> None:
         later, earlier = [t for t in times if t >= time], [t for t in times if t <= time]
         assert (among.time[after[row]] if after[row] >= 0 else None) == min(later, default=None)
         assert (among.time[before[row]] if before[row] >= 0 else None) == max(earlier, default=None)
-        assert after[row] < 0 or among.tid[after[row]] == tid
-        assert before[row] < 0 or among.tid[before[row]] == tid
+        assert after[row] == -1 or among.tid[after[row]] == tid
+        assert before[row] == -1 or among.tid[before[row]] == tid
 
 
 def test_waits_know_their_stack_and_length() -> None:
