@@ -127,6 +127,8 @@ class ReadOptions(TypedDict, total=False):
     """Secret to hash names with; empty: leave them."""
     tags: tuple[Mapping[str, str], ...]
     """Labels of each input; empty: none."""
+    max_unpacked: int | None
+    """Bytes that each compressed input may unpack to; None: 200 times its size, and never less than 256 MiB."""
     allow_empty: bool
     """False: a recording without a single sample is an error that says why."""
     look_up: bool

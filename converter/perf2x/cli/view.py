@@ -10,7 +10,7 @@ from perf2x.cli.loading import load_options
 from perf2x.cli.options import filters, formats, gather, grouping, stacks, symbols
 from perf2x.cli.options.filters import FilterFlags
 from perf2x.cli.options.grouping import GroupFlags
-from perf2x.cli.options.inputs import Inputs, Quiet, Verbose, recordings
+from perf2x.cli.options.inputs import Inputs, MaxUnpacked, Quiet, Verbose, recordings
 from perf2x.cli.options.stacks import StitchFlags
 from perf2x.cli.options.symbols import SymbolFlags
 from perf2x.cli.output_names import default_output
@@ -81,6 +81,7 @@ def view(
     demangle: symbols.DemangleStyle = "simple",
     inline: symbols.Inline = True,
     no_symbols: symbols.NoSymbols = False,
+    max_unpacked: MaxUnpacked = None,
     quiet: Quiet = False,
     verbose: Verbose = False,
     help_all: HelpAll = False,

@@ -83,7 +83,9 @@ IDS = st.one_of(st.integers(1, 40), st.integers(1, (1 << 64) - 1))
 
 @given(ids=st.lists(st.lists(IDS, max_size=4), min_size=1, max_size=4), others=st.lists(st.one_of(st.just(0), IDS)))
 def test_owners_of_ids(ids: list[list[int]], others: list[int]) -> None:
-    table = EventTable([_event(at, tuple(mine)) for at, mine in enumerate(ids)])
+    table = EventTable()
+    for at, mine in enumerate(ids):
+        table.add(_event(at, tuple(mine)))
     wanted = [each for mine in ids for each in mine] + others
 
     def owner(identifier: int) -> int:
