@@ -42,6 +42,7 @@ def join(records: list[Record], samples: list[Record], programs: list[tuple[int,
     row, fate = DeferredJoin(table, execs(programs), True).join(
         np.array(cookie, np.uint64), np.array(pid, np.int32), np.array(tid, np.int32), np.array(time, np.uint64)
     )
+    assert row.min() >= -1
     return [(int(table.time[r]) if r >= 0 else -1, Join(f)) for r, f in zip(row.tolist(), fate.tolist(), strict=True)]
 
 
@@ -121,3 +122,46 @@ def test_duplicates_and_orphans_are_counted() -> None:
     one = np.ones(1, np.int32)
     joined.join(np.array([5], np.uint64), one, one, np.array([90], np.uint64))
     assert (joined.duplicates, joined.orphans) == (1, 1)
+
+
+def test_a_copy_of_any_record_is_a_duplicate() -> None:
+    """Not only of the first, and only where cookie, thread and time are all alike."""
+    alike = [(4, 1, 1, 100), (5, 1, 1, 100), (5, 1, 1, 100), (5, 1, 2, 100), (5, 1, 2, 101), (6, 1, 2, 101)]
+    assert DeferredJoin(deferred(alike), execs([]), True).duplicates == 1
+    empty = DeferredJoin(deferred([]), execs([]), True)
+    assert (empty.duplicates, empty.orphans) == (0, 0)
+
+
+def test_of_records_that_are_alike_the_first_is_used() -> None:
+    joined = DeferredJoin(deferred([(5, 1, 1, 100)] * 3), execs([]), True)
+    one = np.ones(1, np.int32)
+    assert joined.join(np.array([5], np.uint64), one, one, np.array([100], np.uint64))[0].tolist() == [0]
+
+
+def test_the_idle_thread_is_no_unknown_one() -> None:
+    assert join([(5, 1, 4, 100)], [(5, 1, 0, 90)], []) == [(-1, Join.REFUSED)]
+
+
+LATE = 100 * COOKIE_REUSE_NS
+
+
+@pytest.mark.parametrize(
+    ("other", "fate"),
+    [(89, Join.JOINED), (91, Join.REFUSED), (LATE - 1, Join.REFUSED), (LATE + 1, Join.JOINED)],
+)
+def test_one_nanosecond_in_user_space_begins_another_age(other: int, fate: Join) -> None:
+    """Another record of the thread lies just before the sample, just behind it, just before the record, behind it."""
+    assert join([(5, 1, 1, LATE), (7, 1, 1, other)], [(5, 1, 1, 90)], [])[0][1] is fate
+
+
+def test_without_times_positions_stand_in_and_no_exec_is_asked_for() -> None:
+    """The leader's record is taken where it is of the same process, however far behind."""
+    table = deferred([(5, 1, 1, 0), (6, 2, 1, 0)])
+    joined = DeferredJoin(table, execs([]), False)
+    time, position = np.array([7, 8], np.uint64), np.array([30, 40])
+    assert joined.when_of(time, position).tolist() == [30, 40]
+    assert joined.when_of(None, position).tolist() == [30, 40]
+    assert DeferredJoin(table, execs([]), True).when_of(time, position).tolist() == [7, 8]
+    cookie, pid, tid = np.array([5, 6], np.uint64), np.ones(2, np.int32), np.full(2, 2, np.int32)
+    row, fate = joined.join(cookie, pid, tid, joined.when_of(time, position))
+    assert (row.tolist(), fate.tolist()) == ([0, -1], [Join.JOINED_ACROSS_EXEC, Join.REFUSED])
