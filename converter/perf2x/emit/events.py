@@ -1,6 +1,7 @@
 """Which of a recording's events an output shows, and what they are called where names must be short."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 from perf2x.model.errors import OptionError
@@ -33,7 +34,8 @@ def plain_names(events: Sequence[ProfileEvent]) -> list[str]:
     both keep the long one.
     """
     short = [_without_terms(event.name) for event in events]
-    return [name if short.count(name) == 1 else event.name for name, event in zip(short, events, strict=True)]
+    times = Counter(short)
+    return [name if times[name] == 1 else event.name for name, event in zip(short, events, strict=True)]
 
 
 def _without_terms(name: str) -> str:

@@ -1,5 +1,8 @@
 """Values of pprof samples: which sample types a file has, and every sample's numbers for them."""
 
+from collections import Counter
+from collections.abc import Mapping
+
 import numpy as np
 
 from perf2x.classes import dataclass
@@ -30,7 +33,8 @@ def value_kinds(profile: Profile, is_compat: bool) -> list[ValueKind]:
     default = profile.default_event
     events = [row for row in sampled if row != default] + [default] * (default in sampled)
     if is_compat:
-        return [kind for row in events for kind in _compat_kinds(profile, row)]
+        times = Counter(event.name for event in profile.events)
+        return [kind for row in events for kind in _compat_kinds(profile.events[row].name, row, times)]
     names, taken = plain_names(profile.events), {"samples"}
     kinds = [ValueKind("samples", "count", -1, True)]
     for row in events:
@@ -40,11 +44,10 @@ def value_kinds(profile: Profile, is_compat: bool) -> list[ValueKind]:
     return kinds
 
 
-def _compat_kinds(profile: Profile, row: int) -> list[ValueKind]:
+def _compat_kinds(recorded: str, row: int, times: Mapping[str, int]) -> list[ValueKind]:
     """perf_data_converter's names; events of one name are numbered."""
-    names = [event.name for event in profile.events]
-    name = names[row] or f"event_{row}"
-    name = name if names.count(names[row]) == 1 else f"{name}_{row}"
+    name = recorded or f"event_{row}"
+    name = name if times[recorded] == 1 else f"{name}_{row}"
     return [ValueKind(f"{name}_sample", "count", row, True), ValueKind(f"{name}_event", "count", row, False)]
 
 

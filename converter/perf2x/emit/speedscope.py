@@ -21,9 +21,8 @@ from perf2x.emit.tracks import Tracks, tracks_of
 from perf2x.emit.tree import FrameRows, expand
 from perf2x.model.arrays import I64, AnyArray
 from perf2x.model.options import check_choices, option
-from perf2x.model.ordering import unique
+from perf2x.model.ordering import rows_by, unique
 from perf2x.model.profile import Profile
-from perf2x.model.ragged import small_order
 from perf2x.model.stacks import depths, paths, used_stacks
 
 _ROWS_PER_PIECE = 1 << 15
@@ -72,20 +71,21 @@ class Speedscope:
         kinds = _in_order(profile, self.event)
         stacks, place = used_stacks(profile)
         texts = _stack_texts(expand(profile.stacks, frames.of_location), stacks)
+        rows_of = dict(rows_by(samples.event))
         for kind in kinds:
-            wanted = np.flatnonzero(samples.event == kind)
-            weight = np.zeros(len(tracks), np.int64)
-            np.add.at(weight, track[wanted], samples.value[wanted])
-            order = wanted[small_order(track[wanted])]
-            ends = np.searchsorted(track[order], np.arange(len(tracks) + 1))
-            for lane in np.lexsort((np.arange(len(tracks)), -weight)).tolist():
-                chosen = order[ends[lane] : ends[lane + 1]]
-                if len(chosen):
-                    name = _track_name(profile, tracks, lane) + (
-                        f": {one_line(profile.events[kind].name)}" * (len(kinds) > 1)
-                    )
-                    unit = _UNITS.get(profile.events[kind].unit, "none")
-                    yield _profile(name, unit, _arrays(texts, place[chosen]), samples.value[chosen])
+            wanted = rows_of.get(kind, np.zeros(0, np.int64))
+            for lane, chosen in _heaviest_first(track, samples.value, wanted):
+                name = _track_name(profile, tracks, lane) + (
+                    f": {one_line(profile.events[kind].name)}" * (len(kinds) > 1)
+                )
+                unit = _UNITS.get(profile.events[kind].unit, "none")
+                yield _profile(name, unit, _arrays(texts, place[chosen]), samples.value[chosen])
+
+
+def _heaviest_first(track: I64, value: I64, wanted: I64) -> list[tuple[int, I64]]:
+    """The tracks that some samples (rows, rising) are on, and the rows on each."""
+    lanes = [(lane, wanted[rows]) for lane, rows in rows_by(track[wanted])]
+    return sorted(lanes, key=lambda lane: -int(value[lane[1]].sum()))
 
 
 def _stack_texts(rows: FrameRows, stacks: I64) -> AnyArray:

@@ -46,7 +46,8 @@ def merge(profiles: Sequence[Profile], tags: Sequence[Tags] | None = None) -> Pr
     sets = list(dict.fromkeys(tuple(sorted(tag.items())) for tag in tags))
     samples = _samples(profiles, event_of, thread_of, leaves, strings)
     if any(sets):
-        place = [sets.index(tuple(sorted(tag.items()))) for tag in tags]
+        number = {entry: row for row, entry in enumerate(sets)}
+        place = [number[tuple(sorted(tag.items()))] for tag in tags]
         lengths = [len(profile.samples) for profile in profiles]
         samples = dataclasses.replace(samples, tags=np.repeat(np.array(place, np.int32), lengths))
     whole = Profile(

@@ -15,7 +15,7 @@ from perf2x.model.arrays import I64, Bools
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.errors import OptionError
 from perf2x.model.events import Event, Want
-from perf2x.model.ordering import unique
+from perf2x.model.ordering import rows_by, unique
 from perf2x.reader.block import Block
 from perf2x.reader.draft import Draft
 from perf2x.reader.dump_events import event_line
@@ -85,7 +85,7 @@ def _records_of(block: Block, draft: Draft, options: DumpOptions, origin: int) -
     """The lines of each record that is shown."""
     shown = _shown(block, options)
     rows = _decoded(block, draft, shown)
-    events, types = draft.events.events, block.types
+    stamped, types = _stamped(draft.events.events), block.types
     for row in np.flatnonzero(shown).tolist():
         found = rows.get(row, _Row(": cut short or damaged"))
         if not _in_time(found, options):
@@ -93,7 +93,7 @@ def _records_of(block: Block, draft: Draft, options: DumpOptions, origin: int) -
         kind, size = int(types[row]), int(block.sizes[row])
         name = NAMES.get(kind, f"UNKNOWN_{kind}").removeprefix("HEADER_")
         place = f"{origin + int(block.positions[row]):#x} [{size:#x}]"
-        first = f"{_stamp(found, events)}{place}: PERF_RECORD_{name}{found.text}"
+        first = f"{_stamp(found, stamped)}{place}: PERF_RECORD_{name}{found.text}"
         bytes_of_it = _raw_lines(block, row) if options.raw else ()
         if options.verbose:
             yield (*bytes_of_it, first, header_line(kind, int(block.misc[row]), size), *found.more)
@@ -115,13 +115,18 @@ def _in_time(row: _Row, options: DumpOptions) -> bool:
     return row.time > 0 and after and (options.stop_ns is None or row.time < options.stop_ns)
 
 
-def _stamp(row: _Row, events: list[Event]) -> str:
-    """CPU and time, where any event's samples have them (evlist__print_tstamp in tools/perf/util/session.c)."""
+def _stamped(events: list[Event]) -> int:
+    """What the samples of any event have (evlist__combined_sample_type in tools/perf/util/evlist.c)."""
     combined = 0
     for event in events:
         combined |= event.sample_type
-    cpu = f"{row.cpu} " if combined & SampleType.CPU else ""
-    return cpu + (f"{row.time} " if combined & SampleType.TIME else "")
+    return combined
+
+
+def _stamp(row: _Row, stamped: int) -> str:
+    """CPU and time, where any event's samples have them (evlist__print_tstamp in tools/perf/util/session.c)."""
+    cpu = f"{row.cpu} " if stamped & SampleType.CPU else ""
+    return cpu + (f"{row.time} " if stamped & SampleType.TIME else "")
 
 
 def _decoded(block: Block, draft: Draft, shown: Bools) -> dict[int, _Row]:
@@ -149,8 +154,8 @@ def _payload(block: Block, row: int) -> bytes:
 def _records(block: Block, draft: Draft, mine: I64, kind: int) -> dict[int, _Row]:
     rows: dict[int, _Row] = {}
     owners, misc = draft.events.of_others(block.only(mine)), block.misc
-    for owner in unique(owners).tolist():
-        chosen = mine[owners == owner]
+    for owner, of_owner in rows_by(owners):
+        chosen = mine[of_owner]
         columns, bad = decode_records(block.only(chosen), kind, draft.events.event(owner))
         for at, row in enumerate(chosen.tolist()):
             if not bad[at]:
@@ -165,9 +170,11 @@ def _samples(block: Block, draft: Draft, mine: I64) -> dict[int, _Row]:
     rows: dict[int, _Row] = {}
     events = draft.events.events
     owners, misc = draft.events.of_samples(block.only(mine)), block.misc
-    for owner in [owner for owner in unique(owners).tolist() if 0 <= owner < len(events)]:
-        event, chosen = events[owner], np.flatnonzero(owners == owner)
-        periods = np.array([each.sample_period for each in events], np.uint64)
+    periods = np.array([each.sample_period for each in events], np.uint64)
+    for owner, chosen in rows_by(owners):
+        if not 0 <= owner < len(events):
+            continue
+        event = events[owner]
         batch, whole, _ = decode_samples(block.only(mine[chosen]), owners[chosen], layout_of(event), periods, ~Want(0))
         for at in np.flatnonzero(whole).tolist():
             row = int(mine[chosen[at]])

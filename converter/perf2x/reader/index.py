@@ -47,7 +47,7 @@ class Index:
     draft: Draft
     diagnostics: Diagnostics
     counts: dict[int, int] = field(default_factory=dict)
-    owners: list[npt.NDArray[np.int16]] = field(default_factory=list)
+    owners: list[npt.NDArray[np.int16] | I32] = field(default_factory=list)
     """For each block the events of its samples, −1 where the id is nobody's."""
     others: list[I32] = field(default_factory=list)
     """For each block the rows that are no samples."""
@@ -72,7 +72,7 @@ class Index:
             self._take_others(block.only(others))
         self._read_counters(samples, owners)
         self.others.append(others.astype(np.int32))
-        self.owners.append(owners.astype(np.int16))
+        self.owners.append(narrow(owners))
 
     def settle(self) -> None:
         """Decode what is still waiting, so that all trouble in the blocks so far is noted."""
@@ -177,6 +177,11 @@ class Index:
         owners = np.where(identifier == 0, np.int32(-1), self.draft.events.owners_of(identifier))
         readings = Readings(block.positions[sample], time[sample], owners, identifier, task[sample], values.value)
         self._splitter.add(len(self.owners), readings)
+
+
+def narrow(owners: I32) -> npt.NDArray[np.int16] | I32:
+    """Half the memory wherever there are no more than 32,768 events."""
+    return owners.astype(np.int16) if owners.max(initial=0) <= np.iinfo(np.int16).max else owners
 
 
 def is_split(event: Event) -> bool:

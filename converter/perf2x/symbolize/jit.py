@@ -11,6 +11,7 @@ from __future__ import annotations
 import bisect
 import contextlib
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
@@ -24,6 +25,7 @@ from perf2x.model.arrays import U64, Bools
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.errors import ObjectError
 from perf2x.model.events import Mmaps, Session, Sideband
+from perf2x.model.ordering import rows_by
 from perf2x.objects.find import Finder
 from perf2x.objects.paths import below, is_file
 from perf2x.symbolize.elf_names import count_broken
@@ -106,9 +108,9 @@ def _provide_images(dumps: Sequence[tuple[str, JitDump]], session: Session, find
         return
     from perf2x.symbolize.jit_image import unwinding_image
 
-    names = [name for name, _ in dumps]
+    times = Counter(name for name, _ in dumps)
     for name, dump in dumps:
-        if names.count(name) == 1 and any(code.unwinding for code in dump.codes):
+        if times[name] == 1 and any(code.unwinding for code in dump.codes):
             with contextlib.suppress(OSError):
                 image = unwinding_image(Path(dump.name).read_bytes(), dump.machine, dump.codes, dump.name)
                 if image is not None:
@@ -141,12 +143,14 @@ def _anonymous_first(mmaps: Mmaps, loads: Sequence[_Load]) -> Mmaps:
     take effect when the dump was announced (perf inject leaves them out altogether).
     """
     time, position = mmaps.time.copy(), mmaps.position.copy()
-    for marker in {load.marker for load in loads}:
-        starts = np.sort(np.array([load.code.address for load in loads if load.marker == marker], np.uint64))
-        named = np.array([name.startswith("//anon") for name in mmaps.filename], np.bool_)
-        later = (mmaps.time > mmaps.time[marker]) | (mmaps.position > mmaps.position[marker])
-        rows = np.flatnonzero(named & later & (mmaps.pid == mmaps.pid[marker]))
-        rows = rows[_holds_any(starts, mmaps.start[rows], mmaps.length[rows])]
+    named = np.flatnonzero(np.array([name.startswith("//anon") for name in mmaps.filename], np.bool_))
+    named_of = {pid: named[rows] for pid, rows in rows_by(mmaps.pid[named])}
+    address = np.array([load.code.address for load in loads], np.uint64)
+    for marker, of_marker in rows_by(np.array([load.marker for load in loads], np.int64)):
+        rows = named_of.get(int(mmaps.pid[marker]), np.zeros(0, np.int64))
+        later = (mmaps.time[rows] > mmaps.time[marker]) | (mmaps.position[rows] > mmaps.position[marker])
+        rows = rows[later]
+        rows = rows[_holds_any(np.sort(address[of_marker]), mmaps.start[rows], mmaps.length[rows])]
         time[rows], position[rows] = mmaps.time[marker], mmaps.position[marker]
     return replace(mmaps, time=time, position=position)
 
@@ -227,6 +231,6 @@ def _place(code: JitCode, offset: int) -> tuple[Function, int]:
     if not code.lines:
         return function, 0
     target = code.first + offset - code.offset
-    at = max(bisect.bisect_right([line.address for line in code.lines], target) - 1, 0)
+    at = max(bisect.bisect_right(code.lines, target, key=lambda line: line.address) - 1, 0)
     filename = function.filename or code.lines[0].filename
     return replace(function, filename=filename), min(code.lines[at].line, 2**31 - 1)

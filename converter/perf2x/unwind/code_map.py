@@ -1,7 +1,8 @@
 """Addresses of processes → rule numbers, through mappings and objects; each distinct place of code is asked once.
 
 A place is (object, file offset) packed into one word, the same for every process that maps the file, wherever it
-landed. Known places are kept sorted for binary search, and the latest of every hash are at hand without one.
+landed. Known places are kept sorted for binary search, in some runs, each more than twice as long as the next: so a
+place is sorted anew only when twice as many are known. The latest of every hash are at hand without a search.
 
 ::
 
@@ -16,7 +17,7 @@ import numpy as np
 
 from perf2x.classes import dataclass
 from perf2x.model.arrays import I32, U64, Bools
-from perf2x.model.ordering import unique
+from perf2x.model.ordering import rows_by, unique
 from perf2x.objects.elf import ElfObject
 from perf2x.unwind.architecture import Architecture
 from perf2x.unwind.chains import UserMappings
@@ -50,8 +51,8 @@ class CodeMap:
     _numbers: dict[tuple[str, bytes], int] = field(default_factory=dict)
     _shift: U64 = field(init=False)
     """(mappings,) add to an address to get its file offset"""
-    _places: U64 = field(default_factory=lambda: np.zeros(0, np.uint64))
-    _rules: I32 = field(default_factory=lambda: np.zeros(0, np.int32))
+    _known: list[tuple[U64, I32]] = field(default_factory=list)
+    """Runs of places, each rising, and their rules."""
     _recent_places: U64 = field(default_factory=lambda: np.full(SLOTS, 2**64 - 1, np.uint64))
     """(SLOTS,) the place that was last asked for of those with this hash"""
     _recent_rules: I32 = field(default_factory=lambda: np.zeros(SLOTS, np.int32))
@@ -107,25 +108,32 @@ class CodeMap:
         return result
 
     def _search(self, place: U64) -> I32:
-        at = np.searchsorted(self._places, place)
-        known = at < len(self._places)
-        known[known] = self._places[at[known]] == place[known]
-        if not known.all():
-            self._learn(unique(place[~known]))
-            at = np.searchsorted(self._places, place)
-        found: I32 = self._rules[at]
+        found = np.full(len(place), NO_RULE, np.int32)
+        left = np.arange(len(place))
+        for places, rules in self._known:
+            at = np.minimum(np.searchsorted(places, place[left]), len(places) - 1)
+            known = places[at] == place[left]
+            found[left[known]] = rules[at[known]]
+            left = left[~known]
+            if not len(left):
+                return found
+        new = unique(place[left])
+        rules = self._learn(new)
+        found[left] = rules[np.searchsorted(new, place[left])]
         return found
 
-    def _learn(self, place: U64) -> None:
-        """Ask the objects for new places (sorted, unique) and keep the answers in order."""
+    def _learn(self, place: U64) -> I32:
+        """Ask the objects for new places (sorted, unique) and keep the answers, which are returned."""
         rules = np.empty(len(place), np.int32)
-        owner = (place >> OBJECT_SHIFT).astype(np.int64)
-        for number in unique(owner).tolist():
-            rows = np.flatnonzero(owner == number)
+        for number, rows in rows_by((place >> OBJECT_SHIFT).astype(np.int64)):
             rules[rows] = self._ask(number, place[rows] & (OFFSET_LIMIT - np.uint64(1)))
-        places = np.concatenate([self._places, place])
-        order = np.argsort(places, kind="stable")
-        self._places, self._rules = places[order], np.concatenate([self._rules, rules])[order]
+        self._known.append((place, rules))
+        while len(self._known) > 1 and len(self._known[-2][0]) <= 2 * len(self._known[-1][0]):
+            shorter, longer = self._known.pop(), self._known.pop()
+            places = np.concatenate([longer[0], shorter[0]])
+            order = np.argsort(places, kind="stable")
+            self._known.append((places[order], np.concatenate([longer[1], shorter[1]])[order]))
+        return rules
 
     def _ask(self, number: int, offset: U64) -> I32:
         rules = self.objects[number]

@@ -7,7 +7,7 @@ import numpy as np
 from perf2x.classes import dataclass
 from perf2x.model.arrays import I64, U64
 from perf2x.model.errors import ObjectError
-from perf2x.model.ordering import unique
+from perf2x.model.ordering import rows_by
 from perf2x.objects.dwarf.aranges import unit_ranges
 from perf2x.objects.dwarf.functions import Scope, scopes
 from perf2x.objects.dwarf.line_table import LineTable, line_table
@@ -43,8 +43,8 @@ class UnitLines:
         row = np.searchsorted(starts, address, "right").astype(np.int64) - 1
         held = np.flatnonzero(row >= 0)
         held = held[address[held] < ends[row[held]]]
-        for number in unique(units[row[held]]).tolist():
-            chosen = held[units[row[held]] == number]
+        for number, rows in rows_by(units[row[held]]):
+            chosen = held[rows]
             try:
                 found = _frames(self._file.units[number], address[chosen], self._split)
             except ObjectError as error:

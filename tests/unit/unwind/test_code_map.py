@@ -1,0 +1,41 @@
+"""Known places are sorted anew when twice as many are known, not whenever there are some more."""
+
+import numpy as np
+
+from perf2x.unwind.chains import UserMappings
+from perf2x.unwind.code_map import CodeMap
+from perf2x.unwind.rules import RuleTable
+from perf2x.unwind.x86_64 import X86_64
+
+
+class Asked:
+    """Stands for the rules of an object: the rule of a place is its number modulo 1000; counts what it is asked."""
+
+    def __init__(self):
+        self.elf, self.problems, self.count = self, [], 0
+
+    def svma(self, offset):
+        return offset, np.ones(len(offset), np.bool_)
+
+    def find(self, svma):
+        self.count += len(svma)
+        return (svma % np.uint64(1000)).astype(np.int32)
+
+
+def test_places_are_asked_once_and_sorted_seldom(monkeypatch):
+    none = np.zeros(0, np.uint64)
+    code = CodeMap(UserMappings(none, none, [], [], np.zeros(0, np.bool_)), None, X86_64, RuleTable(17))
+    code.objects += [Asked(), Asked()]
+    sort, moved = np.argsort, []
+    monkeypatch.setattr(np, "argsort", lambda values, **how: moved.append(len(values)) or sort(values, **how))
+    random, steps, step = np.random.default_rng(5), 1024, 8
+    offsets = random.permutation(steps * step).astype(np.uint64)
+    place = offsets | (offsets % np.uint64(2)) << np.uint64(48)
+    for start in range(0, len(place), step):
+        upto = place[: start + step]
+        some = np.concatenate([upto[start:], random.choice(upto, 5)])
+        assert code._rules_of(some).tolist() == ((some & np.uint64(2**48 - 1)) % np.uint64(1000)).tolist()
+    code._recent_places[:] = 2**64 - 1
+    assert code._rules_of(place).tolist() == (offsets % np.uint64(1000)).tolist()
+    assert sum(one.count for one in code.objects) == len(place)
+    assert sum(moved) <= len(place) * (steps.bit_length() + 1), "places sorted in all"
