@@ -49,6 +49,22 @@ def entry_points(group: str) -> Iterator[Point]:
 
 
 @cache
+def version_of(module: str) -> str:
+    """The installed version of the project that has the same name as this module; "" when it is not known."""
+    found = PathFinder.find_spec(module)
+    if found is not None and found.origin:
+        names = [folder.name for folder in Path(found.origin).parent.parent.glob(f"{module}-*.dist-info")]
+        if len(names) == 1:
+            return names[0].removeprefix(f"{module}-").removesuffix(".dist-info")
+    from importlib import metadata
+
+    try:
+        return metadata.version(module)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+@cache
 def _are_folders(places: tuple[str, ...]) -> bool:
     """Whether everything that is installed lies in folders: no archives, no eggs."""
     return not any(place.endswith(".egg") or Path(place).is_file() for place in places)

@@ -1,9 +1,21 @@
-"""Directories of the user's caches, and files that appear there whole or not at all."""
+"""Directories of the user's caches, and files that appear there whole or not at all.
+
+A sealed file ends in a magic word and the CRC-32 of its contents, so that a damaged one is noticed. CRC-32 finds every
+flipped bit and takes 0.4 ms a megabyte; BLAKE2, which withstands forgery too, takes four times as long, and whoever
+can write to the user's cache can do worse.
+"""
 
 import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from zlib import crc32
+
+import numpy as np
+
+from perf2x.model.arrays import U8
+
+_SEAL = b"p2x-crc\n"
 
 
 def user_cache_dir() -> Path | None:
@@ -38,3 +50,20 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> bool:
     finally:
         temporary.unlink(missing_ok=True)
     return True
+
+
+def write_sealed(path: Path, data: bytes) -> bool:
+    """Keep ``data`` for ``read_sealed``; False when the place cannot be written."""
+    return write_whole(path, lambda temporary: temporary.write_bytes(data + _SEAL + crc32(data).to_bytes(8, "little")))
+
+
+def read_sealed(path: Path) -> U8 | None:
+    """The bytes that ``write_sealed`` kept, mapped; None when there is no such file, or it is damaged."""
+    try:
+        if not path.is_file():
+            return None
+        whole = np.asarray(np.memmap(path, np.uint8, "r"))
+    except (OSError, ValueError):
+        return None
+    data, seal = whole[:-16], whole[-16:].tobytes()
+    return data if seal == _SEAL + crc32(data.data).to_bytes(8, "little") else None

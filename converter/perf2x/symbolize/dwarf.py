@@ -1,29 +1,31 @@
 """Source lines and inlined frames from DWARF, by way of symbolic's symcache.
 
 symbolic (Rust, the optional extra ``perf2x[dwarf]``) turns an object's debug info once into a table that answers in
-microseconds; the table is kept in the user's cache directory by build id and version. What it cannot tell, and all
-of it where symbolic is not installed, is read by ``unit_lines``.
+microseconds; the table is kept in the user's cache directory by build id and the version of symbolic that made it.
+What it cannot tell, and all of it where symbolic is not installed or cannot be loaded, is read by ``unit_lines``.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
+from perf2x.installed import version_of
 from perf2x.model.arrays import U8, U64
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.errors import ObjectError
 from perf2x.objects.elf import ElfObject
 from perf2x.objects.relocate import relocated
-from perf2x.symbolize.caches import user_cache_dir, write_whole
+from perf2x.symbolize.caches import read_sealed, user_cache_dir, write_sealed
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.places import Places, Site, places_of
-from perf2x.symbolize.symcache import VERSION, read_symcache
+from perf2x.symbolize.symcache import read_symcache
+
+FORMAT = 1
+"""What perf2x does to a symcache or its object; caches of other formats are left alone."""
 
 
 class Lines(Protocol):
@@ -70,19 +72,21 @@ def open_lines(file: ElfObject | None, options: SymbolOptions, diagnostics: Diag
     if file is None:
         return None
     # what an output says must not depend on what ran before: a symcache is read only where one could be made
-    if find_spec("symbolic") is None:
+    symbolic = _library()
+    if symbolic is None:
         _advise(file, diagnostics)
         return None
     base = next((segment.address for segment in file.segments if segment.type == "PT_LOAD"), 0)
-    table = _stored(_cache_path(file, options, VERSION), read_symcache)
-    if table is not None:
-        return SourceLines(table, base)
+    return SourceLines(_table(symbolic, file, options), base)
+
+
+@cache
+def _library() -> Any | None:
+    """symbolic; None where it is not installed, or its native part cannot be loaded."""
     try:
-        symbolic: Any = import_module("symbolic")  # 10 ms
-    except ImportError:
-        _advise(file, diagnostics)
+        return import_module("symbolic")  # 10 ms
+    except (ImportError, OSError):
         return None
-    return SourceLines(_through(symbolic, file, options), base)
 
 
 def _advise(file: ElfObject, diagnostics: Diagnostics) -> None:
@@ -90,34 +94,25 @@ def _advise(file: ElfObject, diagnostics: Diagnostics) -> None:
     diagnostics.add("lines_need_symbolic", Severity.INFO, advice, where=file.name)
 
 
-def _through(symbolic: Any, file: ElfObject, options: SymbolOptions) -> Lines:
-    """Lines from a symcache of the library's own version, which is made and kept where there is none."""
-    stored = _cache_path(file, options, symbolic.SYMCACHE_LATEST_VERSION)
-    table = _stored(stored, partial(_lines_in, symbolic))
-    if table is None:
-        data = _made(symbolic, file)
-        if stored is not None:
-            write_whole(stored, lambda path: path.write_bytes(data))
-        table = _lines_in(symbolic, np.frombuffer(data, np.uint8))
-    return table
+def _table(symbolic: Any, file: ElfObject, options: SymbolOptions) -> Lines:
+    """Lines from the symcache that was kept, or from a new one, which is kept."""
+    path = _cache_path(file, options, version_of("symbolic"))
+    kept = read_sealed(path) if path is not None else None
+    if kept is not None:
+        return _lines_in(symbolic, kept)
+    data = _made(symbolic, file)
+    if path is not None:
+        write_sealed(path, data)
+    return _lines_in(symbolic, np.frombuffer(data, np.uint8))
 
 
-def _cache_path(file: ElfObject, options: SymbolOptions, version: int) -> Path | None:
+def _cache_path(file: ElfObject, options: SymbolOptions, version: str) -> Path | None:
+    """By build id and size: tools that compress or strip debug info leave the build id as it is."""
     directory = options.cache_dir or user_cache_dir()
-    if directory is None or not file.build_id:
+    if directory is None or not file.build_id or not version:
         return None
     text = file.build_id.hex()
-    return directory / "symcache" / f"v{version}" / text[:2] / text[2:]
-
-
-def _stored(path: Path | None, read: Callable[[U8], Lines | None]) -> Lines | None:
-    """A symcache made earlier, of which only what is asked for is read; None when there is none that can be used."""
-    if path is None or not path.is_file():
-        return None
-    try:
-        return read(np.asarray(np.memmap(path, np.uint8, "r")))
-    except (ObjectError, OSError, ValueError):
-        return None
+    return directory / "symcache" / f"{FORMAT}-symbolic-{version}" / text[:2] / f"{text[2:]}-{file.size}"
 
 
 def _lines_in(symbolic: Any, data: U8) -> Lines:

@@ -1,6 +1,7 @@
 """Lines and inlined frames agree with addr2line -i -f on C++ (templates, lambdas, LTO, split debug) and Rust."""
 
 import shutil
+import sys
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from perf2x.model.errors import ObjectError
 from perf2x.objects.elf import open_elf
 from perf2x.objects.find import Finder, SearchPlaces
 from perf2x.plugins import load_symbol_sources
+from perf2x.symbolize import dwarf
 from perf2x.symbolize.demangle import Demangle
 from perf2x.symbolize.dwarf import open_lines
 from perf2x.symbolize.elf_names import ElfNames
@@ -115,7 +117,7 @@ def test_answers_do_not_depend_on_what_ran_before(cache, has_symbolic, tmp_path,
     def run(directory, installed):
         with monkeypatch.context() as patched:
             if not installed:
-                patched.setattr("perf2x.symbolize.dwarf.find_spec", lambda name: None)
+                patched.setattr("perf2x.symbolize.dwarf._library", lambda: None)
             result, diagnostics = converted(DATA, directory)
         return [lines_of(result, row) for row in range(0x31)], diagnostics["lines_need_symbolic"]
 
@@ -129,9 +131,44 @@ def test_answers_do_not_depend_on_what_ran_before(cache, has_symbolic, tmp_path,
     assert first[1] == (not has_symbolic)
 
 
+def test_a_symbolic_that_cannot_be_loaded_counts_as_absent(tmp_path, monkeypatch):
+    """Its caches are not read either: those of a run in which it worked change nothing."""
+    converted(DATA, tmp_path)
+    (tmp_path / "broken/symbolic").mkdir(parents=True)
+    (tmp_path / "broken/symbolic/__init__.py").write_text("raise ImportError('libsymbolic.so: wrong ELF class')")
+    for name in [name for name in sys.modules if name.partition(".")[0] == "symbolic"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.syspath_prepend(tmp_path / "broken")
+    dwarf._library.cache_clear()
+    try:
+        _, diagnostics = converted(DATA, tmp_path)
+    finally:
+        dwarf._library.cache_clear()
+    assert diagnostics["lines_need_symbolic"] == 1
+
+
+def test_caches_of_other_versions_and_other_files_are_left_alone(tmp_path, monkeypatch):
+    made = []
+    monkeypatch.setattr(
+        dwarf, "_made", lambda library, file, original=dwarf._made: made.append(1) or original(library, file)
+    )
+    converted(DATA, tmp_path)
+    monkeypatch.setattr(dwarf, "version_of", lambda name: "99.0")
+    converted(DATA, tmp_path)
+    monkeypatch.setattr(dwarf, "FORMAT", dwarf.FORMAT + 1)
+    converted(DATA, tmp_path)
+    (tmp_path / "longer").mkdir()
+    shutil.copy(DATA / "split.so", tmp_path / "longer")
+    (tmp_path / "longer/split.so.debug").write_bytes((DATA / "split.so.debug").read_bytes() + b"\0")
+    converted(tmp_path / "longer", tmp_path)
+    assert len(made) == 4
+    converted(tmp_path / "longer", tmp_path)
+    assert len(made) == 4
+
+
 def test_without_symbolic_the_same_lines_come(tmp_path, monkeypatch):
     first, _ = converted(DATA, tmp_path)
-    monkeypatch.setattr("perf2x.symbolize.dwarf.find_spec", lambda name: None)
+    monkeypatch.setattr("perf2x.symbolize.dwarf._library", lambda: None)
     result, diagnostics = converted(DATA, tmp_path)
     assert [lines_of(result, row) for row in range(0x31)] == [lines_of(first, row) for row in range(0x31)]
     assert (
