@@ -170,3 +170,8 @@ def test_merging_needs_a_clock(tmp_path: Path) -> None:
     assert [event.name for event in merged.events] == ["cycles", "wall-clock"]
     assert merged.default_event == 1
     assert merged.samples.value.tolist() == [9, 10]
+
+
+def test_a_way_that_there_is_not(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="--off-cpu yes: it is one of apart, beside, merged"):
+        loaded(tmp_path, [TRACED], [leaves(7, 100)], "yes")

@@ -35,7 +35,8 @@ class Choice:
     """Keep this many innermost frames."""
 
     def __bool__(self) -> bool:
-        return any(getattr(self, entry.name) not in ((), False, None) for entry in fields(self))
+        said = (getattr(self, entry.name) for entry in fields(self))
+        return any(value is not None and value is not False and value != () for value in said)  # 0 frames is a wish
 
 
 @dataclass(frozen=True, slots=True)

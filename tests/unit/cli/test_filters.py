@@ -173,6 +173,12 @@ def test_max_stack_keeps_the_innermost_frames(depth: int) -> None:
     assert folded(recording("calls"), "--max-stack", depth) == expected
 
 
+def test_max_stack_of_no_frames_leaves_the_numbers() -> None:
+    """0 is a number, not an option that was left out."""
+    whole = folded(recording("calls"))
+    assert folded(recording("calls"), "--max-stack", 0) == {"calls;[no stack]": sum(whole.values())}
+
+
 def test_fold_recursion_makes_one_frame_of_a_function_that_calls_itself() -> None:
     names = (recording("calls"), "--symfs", CORPUS / "common/symfs", "--kallsyms", CORPUS / "calls/kallsyms.xz")
     whole, folded_up = folded(*names, symbols=True), folded(*names, "--fold-recursion", symbols=True)

@@ -51,9 +51,9 @@ def test_the_time_between_leaving_and_coming_back(switching: Path) -> None:
 
 def test_what_could_not_be_told_is_said(switching: Path) -> None:
     ran = perf2x("convert", switching, "--no-symbols", "--off-cpu", "apart", "-t", "collapsed", "-o", "-", "-v")
-    assert "loss: 1 wait without a stack" in ran.err
-    assert "info: 1 wait without an end" in ran.err
-    assert "guess: 3 waits with a guessed stack" in ran.err
+    assert "loss: 1 wait without a stack; the thread had no sample before it waited\n" in ran.err
+    assert "info: 1 wait without an end; the recording ends while they last; left out\n" in ran.err
+    assert "guess: 3 waits with a guessed stack; the stack of a wait is that of the thread's last sample" in ran.err
 
 
 def test_on_and_off_cpu_together_are_the_time_that_threads_lived() -> None:

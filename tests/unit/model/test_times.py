@@ -1,10 +1,12 @@
 """perf's grammar of times, and names that hold commas."""
 
+from datetime import datetime, timedelta, timezone
+
 import pytest
 
 from perf2x.model.choice import split_names, split_numbers
 from perf2x.model.errors import OptionError
-from perf2x.model.times import END, parse_times
+from perf2x.model.times import END, needs_bounds, parse_times, parse_wall_times
 
 S = 10**9
 
@@ -41,3 +43,89 @@ def test_number_lists() -> None:
     assert split_numbers("--cpu", ["0-2,7", "5"]) == (0, 1, 2, 5, 7)
     with pytest.raises(OptionError, match="--cpu 'x'"):
         split_numbers("--cpu", ["x"])
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("7", (7,)),
+        ("-1", (-1,)),
+        ("3-3", (3,)),
+        ("7, 0-2", (0, 1, 2, 7)),
+        ("0-999999", tuple(range(10**6))),
+    ],
+)
+def test_ranges_of_numbers(text: str, numbers: tuple[int, ...]) -> None:
+    assert split_numbers("--cpu", [text]) == numbers
+
+
+@pytest.mark.parametrize("text", ["3-2", "0-1000000", "1-", "", "1,,2", "12345678901"])
+def test_what_is_no_range_of_numbers(text: str) -> None:
+    with pytest.raises(OptionError, match="--pid"):
+        split_numbers("--pid", [text])
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("operator()(int, int),b", ("operator()(int, int)", "b")),
+        ("f{a,b},c", ("f{a,b}", "c")),
+        ("operator>,b", ("operator>", "b")),
+        (",a,,b,", ("a", "b")),
+    ],
+)
+def test_names_that_hold_commas(text: str, names: tuple[str, ...]) -> None:
+    assert split_names([text]) == names
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("0%-100.5%", "between 0% and 100%"),
+        ("10%-10%", "its start before its end"),
+        ("100%/2", "between 0% and 100%"),
+        ("5%x", "expected slices"),
+        ("7", "either may be left out"),
+        ("3,2", "the start comes after the end"),
+    ],
+)
+def test_what_is_wrong_with_a_time_is_said(text: str, message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        parse_times(text, 0, 1000)
+
+
+def test_ends_of_times() -> None:
+    """A moment is a range of itself; the whole has its last sample; shares without length keep their moment."""
+    assert parse_times("2,2", 0, 9 * S) == ((2 * S, 2 * S),)
+    assert parse_times("0%-100%", 5, 1005) == ((5, 1005),)
+    assert parse_times("0%-50%", 5, 5) == ((5, 5),)
+    assert parse_times("0%-1%", 0, 10) == ((0, 0),)
+    assert parse_times("0.0000000019,", 0, 10) == ((1, END),)
+    assert [needs_bounds(text) for text in ("10%", "1,2")] == [True, False]
+
+
+NOON = datetime(2026, 11, 21, 12, 0, 0, tzinfo=timezone(timedelta(hours=2)))
+
+
+@pytest.mark.parametrize(
+    ("text", "since", "until"),
+    [
+        ("12:00:01,12:00:02", S, 2 * S),
+        ("12:00:00.5,", S // 2, END - 7),
+        (",12:00:00.000001", -7, 1000),
+        ("2026-11-21T12:00:01,2026-11-21T12:00:02", S, 2 * S),
+        ("2026-11-21T10:00:01+00:00,", S, END - 7),
+        ("12:00:03,12:00:03", 3 * S, 3 * S),
+    ],
+)
+def test_times_of_the_wall_clock(text: str, since: int, until: int) -> None:
+    """The clock of the recording showed 7 at noon; a time without a zone is in the zone of the recording's start."""
+    offset = int(NOON.timestamp()) * S - 7
+    assert parse_wall_times(text, NOON, offset) == ((since + 7, until + 7),)
+
+
+def test_before_the_clock_began_is_its_beginning() -> None:
+    assert parse_wall_times("2020-01-01T00:00:00,12:00:00", NOON, int(NOON.timestamp()) * S) == ((0, 0),)
+    for text in ("noon,", "25:00:00,", "12:00:02,12:00:01", "12:00:00"):
+        with pytest.raises(OptionError, match="--time-wall"):
+            parse_wall_times(text, NOON, 0)
