@@ -9,6 +9,7 @@ from perf2x.classes import dataclass
 from perf2x.model.errors import OptionError
 
 _SHOWN = 8
+_GLOB = re.compile(r"[*?[]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +65,21 @@ class Names:
     def matching(self, patterns: Iterable[str]) -> set[int]:
         """Rows of ``known`` that a pattern (a name or a glob) means; OptionError for a pattern that means none."""
         rows: set[int] = set()
+        named: dict[str, set[int]] = {}
+        for row in range(len(self.known)):
+            for text in self._texts(row):
+                named.setdefault(text, set()).add(row)
         for pattern in patterns:
-            found = {row for row in range(len(self.known)) if self._means(pattern, row)}
+            found = set(named.get(pattern, ()))
+            if _GLOB.search(pattern):
+                found.update(*(of_text for text, of_text in named.items() if fnmatchcase(text, pattern)))
             if not found:
                 raise OptionError(no_such(self.kind, pattern, self.known))
             rows |= found
         return rows
 
-    def _means(self, pattern: str, row: int) -> bool:
-        texts = (self.known[row], *(self.aliases[row] if self.aliases else ()))
-        return any(text == pattern or fnmatchcase(text, pattern) for text in texts)
+    def _texts(self, row: int) -> tuple[str, ...]:
+        return (self.known[row], *(self.aliases[row] if self.aliases else ()))
 
 
 def no_such(kind: str, wanted: object, known: Sequence[str]) -> str:

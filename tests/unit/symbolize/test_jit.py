@@ -1,7 +1,5 @@
 """jitdump: code that comes and goes at one address, moved code, lines, clocks, and files that are none."""
 
-import struct
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -23,32 +21,11 @@ from tests.forge.records import Mmap2, Stamp
 from tests.forge.samples import Sample
 from tests.forge.session import Session, write_file
 
+from .jit_dumps import debug, header, load, move
 from .profiles import lines_of
 
 CODE = 0x7F0000001000
 MONOTONIC = Event(flags=frozenset({"sample_id_all", "use_clockid"}), clockid=1)
-
-
-def header(order="<", flags=0):
-    return struct.pack(order + "IIIIIIQQ", 0x4A695444, 1, 40, 62, 0, 5, 0, flags)
-
-
-def record(kind, time, body, order="<"):
-    return struct.pack(order + "IIQ", kind, 16 + len(body), time) + body
-
-
-def load(time, address, name, index, order="<", size=16):
-    body = struct.pack(order + "IIQQQQ", 5, 5, address, address, size, index) + name.encode() + b"\0" + b"\x90" * size
-    return record(0, time, body, order)
-
-
-def move(time, old, new, index, size=16):
-    return record(1, time, struct.pack("<IIQQQQQ", 5, 5, new, old, new, size, index))
-
-
-def debug(address, *lines):
-    body = b"".join(struct.pack("<Qii", at, line, 0) + name + b"\0" for at, line, name in lines)
-    return record(2, 0, struct.pack("<QQ", address, len(lines)) + body)
 
 
 def convert(tmp_path, dump, records, event=MONOTONIC, name="jit-5.dump"):

@@ -1,0 +1,264 @@
+"""Four times as much in the files beside a recording, and of what the user asks, takes at most five times as long."""
+
+import struct
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from perf2x.abi.perffile import Feature
+from perf2x.model.choice import Choice
+from perf2x.model.diagnostics import Diagnostics
+from perf2x.model.merge import merge
+from perf2x.objects.dwarf.lookup import UnitLines
+from perf2x.objects.dwarf.sections import DebugSections
+from perf2x.objects.dwarf.units import DebugFile
+from perf2x.objects.elf import open_elf
+from perf2x.objects.find import Finder
+from perf2x.objects.symtab import SymbolRows, function_symbols
+from perf2x.pipeline import LoadOptions, load
+from perf2x.reader.draft import Draft
+from perf2x.symbolize.demangle import Demangle
+from perf2x.symbolize.elf_names import _Symbols
+from perf2x.symbolize.jit import JitdumpSource
+from perf2x.symbolize.kallsyms import parse_kallsyms
+from perf2x.symbolize.options import SymbolOptions
+from perf2x.symbolize.perfmap import read_perf_map
+from perf2x.symbolize.source import Context, Dso, DsoKind
+from perf2x.unwind.object_rules import ObjectRules
+from perf2x.unwind.rules import RuleTable
+from perf2x.unwind.x86_64 import X86_64
+from tests import forge
+from tests.forge.features import text
+from tests.laws.test_scaling import grows_no_faster, threads
+from tests.support import outputs
+from tests.support.extremes import STAMP
+from tests.unit.objects.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
+from tests.unit.symbolize.jit_dumps import debug, header, move
+from tests.unit.symbolize.jit_dumps import load as loaded
+from tests.unit.symbolize.profiles import make_session
+from tests.unit.unwind.frame_writer import EH_FRAME, TEXT, Frame, FrameFile, advance, def_cfa
+
+Work = Callable[[], object]
+WORD = struct.Struct("<I")
+
+
+def listed(count: int, entry: bytes) -> bytes:
+    """A count and so many entries."""
+    return WORD.pack(count) + count * entry
+
+
+def sections(count: int) -> dict[Feature, bytes]:
+    """Every header section that has a list."""
+    name, pair = text("name", "<"), struct.pack("<II", 1, 2)
+    capabilities = listed(count, 2 * name)
+    program = struct.pack("<IIQ", 80, 8, 0) + struct.pack("<II8s", 1, 2, b"tagged!!") + bytes(64) + bytes(8)
+    return {
+        Feature.CMDLINE: listed(count, name),
+        Feature.BUILD_ID: forge.Features(build_ids=tuple((f"/bin/{n}", bytes(20)) for n in range(count))).sections(
+            [forge.Event()], "<"
+        )[Feature.BUILD_ID],
+        Feature.EVENT_DESC: struct.pack("<II", count, 64) + count * (bytes(64) + WORD.pack(2) + name + bytes(16)),
+        Feature.CPU_TOPOLOGY: listed(count, name) + listed(count, name) + count * pair + listed(9, name)
+        + WORD.pack(1) * count,
+        Feature.NUMA_TOPOLOGY: listed(count, struct.pack("<IQQ", 1, 2, 3) + name),
+        Feature.CACHE: WORD.pack(1) + listed(count, bytes(16) + 3 * name),
+        Feature.MEM_TOPOLOGY: struct.pack("<QQQ", 1, 1, count) + count * struct.pack("<QQQQ", 1, 1, 64, 1),
+        Feature.PMU_MAPPINGS: listed(count, WORD.pack(4) + name),
+        Feature.GROUP_DESC: listed(count, name + pair),
+        Feature.CPU_PMU_CAPS: capabilities,
+        Feature.PMU_CAPS: listed(count, listed(1, 2 * name) + name),
+        Feature.HYBRID_TOPOLOGY: capabilities,
+        Feature.CPU_DOMAIN_INFO: pair + count * (struct.pack("<II", 1, 1) + WORD.pack(1) + 2 * name),
+        Feature.BPF_PROG_INFO: listed(count, program),
+        Feature.BPF_BTF: listed(count, struct.pack("<II", 1, 8) + bytes(8)),
+        Feature.SIMPLEPERF_META_INFO: b"".join(b"k%d\0v\0" % row for row in range(count)),
+    }  # fmt: skip
+
+
+def features(count: int, _: Path) -> Work:
+    held = sections(count)
+
+    def read() -> None:
+        draft = Draft("x", "<", False, Diagnostics())
+        for number, data in held.items():
+            draft.add_feature(number, data)
+        assert not draft.diagnostics["features_malformed"] and len(draft.build_ids) == count
+
+    return read
+
+
+def topology(count: int, _: Path) -> Work:
+    """Words that may be a list of dies wherever one begins to read."""
+    words = [number for row in range(count) for number in (max((count - row) // 2, 1), 0)]
+    data = WORD.pack(0) * 2 + struct.pack(f"<{len(words)}I", *words)
+    return lambda: Draft("x", "<", False, Diagnostics()).add_feature(Feature.CPU_TOPOLOGY, data)
+
+
+def perf_map(count: int, place: Path) -> Work:
+    path = place / "perf-1.map"
+    path.write_text("".join(f"{0x1000 + 16 * row:x} {16 * (count - row):x} f{row}\n" for row in range(count)))
+    address = np.arange(0x1000, 0x1000 + 16 * count, 4, dtype=np.uint64)
+    return lambda: read_perf_map(path).find(address)
+
+
+def jitdump(count: int, place: Path) -> Work:
+    """Code with as many lines as there are other pieces of code, moved about."""
+    lines = debug(0x1000, *((0x1000 + row, row, b"file") for row in range(count)))
+    records = [lines, loaded(1, 0x1000, "long", 0, size=count)]
+    for row in range(1, count):
+        records += [loaded(row, 0x100000 + 32 * row, f"f{row}", row), move(row, 0x100000, 0x900000 + 16 * row, row)]
+    data = header() + b"".join(records)
+    (place / "jit-5.dump").write_bytes(data)
+    options = SymbolOptions(perf_map_dir=place, symfs=place)
+    first = data.index(b"long\0") + 5
+    address = np.unique(np.concatenate([np.arange(first, len(data), 64), first + np.arange(count)])).astype(np.uint64)
+
+    def look_up() -> None:
+        context = Context(options, make_session(), options_finder(options), Diagnostics())
+        dso = Dso("/tmp/jit-5.dump", b"", DsoKind.FILE, 5, context.finder.find("/none", b""))
+        assert len(JitdumpSource(context).lookup(dso, address).functions) > 0
+
+    return look_up
+
+
+def options_finder(options: SymbolOptions) -> Finder:
+    return Finder(options.places())
+
+
+def symbols(count: int, _: Path) -> Work:
+    """Functions within functions, and as many names of one."""
+    nested = [TinySymbol(f"n{row}", 0x1000 + row, 2 * (count - row)) for row in range(count)]
+    aliases = [TinySymbol(f"_a{row}", 0x900000, 16) for row in range(count)]
+    held = symbol_sections([*nested, *aliases], 2)
+    elf = open_elf(tiny_elf([TinySection(".text", bytes(64), 0x1000, flags=6), *held]))
+    address = np.sort(np.concatenate([0x1000 + np.arange(2 * count), 0x900000 + np.arange(9)])).astype(np.uint64)
+
+    def look_up() -> None:
+        rows = function_symbols(elf, ".symtab")
+        assert isinstance(rows, SymbolRows)
+        assert (_Symbols([rows]).index(Demangle.SIMPLE).find(address) >= 0).any()
+
+    return look_up
+
+
+def kallsyms(count: int, _: Path) -> Work:
+    """A module for each symbol, and many names of one address."""
+    lines = [f"{0xFFFFFFFF81000000 + 16 * row:x} T f{row}\n" for row in range(count)]
+    lines += [f"{0xFFFFFFFFB0000000:x} t alias_{row}\n" for row in range(count)]
+    lines += [f"{0xFFFFFFFFC0000000 + 16 * row:x} t m{row}\t[mod{row}]\n" for row in range(count)]
+    data = "".join(lines).encode()
+    address = (np.uint64(0xFFFFFFFF81000000) + np.arange(0, 16 * count, 8, dtype=np.uint64)).astype(np.uint64)
+    last = np.array([0xFFFFFFFFB0000004, 0xFFFFFFFFC0000004], np.uint64)
+    return lambda: parse_kallsyms(data, "x").index().find(np.concatenate([address, last]))
+
+
+ABBREVIATIONS = b"\x01\x11\x01\x11\x01\x12\x06\0\0" + b"\x02\x2e\0\x11\x01\x12\x06\x03\x08\0\0" + b"\0"
+
+
+def _unit(low: int, functions: int, abbreviations: int = 0) -> bytes:
+    body = b"\x01" + struct.pack("<QI", low, 16 * functions)
+    body += b"".join(b"\x02" + struct.pack("<QI", low + 16 * row, 16) + b"f%d\0" % row for row in range(functions))
+    return struct.pack("<IHBBI", len(body) + 9, 5, 1, 8, abbreviations) + body + b"\0"
+
+
+def _found(info: bytes, abbreviations: bytes, address: np.ndarray, errors: list[str] | None = None) -> Work:
+    parts = [TinySection(".debug_info", info), TinySection(".debug_abbrev", abbreviations)]
+    data = tiny_elf(parts)
+
+    def look_up() -> None:
+        told: list[object] = []
+        lines = UnitLines(DebugFile(DebugSections(open_elf(data, "units"))), lambda unit: unit, told.append)
+        assert len(lines.find(address)) == len(address)
+        assert bool(told) == bool(errors)
+
+    return look_up
+
+
+def dwarf_units(count: int, _: Path) -> Work:
+    info = b"".join(_unit(0x1000 + 64 * row, 4) for row in range(count))
+    return _found(info, ABBREVIATIONS, np.arange(0x1000, 0x1000 + 64 * count, 16, dtype=np.uint64))
+
+
+def dwarf_functions(count: int, _: Path) -> Work:
+    return _found(_unit(0x1000, count), ABBREVIATIONS, np.arange(0x1000, 0x1000 + 16 * count, 8, dtype=np.uint64))
+
+
+def frame_entries(count: int, _: Path) -> Work:
+    frames = [Frame(TEXT + 32 * row, 32, advance(4) + def_cfa(7, 16 + 8 * (row % 50))) for row in range(count)]
+    return _ruled(frames, np.arange(TEXT, TEXT + 32 * count, 8, dtype=np.uint64))
+
+
+def frame_program(count: int, _: Path) -> Work:
+    """One function whose rules change with every byte."""
+    program = b"".join(advance(1) + def_cfa(7, 8 + 8 * row) for row in range(count))
+    return _ruled([Frame(TEXT, count + 1, program)], np.arange(TEXT, TEXT + count, dtype=np.uint64))
+
+
+def _ruled(frames: list[Frame], address: np.ndarray) -> Work:
+    assert int(address[-1]) < EH_FRAME
+    works = [open_elf(FrameFile(frames, with_header=flag).bytes()) for flag in (True, False)]
+
+    def look_up() -> None:
+        for elf in works:
+            assert (ObjectRules(elf, None, RuleTable(17), X86_64).find(address) >= 0).any()
+
+    return look_up
+
+
+def tags(count: int, place: Path) -> Work:
+    path = place / "tagged"
+    path.write_bytes(forge.write_file(*threads(3)))
+    profile = outputs.profile_of(path)
+    return lambda: merge([profile] * count, [{"n": str(row)} for row in range(count)])
+
+
+def numbers(count: int, place: Path) -> Work:
+    """``--pid`` and ``--tid`` of all."""
+    path = _recording(count, place)
+    pids, tids = tuple(range(1, count // 3 + 1)), tuple(range(1, count + 1))
+    return lambda: load([str(path)], LoadOptions(choice=Choice(pids=pids, tids=tids)))
+
+
+def names(count: int, place: Path) -> Work:
+    """As many ``--comm`` as threads."""
+    path = _recording(count, place)
+    return lambda: load([str(path)], LoadOptions(choice=Choice(comms=tuple(f"c{row}" for row in range(count)))))
+
+
+def globs(count: int, place: Path) -> Work:
+    path = _recording(count, place)
+    return lambda: load([str(path)], LoadOptions(choice=Choice(comms=("c*1", "c?[2-5]*", "*7*7*"))))
+
+
+def _recording(count: int, place: Path) -> Path:
+    path = place / "perf.data"
+    session, samples = threads(count)
+    comms = [forge.Comm(pid=one.pid, tid=one.tid, comm=f"c{row}", stamp=STAMP) for row, one in enumerate(samples)]
+    path.write_bytes(forge.write_file(session, [*comms, *(replace(one, time=1000 + one.time) for one in samples)]))
+    return path
+
+
+QUICK = {
+    features: 200, topology: 400, perf_map: 2000, jitdump: 500, symbols: 1000, kallsyms: 4000, dwarf_units: 200,
+    dwarf_functions: 500, frame_entries: 200, frame_program: 500, tags: 30, names: 700,
+}  # fmt: skip
+LONG = {
+    features: 2000, topology: 4000, perf_map: 20000, jitdump: 4000, symbols: 4000, kallsyms: 40000, dwarf_units: 2000,
+    dwarf_functions: 5000, frame_entries: 2000, frame_program: 5000, tags: 250, numbers: 6000, names: 6000, globs: 6000,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("make", "count"),
+    [*QUICK.items(), *(pytest.param(*item, marks=pytest.mark.slow) for item in LONG.items())],
+    ids=lambda value: getattr(value, "__name__", str(value)),
+)
+def test_files(make: Callable[[int, Path], Work], count: int, tmp_path: Path) -> None:
+    places = [tmp_path / name for name in ("few", "many")]
+    for place in places:
+        place.mkdir()
+    few, many = make(count, places[0]), make(4 * count, places[1])
+    grows_no_faster(few, many)
