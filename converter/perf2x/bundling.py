@@ -27,6 +27,7 @@ from typing import BinaryIO
 from perf2x.classes import dataclass
 from perf2x.model.errors import ObjectError
 from perf2x.model.profile import Profile
+from perf2x.model.unpacking import allowed_in_memory, too_large
 from perf2x.objects.archive import name_key
 from perf2x.objects.elf import ElfObject
 from perf2x.objects.find import Found
@@ -178,6 +179,10 @@ class _Packer:
             self._keep(f"{name} (dwz)", other.build_id, {"debug": self._contents(other)})
 
     def _contents(self, file: ElfObject) -> Callable[[], bytes]:
+        """How to get an object's bytes; ObjectError for a file with holes that is much larger than what is on disk."""
+        on_disk = _on_disk(file)
+        if file.size > (limit := allowed_in_memory(on_disk)):
+            raise ObjectError(f"{file.name}: {too_large(on_disk, limit)}")
         return lambda: symbols_only(file, _TRAMPOLINES) if self._only_symbols else file.read(0, file.size)
 
     def _keep(self, name: str, build_id: bytes, members: dict[str, Callable[[], bytes]]) -> None:
@@ -200,9 +205,11 @@ class _Packer:
             members["elf"] = self._contents(files.symbols or files.files[0])
         kallsyms, reason = KernelSource(context).file()
         if kallsyms is not None and not context.session.kcore_dir:
-            members["kallsyms"] = lambda: inflate_file(
-                kallsyms.read_bytes() if isinstance(kallsyms, Path) else kallsyms[1]
-            )
+            try:
+                text = inflate_file(kallsyms.read_bytes() if isinstance(kallsyms, Path) else kallsyms[1])
+                members["kallsyms"] = lambda: text
+            except damage(ObjectError) as error:
+                self.packed.left_out["[kernel.kallsyms]"] = str(error)
         if members:
             self._keep("[kernel.kallsyms]", build_id, members)
         elif kallsyms is None:
@@ -228,5 +235,9 @@ class _Packer:
         self.packed.objects.append(PackedObject(name, "", (f"{MAPS}/{member}",)))
 
 
-def _bytes_of(found: Path | tuple[str, bytes]) -> bytes:
-    return found.read_bytes() if isinstance(found, Path) else found[1]
+def _on_disk(file: ElfObject) -> int:
+    """Bytes of the file without its holes; what was unpacked has none."""
+    if file.path is None:
+        return file.size
+    found = file.path.stat()
+    return getattr(found, "st_blocks", found.st_size // 512 + 1) * 512

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from perf2x.model import unpacking
 from perf2x.model.errors import FormatError
+from perf2x.model.temporary import private_folder
 from perf2x.objects.tarball import Tarball, damage, opened
 from perf2x.symbolize.options import SymbolOptions
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 RECORDING = "perf.data"
 MAPS = "maps"
+MOST_OPEN = 50
+"""Files of a bundle that are kept open without a name."""
 _RECORDED = re.compile(r"perf\.data(/data(\.\d{1,9})?|/kcore_dir/(kallsyms|modules))?")
 _MAP = re.compile(rf"{MAPS}/(perf-\d{{1,10}}\.map|jit-\d{{1,10}}\.dump)")
 
@@ -34,12 +37,10 @@ def unbundled(names: Sequence[str], options: SymbolOptions | None) -> Iterator[t
     if not bundles:
         yield list(names), options
         return
-    import tempfile
-
     with contextlib.ExitStack() as stack:
-        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="perf2x-", ignore_cleanup_errors=True))
-        places = {name: Path(folder) / f"{number}-{RECORDING}" for number, name in enumerate(bundles)}
-        maps = Path(folder) / MAPS
+        folder = stack.enter_context(private_folder())
+        places = {name: folder / f"{number}-{RECORDING}" for number, name in enumerate(bundles)}
+        maps = folder / MAPS
         maps.mkdir()
         for name, place in places.items():
             _unpack(name, place, maps, stack)
@@ -76,11 +77,14 @@ def _unpack(name: str, place: Path, maps: Path, stack: contextlib.ExitStack) -> 
     try:
         with opened(Path(name)) as tar:
             room = unpacking.allowed(Path(name).stat().st_size)
+            opened_files = 0
             for member in tar.members():
                 target = _target(member, place, maps)
                 if target is not None:
-                    _copy(tar, member, target, room, stack)
+                    named = target.parent == maps and opened_files >= MOST_OPEN
+                    _copy(tar, member, target, room, None if named else stack)
                     room -= member.size
+                    opened_files += 1
     except damage() as error:
         raise FormatError(f"{name}: cannot be read as a bundle: {error}") from None
 
@@ -94,21 +98,21 @@ def _target(member: tarfile.TarInfo, place: Path, maps: Path) -> Path | None:
     return None
 
 
-def _copy(tar: Tarball, member: tarfile.TarInfo, target: Path, room: int, whole: contextlib.ExitStack) -> None:
-    """The contents of a member; those of a recording in a file without a name, to which ``target`` leads.
+def _copy(tar: Tarball, member: tarfile.TarInfo, target: Path, room: int, whole: contextlib.ExitStack | None) -> None:
+    """The contents of a member, in a file without a name to which ``target`` leads.
 
-    So a process that is killed leaves no large file behind, where the system has paths to open files. ``whole`` is left
-    when the files are needed no more.
+    So a process that is killed leaves nothing of them behind, where the system has paths to open files. ``whole`` is
+    left when nothing is needed any more; without it, ``target`` is a plain file: a process may not open as many files
+    as a bundle may have maps.
     """
     if target.is_symlink() or target.exists():
         raise ValueError(f"{member.name} of two bundles would be mixed up; convert them one by one")
     target.parent.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as own:
-        recorded = target.parent.name != MAPS
-        spool = (whole if recorded else own).enter_context(unpacking.spool(member.name))
+        spool = (whole or own).enter_context(unpacking.spool(member.name))
         for chunk in tar.chunks(member, room):
             spool.write(chunk)
-        if recorded:
+        if whole is not None:
             unpacking.reopened(spool.done(), target)
             return
         import shutil

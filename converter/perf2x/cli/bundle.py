@@ -2,7 +2,6 @@
 
 import contextlib
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
@@ -15,7 +14,8 @@ from perf2x.cli.options import gather, symbols
 from perf2x.cli.options.inputs import DEFAULT, Input, MaxUnpacked, Quiet, recordings
 from perf2x.cli.options.symbols import SymbolFlags
 from perf2x.model.errors import FormatError, OptionError
-from perf2x.model.unpacking import reopened, spool
+from perf2x.model.temporary import private_folder
+from perf2x.model.unpacking import at_most, reopened, spool
 
 Output = Annotated[
     str | None,
@@ -78,10 +78,8 @@ def bundle(
     if source != "-" and is_bundle(Path(source)):
         raise OptionError(f"{source} is a bundle already")
     target = output or f"{Path(source).resolve().name if source != '-' else 'perf.data'}.tar.gz"
-    with console.progress(quiet) as progress, _as_file(source) as path:
-        loaded = pipeline.load(
-            str(path), pipeline.LoadOptions(symbols=options, look_up=False, max_unpacked=names.unpacked()), progress
-        )
+    with at_most(names.unpacked()), console.progress(quiet) as progress, _as_file(source) as path:
+        loaded = pipeline.load(str(path), pipeline.LoadOptions(symbols=options, look_up=False), progress)
         finder = make_finder(options, loaded.diagnostics, progress)
         session, namespaces = loaded.recording.session, loaded.recording.sideband.namespaces
         context = context_of(loaded.profile, session, options, loaded.diagnostics, finder, namespaces)
@@ -106,7 +104,7 @@ def _as_file(source: str) -> Iterator[Path]:
     if source != "-" and not path.is_fifo():
         yield path
         return
-    with spool(source) as spooled, tempfile.TemporaryDirectory(prefix="perf2x-") as folder:
+    with spool(source) as spooled, private_folder() as folder:
         try:
             with contextlib.ExitStack() as stack:
                 stream = sys.stdin.buffer if source == "-" else stack.enter_context(path.open("rb"))
@@ -114,4 +112,4 @@ def _as_file(source: str) -> Iterator[Path]:
                     spooled.write(chunk)
         except OSError as error:
             raise FormatError(f"{source}: {error.strerror or error}") from None
-        yield reopened(spooled.done(), Path(folder) / "perf.data")
+        yield reopened(spooled.done(), folder / "perf.data")

@@ -65,6 +65,12 @@ def allowed_in_memory(packed: int) -> int:
     return min(MOST_IN_MEMORY, FLOOR_IN_MEMORY + RATIO * packed) if said is None else said
 
 
+def allowed_download() -> int:
+    """The most bytes of one file from a server, whose size is known only when it is there."""
+    said = _said.get()
+    return MOST_IN_MEMORY if said is None else said
+
+
 def allowed_records(on_disk: int) -> int:
     """The most records that an input of so many bytes may hold; what is not compressed holds fewer by itself."""
     return max(RECORDS + on_disk, (_said.get() or 0) // 1024)
@@ -86,8 +92,10 @@ def shown(size: int) -> str:
 class Disk:
     """Looks whether there is room before something is written in ``folder`` (None: where temporary files go)."""
 
-    def __init__(self, name: str, folder: str | None = None) -> None:
-        self._name, self._folder, self._room = name, folder, 0
+    def __init__(
+        self, name: str, folder: str | None = None, purpose: str = "a temporary copy; TMPDIR names another place"
+    ) -> None:
+        self._name, self._folder, self._purpose, self._room = name, folder, purpose, 0
 
     def take(self, size: int) -> None:
         """``size`` more bytes will be written; FormatError when that would leave less than the reserve."""
@@ -100,8 +108,7 @@ class Disk:
 
     def full(self) -> FormatError:
         """The error that says so."""
-        where = self._place()
-        return FormatError(f"{self._name}: too little room in {where} for a temporary copy; TMPDIR names another place")
+        return FormatError(f"{self._name}: too little room in {self._place()} for {self._purpose}")
 
     def _place(self) -> str:
         if self._folder is None:

@@ -6,6 +6,7 @@ with elfutils, gdb and others: CACHE/BUILDID/{debuginfo,executable}; an empty fi
 """
 
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
@@ -15,11 +16,11 @@ from typing import IO
 from perf2x.classes import dataclass
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.errors import FormatError, ObjectError
-from perf2x.model.unpacking import Disk
+from perf2x.model.temporary import appearing
+from perf2x.model.unpacking import Disk, allowed_download, shown
 from perf2x.objects.elf import ElfObject, open_elf
 
 BLOCK = 1 << 16
-LARGEST = 1 << 33
 MISS_SECONDS = 600
 """How long "no server had it" counts (debuginfod-find(1), cache_miss_s)."""
 SLOW_SECONDS = 90
@@ -60,7 +61,8 @@ class Debuginfod:
     progress: Progress | None = None
     timeout: int = field(default_factory=lambda: _number(os.environ, "DEBUGINFOD_TIMEOUT", SLOW_SECONDS))
     """Seconds without any data before a server is given up."""
-    largest: int = field(default_factory=lambda: _number(os.environ, "DEBUGINFOD_MAXSIZE", LARGEST))
+    largest: int = field(default_factory=lambda: _number(os.environ, "DEBUGINFOD_MAXSIZE", sys.maxsize))
+    """Bytes of one file; it lowers the limit of model/unpacking.py and never raises it."""
     longest: int = field(default_factory=lambda: _number(os.environ, "DEBUGINFOD_MAXTIME", 3600))
     """Seconds for one file in all."""
     _dead: set[str] = field(default_factory=set)
@@ -117,29 +119,28 @@ class Debuginfod:
 
     def _store(self, answer: IO[bytes], address: str, size: int, path: Path) -> bool:
         """Into a temporary file first, so that nobody ever sees half of one."""
-        temporary = path.with_name(f".{path.name}.{os.getpid()}")
         path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with temporary.open("wb") as out:
-                try:
-                    reason = self._copy(answer, out, address, size)
-                except FormatError as error:
-                    reason = str(error)
+        with appearing(path) as new:
+            try:
+                reason = self._copy(answer, new.file, address, size)
+            except FormatError as error:
+                reason = str(error)
             if not reason:
-                temporary.replace(path)
+                new.keep()
                 return True
-            self._count("debuginfod_failed", f"{address}: {reason}")
-        finally:
-            temporary.unlink(missing_ok=True)
+        self._count("debuginfod_failed", f"{address}: {reason}")
         return False
 
     def _copy(self, answer: IO[bytes], out: IO[bytes], address: str, size: int) -> str:
         """Copy all of it; why not, where a limit stops it."""
-        end, done, disk = time.monotonic() + self.longest, 0, Disk(address, str(self.cache))
+        end, done = time.monotonic() + self.longest, 0
+        disk = Disk(address, str(self.cache), "a download; DEBUGINFOD_CACHE_PATH names another place")
+        most = min(self.largest, allowed_download())
         while block := answer.read(BLOCK):
             done += len(block)
-            if done > self.largest or size > self.largest:
-                return f"larger than {self.largest} bytes"
+            if done > most or size > most:
+                lever = "DEBUGINFOD_MAXSIZE" if most == self.largest else "--max-unpacked SIZE"
+                return f"larger than {shown(most)}; {lever} raises the limit"
             if time.monotonic() > end:
                 return f"not there after {self.longest} seconds"
             disk.take(len(block))

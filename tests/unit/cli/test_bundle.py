@@ -298,3 +298,24 @@ def test_vmlinux_is_packed_and_found_again(only: tuple[str, ...], tmp_path: Path
     file.write_bytes(tiny_elf([*sections, *symbol_sections(symbols, 3)], kind=2))
     assert perf2x("bundle", data, "--vmlinux", file, *nowhere, *only, "-o", bundle).code == 0
     assert perf2x("convert", bundle, *nowhere, "-t", "collapsed", "-o", "-", "-q").out == "a;from_vmlinux 1\n"
+
+
+def test_what_would_unpack_too_far_is_left_out(tmp_path: Path) -> None:
+    """An object of holes, and kallsyms that were compressed; the rest is packed."""
+    root = tmp_path / "root"
+    shutil.copytree(CORPUS / "common" / "symfs", root)
+    program = root / "demo" / "calls"
+    with program.open("r+b") as file:
+        file.truncate(1 << 40)
+    if program.stat().st_blocks * 512 > 1 << 30:
+        pytest.skip("files have no holes here")
+    kallsyms = tmp_path / "kallsyms.xz"
+    kallsyms.write_bytes(lzma.compress(b"ffffffff81000000 T _stext\n" * 200_000))
+    target = tmp_path / "small.tar.gz"
+    places = ("--symfs", root, "--kallsyms", kallsyms, "--max-unpacked", "1M")
+    ran = perf2x("bundle", CALLS, *places, "-o", target)
+    assert ran.code == 0
+    assert "left out: /demo/calls: " in ran.err and "unpack to more than 1 MiB" in ran.err
+    assert "left out: [kernel.kallsyms]: xz data: its" in ran.err
+    with tarfile.open(target) as tar:
+        assert not [name for name in tar.getnames() if name.endswith("kallsyms")]

@@ -13,7 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from perf2x.model import unpacking
 from perf2x.model.diagnostics import Diagnostics
+from perf2x.model.unpacking import at_most
 from perf2x.objects.debuginfod import Debuginfod, cache_directory, debuginfod_urls
 from perf2x.objects.find import Finder, SearchPlaces
 
@@ -105,6 +107,23 @@ def test_limits(tmp_path):
         assert not list(client(tmp_path, url, largest=10).fetch("executable", BUILD_ID))
         assert not list(client(tmp_path, url, longest=-1).fetch("executable", BUILD_ID))
         assert list(client(tmp_path, url).fetch("executable", BUILD_ID))
+
+
+def test_the_policy_for_unpacking_bounds_downloads(tmp_path, monkeypatch):
+    """DEBUGINFOD_MAXSIZE lowers the limit of --max-unpacked and does not raise it."""
+    with server({f"{PATH}/executable": STRIPPED}) as (url, _):
+        for most, variable, said in ((10, "1000000", "--max-unpacked"), (10**6, "10", "DEBUGINFOD_MAXSIZE")):
+            monkeypatch.setenv("DEBUGINFOD_MAXSIZE", variable)
+            asker = client(tmp_path, url)
+            with at_most(most):
+                assert not list(asker.fetch("executable", BUILD_ID))
+            reason = asker.diagnostics.counts["debuginfod_failed"].first
+            assert f"larger than 10 bytes; {said}" in str(reason)
+            assert not [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
+        monkeypatch.setattr(unpacking.Disk, "_free", lambda _: -1)
+        asker = client(tmp_path, url, largest=10**6)
+        assert not list(asker.fetch("executable", BUILD_ID))
+        assert "DEBUGINFOD_CACHE_PATH names another place" in str(asker.diagnostics.counts["debuginfod_failed"].first)
 
 
 def test_a_server_cannot_pass_off_another_build(tmp_path):
