@@ -55,7 +55,9 @@ def test_a_kill_leaves_nothing_of_a_bundle(here: Path) -> None:
 
 def test_a_bundle_may_have_more_maps_than_a_process_opens_files(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unbundling, "MOST_OPEN", 2)
-    maps = b"".join(bombs.member_header(f"maps/perf-{pid}.map", 2) + (b"%02d" % pid).ljust(512, b"\0") for pid in range(4))
+    maps = b"".join(
+        bombs.member_header(f"maps/perf-{pid}.map", 2) + (b"%02d" % pid).ljust(512, b"\0") for pid in range(4)
+    )
     (here / "bundle.tar").write_bytes(bombs.whole_member() + maps)
     with unbundled([str(here / "bundle.tar")], SymbolOptions()) as (_, options):
         assert options is not None and options.perf_map_dir is not None
