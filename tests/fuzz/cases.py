@@ -22,9 +22,15 @@ ONE_INPUT = (
     ("convert", "--to", "collapsed", "--anonymize", "secret", "-o", "-"),
     ("top",),
     ("top", "--json"),
+    ("top", "--format", "markdown"),
+    ("top", "--format", "csv", "--max-unpacked", "1M"),
     ("info",),
     ("info", "--json"),
+    ("info", "--format", "markdown", "--symbols"),
+    ("info", "--format", "csv"),
+    ("convert", "--to", "collapsed", "--max-unpacked", "1M", "-o", "{dir}/out/x"),
 )
+DIFFS = (("diff",), ("diff", "--format", "markdown"), ("diff", "--format", "csv"), ("diff", "--json"))
 DUMP = ("dump", "-n", "300")
 BUNDLE = ("bundle", "-o", "{dir}/out/x.tar.gz")
 
@@ -70,7 +76,7 @@ class Case:
 def commands() -> tuple[tuple[str, ...], ...]:
     """Every command and emitter."""
     formats = tuple(("convert", "--to", name, "-o", "{dir}/out/x") for name in FORMATS)
-    return (*formats, *ONE_INPUT, ("diff",), DUMP, BUNDLE)
+    return (*formats, *ONE_INPUT, *DIFFS, DUMP, BUNDLE)
 
 
 def case(seeds: list[Seed], run: int, number: int) -> Case:

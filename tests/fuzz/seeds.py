@@ -1,16 +1,23 @@
 """Whole inputs of every kind, from the corpus and forged, each with what a command needs beside it."""
 
+import bz2
 import gzip
 import io
 import lzma
 import tarfile
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+from zlib import crc32
 
+from perf2x.objects.elf import open_elf
+from perf2x.symbolize import caches
 from tests.forge import Container, Session, write_file
 from tests.forge.session import compress, zstd
 from tests.fuzz.mutations import BINARY, RECORDING, TEXT, Mutation
 from tests.fuzz.records import SESSIONS, records
+from tests.support.command import perf2x
 from tests.support.recordings import CORPUS, ROOT
 
 LANGUAGES = ROOT / "tests" / "unit" / "symbolize" / "data" / "lang"
@@ -37,7 +44,17 @@ class Seed:
 
 def seeds() -> list[Seed]:
     """All of them, in an order that does not depend on the machine."""
-    return [*_recordings(), *_forged(), *_wrappers(), *_bundles(), *_symbols(), *_objects(), *_compiled()]
+    return [
+        *_recordings(),
+        *_forged(),
+        *_wrappers(),
+        *_bundles(),
+        *_symbols(),
+        *_objects(),
+        *_compiled(),
+        *_archives(),
+        *_symcaches(),
+    ]
 
 
 def _recordings() -> Iterator[Seed]:
@@ -114,3 +131,40 @@ def _compiled() -> Iterator[Seed]:
     words = ("--symfs", "{dir}", "--perf-map-dir", "{dir}")
     yield Seed("jitdump", "jit", path.read_bytes(), BINARY, path.name, beside=beside, words=words)
     yield Seed("jitdump", "tmp", path.read_bytes(), BINARY, f"tmp/{path.name}", beside=beside, words=words)
+
+
+def _archives() -> Iterator[Seed]:
+    """What perf archive packs: the build-id cache of a recording."""
+    beside = {"perf.data": (CORPUS / "shapes" / "perf.data").read_bytes()}
+    program = CORPUS / "common" / "symfs" / "demo" / "shapes"
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as tar:
+        tar.add(program, f"demo/shapes/{open_elf(program).build_id.hex()}/elf", filter=_anonymous)
+    for suffix, pack in (("bz2", bz2.compress), ("gz", gzip.compress)):
+        words = ("--archive", f"{{dir}}/perf.data.tar.{suffix}", "--symfs", "{dir}/empty")
+        yield Seed(
+            "archive", f"inside {suffix}", out.getvalue(), BINARY, f"perf.data.tar.{suffix}", pack, beside, words
+        )
+    words = ("--archive", "{dir}/perf.data.tar", "--symfs", "{dir}/empty")
+    yield Seed("archive", "bz2", bz2.compress(out.getvalue()), BINARY, "perf.data.tar", beside=beside, words=words)
+
+
+def _symcaches() -> Iterator[Seed]:
+    """What a conversion kept (with symbolic), under a checksum that is made to hold again, and as it lies there."""
+    recording, program = CORPUS / "calls" / "perf.data", LANGUAGES.parent / "inlines.so"
+    beside = {"perf.data": recording.read_bytes(), "root/demo/calls": program.read_bytes()}
+    words = ("--symfs", "{dir}/root", "--allow-build-id-mismatch")
+    with tempfile.TemporaryDirectory() as home:
+        place = Path(home, "root", "demo", "calls")
+        place.parent.mkdir(parents=True)
+        place.write_bytes(program.read_bytes())
+        places = {"HOME": home, "XDG_CACHE_HOME": home, "LOCALAPPDATA": home}
+        perf2x("top", recording, *(word.replace("{dir}", home) for word in words), env=places)
+        kept = {path.relative_to(home).as_posix(): path.read_bytes() for path in Path(home).rglob("symcache/*/*/*")}
+    for name, data in sorted(kept.items()):
+        yield Seed("symcache", "sealed", data[:-16], BINARY, f"home/{name}", _sealed, beside, words)
+        yield Seed("symcache", "as kept", data, BINARY, f"home/{name}", beside=beside, words=words)
+
+
+def _sealed(data: bytes) -> bytes:
+    return data + caches.SEAL + crc32(data).to_bytes(8, "little")

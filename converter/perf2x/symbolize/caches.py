@@ -15,7 +15,8 @@ import numpy as np
 
 from perf2x.model.arrays import U8
 
-_SEAL = b"p2x-crc\n"
+SEAL = b"p2x-crc\n"
+"""Stands behind the bytes of a sealed file, before their CRC-32 as a 64-bit number."""
 
 
 def user_cache_dir() -> Path | None:
@@ -54,7 +55,7 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> bool:
 
 def write_sealed(path: Path, data: bytes) -> bool:
     """Keep ``data`` for ``read_sealed``; False when the place cannot be written."""
-    return write_whole(path, lambda temporary: temporary.write_bytes(data + _SEAL + crc32(data).to_bytes(8, "little")))
+    return write_whole(path, lambda temporary: temporary.write_bytes(data + SEAL + crc32(data).to_bytes(8, "little")))
 
 
 def read_sealed(path: Path) -> U8 | None:
@@ -66,4 +67,4 @@ def read_sealed(path: Path) -> U8 | None:
     except (OSError, ValueError):
         return None
     data, seal = whole[:-16], whole[-16:].tobytes()
-    return data if seal == _SEAL + crc32(data.data).to_bytes(8, "little") else None
+    return data if seal == SEAL + crc32(data.data).to_bytes(8, "little") else None
