@@ -174,6 +174,20 @@ def test_locations_keep_mapping_build_id_and_call_address(builder):
     assert list(stacks(parsed)) == [("main", "[libc.so.6]")]
 
 
+def test_a_frame_without_a_name_has_no_line_number(builder):
+    builder.sample([builder.location(0x1234), builder.location(0x1300, lines=[("f", "f.c", 7)])])
+    lines = [[line.line for line in place.line] for place in message(builder.build()).location]
+    assert lines == [[0], [7]]
+
+
+@pytest.mark.parametrize("inline", ["lines", "frames", "off"])
+def test_functions_with_and_without_inlining_side_by_side(builder, inline):
+    builder.sample([builder.location(0x1300, lines=["alone"]), builder.location(0x1400, lines=["inner", "outer"])])
+    inner = () if inline == "off" else ("inner",)
+    (found,) = stacks(message(builder.build(), inline=inline, placeholders=False))
+    assert sorted(found) == sorted(("alone", *inner, "outer"))
+
+
 def test_unresolved_frames_may_be_left_to_pprof(builder):
     builder.sample([builder.location(0x1234)])
     parsed = message(builder.build(), placeholders=False)

@@ -116,6 +116,7 @@ NOON = datetime(2026, 11, 21, 12, 0, 0, tzinfo=timezone(timedelta(hours=2)))
         ("2026-11-21T12:00:01,2026-11-21T12:00:02", S, 2 * S),
         ("2026-11-21T10:00:01+00:00,", S, END - 7),
         ("12:00:03,12:00:03", 3 * S, 3 * S),
+        ("2026-11-22,2026-11-22 00:00:01", 12 * 3600 * S, (12 * 3600 + 1) * S),
     ],
 )
 def test_times_of_the_wall_clock(text: str, since: int, until: int) -> None:

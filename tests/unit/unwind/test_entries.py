@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from perf2x.model.errors import ObjectError
 from perf2x.objects.elf import open_elf
 from perf2x.unwind.cursor import Cursor
+from perf2x.unwind.entries import FrameSection
 from perf2x.unwind.index import fde_offsets, index_by_walking, index_from_header
 from perf2x.unwind.program import rows_of
 from perf2x.unwind.rules import CFA_BY_EXPRESSION, Kind, RuleTable
@@ -139,6 +140,76 @@ def test_damaged_programs_raise(program, sentence):
     frame = Frame(TEXT, 8, b"\0" * (-len(program) % 8 + 3) + program)  # nothing may pad what comes last
     with pytest.raises(ObjectError, match=sentence):
         rules_by_address(FrameFile([frame], initial=INITIAL))
+
+
+def section_of(*bodies, is_eh, wide):
+    """Entries one behind the other; ``bodies`` (identity, bytes), an identity of None is that of a CIE."""
+    data, offsets = b"", []
+    for identity, body in bodies:
+        offsets.append(len(data))
+        place = len(data) + (12 if wide else 4)
+        number = (0 if is_eh else -1) if identity is None else place - identity if is_eh else identity
+        mask = 2**64 - 1 if wide else 2**32 - 1
+        word = (number & mask).to_bytes(8 if wide else 4, "little")
+        length = len(word) + len(body)
+        data += (b"\xff" * 4 + length.to_bytes(8, "little") if wide else length.to_bytes(4, "little")) + word + body
+    return FrameSection(data, 0x5000, is_eh, "<", 8), offsets
+
+
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize("is_eh", [False, True])
+def test_entries_of_either_format(is_eh, wide):
+    """64-bit DWARF writes a length of 0xffffffff first, then eight bytes, and an identity of eight bytes."""
+    cie = b"\x01\0" + uleb(1) + sleb(-8) + bytes([16]) + INITIAL
+    body = (0x4000).to_bytes(8, "little") + (0x20).to_bytes(8, "little") + advance(4) + def_cfa(7, 32)
+    section, (first, second) = section_of((None, cie), (0, body), is_eh=is_eh, wide=wide)
+    fde = section.fde(second)
+    assert (fde.start, fde.end, fde.cie.return_register, fde.cie.data_alignment) == (0x4000, 0x4020, 16, -8)
+    table = RuleTable(17)
+    rows = rows_of(section, fde, table)
+    assert [(row.start, table.rules[row.rule].cfa_value) for row in rows] == [(0x4000, 8), (0x4004, 32)]
+    assert fde_offsets(section) == [second]
+    for nowhere in (first, -1, len(section.data)):
+        with pytest.raises(ObjectError, match="no FDE"):
+            section.fde(nowhere)
+    for nowhere in (second, -1, len(section.data)):
+        with pytest.raises(ObjectError, match="no CIE"):
+            section.cie(nowhere)
+
+
+@pytest.mark.parametrize(("start", "size", "fits"), [(2**64 - 9, 8, True), (2**64 - 8, 8, False), (0, 2**64 - 1, True)])
+def test_code_ends_within_the_address_space(start, size, fits):
+    cie = b"\x01\0" + uleb(1) + sleb(-8) + bytes([16])
+    body = start.to_bytes(8, "little") + size.to_bytes(8, "little")
+    section, (_, place) = section_of((None, cie), (0, body), is_eh=False, wide=False)
+    if fits:
+        assert section.fde(place).end == start + size
+    else:
+        with pytest.raises(ObjectError, match="impossible code"):
+            section.fde(place)
+
+
+def test_an_entry_may_end_with_its_section_and_not_behind_it():
+    cie = b"\x01\0" + uleb(1) + sleb(-8) + bytes([16])
+    section, (place,) = section_of((None, cie), is_eh=True, wide=False)
+    assert section.cie(place).code_alignment == 1
+    section.data, section.cies = section.data[:-1], {}
+    with pytest.raises(ObjectError, match="longer than its section"):
+        section.cie(place)
+
+
+@pytest.mark.parametrize(("more", "fits"), [(0, True), (1, False)])
+def test_a_table_has_room_for_all_its_entries(more, fits):
+    file = FrameFile([Frame(TEXT, 8), Frame(TEXT + 16, 8)], initial=INITIAL)
+    _, offsets = file.eh_frame()
+    section = eh_frame_index(open_elf(file.bytes())).section
+    header = bytearray(file.header(offsets))
+    header[8:12] = (len(offsets) + more).to_bytes(4, "little")
+    if fits:
+        assert index_from_header(section, bytes(header), EH_FRAME_HDR).start.tolist() == [TEXT, TEXT + 16]
+    else:
+        with pytest.raises(ObjectError, match="3 entries do not fit"):
+            index_from_header(section, bytes(header), EH_FRAME_HDR)
 
 
 def test_a_header_that_claims_too_much_is_refused():

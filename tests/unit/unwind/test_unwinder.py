@@ -163,6 +163,28 @@ def test_a_register_that_was_a_distance_from_the_frame(code, operand):
     assert result.end.tolist() == [End.COMPLETE]
 
 
+def test_samples_whose_frames_are_described_in_different_ways_take_a_step_together():
+    """One CFA is a register and an offset, the others are expressions: rsp + 16 and rsp + 24."""
+    outermost = LOAD_BIAS + TEXT + 3 * SIZE + SITE
+    frames = [
+        Frame(TEXT, SIZE, def_cfa(7, 8) + offset(16, -8)),
+        Frame(TEXT + SIZE, SIZE, def_cfa_expression(b"\x77\x10") + offset(16, -8)),
+        Frame(TEXT + 2 * SIZE, SIZE, def_cfa_expression(b"\x77\x18") + offset(16, -8)),
+        Frame(TEXT + 3 * SIZE, SIZE, def_cfa(7, 8) + b"\x07\x10"),
+    ]
+    machines = []
+    for place in range(3):
+        machine = Machine("x86_64", Random(1))
+        for word in reversed([*[1] * place, outermost, 1, 1, 1]):
+            machine.push(word)
+        machine.registers[16] = LOAD_BIAS + TEXT + SIZE * place + SITE
+        machines.append(machine)
+    unwinder, lookup = unwinder_of(open_elf(FrameFile(frames).bytes()), "x86_64")
+    result = unwinder.unwind(stacks_of(machines, 48), lookup)
+    assert [row.tolist() for row in result.chain.rows()] == [[m.registers[16], outermost] for m in machines]
+    assert result.end.tolist() == [End.COMPLETE] * 3
+
+
 @pytest.mark.parametrize(
     ("copied", "depth", "end"), [(3, 1, End.TRUNCATED), (4, 2, End.TRUNCATED), (5, 2, End.COMPLETE)]
 )

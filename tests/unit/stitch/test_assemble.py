@@ -1,0 +1,94 @@
+"""Events and threads in the profile's words, and what the stitcher leaves out."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from perf2x.model.profile import ProfileEvent
+from perf2x.pipeline import LoadOptions, load
+from perf2x.reader import open_recording
+from perf2x.stitch.assemble import profile_event
+from tests.forge import CallchainDeferred, Comm, Event, Mmap, Sample, Session, Stamp, write_file
+
+KERNEL, USER, LATER = 2**64 - 128, 2**64 - 512, 2**64 - 640
+
+
+@pytest.mark.parametrize(
+    ("event", "expected"),
+    [
+        (Event(name="cpu-clock", period=7), ("nanoseconds", 7, 0)),
+        (Event(name="task-clock", config=1, period=7), ("nanoseconds", 7, 0)),
+        (Event(name="page-faults", config=2, period=7), ("count", 7, 0)),
+        (Event(name="cycles", type=0, period=7), ("count", 7, 0)),
+        (Event(name="instructions", type=0, config=1, period=7), ("count", 7, 0)),
+        (Event(name="offcpu-time", config=10, period=1), ("nanoseconds", 1, 0)),
+        (Event(name="offcpu-time:u", config=10, period=1), ("nanoseconds", 1, 0)),
+        (Event(name="cycles", type=0, period=99, flags=frozenset({"freq"})), ("count", 0, 99)),
+        (Event(name="cpu-clock", period=99, flags=frozenset({"freq"})), ("nanoseconds", 0, 99)),
+    ],
+)
+def test_clocks_count_nanoseconds_and_frequencies_are_no_periods(
+    tmp_path: Path, event: Event, expected: tuple[str, int, int]
+) -> None:
+    path = tmp_path / "perf.data"
+    path.write_bytes(write_file(Session(events=(event,)), [Sample()]))
+    (found,) = open_recording(str(path)).session.events
+    assert profile_event(found) == ProfileEvent(event.name, *expected)
+
+
+def test_threads_that_nobody_named_go_by_their_number(tmp_path: Path) -> None:
+    path = tmp_path / "perf.data"
+    samples = [Sample(pid=pid, tid=tid, time=5) for pid, tid in ((0, 0), (7, 8), (9, 9))]
+    path.write_bytes(write_file(Session(), [Comm(pid=9, tid=9, comm="nine"), *samples]))
+    profile = load(str(path), LoadOptions()).profile
+    threads = profile.threads
+    names = [
+        (profile.strings[comm], profile.strings[process])
+        for comm, process in zip(threads.comm, threads.process, strict=True)
+    ]
+    assert names == [("swapper", "swapper"), (":8", ":7"), ("nine", "nine")]
+
+
+@pytest.mark.parametrize(
+    ("address", "name"),
+    [(0xFFFFFFFF80000000 - 1, ""), (0xFFFFFFFF80000000, "k"), (0xFFFFFFFFBFFFFFFF, "k"), (0xFFFFFFFFC0000000, "")],
+)
+def test_the_kernel_reaches_one_gibibyte_where_nothing_lies_behind(tmp_path: Path, address: int, name: str) -> None:
+    """Code of .init.text lies behind what the record says."""
+    path = tmp_path / "perf.data"
+    kernel = Mmap(pid=2**32 - 1, tid=0, addr=0xFFFFFFFF80000000, len=0x1000, filename="[kernel.kallsyms]_text", misc=1)
+    path.write_bytes(write_file(Session(), [kernel, Sample(ip=address, mode=1, chain=(KERNEL, address))]))
+    profile = load(str(path), LoadOptions()).profile
+    (mapping,) = profile.locations.mapping.tolist()
+    assert bool(name) == (mapping >= 0)
+
+
+@pytest.mark.parametrize(("how", "left"), [("drop", 1), ("mark", 3), ("keep", 3)])
+def test_samples_without_their_user_part_are_counted_whatever_becomes_of_them(
+    tmp_path: Path, how: str, left: int
+) -> None:
+    path = tmp_path / "perf.data"
+    event = Event(flags=frozenset({"sample_id_all", "defer_callchain", "defer_output"}))
+
+    def sample(time: int, cookie: int) -> Sample:
+        return Sample(ip=0xFFFFFFFF81000000, mode=1, time=time, chain=(KERNEL, 0xFFFFFFFF81000000, LATER, cookie))
+
+    record = CallchainDeferred(cookie=5, ips=(USER, 0x1000), stamp=Stamp(pid=1, tid=1, time=12))
+    path.write_bytes(write_file(Session(events=(event,)), [sample(10, 5), sample(11, 6), sample(13, 7), record]))
+    found = load(str(path), LoadOptions(deferred_missing=how))
+    assert (found.deferred.joined, found.deferred.missing, found.deferred.refused) == (1, 2, 0)
+    assert int(found.profile.samples.count.sum()) == left
+    assert found.recorded_samples == 3
+
+
+def test_a_timeline_without_times_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "perf.data"
+    untimed = dataclasses.replace(Event(), sample_type=Event().sample_type & ~4)
+    path.write_bytes(write_file(Session(events=(untimed,)), [Sample(ip=0x1000), Sample(ip=0x2000)]))
+    found = load(str(path), LoadOptions(timeline=True))
+    assert found.diagnostics["no_timestamps"] == 1
+    assert "record without --per-thread or with -T" in found.diagnostics.counts["no_timestamps"].advice
+    times = found.profile.samples.time
+    assert times is not None and times[0] < times[1]
+    assert load(str(path), LoadOptions()).diagnostics["no_timestamps"] == 0
