@@ -58,6 +58,13 @@ def test_few_heavy_samples_are_as_uncertain_as_few() -> None:
     assert low < 20 and high > 5000
 
 
+def test_what_was_not_met_has_limits_of_its_own() -> None:
+    """As those of no sample that would have had the typical weight, whichever of value and squares is missing."""
+    for nothing in (Measured(0, 0, 10), Measured(0, 5, 10), Measured(5, 0, 10)):
+        assert limits(nothing, 2) == (0.0, count_limits(0, 2)[1] * 10)
+    assert limits(Measured(0.5, 0.25, 1), 2) == pytest.approx([0.5 * limit for limit in count_limits(1, 2)])
+
+
 def chance(count: int, both: int) -> float:
     """How often a fair coin shows at least so many heads: the exact test of two counts of equally long recordings."""
     return sum(math.comb(both, heads) for heads in range(count, both + 1)) / 2**both

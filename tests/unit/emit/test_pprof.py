@@ -291,6 +291,19 @@ def test_limit_keeps_the_heaviest_and_sums_the_rest(builder):
     assert Pprof(max_samples=4).notes(profile) == expected
 
 
+def test_a_limit_goes_by_the_default_event(builder):
+    """The others' values do not decide who stays, nor what share of the value is summed up."""
+    for row in range(3):
+        place = builder.function(f"f{row}")
+        builder.sample([place], value=10 + row)
+        builder.sample([place], event=1, value=1000 * (3 - row))
+    profile = builder.build()
+    assert Pprof(max_samples=2).notes(profile) == (
+        "2 of 3 samples are summed up as [other stacks]: 63.6% of the value",
+    )
+    assert stacks(message(profile, max_samples=2)) == {("f2",): [2, 1000, 12], ("[other stacks]",): [4, 5000, 21]}
+
+
 class TestLimitedPprofContract(TestPprofContract):
     def emitter(self):
         return Pprof(max_samples=3, inline="frames")

@@ -297,3 +297,82 @@ def compare(section, at, entry, theirs):
         assert {number: how.kind.name for number, how in rule.registers} == {n: how.type for n, how in named.items()}
         offsets = {number: how.arg for number, how in named.items() if how.type == "OFFSET"}
         assert {n: how.value for n, how in rule.registers if how.kind is Kind.OFFSET} == offsets
+
+
+def cfi(program, code_alignment=4, version=1, extra=b"", before=b""):
+    """Rows of one function at 0x4000 of an object whose entries are written by hand: (address, CFA) and register 3."""
+    head = bytes([version, 0]) + extra + uleb(code_alignment) + sleb(-8) + bytes([16]) + INITIAL
+    body = before + (0x4000).to_bytes(8, "little") + (0x8000).to_bytes(8, "little") + program
+    section, (_, place) = section_of((None, head), (0, body), is_eh=False, wide=False)
+    table = RuleTable(17)
+    rows = rows_of(section, section.fde(place), table)
+    rules = [table.rules[row.rule] for row in rows]
+    return [
+        (row.start, rule.cfa_register, rule.cfa_value, dict(rule.registers).get(3))
+        for row, rule in zip(rows, rules, strict=True)
+    ]
+
+
+FIRST = (0x4000, 7, 8, None)
+
+
+@pytest.mark.parametrize(
+    ("move", "address"),
+    [
+        (bytes([0x40 | 3]), 0x400C),
+        (b"\x02\x05", 0x4014),
+        (b"\x03\x00\x01", 0x4400),
+        (b"\x04\x00\x01\x00\x00", 0x4400),
+        (b"\x1d" + (256).to_bytes(8, "little"), 0x4400),
+        (b"\x01" + (0x4444).to_bytes(8, "little"), 0x4444),
+    ],
+)
+def test_rows_begin_where_instructions_say(move, address):
+    """Distances count code units of four bytes here; DW_CFA_set_loc is an address."""
+    assert cfi(move + def_cfa(7, 16)) == [FIRST, (address, 7, 16, None)]
+
+
+@pytest.mark.parametrize(
+    ("change", "register", "value"),
+    [
+        (def_cfa(6, 24), 6, 24),
+        (b"\x12" + uleb(6) + sleb(-2), 6, 16),
+        (b"\x0d" + uleb(6), 6, 8),
+        (b"\x0e" + uleb(24), 7, 24),
+        (b"\x13" + sleb(-4), 7, 32),
+        (b"\x2e" + uleb(200) + b"\x0e" + uleb(24), 7, 24),  # GNU_args_size says nothing about the frame
+        (b"\x2d\x00" + b"\x0e" + uleb(24), 7, 24),  # nor does what signs addresses
+        (b"\x0a\x0e" + uleb(24) + b"\x0b", 7, 8),
+    ],
+)
+def test_instructions_that_define_the_frame(change, register, value):
+    assert cfi(bytes([0x41]) + change) == [FIRST, (0x4004, register, value, None)]
+
+
+@pytest.mark.parametrize(
+    ("change", "rule"),
+    [
+        (undefined(3), (Kind.UNDEFINED, 0)),
+        (bytes([0x80 | 3]) + uleb(2) + same_value(3), None),
+        (bytes([0x80 | 3]) + uleb(2) + b"\x06" + uleb(3), None),
+        (bytes([0x80 | 3]) + uleb(2) + bytes([0xC0 | 3]), None),
+        (b"\x10" + uleb(3) + b"\x01\x30", (Kind.EXPRESSION, 0)),
+        (b"\x16" + uleb(3) + b"\x01\x30", (Kind.VAL_EXPRESSION, 0)),
+        (b"\x05" + uleb(200) + uleb(1), None),  # a register of another processor
+    ],
+)
+def test_instructions_that_say_where_a_register_is(change, rule):
+    assert cfi(change) == [(0x4000, 7, 8, rule)]
+
+
+def test_a_change_before_the_frame_is_defined_is_damage():
+    for change in (b"\x0d\x06", b"\x0e\x08", def_cfa_expression(b"\x30") + b"\x0e\x08"):
+        with pytest.raises(ObjectError, match="before it is a register and an offset"):
+            cfi(change if change[0] == 0x0F else def_cfa_expression(b"\x30") + change)
+
+
+def test_version_4_says_how_wide_addresses_and_segments_are():
+    assert cfi(b"", version=4, extra=bytes([8, 0])) == [FIRST]
+    assert cfi(b"", version=4, extra=bytes([8, 2]), before=b"\xaa\xbb") == [FIRST]
+    with pytest.raises(ObjectError, match="addresses of 2 bytes"):
+        cfi(b"", version=4, extra=bytes([2, 0]))
