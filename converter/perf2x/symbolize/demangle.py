@@ -67,7 +67,11 @@ def demangle(name: str, style: Demangle = Demangle.SIMPLE) -> str:
 
 def _readable(name: str) -> str:
     """A mangled name in GNU's spelling, "" for one that cannot be read."""
-    return _native(name) or _portable()(name)
+    if not _RUST_LEGACY.match(name):
+        return _native(name) or _portable()(name)
+    from perf2x.symbolize.rust_legacy import rust_legacy  # of no use to C
+
+    return rust_legacy(name) or _portable()(name)
 
 
 def _native(name: str) -> str:
@@ -80,7 +84,7 @@ def _native(name: str) -> str:
         if name.startswith("_R"):
             readable = library.rust_demangle(mangled)
             return f"{readable}{dot}{clones}" if readable and len(readable) <= _LONGEST else ""
-        if _SPELLED_APART.search(mangled) or _RUST_LEGACY.match(name) or (dot and not _CLONES.fullmatch(dot + clones)):
+        if _SPELLED_APART.search(mangled) or (dot and not _CLONES.fullmatch(dot + clones)):
             return ""
         readable = str(library.itanium_demangle(mangled) or "")
     except ValueError:

@@ -46,6 +46,7 @@ def test_conversions_import_only_what_they_use(tmp_path: Path) -> None:
         "perf2x.objects.dwarf.units",
         "perf2x.symbolize.jitdump",
         "perf2x.symbolize.parameters",
+        "perf2x.symbolize.rust_legacy",
         "demangle",
         "pycxxfilt",
         "perf2x.unwind.unwinder",

@@ -4,12 +4,13 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perf2x.symbolize import demangle as demangling
 from perf2x.symbolize.demangle import Demangle, demangle
 from perf2x.symbolize.parameters import opening, without_parameters
+from perf2x.symbolize.rust_legacy import rust_legacy
 
 # mangled name, c++filt -i, c++filt -i -p (binutils 2.47), from 48 libraries and programs: every kind of name
 STORED = [line.split("\t") for line in (Path(__file__).parent / "data/names.tsv").read_text("utf-8").splitlines()]
@@ -83,6 +84,32 @@ def test_cxx(mangled, full, simple):
 )
 def test_rust_without_its_hash(mangled, readable):
     assert demangle(mangled, Demangle.SIMPLE) == demangle(mangled, Demangle.FULL) == readable
+
+
+RUST_PARTS = st.text("aZ_09.h", max_size=6) | st.sampled_from(
+    ["..", "$LT$", "$GT$", "$u20$", "$u7b$$u7b$", "$RF$", "$SP$", "$BP$", "$LP$", "$RP$", "$C$", "_$", "$", "$u7f$",
+     "$X$", "$u3b1$", "$u41$", "E", "4core"]
+)  # fmt: skip
+RUST_IDENTIFIERS = st.lists(RUST_PARTS, min_size=1, max_size=4).map("".join)
+
+
+@settings(max_examples=400)
+@given(st.lists(RUST_IDENTIFIERS, min_size=1, max_size=4), st.sampled_from(["", ".cold", ".3463", ".a_1.b", "."]))
+def test_legacy_rust_as_the_library_reads_it(parts, suffix):
+    path = "".join(f"{len(part)}{part}" for part in parts)
+    for name in (f"_ZN{path}17h0123456789abcdefE{suffix}", f"_ZN1{path}17h0123456789abcdefE{suffix}"):
+        if readable := rust_legacy(name):
+            assert readable == demangling._portable()(name)
+
+
+def test_legacy_rust_without_the_library(monkeypatch):
+    monkeypatch.setattr(demangling, "_portable", lambda: pytest.fail("50 ms to load"))
+    legacy = [row for row in STORED if demangling._RUST_LEGACY.match(row[0])]
+    assert len(legacy) > 5
+    for name, full, simple in legacy:
+        demangle.cache_clear()
+        assert (demangle(name, Demangle.FULL), demangle(name)) == (full, simple)
+    demangle.cache_clear()
 
 
 def test_swift():

@@ -1,0 +1,44 @@
+"""Rust's legacy names, ``_ZN 4core 3fmt 17h0123456789abcdef E``: a path of identifiers with escapes, and a hash.
+
+The grammar is a dozen lines; the library that knows all grammars takes 50 ms to load.
+Source of truth: rustc's compiler/rustc_symbol_mangling/src/legacy.rs.
+"""
+
+import re
+
+_NAME = re.compile(r"_{1,2}ZN([0-9A-Za-z_$.]+)17h[0-9a-f]{16}E((?:\.[0-9A-Za-z_]+)*)", re.ASCII)
+_LENGTH = re.compile(r"[1-9][0-9]{0,3}")
+_ESCAPE = re.compile(r"\$([A-Z]+|u[0-9a-f]+)\$|\.\.")
+_TEXTS = {"SP": "@", "BP": "*", "RF": "&", "LT": "<", "GT": ">", "LP": "(", "RP": ")", "C": ","}
+
+
+def rust_legacy(name: str) -> str:
+    """The path without its hash; "" where the name holds anything that is not plainly of this kind."""
+    whole = _NAME.fullmatch(name)
+    parts = _identifiers(whole.group(1)) if whole else []
+    # GNU leaves dots as they are behind the last escape; no compiler writes such names
+    if whole is None or any(".." in part.rpartition("$")[2] for part in parts):
+        return ""
+    readable = [_ESCAPE.sub(_text, part[1:] if part.startswith("_$") else part) for part in parts]
+    if not parts or any("$" in part for part in readable):
+        return ""
+    return "::".join(readable) + whole.group(2)
+
+
+def _identifiers(text: str) -> list[str]:
+    """The identifiers of a path, each behind its length; [] when a length is wrong."""
+    parts, at = [], 0
+    while number := _LENGTH.match(text, at):
+        at = number.end() + int(number.group())
+        parts.append(text[number.end() : at])
+    return parts if at == len(text) else []
+
+
+def _text(escape: re.Match[str]) -> str:
+    """What an escape stands for; the escape itself where it is not known."""
+    code = escape.group(1)
+    if code is None:
+        return "::"
+    if code.startswith("u"):
+        return chr(int(code[1:], 16)) if len(code) <= 5 and 0x20 <= int(code[1:], 16) < 0x7F else escape.group()
+    return _TEXTS.get(code, escape.group())
