@@ -1,8 +1,10 @@
 """The front door: the commands' names, and which module answers which."""
 
+import contextlib
 import functools
 import inspect
 import os
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,6 +16,7 @@ from perf2x import __version__
 from perf2x.cli.config import defaults, name_variables
 from perf2x.cli.exits import one_sentence
 from perf2x.cli.help import HelpfulCommand, examples, paragraphs, rare_options
+from perf2x.model.plain_text import message
 
 COMMANDS = {
     "convert": "Convert a perf.data recording.",
@@ -30,6 +33,20 @@ COMMANDS = {
 """Each is the function of that name in the module of that name, and its line in ``perf2x --help``."""
 
 
+_UsageError: Any = typer.BadParameter.__base__
+"""Wrong options, commands and arguments, which typer exports under no name of its own."""
+
+
+@contextlib.contextmanager
+def _plain_usage_errors() -> Iterator[None]:
+    """Take out of usage errors what a terminal obeys: a script may hand on what a file is called."""
+    try:
+        yield
+    except _UsageError as error:
+        error.message = message(error.message)
+        raise
+
+
 class LazyGroup(TyperGroup):
     """Commands that are imported when they are named: the parameters of all of them cost more than a conversion."""
 
@@ -42,9 +59,14 @@ class LazyGroup(TyperGroup):
         name, stub, rest = super().resolve_command(ctx, args)
         return name, stub if name is None else command(name), rest
 
+    def make_context(self, *args: Any, **extra: Any) -> Any:
+        """Read the options before the command."""
+        with _plain_usage_errors():
+            return super().make_context(*args, **extra)
+
     def invoke(self, ctx: Any) -> Any:
         """Run the command; what goes wrong outside becomes one sentence and an exit code."""
-        with one_sentence():
+        with one_sentence(), _plain_usage_errors():
             return super().invoke(ctx)
 
 
