@@ -246,7 +246,7 @@ QUICK = {
     dwarf_functions: 500, frame_entries: 200, frame_program: 500, tags: 30, names: 700,
 }  # fmt: skip
 LONG = {
-    features: 2000, topology: 4000, perf_map: 20000, jitdump: 4000, symbols: 4000, kallsyms: 40000, dwarf_units: 2000,
+    features: 2000, topology: 4000, perf_map: 20000, jitdump: 4000, symbols: 16000, kallsyms: 40000, dwarf_units: 2000,
     dwarf_functions: 5000, frame_entries: 2000, frame_program: 5000, tags: 250, numbers: 6000, names: 6000, globs: 6000,
 }  # fmt: skip
 

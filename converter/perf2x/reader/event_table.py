@@ -12,6 +12,7 @@ from perf2x.abi.uapi import SampleType
 from perf2x.classes import dataclass
 from perf2x.model.arrays import I32, I64, U64
 from perf2x.model.events import Event
+from perf2x.model.secret_keys import numbers_of, secret_key
 from perf2x.reader.block import Block
 
 _BEFORE_ID = SampleType.IP | SampleType.TID | SampleType.TIME | SampleType.ADDR
@@ -28,8 +29,8 @@ class EventTable:
     """Grows while a pipe is read; events keep their order and index."""
 
     events: list[Event] = field(default_factory=list)
-    _owners: dict[int, int] = field(default_factory=dict)
-    """The first event that has each id."""
+    _owners: dict[bytes, int] = field(default_factory=dict)
+    """The first event that has each id, by the id's key (see model/secret_keys.py)."""
     _ids: "_Ids | None" = None
 
     def add(self, event: Event) -> None:
@@ -37,7 +38,7 @@ class EventTable:
         self.events.append(event)
         self._ids = None
         for identifier in event.ids:
-            self._owners.setdefault(identifier, event.index)
+            self._owners.setdefault(secret_key(identifier), event.index)
 
     def update(self, index: int, **changes: object) -> None:
         """Change fields of one event."""
@@ -49,7 +50,7 @@ class EventTable:
 
     def by_id(self, identifier: int) -> int:
         """Index of the event with this id, −1 for none."""
-        return self._owners.get(identifier, -1) if identifier and self._owners else 0
+        return self._owners.get(secret_key(identifier), -1) if identifier and self._owners else 0
 
     def owners_of(self, identifiers: U64) -> I32:
         """(n,) event that each id belongs to; −1 for nobody's, the first event for id 0."""
@@ -120,9 +121,10 @@ class _Ids:
     """Owner of ids[0], ids[0] + 1, …, −1 for nobody's and at the end; None where that would be long."""
 
     @classmethod
-    def of(cls, pairs: Mapping[int, int]) -> "_Ids":
-        ids = np.array(sorted(pairs), np.uint64)
-        owners = np.array([pairs[identifier] for identifier in sorted(pairs)], np.int32)
+    def of(cls, pairs: Mapping[bytes, int]) -> "_Ids":
+        ids = numbers_of(pairs)
+        order = np.argsort(ids)
+        ids, owners = ids[order], np.fromiter(pairs.values(), np.int32, len(pairs))[order]
         reach = int(ids[-1] - ids[0]) + 1 if len(ids) else 0
         if not 0 < reach <= _LONGEST_TABLE:
             return cls(ids, owners, None)

@@ -68,8 +68,10 @@ class _Reader:
     data: bytes
     order: str
     codes: list[JitCode] = field(default_factory=list)
-    by_index: dict[int, JitCode] = field(default_factory=dict)
-    lines: dict[int, tuple[JitLine, ...]] = field(default_factory=dict)
+    by_index: dict[bytes, JitCode] = field(default_factory=dict)
+    """By the eight bytes of the number: their hash is secret, that of an integer is not (see model/secret_keys.py)."""
+    lines: dict[bytes, tuple[JitLine, ...]] = field(default_factory=dict)
+    """By the eight bytes of the address."""
     unwinding: bytes = b""
     """For the load that follows."""
 
@@ -86,19 +88,20 @@ class _Reader:
             self.unwinding = self.data[start + 24 : min(start + 24 + max(size - header, 0), end)]
 
     def _load(self, start: int, end: int, time: int) -> None:
-        _, _, _, address, size, index = struct.unpack_from(self.order + "IIQQQQ", self.data, start)
+        _, _, _, address, size = struct.unpack_from(self.order + "IIQQQ", self.data, start)
         name_end = self.data.find(b"\0", start + 40, end)
         if name_end < 0 or size == 0 or address + size > 2**64:
             return
         name = self.data[start + 40 : name_end].decode(errors="surrogateescape")
-        code = JitCode(time, address, size, name_end + 1, name, self.lines.pop(address, ()), address, self.unwinding)
+        lines = self.lines.pop(self.data[start + 16 : start + 24], ())
+        code = JitCode(time, address, size, name_end + 1, name, lines, address, self.unwinding)
         self.unwinding = b""
         self.codes.append(code)
-        self.by_index[index] = code
+        self.by_index[self.data[start + 32 : start + 40]] = code
 
     def _move(self, start: int, time: int) -> None:
-        _, _, _, _, address, size, index = struct.unpack_from(self.order + "IIQQQQQ", self.data, start)
-        code = self.by_index.get(index)
+        _, _, _, _, address, size = struct.unpack_from(self.order + "IIQQQQ", self.data, start)
+        code = self.by_index.get(self.data[start + 40 : start + 48])
         if code is None or size == 0 or address + size > 2**64:
             return
         self.codes.append(
@@ -106,7 +109,7 @@ class _Reader:
         )
 
     def _debug(self, start: int, end: int) -> None:
-        address, count = struct.unpack_from(self.order + "QQ", self.data, start)
+        (count,) = struct.unpack_from(self.order + "Q", self.data, start + 8)
         rows: list[JitLine] = []
         at = start + 16
         while len(rows) < count and at + 16 < end:
@@ -119,7 +122,7 @@ class _Reader:
             filename = rows[-1].filename if same else name.decode(errors="surrogateescape")
             rows.append(JitLine(place, max(line, 0), filename))
             at = stop + 1
-        self.lines[address] = tuple(sorted(rows, key=lambda row: row.address))
+        self.lines[self.data[start : start + 8]] = tuple(sorted(rows, key=lambda row: row.address))
 
 
 def read_jitdump(path: Path) -> JitDump:

@@ -23,6 +23,9 @@ _LEB = frozenset((c.FORM_SDATA, c.FORM_UDATA, c.FORM_REF_UDATA, c.FORM_STRX, c.F
 _LENGTHS = {c.FORM_BLOCK1: 1, c.FORM_BLOCK2: 2, c.FORM_BLOCK4: 4}
 _STEP_LEB, _STEP_STRING, _STEP_BLOCK = -1, -2, -3
 _LONGEST_LEB = 16
+_SPARSE = 1 << 16
+"""Compilers count abbreviations from 1. Codes beyond this must be a count, too: keys of a dictionary can be chosen so
+that lookups take as long as there are keys (see model/secret_keys.py), which so few keys keep short."""
 
 
 def uleb(data: bytes, at: int) -> tuple[int, int]:
@@ -158,6 +161,8 @@ def read_abbreviations(data: bytes, at: int, encoding: Encoding, only: int = 0) 
     try:
         code, at = uleb(data, at)
         while code:
+            if code > max(_SPARSE, len(table) * 3 // 2):
+                raise ObjectError(f"debug info: {code} is no number of an abbreviation")
             tag, at = uleb(data, at)
             has_children, at = data[at] != 0, at + 1
             attributes = []
