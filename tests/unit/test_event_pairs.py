@@ -56,6 +56,15 @@ def test_the_same_pmu_and_modes_come_first() -> None:
     assert names({"cycles:u": 1}, {"cycles:P": 9, "cycles:uP": 1})[0] == ["cycles:P", "cycles:u"]
 
 
+def test_of_events_that_are_alike_the_one_with_most_samples_is_meant() -> None:
+    """On either side, unless one of them is what ``before`` shows first."""
+    hybrid = {"cpu_atom/cycles/": 1, "cpu_core/cycles/": 5}
+    _, notes = names({"cycles": 9}, hybrid)
+    assert notes[0].startswith("compares cycles with cpu_core/cycles/;")
+    assert names({"instructions": 1, **hybrid}, {"cycles": 1})[0] == ["cpu_core/cycles/"]
+    assert names(hybrid, {"cycles": 1})[0] == ["cpu_atom/cycles/"]
+
+
 def test_modes_that_differ_are_said() -> None:
     found, (note,) = names({"cycles": 1}, {"cycles:u": 1})
     assert found == ["cycles"]

@@ -268,6 +268,15 @@ def test_events_of_one_name_keep_their_terms():
     assert names == ["samples", "cycles/freq=199/", "cycles/freq=99/"]
 
 
+def test_an_event_called_samples_is_not_mistaken_for_their_number():
+    made = ProfileBuilder()
+    made.event("samples", "count", period=1)
+    made.thread()
+    made.sample([made.function("main")], value=5)
+    names = [name for name, _ in types(message(made.build()))]
+    assert names[0] == "samples" and len(set(names)) == 2
+
+
 def test_names_of_perf_data_converter(builder):
     main = builder.function("main")
     builder.sample([main], value=100, count=2)

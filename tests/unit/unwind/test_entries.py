@@ -132,6 +132,7 @@ def test_debug_frame_has_absolute_addresses():
         (b"\x0f\x7f", "past the end"),
         (b"\x0c\x07", "past the end"),
         (b"\x0c\x63\x08", "CFA in register 99"),
+        (b"\x0c\x11\x08", "CFA in register 17"),
         (def_cfa_expression(b"\x28\0\0"), "no operator 0x28"),
         (def_cfa_expression(b"\x30" * 300), "more than 256 steps"),
     ],
@@ -369,6 +370,12 @@ def test_a_change_before_the_frame_is_defined_is_damage():
     for change in (b"\x0d\x06", b"\x0e\x08", def_cfa_expression(b"\x30") + b"\x0e\x08"):
         with pytest.raises(ObjectError, match="before it is a register and an offset"):
             cfi(change if change[0] == 0x0F else def_cfa_expression(b"\x30") + change)
+
+
+def test_no_row_is_empty():
+    """An instruction may advance by nothing."""
+    assert cfi(bytes([0x40]) + def_cfa(7, 16)) == [(0x4000, 7, 16, None)]
+    assert cfi(bytes([0x41, 0x40]) + def_cfa(7, 16)) == [FIRST, (0x4004, 7, 16, None)]
 
 
 def test_version_4_says_how_wide_addresses_and_segments_are():

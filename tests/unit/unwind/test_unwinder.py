@@ -244,6 +244,28 @@ def test_a_register_that_was_not_recorded():
     assert result.end.tolist() == [End.REGISTERS_MISSING]
 
 
+def test_registers_that_say_nothing_about_the_stack_are_none():
+    """The flags alone, bit 9 of perf's registers of x86."""
+    program = Program("x86_64", [Function(True, [], 3)])
+    stacks = stacks_of([program.run([0], Random(1))[0]], 4096)
+    unwinder, lookup = unwinder_of(open_elf(program.file().bytes()), "x86_64")
+    result = unwinder.unwind(replace(stacks, mask=1 << 9, regs=stacks.regs[:, :1]), lookup)
+    assert (result.chain.row(0).tolist(), result.end.tolist()) == ([], [End.NO_REGISTERS])
+
+
+def test_a_return_address_that_is_kept_in_a_register_of_the_caller():
+    """DW_CFA_register: r12 holds it, which the innermost function has saved; nobody else asks for r12."""
+    middle, outermost = (LOAD_BIAS + TEXT + SIZE * place + SITE for place in (1, 2))
+    frames = [
+        Frame(TEXT, SIZE, def_cfa(7, 24) + offset(16, -8) + offset(12, -16)),
+        Frame(TEXT + SIZE, SIZE, def_cfa(7, 8) + b"\x09\x10\x0c"),
+        Frame(TEXT + 2 * SIZE, SIZE, def_cfa(7, 8) + b"\x07\x10"),
+    ]
+    result = by_hand(frames, [1, outermost, middle, 1, 1])
+    assert result.chain.row(0).tolist() == [LOAD_BIAS + TEXT + SITE, middle, outermost]
+    assert result.end.tolist() == [End.COMPLETE]
+
+
 def test_samples_without_registers_have_no_chain():
     program = Program("x86_64", [Function(True, [], 3)])
     runs = [program.run([0], Random(seed)) for seed in range(3)]
