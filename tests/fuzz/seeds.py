@@ -141,11 +141,11 @@ def _archives() -> Iterator[Seed]:
     with tarfile.open(fileobj=out, mode="w") as tar:
         tar.add(program, f"demo/shapes/{open_elf(program).build_id.hex()}/elf", filter=_anonymous)
     for suffix, pack in (("bz2", bz2.compress), ("gz", gzip.compress)):
-        words = ("--archive", f"{{dir}}/perf.data.tar.{suffix}", "--symfs", "{dir}/empty")
+        words = ("--archive", f"{{dir}}/perf.data.tar.{suffix}")
         yield Seed(
             "archive", f"inside {suffix}", out.getvalue(), BINARY, f"perf.data.tar.{suffix}", pack, beside, words
         )
-    words = ("--archive", "{dir}/perf.data.tar", "--symfs", "{dir}/empty")
+    words = ("--archive", "{dir}/perf.data.tar")
     yield Seed("archive", "bz2", bz2.compress(out.getvalue()), BINARY, "perf.data.tar", beside=beside, words=words)
 
 
