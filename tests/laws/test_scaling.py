@@ -18,6 +18,8 @@ MOST = 5.0
 FIXED_S = 0.05
 """What does not depend on the input: the rest of the machine included."""
 RUNS = 2
+TRIES = 3
+"""More of them where the machine was busy with something else."""
 
 Written = tuple[forge.Session, list[forge.Record]]
 ONE = forge.Session((EVENT,))
@@ -147,6 +149,10 @@ def seconds(work: Callable[[], object]) -> float:
 
 def grows_no_faster(few: Callable[[], object], many: Callable[[], object]) -> None:
     short, long = seconds(few), seconds(many)
+    for _ in range(TRIES):
+        if long <= MOST * short + FIXED_S:
+            break
+        short, long = min(short, seconds(few)), min(long, seconds(many))
     assert long <= MOST * short + FIXED_S, f"{short:.3f} s, four times as much {long:.3f} s"
 
 

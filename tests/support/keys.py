@@ -28,5 +28,5 @@ def colliding(bits: int, seed: int = 1) -> list[int]:
             taken = place[slots] < len(way)
             left, slots, perturb = left[taken], slots[taken], perturb[taken] >> PERTURB_SHIFT
             slots = (5 * slots + perturb + 1) % size
-        found = np.unique(np.concatenate([found, left[place[slots] < len(way) // 8]]))
+        found = np.unique(np.concatenate([found, left[place[slots] < len(way)]]))
     return way + found[: room - len(way)].tolist()

@@ -16,7 +16,7 @@ from perf2x.abi.uapi import CpuMode
 from perf2x.classes import dataclass
 from perf2x.model.arrays import I64, U64, Bools
 from perf2x.model.events import Comms, Ksymbols, Mmaps, Tasks
-from perf2x.model.ordering import rows_by, unique_rows
+from perf2x.model.ordering import rows_by, unique, unique_rows
 from perf2x.stitch.intervals import IntervalIndex
 from perf2x.stitch.timeline import Timeline
 
@@ -68,12 +68,14 @@ class AddressSpaces:
         ksymbol_moment: I64,
     ) -> None:
         owner = np.where(_is_kernel(mmaps), KERNEL, mmaps.pid.astype(np.int64))
-        lives = _lives(_first_seen(owner, mmap_moment), forks, fork_moment, comms, comm_moment)
+        pids = unique(np.concatenate([owner, forks.pid, forks.ppid, comms.pid]).astype(np.int64))
+        first_seen = _first_seen(pids.searchsorted(owner), mmap_moment)
+        lives = _lives(first_seen, pids, forks, fork_moment, comms, comm_moment)
         self._parent = np.array(lives.parent, np.int64)
         self._parent_moment = np.array(lives.parent_moment, np.int64)
         self._depth = _depths(lives.parent)
         self._before = np.array(lives.before, np.int64)
-        pid, born = np.array(lives.pid, np.int64), np.array(lives.born, np.int64)
+        pid, born = pids[np.array(lives.pid, np.int64)], np.array(lives.born, np.int64)
         spaces = Timeline(pid, born, np.arange(len(pid)))
         self._index = _index(spaces, mmaps, owner, mmap_moment, ksymbols, ksymbol_moment)
         kernel = np.full(len(ksymbol_moment), KERNEL, np.int64)
@@ -181,24 +183,28 @@ def _first_seen(owner: I64, moment: I64) -> dict[int, int]:
     return dict(zip(owners.tolist(), moment[order][first].tolist(), strict=True))
 
 
-def _lives(first_seen: dict[int, int], forks: Tasks, fork_moment: I64, comms: Comms, comm_moment: I64) -> _Lives:
+def _lives(
+    first_seen: dict[int, int], pids: I64, forks: Tasks, fork_moment: I64, comms: Comms, comm_moment: I64
+) -> _Lives:
     """Walk forks and execs in order; a Python step per fork or exec, not per sample.
 
-    A process that had mappings before it was forked had that number before somebody else did.
+    A process that had mappings before it was forked had that number before somebody else did. Processes are known by
+    their place in ``pids``: ids as they stand in the file could be chosen to collide in a dictionary.
     """
+    forked, forker, renamed = (pids.searchsorted(ids).tolist() for ids in (forks.pid, forks.ppid, comms.pid))
     lives = _Lives([], [], [], [], [], {})
     changes = [(int(fork_moment[row]), 0, int(row)) for row in np.flatnonzero(forks.pid != forks.ppid)]
     changes += [(int(comm_moment[row]), 1, int(row)) for row in np.flatnonzero(comms.is_exec)]
     for moment, is_exec, row in sorted(changes):
-        if not is_exec and first_seen.get(int(forks.pid[row]), moment) < moment:
-            lives.of(int(forks.pid[row]))
         if is_exec:
-            old = lives.of(int(comms.pid[row]))
-            lives.begin(int(comms.pid[row]), moment, before=old)
-        elif forks.is_exec[row]:
-            lives.begin(int(forks.pid[row]), moment)
+            lives.begin(renamed[row], moment, before=lives.of(renamed[row]))
+            continue
+        if first_seen.get(forked[row], moment) < moment:
+            lives.of(forked[row])
+        if forks.is_exec[row]:
+            lives.begin(forked[row], moment)
         else:
-            lives.begin(int(forks.pid[row]), moment, lives.of(int(forks.ppid[row])), moment)
+            lives.begin(forked[row], moment, lives.of(forker[row]), moment)
     born = set(lives.pid)
     for pid in first_seen:
         if pid not in born:
