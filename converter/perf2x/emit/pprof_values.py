@@ -8,8 +8,12 @@ import numpy as np
 from perf2x.classes import dataclass
 from perf2x.emit.events import plain_names
 from perf2x.model.arrays import I64
+from perf2x.model.errors import OptionError
 from perf2x.model.ordering import rows_by, unique
 from perf2x.model.profile import Profile
+
+FEW_KINDS, MOST_CELLS = 64, 1 << 27
+"""Beyond so many sample types the numbers of all samples may take 1 GiB: a small file can state thousands of events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +56,15 @@ def _compat_kinds(recorded: str, row: int, times: Mapping[str, int]) -> list[Val
 
 
 def summed_values(profile: Profile, kinds: list[ValueKind], merged: I64, count: int) -> I64:
-    """(count, kinds) numbers; ``merged`` says which written sample each row of Profile.samples belongs to."""
+    """(count, kinds) numbers; ``merged`` says which written sample each row of Profile.samples belongs to.
+
+    OptionError where many events times many samples would take more memory than a machine may have.
+    """
+    if len(kinds) > FEW_KINDS and count * len(kinds) > MOST_CELLS:
+        raise OptionError(
+            f"pprof has a number of each of {len(kinds):,} sample types in each of {count:,} samples, too many: "
+            "write a file for each event (--per-event), or choose events (--event)"
+        )
     samples = profile.samples
     values = np.zeros((count, len(kinds)), np.int64)
     rows_of = dict(rows_by(samples.event))
