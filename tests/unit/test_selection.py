@@ -1,5 +1,6 @@
 """The bounds that shares of a recording's time count from, and what is asked before samples are read."""
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,7 +10,9 @@ import pytest
 from perf2x.abi.uapi import SampleType
 from perf2x.model.choice import Choice
 from perf2x.model.errors import OptionError
+from perf2x.pipeline import LoadOptions, load
 from perf2x.selection import Selection, check_root
+from tests.forge import Sample, Session, write_file
 
 
 class Batch(SimpleNamespace):
@@ -63,3 +66,14 @@ def test_roots_that_samples_do_not_say(root: str, bit: int, advice: str) -> None
     check_root("comm", recording())
     with pytest.raises(OptionError, match=f"--root {root}: .* the {root} of its samples; .*perf record {advice}"):
         check_root(root, recording())
+
+
+def test_filters_that_leave_nothing_together(tmp_path: Path) -> None:
+    """Not where there was nothing to begin with."""
+    path = tmp_path / "perf.data"
+    nothing = LoadOptions(choice=Choice(no_kernel=True, no_user=True))
+    path.write_bytes(write_file(Session(), [Sample(ip=0x1000)]))
+    with pytest.raises(OptionError, match="nothing is left: no sample passes all filters"):
+        load(str(path), nothing)
+    path.write_bytes(write_file(Session(), []))
+    assert not len(load(str(path), nothing).profile.samples)

@@ -43,7 +43,7 @@ def tracing_data(order: str, text: str = FORMAT) -> bytes:
 
 def leaves(tid: int, time: int, to: int | None = None, order: str = "<", size: int = NEXT_PID + 4) -> Sample:
     """sched_switch at which thread ``tid`` leaves its CPU and ``to`` enters it."""
-    raw = b"" if to is None else (bytes(NEXT_PID) + struct.pack(order + "i", to))[:size]
+    raw = b"" if to is None else struct.pack(order + "4xii", tid, to)[:size]
     return Sample(pid=tid, tid=tid, ip=0x1000 * tid, time=time, chain=(USER, 0x1000 * tid), raw=raw)
 
 
@@ -152,7 +152,9 @@ def test_measured_waits_keep_their_time(tmp_path: Path, how: str, name: str) -> 
     records = [Sample(id=1, pid=7, tid=7, time=5, chain=(USER, 0x7000)), Sample(id=2, pid=1, tid=1, time=8, raw=raw)]
     found = loaded(tmp_path, events, records, how)
     assert waits(found) == [(7, 8, 5_000)]
-    assert [event.name for event in found.profile.events][-1] == ("off-cpu" if how == "apart" else name)
+    last = found.profile.events[-1]
+    assert (last.name, last.unit) == ("off-cpu" if how == "apart" else name, "nanoseconds")
+    assert how == "beside" or (last.period, last.frequency) == (0, 0)
 
 
 def test_merging_needs_a_clock(tmp_path: Path) -> None:
@@ -175,3 +177,31 @@ def test_merging_needs_a_clock(tmp_path: Path) -> None:
 def test_a_way_that_there_is_not(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="--off-cpu yes: it is one of apart, beside, merged"):
         loaded(tmp_path, [TRACED], [leaves(7, 100)], "yes")
+
+
+def test_other_events_keep_their_places_beside_a_wall_clock(tmp_path: Path) -> None:
+    """What a wall clock counts is not what its period says."""
+    kinds = (("cycles", 0), ("cpu-clock", 1), ("faults", 0))
+    events = [
+        Event(name=name, type=kind, ids=(at,), sample_type=RAW | k.IDENTIFIER)
+        for at, (name, kind) in enumerate(kinds, 1)
+    ]
+    records = [
+        Sample(id=2, pid=7, tid=7, time=5, period=9, chain=(USER, 0x7000)),
+        *(Switch(misc=misc, stamp=Stamp(pid=7, tid=7, time=time, id=2)) for time, misc in ((10, OUT), (20, 0))),
+    ]
+    found = loaded(tmp_path, events, records, "merged").profile.events
+    assert [event.name for event in found] == ["cycles", "wall-clock", "faults"]
+    assert (found[1].unit, found[1].period, found[1].frequency) == ("nanoseconds", 0, 0)
+
+
+def test_one_event_with_times_is_enough(tmp_path: Path) -> None:
+    events = [
+        Event(ids=(1,), sample_type=RAW | k.IDENTIFIER),
+        Event(name="other", type=0, ids=(2,), sample_type=(RAW | k.IDENTIFIER) & ~k.TIME),
+    ]
+    records = [
+        Sample(id=1, pid=7, tid=7, time=5, chain=(USER, 0x7000)),
+        *(Switch(misc=misc, stamp=Stamp(pid=7, tid=7, time=time, id=1)) for time, misc in ((10, OUT), (20, 0))),
+    ]
+    assert waits(loaded(tmp_path, events, records)) == [(7, 10, 10)]

@@ -30,3 +30,11 @@ def test_waits_know_their_stack_and_length() -> None:
     waits, endless = waits_between(starts, ends, np.array([7, 8, 9]))
     assert (waits.sample.tolist(), waits.since.tolist(), waits.duration.tolist()) == ([7, 8], [10, 10], [15, 1])
     assert endless == 1
+
+
+def test_the_last_moment_there_is() -> None:
+    end = np.array([2**64 - 1], np.uint64)
+    one = np.ones(1, np.int64)
+    among = Moments(np.ones(2, np.int64), np.array([7, 2**64 - 1], np.uint64))
+    assert last_at_or_before(Moments(one, end), among).tolist() == [1]
+    assert first_at_or_after(Moments(one, end), among).tolist() == [1]

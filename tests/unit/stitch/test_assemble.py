@@ -9,7 +9,7 @@ from perf2x.model.profile import ProfileEvent
 from perf2x.pipeline import LoadOptions, load
 from perf2x.reader import open_recording
 from perf2x.stitch.assemble import profile_event
-from tests.forge import CallchainDeferred, Comm, Event, Mmap, Sample, Session, Stamp, write_file
+from tests.forge import CallchainDeferred, Comm, Event, Ksymbol, Mmap, Sample, Session, Stamp, write_file
 
 KERNEL, USER, LATER = 2**64 - 128, 2**64 - 512, 2**64 - 640
 
@@ -92,3 +92,36 @@ def test_a_timeline_without_times_says_so(tmp_path: Path) -> None:
     times = found.profile.samples.time
     assert times is not None and times[0] < times[1]
     assert load(str(path), LoadOptions()).diagnostics["no_timestamps"] == 0
+
+
+def test_callers_are_looked_up_one_byte_earlier(tmp_path: Path) -> None:
+    """Their addresses are those of the next instruction, which another function may begin with."""
+    path = tmp_path / "perf.data"
+    mapped = Mmap(pid=1, tid=1, addr=0x1000, len=0x3000, filename="/bin/app")
+    path.write_bytes(write_file(Session(), [mapped, Sample(ip=0x1000, chain=(USER, 0x1000, 0x2000))]))
+    locations = load(str(path), LoadOptions()).profile.locations
+    assert sorted(zip(locations.address.tolist(), locations.lookup.tolist(), strict=True)) == [
+        (0x1000, 0x1000), (0x2000, 0x1FFF),
+    ]  # fmt: skip
+
+
+def test_a_kernel_symbol_is_there_until_it_is_taken_away(tmp_path: Path) -> None:
+    """As the program of a BPF event: an address that it had is nobody's later."""
+    path = tmp_path / "perf.data"
+    at = 0xFFFFFFFFC0001000
+    records = [
+        Ksymbol(addr=at, len=0x100, name="bpf_prog_1", stamp=Stamp(time=5)),
+        Ksymbol(addr=at, len=0x100, name="bpf_prog_1", unregister=True, stamp=Stamp(time=20)),
+        *(Sample(ip=at + 8, mode=1, time=time, chain=(KERNEL, at + 8)) for time in (10, 30)),
+    ]
+    path.write_bytes(write_file(Session(), records))
+    profile = load(str(path), LoadOptions(timeline=True)).profile
+    leaf = profile.stacks.location[profile.samples.stack]
+    assert (profile.locations.mapping[leaf] >= 0).tolist() == [True, False]
+
+
+def test_a_timeline_of_samples_without_a_cpu_does_not_make_one_up(tmp_path: Path) -> None:
+    path = tmp_path / "perf.data"
+    path.write_bytes(write_file(Session(), [Sample(ip=0x1000, time=5)]))
+    cpu = load(str(path), LoadOptions(timeline=True)).profile.samples.cpu
+    assert cpu is None or cpu.tolist() == [-1]

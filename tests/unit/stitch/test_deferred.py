@@ -84,6 +84,10 @@ def test_a_record_before_its_sample_completes_it() -> None:
     assert join([(5, 1, 1, 90)], [(5, 1, 1, 100)], []) == [(90, Join.JOINED_EARLY_RECORD)]
 
 
+def test_a_record_of_the_same_time_is_not_early() -> None:
+    assert join([(5, 1, 1, 100)], [(5, 1, 1, 100)], []) == [(100, Join.JOINED)]
+
+
 def test_a_record_of_another_thread_needs_an_exec() -> None:
     assert join([(5, 1, 1, 100)], [(5, 1, 2, 90)], []) == [(-1, Join.REFUSED)]
     assert join([(5, 1, 1, 100)], [(5, 1, 2, 90)], [(1, 95)]) == [(100, Join.JOINED_ACROSS_EXEC)]

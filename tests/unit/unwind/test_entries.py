@@ -190,6 +190,15 @@ def test_code_ends_within_the_address_space(start, size, fits):
             section.fde(place)
 
 
+@pytest.mark.parametrize("encoding", [0xFF, 0x9B])
+def test_functions_whose_start_only_the_process_knows(encoding):
+    """DW_EH_PE_omit and DW_EH_PE_indirect."""
+    cie = b"\x01zR\0" + uleb(1) + sleb(-8) + bytes([16]) + uleb(1) + bytes([encoding])
+    section, (_, place) = section_of((None, cie), (0, bytes(17)), is_eh=True, wide=False)
+    with pytest.raises(ObjectError, match="does not say where it starts"):
+        section.fde(place)
+
+
 def test_an_entry_may_end_with_its_section_and_not_behind_it():
     cie = b"\x01\0" + uleb(1) + sleb(-8) + bytes([16])
     section, (place,) = section_of((None, cie), is_eh=True, wide=False)
