@@ -58,3 +58,15 @@ def test_the_record_of_the_kernels_commit_message(forged_file: Path) -> None:
     assert deferred.cookie.tolist() == [0xB00000006]
     assert deferred.chain.row(0).tolist() == [0x7F18FE337FA7, 0x7F18FE330E0F, 0x7F18FE331448]
     assert (deferred.pid.tolist(), deferred.tid.tolist(), deferred.time.tolist()) == ([2312], [2312], [121163447014])
+
+
+@pytest.mark.parametrize("own", [0, 7])
+def test_an_exit_says_its_time_itself(forged_file: Path, own: int) -> None:
+    """A record without sample_id_all stands where samples were; EXIT and FORK need not, even at time 0."""
+    event = forge.Event(sample_type=k.IDENTIFIER | k.IP | k.TID | k.TIME, flags=frozenset(), ids=(1,))
+    records = [forge.Sample(id=1, time=1303), forge.Exit(pid=1, ppid=1, tid=1, ptid=1, time=own)]
+    raw = forge.write_file(forge.Session((event,)), records)
+    forged_file.write_bytes(raw)
+    product = open_recording(str(forged_file))
+    assert product.sideband.exits.time.tolist() == [own]
+    assert_recordings_alike(product, read(raw))

@@ -149,7 +149,7 @@ def _comm(found: SimpleNamespace, raw: bytes, order: str) -> None:
 
 
 def _task(found: SimpleNamespace, raw: bytes, order: str) -> None:
-    found.pid, found.ppid, found.tid, found.ptid, _ = struct.unpack_from(order + "iiiiQ", raw)
+    found.pid, found.ppid, found.tid, found.ptid, found.own_time = struct.unpack_from(order + "iiiiQ", raw)
     found.is_exec = bool(found.misc & k.MISC_13)
 
 

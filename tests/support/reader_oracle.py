@@ -12,6 +12,7 @@ from perf2x.model.arrays import AnyArray
 from perf2x.model.events import Recording as Product
 from perf2x.model.events import Samples, UserStacks, Want
 from perf2x.reader import open_recording
+from tests.forge import kernel as k
 from tests.reference.decode import Recording, read
 from tests.reference.stitch import expanded
 
@@ -42,15 +43,16 @@ def assert_recordings_alike(product: Product, reference: Recording) -> None:
 
 
 def stand_where_samples_are(reference: Recording) -> None:
-    """Without sample_id_all a record has no time: it stands where the samples before it in the file had got to."""
+    """Give records without sample_id_all a time: their own (FORK, EXIT), else what the samples before them reached."""
     if not reference.events or any("sample_id_all" in event.flags for event in reference.events):
         return
+    timed = reference.events[0].sample_type & k.TIME
     reached = 0
     for record in reference.records:
         if record.kind == "SAMPLE":
             reached = max(reached, record.time or 0)
         elif getattr(record, "time", None) is None:
-            record.time = reached
+            record.time = record.own_time if timed and record.kind in ("FORK", "EXIT") else reached
 
 
 def event_row(event: Any) -> Row:
