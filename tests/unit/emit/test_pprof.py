@@ -174,6 +174,13 @@ def test_locations_keep_mapping_build_id_and_call_address(builder):
     assert list(stacks(parsed)) == [("main", "[libc.so.6]")]
 
 
+@pytest.mark.parametrize("inline", ["lines", "frames", "off"])
+def test_a_frame_without_a_name_has_no_line_where_names_are_left_to_pprof(builder, inline):
+    builder.sample([builder.location(0x1234), builder.location(0x1300, lines=["f"])])
+    written = message(builder.build(), inline=inline, placeholders=False).location
+    assert [(place.address, len(place.line)) for place in written] == [(0x1234, 0), (0x1300, 1)]
+
+
 def test_a_frame_without_a_name_has_no_line_number(builder):
     builder.sample([builder.location(0x1234), builder.location(0x1300, lines=[("f", "f.c", 7)])])
     lines = [[line.line for line in place.line] for place in message(builder.build()).location]

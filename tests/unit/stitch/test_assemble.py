@@ -80,6 +80,7 @@ def test_samples_without_their_user_part_are_counted_whatever_becomes_of_them(
     assert (found.deferred.joined, found.deferred.missing, found.deferred.refused) == (1, 2, 0)
     assert int(found.profile.samples.count.sum()) == left
     assert found.recorded_samples == 3
+    assert not found.profile.locations.line_number.any(), "frames that are made up have no line"
 
 
 def test_a_timeline_without_times_says_so(tmp_path: Path) -> None:
@@ -125,3 +126,27 @@ def test_a_timeline_of_samples_without_a_cpu_does_not_make_one_up(tmp_path: Path
     path.write_bytes(write_file(Session(), [Sample(ip=0x1000, time=5)]))
     cpu = load(str(path), LoadOptions(timeline=True)).profile.samples.cpu
     assert cpu is None or cpu.tolist() == [-1]
+
+
+@pytest.mark.parametrize(("beyond", "mapped"), [(0x3FFFFFFF, True), (0x40000000, False), (0x5FFFFFFF, False)])
+def test_the_kernel_reaches_no_further_than_a_gibibyte(tmp_path: Path, beyond: int, mapped: bool) -> None:
+    """The next kernel mapping lies two behind it."""
+    path = tmp_path / "perf.data"
+    start = 0xFFFFFFFF00000000
+    records = [
+        Mmap(pid=2**32 - 1, tid=0, addr=start, len=0x1000, filename="[kernel.kallsyms]_text", misc=1),
+        Mmap(pid=2**32 - 1, tid=0, addr=start + (2 << 30), len=0x1000, filename="[module]", misc=1),
+        Sample(ip=start + beyond, mode=1, time=5, chain=(KERNEL, start + beyond)),
+    ]
+    path.write_bytes(write_file(Session(), records))
+    assert (load(str(path), LoadOptions()).profile.locations.mapping >= 0).tolist() == [mapped]
+
+
+def test_a_recording_lasts_from_its_first_to_its_last_sample(tmp_path: Path) -> None:
+    path = tmp_path / "perf.data"
+    path.write_bytes(write_file(Session(), [Sample(ip=0x1000, time=time) for time in (25, 5, 15)]))
+    profile = load(str(path), LoadOptions()).profile
+    assert (profile.meta.duration_ns, profile.default_event) == (20, 0)
+    path.write_bytes(write_file(Session(), []))
+    profile = load(str(path), LoadOptions()).profile
+    assert (profile.meta.duration_ns, profile.default_event) == (0, 0)
