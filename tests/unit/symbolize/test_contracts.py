@@ -20,8 +20,9 @@ from perf2x.testing import SymbolSourceContract
 from ..objects.test_go_functions import CODE as GO_CODE
 from ..objects.test_go_functions import table as go_table
 from ..objects.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
+from .jit_dumps import header, load
 from .profiles import make_session
-from .test_jit import CODE, header, load
+from .test_jit import CODE
 from .test_kernel import BASE, MODULE_AT, module, vmlinux
 
 DATA = Path(__file__).parent / "data"

@@ -17,8 +17,9 @@ from tests.forge import Event, Mmap2, Registers, Sample, Stamp, write_file
 from tests.forge import kernel as k
 from tests.forge.session import Session
 
-from .test_jit import CODE, header, move, record
-from .test_jit import load as code_load
+from .jit_dumps import header, move, record
+from .jit_dumps import load as code_load
+from .test_jit import CODE
 
 CIE = bytes.fromhex("1400000000000000017a5200017810011b0c070890010000")
 FDE = bytes.fromhex("1c0000001c000000d0ffffff0c0000000044410e108602430d06430c07080000")
