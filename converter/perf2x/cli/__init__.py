@@ -3,8 +3,11 @@
 
 def main() -> None:
     """The ``perf2x`` command; exit codes are in ``perf2x.cli.exits``."""
-    from perf2x.cli.exits import clean_up_when_terminated, one_sentence
+    import atexit
 
+    from perf2x.cli.exits import clean_up_when_terminated, ignore_full_log, one_sentence
+
+    atexit.register(ignore_full_log)
     collect_seldom()
     compute_alone()
     clean_up_when_terminated()

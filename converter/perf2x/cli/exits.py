@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 from perf2x.cli import console
 from perf2x.model.errors import OptionError, Perf2xError
@@ -43,7 +43,7 @@ def one_sentence() -> Iterator[None]:
     except Terminated:
         _leave(TERMINATED, "terminated; nothing was written")
     except BrokenPipeError:
-        _give_up_output()  # our reader (head, less) has seen enough
+        _give_up(sys.stdout)  # our reader (head, less) has seen enough
         _leave(DONE)
     except MemoryError as error:
         _forget(error)
@@ -76,7 +76,7 @@ def _leave(code: int, sentence: str = "") -> NoReturn:
     try:
         _flush()
     except OSError:
-        _give_up_output()
+        _give_up(sys.stdout)
     if sentence:
         console.note(f"perf2x: {sentence}")
     raise SystemExit(code) from None
@@ -105,9 +105,18 @@ def _trouble(error: OSError) -> str:
     return f"cannot write to standard output: {reason}" if error.errno in _FULL else reason
 
 
-def _give_up_output() -> None:
-    """Let what is left of standard output go nowhere: Python flushes it once more when it exits."""
+def ignore_full_log() -> None:
+    """Let go, at exit, of what standard error did not take; from Python 3.14 on that would end in exit code 120."""
+    try:
+        if sys.stderr is not None and not sys.stderr.closed:
+            sys.stderr.flush()
+    except OSError:
+        _give_up(sys.stderr)
+
+
+def _give_up(stream: TextIO) -> None:
+    """Let what is left in a standard stream go nowhere: Python flushes it once more when it exits."""
     with contextlib.suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
+        os.dup2(nowhere, stream.fileno())
         os.close(nowhere)
