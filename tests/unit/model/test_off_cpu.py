@@ -38,3 +38,11 @@ def test_the_last_moment_there_is() -> None:
     among = Moments(np.ones(2, np.int64), np.array([7, 2**64 - 1], np.uint64))
     assert last_at_or_before(Moments(one, end), among).tolist() == [1]
     assert first_at_or_after(Moments(one, end), among).tolist() == [1]
+
+
+def test_the_last_moment_lies_behind_all_others() -> None:
+    one, end = np.ones(1, np.int64), np.array([2**64 - 1], np.uint64)
+    for time in (0, 7, 2**63, 2**64 - 2):
+        among = Moments(one, np.array([time], np.uint64))
+        assert last_at_or_before(Moments(one, end), among).tolist() == [0]
+        assert last_at_or_before(among, Moments(one, end)).tolist() == [-1]

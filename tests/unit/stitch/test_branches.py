@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -108,6 +109,45 @@ def test_stitching_is_perfs_sample_by_sample(samples, cut, random):
 def test_stitched_calls_come_behind_the_samples_own():
     result = call_stack_chains(ragged_of([[USER, 1]]), np.array([1], np.uint64), branches_of([CALLS]), ragged_of([[7]]))
     assert result.row(0).tolist() == [USER, 1, USER, 0x105, USER, 0x55, USER, 7]
+
+
+def test_every_sample_gets_its_own_older_calls():
+    """Not those of its neighbours, and none where it keeps its recorded chain."""
+    recorded = [[KERNEL, 9], [USER, 1], [USER, 2], [USER, 3]]
+    branches = branches_of([CALLS[:1]] * 4)
+    older = ragged_of([[4], [5, 6], [], [7]])
+    result = call_stack_chains(ragged_of(recorded), np.array([9, 1, 2, 3], np.uint64), branches, older)
+    own = [USER, 0x105]
+    assert [row.tolist() for row in result.rows()] == [
+        [KERNEL, 9], [USER, 1, *own, USER, 5, USER, 6], [USER, 2, *own], [USER, 3, *own, USER, 7],
+    ]  # fmt: skip
+
+
+A, B, C, D, E, Z = ((number, 0x100 * number, 0) for number in range(1, 7))
+
+
+@pytest.mark.parametrize(
+    ("before", "first", "then", "second", "older"),
+    [
+        ([C, B, A], 2, [E, D, C, B], 0, [A[0]]),
+        ([C, B, A], 2, [B], 1, [A[0]]),  # two calls have returned
+        ([C, B, A], 2, [E, D, C, B], 4, []),  # the processor has no fifth register
+        ([C, B, A], 4, [E, D, C, B], 2, []),
+        ([C, B, A], 3, [E, D, C, B], 1, [A[0]]),
+    ],
+)
+def test_a_sample_goes_on_where_its_oldest_call_is_in_the_same_register(before, first, then, second, older):
+    branches = branches_of([before, then], [first, second])
+    found, _ = stitch(branches, np.zeros(2, np.int64), np.arange(2), DEPTH, no_state())
+    assert [row.tolist() for row in found.rows()] == [[], older]
+
+
+def test_a_sample_without_calls_goes_on_from_nothing():
+    """Whatever register its newest call would lie in."""
+    branches = branches_of([[A, Z], [C, B, A], []], [0, 2, 3])
+    found, state = stitch(branches, np.zeros(3, np.int64), np.arange(3), DEPTH, no_state())
+    assert [row.tolist() for row in found.rows()] == [[], [Z[0]], []]
+    assert state.older.lengths.tolist() == [0]
 
 
 def test_unknown_registers_are_not_stitched():

@@ -1,6 +1,7 @@
 """IntervalIndex against the definition, said with a loop."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -44,6 +45,17 @@ def test_what_no_range_covers(ranges: list[tuple[int, int, int]], points: list[i
     same = index.is_uniform(place, place + np.uint64(7))
     ends = {start for _, start, length in ranges if length} | {start + length for _, start, length in ranges if length}
     assert same.tolist() == [not any(point < end <= point + 7 for end in ends) for point in points]
+
+
+@pytest.mark.parametrize("moment", [1, 2, 65, 66, 67, 131])
+def test_the_newest_range_counts_among_short_and_long_ones(moment: int) -> None:
+    """One over all of 130 neighbours, kept in blocks of 64 of them, is laid at any moment between theirs."""
+    ranges = [(0, start, 1) for start in range(130)]
+    ranges.insert(moment - 1, (0, 0, 130))
+    points = np.arange(131)
+    for when in (moment - 1, moment, 131):
+        found = build(ranges).find(points * 0, points * 0 + when, points.astype(np.uint64))
+        assert found.tolist() == [newest(ranges, 0, when, point) for point in points.tolist()]
 
 
 def test_many_overlapping_ranges_stay_small() -> None:

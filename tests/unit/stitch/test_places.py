@@ -134,6 +134,12 @@ def test_words_of_another_process(
     assert rows(here.located(taken)) == rows(there.located(sent))
 
 
+def test_frames_that_are_made_up_lie_nowhere() -> None:
+    """Not even in the mapping that begins the layout."""
+    table = places([(0, 0x9000, 0x1000)])
+    assert rows(table.located(made_up(np.array([1, 9])))) == [(-1, 0, False, 2, 1), (-1, 0, False, 2, 9)]
+
+
 def test_one_file_in_two_processes_is_one_place() -> None:
     table = places([(0, 0x9000, 0x1000), (1, 0x5000, 0x1000)])
     one, other, lost, gone = words(table, [0, 1, 0, 1], [0x9123, 0x5123, 0x77, 0x88]).tolist()

@@ -34,6 +34,11 @@ def test_moments_count_what_came_before(changes: list[tuple[int, int]], queries:
     assert in_force.tolist() == [sum(other <= change for other in changes) for change in changes]
 
 
+def test_without_times_the_position_alone_decides() -> None:
+    moments, _ = order_of(np.zeros(3, np.uint64), np.array([10, 20, 30]))
+    assert moments.of(None, np.array([5, 10, 15, 30, 35])).tolist() == [0, 0, 1, 2, 3]
+
+
 @pytest.mark.parametrize("keys", [[], [3]])
 def test_unknown_keys_have_no_value(keys: list[int]) -> None:
     timeline = Timeline(np.array(keys, np.int64), np.zeros(len(keys), np.int64), np.zeros(len(keys), np.int64))

@@ -102,6 +102,15 @@ def test_functions_without_an_entry_are_crossed_by_frame_pointer():
     assert result.guessed.tolist() == [2]
 
 
+def test_the_frame_pointer_is_restored_though_no_rule_asks_for_it():
+    """The innermost function has saved it for its caller, which has no entry and is crossed by it."""
+    program = Program("x86_64", [Function(True, [], 5, has_entry=False), Function(False, [6], 2)])
+    machine, chain = program.run([0, 1], Random(1))
+    result = unwound(program, [machine])
+    assert result.chain.row(0).tolist() == chain
+    assert result.guessed.tolist() == [1]
+
+
 def test_a_frame_pointer_that_leads_nowhere_ends_the_chain():
     program = Program("x86_64", [Function(False, [], 5, has_entry=False), Function(False, [6], 2)])
     machine, chain = program.run([1, 0], Random(1))

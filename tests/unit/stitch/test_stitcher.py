@@ -1,0 +1,159 @@
+"""Batches that are added to a stitcher: what is told apart, what is counted, what is missing."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from perf2x.model.diagnostics import Diagnostics
+from perf2x.model.events import Want
+from perf2x.pipeline import LoadOptions, load
+from perf2x.reader import open_recording
+from perf2x.stitch.deferred import Join
+from perf2x.stitch.frames import Cuts
+from perf2x.stitch.stitcher import Stitcher, StitchOptions
+from tests.forge import CallchainDeferred, Cgroup, Comm, Event, Mmap, Record, Sample, Session, Stamp, Switch, write_file
+from tests.forge import kernel as k
+
+WITH_CPU = replace(Event(), sample_type=Event().sample_type | k.CPU)
+WITH_CGROUP = replace(Event(), sample_type=WITH_CPU.sample_type | k.CGROUP)
+KERNEL_ADDRESS = 0xFFFFFFFF81000000
+MOST = 2**31 - 1
+
+
+def written(tmp_path: Path, records: list[Record], event: Event | None = None) -> str:
+    path = tmp_path / "perf.data"
+    path.write_bytes(write_file(Session(events=(event or Event(),)), records))
+    return str(path)
+
+
+def stitchers(path: str, options: StitchOptions, count: int = 2) -> tuple[list[Stitcher], list]:
+    """As many stitchers of one recording, and its batches."""
+    recording = open_recording(path)
+    made = [Stitcher(recording.session, recording.sideband, options, Diagnostics()) for _ in range(count)]
+    return made, list(recording.samples(Want.CHAIN))
+
+
+def waiting(time: int, cookie: int, *kernel: int) -> Sample:
+    """A sample whose user part comes later, with so many kernel frames."""
+    chain = ((k.CONTEXT_KERNEL, *kernel) if kernel else ()) + (k.CONTEXT_USER_DEFERRED, cookie)
+    return Sample(ip=KERNEL_ADDRESS if kernel else 0, mode=1, time=time, chain=chain)
+
+
+def frames_of(profile) -> list[list[str | int]]:  # type: ignore[no-untyped-def]
+    """Each sample's frames, innermost first: addresses, and the names of those that are made up."""
+    found = []
+    functions = profile.functions.name[profile.locations.line_function].tolist()
+    begin = profile.locations.line_offsets.tolist()
+    for node in profile.samples.stack.tolist():
+        frames = []
+        while node >= 0:
+            place = int(profile.stacks.location[node])
+            made_up = bool(profile.locations.synthetic[place])
+            frames.append(
+                profile.strings[functions[begin[place]]] if made_up else int(profile.locations.address[place])
+            )
+            node = int(profile.stacks.parent[node])
+        found.append(frames)
+    return found
+
+
+def test_a_batch_of_nothing_but_deferred_user_parts(tmp_path: Path) -> None:
+    """No chain of its own, no root to add: the record's frames are the stack."""
+    record = CallchainDeferred(cookie=5, ips=(k.CONTEXT_USER, 0x1000), stamp=Stamp(pid=1, tid=1, time=12))
+    mapped = Mmap(pid=1, tid=1, addr=0x1000, len=0x1000, filename="/bin/app")
+    profile = load(written(tmp_path, [mapped, waiting(10, 5), record]), LoadOptions()).profile
+    assert frames_of(profile) == [[0x1000]]
+
+
+def test_a_batch_of_nothing_but_lost_user_parts(tmp_path: Path) -> None:
+    profile = load(written(tmp_path, [waiting(10, 5)]), LoadOptions()).profile
+    assert frames_of(profile) == [["[user stack missing]"]]
+
+
+@pytest.mark.parametrize("how", ["mark", "drop"])
+def test_figures_of_all_batches_and_all_processes_add_up(tmp_path: Path, how: str) -> None:
+    """A recording's one batch taken in twice here and once by another stitcher."""
+    records = [waiting(10, 5, KERNEL_ADDRESS), waiting(11, 6, KERNEL_ADDRESS), Sample(ip=0x1000, time=30, period=4)]
+    record = CallchainDeferred(cookie=5, ips=(k.CONTEXT_USER, 0x1000), stamp=Stamp(pid=1, tid=1, time=12))
+    (here, there), (batch,) = stitchers(written(tmp_path, [*records, record]), StitchOptions(deferred_missing=how))
+    here.add(batch)
+    here.add(batch)
+    there.add(batch)
+    here.absorb(there.added())
+    tally = here.tally
+    assert (tally.samples, tally.dropped, tally.value) == (9, 3 if how == "drop" else 0, 18.0)
+    assert (tally.first_ns, tally.last_ns) == (10, 30)
+    assert {fate: int(tally.fates[fate]) for fate in (Join.NONE, Join.JOINED, Join.MISSING)} == {
+        Join.NONE: 3, Join.JOINED: 3, Join.MISSING: 3,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("event", "cpu"), [(Event(), [-1, -1]), (WITH_CPU, [3, 4])])
+def test_lost_user_parts_are_remembered_with_the_cpu_where_samples_say_it(
+    tmp_path: Path, event: Event, cpu: list[int]
+) -> None:
+    """What a CPU lost is looked for on that CPU alone, on all where −1 says that nobody knows."""
+    records = [replace(waiting(10 + cookie, cookie, KERNEL_ADDRESS), cpu=cookie) for cookie in (3, 4)]
+    (stitcher,), (batch,) = stitchers(written(tmp_path, records, event), StitchOptions(), 1)
+    stitcher.add(batch)
+    (missing,) = stitcher.missing
+    assert missing.cpu.tolist() == cpu
+
+
+@pytest.mark.parametrize(("event", "cpu"), [(Event(), [-1, -1]), (WITH_CPU, [3, 4])])
+def test_a_timeline_says_the_cpu_where_samples_do(tmp_path: Path, event: Event, cpu: list[int]) -> None:
+    records = [Sample(ip=0x1000, time=time, cpu=time) for time in (3, 4)]
+    (stitcher,), (batch,) = stitchers(written(tmp_path, records, event), StitchOptions(timeline=True), 1)
+    stitcher.add(batch)
+    (part,) = stitcher.timeline
+    assert (part.time.tolist(), part.cpu.tolist()) == ([3, 4], cpu)
+
+
+@pytest.mark.parametrize("timeline", [False, True])
+def test_samples_are_told_apart_by_cgroup_where_that_is_asked_for(tmp_path: Path, timeline: bool) -> None:
+    """Those whose path no record says go by their number."""
+    samples = [Sample(ip=0x1000, time=5 + number, cpu=1, cgroup=number) for number in (7, 2**40)]
+    path = written(tmp_path, [Cgroup(id=2**40, path="/user.slice"), *samples], WITH_CGROUP)
+    profile = load(path, LoadOptions(by_cgroup=True, timeline=timeline)).profile
+    assert profile.samples.cgroup is not None
+    assert sorted(profile.strings[text] for text in profile.samples.cgroup.tolist()) == ["/user.slice", "cgroup:7"]
+    by_cpu = load(path, LoadOptions(by_cpu=True, timeline=timeline)).profile.samples
+    assert by_cpu.cpu is not None and set(by_cpu.cpu.tolist()) == {1}
+    assert by_cpu.count.sum() == 2 and len(by_cpu) == (2 if timeline else 1)
+
+
+def test_a_timeline_has_context_switches_where_the_recording_has(tmp_path: Path) -> None:
+    records = [Sample(ip=0x1000, time=5), Switch(stamp=Stamp(pid=1, tid=1, time=7))]
+    path = written(tmp_path, records)
+    switches = load(path, LoadOptions(timeline=True)).profile.switches
+    assert switches is not None and switches.time.tolist() == [7]
+    assert load(path, LoadOptions()).profile.switches is None
+    assert load(written(tmp_path, records[:1]), LoadOptions(timeline=True)).profile.switches is None
+
+
+def test_threads_are_told_apart_by_all_bits_of_pid_and_tid(tmp_path: Path) -> None:
+    """−1 and the greatest, which differ in the sign alone, are two processes."""
+    ids = [-1, 0, 1, MOST]
+    records = [Sample(ip=0x1000, time=5, pid=pid % 2**32, tid=tid % 2**32) for pid in ids for tid in ids]
+    names = [Comm(pid=1, tid=tid % 2**32, comm="same") for tid in ids]
+    threads = load(written(tmp_path, [*names, *records]), LoadOptions()).profile.threads
+    found = list(zip(threads.pid.tolist(), threads.tid.tolist(), strict=True))
+    assert sorted(found) == [(pid, tid) for pid in ids for tid in ids]
+
+
+def test_what_decides_a_stack_is_told_apart_by_all_bits() -> None:
+    """Two numbers of 32 bits share a column."""
+    numbers = np.array([-1, 0, 1, 2, MOST - 1, MOST])
+    high, low = (column.reshape(-1) for column in np.meshgrid(numbers, numbers))
+    none, count = np.zeros(len(high), np.int64), len(high)
+    empty: list = [None, none.astype(np.uint8)]
+    by_epoch = Cuts(*empty, high, low, none, none, none).columns()
+    by_record = Cuts(*empty, none, none, high, low, none).columns()
+    assert [len(set(column.tolist())) for column in by_epoch] == [count, 1, 1]
+    assert [len(set(column.tolist())) for column in by_record] == [1, count, 1]
+    modes, roots = (column.reshape(-1) for column in np.meshgrid(np.arange(8), np.arange(10)))
+    none = np.zeros(len(modes), np.int64)
+    by_mode = Cuts(None, modes.astype(np.uint8), none, none, none, none, roots).columns()  # type: ignore[arg-type]
+    assert [len(set(column.tolist())) for column in by_mode] == [1, 1, 80]
