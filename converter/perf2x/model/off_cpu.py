@@ -38,9 +38,6 @@ class Waits:
     since: U64
     duration: I64
 
-    def __len__(self) -> int:
-        return len(self.sample)
-
 
 def waits_between(starts: Moments, ends: Moments, sample: I64) -> tuple[Waits, int]:
     """From each start to the thread's first end that is not earlier; ``sample`` (starts,) is the row of its stack.
