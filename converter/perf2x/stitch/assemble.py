@@ -47,8 +47,9 @@ def finish(stitcher: Stitcher) -> Profile:
     mappings, locations, functions, stacks, leaf = _resolved(stitcher, gathered, strings)
     rows = in_turn([part.rows for part in timeline]) if stitcher.options.timeline else gathered.sums.rows()
     rows = replace(rows, thread=thread_rank[rows.thread], stack=leaf[rows.stack])
-    if stitcher.options.by_cgroup and rows.cgroup is not None:
-        rows = replace(rows, cgroup=_cgroups(stitcher, rows.cgroup, strings))
+    if rows.cgroup is not None:
+        # rows that are told apart by CPU alone have the column too, and nothing in it
+        rows = replace(rows, cgroup=_cgroups(stitcher, rows.cgroup, strings) if stitcher.options.by_cgroup else None)
     samples = _timeline(timeline, rows) if stitcher.options.timeline else _summed(stitcher, rows)
     return Profile(
         strings=strings.table(),

@@ -122,6 +122,13 @@ def test_samples_are_told_apart_by_cgroup_where_that_is_asked_for(tmp_path: Path
     by_cpu = load(path, LoadOptions(by_cpu=True, timeline=timeline)).profile.samples
     assert by_cpu.cpu is not None and set(by_cpu.cpu.tolist()) == {1}
     assert by_cpu.count.sum() == 2 and len(by_cpu) == (2 if timeline else 1)
+    assert by_cpu.cgroup is None, "nobody asked for them"
+
+
+@pytest.mark.parametrize("options", [LoadOptions(by_cgroup=True), LoadOptions(by_cpu=True)])
+def test_samples_that_say_neither_cpu_nor_cgroup_are_alike(tmp_path: Path, options: LoadOptions) -> None:
+    records = [Sample(ip=0x1000, time=time, cpu=time, cgroup=time) for time in (5, 6)]
+    assert load(written(tmp_path, records), options).profile.samples.count.tolist() == [2]
 
 
 def test_a_timeline_has_context_switches_where_the_recording_has(tmp_path: Path) -> None:
