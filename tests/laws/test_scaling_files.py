@@ -164,15 +164,18 @@ def _unit(low: int, functions: int, abbreviations: int = 0) -> bytes:
     return struct.pack("<IHBBI", len(body) + 9, 5, 1, 8, abbreviations) + body + b"\0"
 
 
-def _found(info: bytes, abbreviations: bytes, address: np.ndarray, errors: list[str] | None = None) -> Work:
+def _found(
+    info: bytes, abbreviations: bytes, address: np.ndarray, errors: list[str] | None = None, **others: bytes
+) -> Work:
     parts = [TinySection(".debug_info", info), TinySection(".debug_abbrev", abbreviations)]
+    parts += [TinySection(f".debug_{name}", data) for name, data in others.items()]
     data = tiny_elf(parts)
 
     def look_up() -> None:
         told: list[object] = []
         lines = UnitLines(DebugFile(DebugSections(open_elf(data, "units"))), lambda unit: unit, told.append)
         assert len(lines.find(address)) == len(address)
-        assert bool(told) == bool(errors)
+        assert all(text in str(error) for text in errors or [] for error in told) and bool(told) == bool(errors)
 
     return look_up
 
@@ -184,6 +187,85 @@ def dwarf_units(count: int, _: Path) -> Work:
 
 def dwarf_functions(count: int, _: Path) -> Work:
     return _found(_unit(0x1000, count), ABBREVIATIONS, np.arange(0x1000, 0x1000 + 16 * count, 8, dtype=np.uint64))
+
+
+def _units(count: int, root: Callable[[int], bytes], abbreviations: Callable[[int], int] = lambda row: 0) -> bytes:
+    bodies = [root(row) + b"\0" for row in range(count)]
+    return b"".join(
+        struct.pack("<IHBBI", len(body) + 8, 5, 1, 8, abbreviations(row)) + body for row, body in enumerate(bodies)
+    )
+
+
+def _low(row: int) -> bytes:
+    return struct.pack("<QI", 0x1000 + 64 * row, 64)
+
+
+def _inside(count: int) -> np.ndarray:
+    return np.arange(0x1000, 0x1000 + 64 * count, 64, dtype=np.uint64)
+
+
+def dwarf_tables(count: int, _: Path) -> Work:
+    """Every unit takes another place in one table of abbreviations for the beginning of its own."""
+    table = ABBREVIATIONS[:9] * count + b"\0"
+    info = _units(count, lambda row: b"\x01" + _low(row), lambda row: 9 * row)
+    return _found(info, table, _inside(count), ["abbreviations overlap"])
+
+
+def dwarf_far(count: int, _: Path) -> Work:
+    """Every unit's own abbreviation is the last of one table."""
+    codes = [_uleb(row + 1) for row in range(count)]
+    table = b"".join(code + ABBREVIATIONS[1:9] for code in codes) + b"\0"
+    return _found(_units(count, lambda row: codes[-1] + _low(row)), table, _inside(count))
+
+
+RANGED = b"\x01\x11\x01\x55\x17\0\0" + b"\x02\x11\x01\x11\x01\x12\x06\0\0" + b"\x03\x2e\0\x55\x17\0\0" + b"\0"
+
+
+def _list(count: int) -> bytes:
+    return b"".join(b"\x07" + struct.pack("<QB", 0x1000 + 64 * row, 64) for row in range(count)) + b"\0"
+
+
+def dwarf_unit_ranges(count: int, _: Path) -> Work:
+    """All units claim all code, by one list."""
+    info = _units(count, lambda row: b"\x01" + bytes(4))
+    return _found(info, RANGED, _inside(count), ["ranges of units overlap"], rnglists=_list(count))
+
+
+def dwarf_function_ranges(count: int, _: Path) -> Work:
+    """Every function has one list."""
+    info = _units(1, lambda row: b"\x02" + struct.pack("<QI", 0x1000, 64 * count) + (b"\x03" + bytes(4)) * count)
+    return _found(info, RANGED.replace(b"\x02\x11\0", b"\x02\x11\x01"), _inside(1), ["ranges overlap"],
+                  rnglists=_list(count))  # fmt: skip
+
+
+LINED = b"\x01\x11\0\x11\x01\x12\x06\x10\x17\0\0\0"
+
+
+def _program(count: int) -> bytes:
+    """Version 4, no files; from 0x1000 a row for each byte."""
+    header = struct.pack("<BBBbBB", 1, 1, 1, -5, 14, 10) + bytes([0, 1, 1, 1, 1, 0, 0, 0, 1]) + bytes(2)
+    program = b"\0\x09\x02" + struct.pack("<Q", 0x1000) + b"\x1e" * count + b"\0\x01\x01"
+    return struct.pack("<IHI", len(header) + len(program) + 6, 4, len(header)) + header + program
+
+
+def dwarf_lines(count: int, _: Path) -> Work:
+    """All units have one line table."""
+    info = _units(count, lambda row: b"\x01" + _low(row) + bytes(4))
+    return _found(info, LINED, _inside(count), line=_program(16 * count))
+
+
+def dwarf_line_overlaps(count: int, _: Path) -> Work:
+    """Every unit's line table reaches to the end of the section."""
+    headers, size = b"", 27 + 10
+    for row in range(count):
+        inner = _program(0)[10:27]
+        headers += struct.pack("<IHI", size * (count - row) + 16 * count - 4, 4, len(inner)) + inner + bytes(10)
+    info = _units(count, lambda row: b"\x01" + _low(row) + WORD.pack(size * row))
+    return _found(info, LINED, _inside(count), ["line tables overlap"], line=headers + b"\x1e" * 16 * count)
+
+
+def _uleb(number: int) -> bytes:
+    return bytes([number & 0x7F | 0x80, number >> 7 & 0x7F | 0x80, number >> 14])
 
 
 def frame_entries(count: int, _: Path) -> Work:
@@ -243,11 +325,14 @@ def _recording(count: int, place: Path) -> Path:
 
 QUICK = {
     features: 200, topology: 400, perf_map: 2000, jitdump: 500, symbols: 1000, kallsyms: 4000, dwarf_units: 200,
-    dwarf_functions: 500, frame_entries: 200, frame_program: 500, tags: 30, names: 700,
+    dwarf_functions: 500, dwarf_tables: 300, dwarf_far: 300, dwarf_unit_ranges: 200, dwarf_function_ranges: 300,
+    dwarf_lines: 100, dwarf_line_overlaps: 100, frame_entries: 200, frame_program: 500, tags: 30, names: 700,
 }  # fmt: skip
 LONG = {
     features: 2000, topology: 4000, perf_map: 20000, jitdump: 4000, symbols: 16000, kallsyms: 40000, dwarf_units: 2000,
-    dwarf_functions: 5000, frame_entries: 2000, frame_program: 5000, tags: 250, numbers: 6000, names: 6000, globs: 6000,
+    dwarf_functions: 5000, dwarf_tables: 3000, dwarf_far: 3000, dwarf_unit_ranges: 3000, dwarf_function_ranges: 3000,
+    dwarf_lines: 2000, dwarf_line_overlaps: 2000, frame_entries: 2000, frame_program: 5000, tags: 250, numbers: 6000,
+    names: 6000, globs: 6000,
 }  # fmt: skip
 
 

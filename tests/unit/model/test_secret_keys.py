@@ -6,7 +6,8 @@ import pytest
 
 from perf2x.model.errors import ObjectError
 from perf2x.model.secret_keys import numbers_of, secret_key
-from perf2x.objects.dwarf.forms import Encoding, read_abbreviations
+from perf2x.objects.dwarf.effort import Effort
+from perf2x.objects.dwarf.forms import Abbreviations, Encoding
 from perf2x.reader.attributes import parse_attr
 from perf2x.reader.event_table import EventTable
 from perf2x.symbolize.jitdump import parse_jitdump
@@ -69,12 +70,16 @@ def test_keys_are_the_numbers():
     assert numbers_of(map(secret_key, numbers)).tolist() == numbers
 
 
+def abbreviations(data):
+    return Abbreviations(data, 0, Encoding("<", 8, 4, 5), Effort("", len(data), times=2)).all()
+
+
 def test_abbreviations_are_counted_and_not_strewn():
     entry = b"\x11\0\0\0"
     many = 70_000
     dense = b"".join(uleb(code) + entry for code in range(1, many + 1)) + b"\0"
-    assert len(read_abbreviations(dense, 0, Encoding("<", 8, 4, 5))) == many
+    assert len(abbreviations(dense)) == many
     for code in (2**61 - 1, 2**16 + 1):
         with pytest.raises(ObjectError, match="no number of an abbreviation"):
-            read_abbreviations(uleb(1) + entry + uleb(code) + entry + b"\0", 0, Encoding("<", 8, 4, 5))
-    assert list(read_abbreviations(uleb(2**16) + entry + b"\0", 0, Encoding("<", 8, 4, 5))) == [2**16]
+            abbreviations(uleb(1) + entry + uleb(code) + entry + b"\0")
+    assert list(abbreviations(uleb(2**16) + entry + b"\0")) == [2**16]

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.errors import ObjectError
 from perf2x.objects.dwarf.aranges import unit_ranges
-from perf2x.objects.dwarf.forms import Encoding, read_abbreviations
+from perf2x.objects.dwarf.effort import Effort
+from perf2x.objects.dwarf.forms import Abbreviations, Encoding
 from perf2x.objects.dwarf.functions import REFERENCES_AT_MOST, scopes
-from perf2x.objects.dwarf.line_table import line_table
+from perf2x.objects.dwarf.line_table import LineTables
 from perf2x.objects.dwarf.lookup import UnitLines
 from perf2x.objects.dwarf.sections import DebugSections, package_shares
 from perf2x.objects.dwarf.units import DebugFile
@@ -181,7 +182,7 @@ def test_one_damaged_unit_leaves_the_others():
 )
 def test_abbreviations_that_are_none(data):
     with pytest.raises(ObjectError):
-        read_abbreviations(data, 0, Encoding("<", 8, 4, 5))
+        Abbreviations(data, 0, Encoding("<", 8, 4, 5), Effort("", len(data), times=2)).all()
 
 
 @pytest.mark.parametrize("data", [b"", b"\xff" * 12, struct.pack("<IHIBB", 40, 2, 0, 8, 0), bytes(64)])
@@ -224,7 +225,41 @@ def test_a_line_table_of_too_many_files_and_one_that_is_cut_off():
     )
     unit.__dict__["root"] = {0x10: (0x17, 0)}
     with pytest.raises(ObjectError, match="files"):
-        line_table(unit)
+        LineTables(unit.file).of(unit)
     unit.__dict__["root"] = {0x10: (0x17, 30)}
     with pytest.raises(ObjectError, match=r"cut off|points outside|version"):
-        line_table(unit)
+        LineTables(unit.file).of(unit)
+
+
+LINED = b"\x01\x11\x00\x11\x01\x12\x06\x10\x17\x1b\x08\x00\x00\x00"  # low_pc, high_pc, stmt_list, comp_dir string
+
+
+def lined(low, comp_dir):
+    body = b"\x01" + struct.pack("<QII", low, 0x10, 0) + comp_dir + b"\0"
+    return struct.pack("<IHBBI", len(body) + 8, 5, 1, 8, 0) + body
+
+
+def with_lines(address, *units):
+    """Three units' worth of rows, one for every byte from 0x1000, in file.c; ``address`` is the program's operand."""
+    files = b"\0file.c\0\0\0\0\0"
+    header = struct.pack("<BBBbBB", 1, 1, 1, -5, 14, 10) + bytes([0, 1, 1, 1, 1, 0, 0, 0, 1]) + files
+    program = b"\0" + bytes([len(address) + 1, 2]) + address + b"\x1e" * 0x30 + b"\0\x01\x01"
+    line = struct.pack("<IHI", len(header) + len(program) + 6, 4, len(header)) + header + program
+    parts = [(".debug_info", b"".join(units)), (".debug_abbrev", LINED), (".debug_line", line)]
+    errors = []
+    file = DebugFile(DebugSections(open_elf(tiny_elf([TinySection(*part) for part in parts]), "lines")))
+    return UnitLines(file, lambda unit: unit, errors.append), errors
+
+
+def test_units_that_share_a_line_table_keep_their_directories():
+    units = [lined(0x1000, b"/a"), lined(0x1010, b"/b"), lined(0x1020, b"/b")]
+    lines, errors = with_lines(struct.pack("<Q", 0x1000), *units)
+    found = lines.find(np.array([0x1004, 0x1014, 0x1024], np.uint64))
+    assert [[(one.path, one.line) for one in chain] for chain in found] == [
+        [("/a/file.c", 5)], [("/b/file.c", 21)], [("/b/file.c", 37)]
+    ] and not errors  # fmt: skip
+
+
+def test_an_address_of_many_bytes_in_a_line_table():
+    lines, errors = with_lines(bytes(100), lined(0x1000, b"/a"))
+    assert lines.find(np.array([0x1004], np.uint64)) == [[]] and "an address of 100 bytes" in str(errors[0])

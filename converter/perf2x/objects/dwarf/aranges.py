@@ -35,7 +35,7 @@ def unit_ranges(sections: DebugSections) -> dict[int, list[tuple[int, int]]]:
             count = (end - first) // size
             pairs = np.frombuffer(data, f"{order}u{size}", count // 2 * 2, first).reshape(-1, 2)
             ranges = [(start, start + length) for start, length in pairs.tolist() if length]
-            if ranges:
+            if ranges and unit < len(sections.info):  # larger numbers could be chosen to collide
                 found.setdefault(unit, []).extend(ranges)
         at = end
     return found

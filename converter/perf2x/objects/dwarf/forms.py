@@ -8,6 +8,7 @@ Source of truth: DWARF 5, sections 7.5.3 to 7.5.6.
 from perf2x.classes import dataclass
 from perf2x.model.errors import ObjectError
 from perf2x.objects.dwarf import constants as c
+from perf2x.objects.dwarf.effort import Effort
 
 _FIXED = {
     c.FORM_DATA1: 1, c.FORM_FLAG: 1, c.FORM_REF1: 1, c.FORM_STRX1: 1, c.FORM_ADDRX1: 1,
@@ -152,17 +153,53 @@ class Abbreviation:
     """(offset of the first address, offset and size of the number of bytes of code), () where they lie elsewhere."""
 
 
-def read_abbreviations(data: bytes, at: int, encoding: Encoding, only: int = 0) -> dict[int, Abbreviation]:
-    """The table that begins at ``at``; ``only``: read no farther than that code.
+class Abbreviations:
+    """One table, read once and only as far as somebody asks.
 
-    ObjectError when it is cut off or has forms that nobody knows.
+    Errors: ObjectError when it is cut off, has forms that nobody knows or costs more than ``effort`` allows.
     """
-    table: dict[int, Abbreviation] = {}
-    try:
-        code, at = uleb(data, at)
-        while code:
-            if code > max(_SPARSE, len(table) * 3 // 2):
+
+    def __init__(self, data: bytes, at: int, encoding: Encoding, effort: Effort) -> None:
+        self._data, self._at, self._encoding, self._effort = data, at, encoding, effort
+        self._table: dict[int, Abbreviation] = {}
+        self._ended = False
+        self._error = ""
+
+    def all(self) -> dict[int, Abbreviation]:
+        """The whole table, by code."""
+        while not self._ended:
+            self._read_next()
+        return self._table
+
+    def find(self, code: int) -> Abbreviation | None:
+        """What a code stands for, None where the table does not say; reads no farther than that code."""
+        while code not in self._table and not self._ended:
+            self._read_next()
+        return self._table.get(code)
+
+    def _read_next(self) -> None:
+        """Add one abbreviation. What cannot be read once is not tried again."""
+        if self._error:
+            raise ObjectError(self._error)
+        try:
+            self._effort.spend(1)
+            self._parse_next()
+        except IndexError:
+            self._error = "debug info: its abbreviations are cut off"
+            raise ObjectError(self._error) from None
+        except ObjectError as error:
+            self._error = str(error)
+            raise
+
+    def _parse_next(self) -> None:
+        data, start, at = self._data, self._at, self._at
+        try:
+            code, at = uleb(data, at)
+            if code > max(_SPARSE, len(self._table) * 3 // 2):
                 raise ObjectError(f"debug info: {code} is no number of an abbreviation")
+            self._ended = not code
+            if self._ended:
+                return
             tag, at = uleb(data, at)
             has_children, at = data[at] != 0, at + 1
             attributes = []
@@ -173,13 +210,10 @@ def read_abbreviations(data: bytes, at: int, encoding: Encoding, only: int = 0) 
                 if not attribute and not form:
                     break
                 attributes.append((attribute, form, constant))
-            table.setdefault(code, _abbreviation(tag, has_children, tuple(attributes), encoding))
-            if code == only:
-                break
-            code, at = uleb(data, at)
-    except IndexError:
-        raise ObjectError("debug info: its abbreviations are cut off") from None
-    return table
+        finally:
+            self._effort.spend(at - start)
+        self._table.setdefault(code, _abbreviation(tag, has_children, tuple(attributes), self._encoding))
+        self._at = at
 
 
 def _abbreviation(

@@ -5,6 +5,7 @@ Source of truth: DWARF 5, section 6.2; versions 2 to 4 differ in the header alon
 
 import posixpath
 import struct
+from dataclasses import replace
 
 import numpy as np
 
@@ -12,8 +13,9 @@ from perf2x.classes import dataclass
 from perf2x.model.arrays import I64, U64, Bools
 from perf2x.model.errors import ObjectError
 from perf2x.objects.dwarf import constants as c
+from perf2x.objects.dwarf.effort import Effort
 from perf2x.objects.dwarf.forms import Encoding, sleb, uleb
-from perf2x.objects.dwarf.units import Unit
+from perf2x.objects.dwarf.units import DebugFile, Unit
 from perf2x.objects.symtab import string_at
 
 LONGEST = 1 << 25
@@ -43,21 +45,42 @@ class LineTable:
         return np.where(known, self.file[row], 0), np.where(known, self.line[row], 0)
 
 
-def line_table(unit: Unit) -> LineTable:
-    """The table that the unit's root names; without rows when it names none. ObjectError when it cannot be read."""
-    form, offset = unit.root.get(c.AT_STMT_LIST, (0, 0))
-    data = unit.file.sections.line
-    if not form or not data:
-        return _table({}, [])
-    try:
-        header = _Header(unit, data, offset)
-        return _table(header.files, _rows(header, data))
-    except (IndexError, ValueError, struct.error):
-        raise ObjectError(f"{unit.file.name}: a line table is cut off") from None
+class LineTables:
+    """Line tables of one file's units. The last one is kept: units may share it, or its rows at least."""
+
+    def __init__(self, file: DebugFile) -> None:
+        self._data = file.sections.line
+        self._effort = Effort("line tables", len(self._data), times=16)
+        self._place: object = None
+        self._owner: object = None
+        self._last = LineTable({}, *_columns([]))
+
+    def of(self, unit: Unit) -> LineTable:
+        """The table that the unit's root names; without rows when it names none. ObjectError when it cannot be read."""
+        form, offset = unit.root.get(c.AT_STMT_LIST, (0, 0))
+        data, place = self._data, (offset, unit.encoding)
+        if not form or not data:
+            return LineTable({}, *_columns([]))
+        self._effort.spend(1)
+        try:
+            owner = unit.comp_dir, unit.root.get(c.AT_STR_OFFSETS_BASE)
+            if (place, owner) == (self._place, self._owner):
+                return self._last
+            header = _Header(unit, data, offset, self._effort)
+            if place == self._place:
+                self._last = replace(self._last, files=header.files)
+            else:
+                self._effort.spend(max(header.end - header.program, 0))
+                self._last = LineTable(header.files, *_columns(_rows(header, data)))
+        except (IndexError, ValueError, struct.error):
+            self._effort.spend(max(len(data) - offset, 0))  # as much may have been read
+            raise ObjectError(f"{unit.file.name}: a line table is cut off") from None
+        self._place, self._owner = place, owner
+        return self._last
 
 
 class _Header:
-    def __init__(self, unit: Unit, data: bytes, at: int) -> None:
+    def __init__(self, unit: Unit, data: bytes, at: int, effort: Effort) -> None:
         order = unit.encoding.byte_order
         (length,) = struct.unpack_from(order + "I", data, at)
         at, size = at + 4, 4
@@ -82,20 +105,23 @@ class _Header:
         at += 4
         self.lengths = data[at : at + self.opcode_base - 1]
         at += self.opcode_base - 1
-        self._unit, self._data = unit, data
+        self._unit, self._data, self._effort = unit, data, effort
         self.files = self._files_5(at) if version == 5 else self._files_2(at)
 
     def _files_2(self, at: int) -> dict[int, str]:
         """Directories as strings, then files as (name, directory, time, size), both numbered from 1."""
         directories = [self._unit.comp_dir]
         while self._data[at]:
-            directories.append(posixpath.join(directories[0], string_at(self._data, at)))
-            at = self._data.index(b"\0", at) + 1
+            start, at = at, self._data.index(b"\0", at) + 1
+            self._effort.spend(at - start)
+            directories.append(posixpath.join(directories[0], string_at(self._data, start)))
         at += 1
         files: dict[int, str] = {}
         while self._data[at]:
-            name = string_at(self._data, at)
-            directory, at = uleb(self._data, self._data.index(b"\0", at) + 1)
+            start, end = at, self._data.index(b"\0", at) + 1
+            self._effort.spend(end - start)
+            name = string_at(self._data, start)
+            directory, at = uleb(self._data, end)
             _, at = uleb(self._data, at)
             _, at = uleb(self._data, at)
             files[len(files) + 1] = _path(directories, directory, name)
@@ -126,7 +152,7 @@ class _Header:
             raise ObjectError(f"{self._unit.file.name}: a line table with {total} files")
         rows = []
         for _ in range(total):
-            name, directory = "", 0
+            begin, name, directory = at, "", 0
             for kind, form in columns:
                 start = at
                 value, at = self.encoding.value(self._data, at, form, 0)
@@ -135,6 +161,7 @@ class _Header:
                     name = string_at(self._data, start) if inline else self._unit.text({0: (form, value)}, 0)
                 elif kind == _CONTENT_DIRECTORY:
                     directory = value
+            self._effort.spend(at - begin)
             rows.append((name, directory))
         return rows, at
 
@@ -191,6 +218,8 @@ def _extended(header: _Header, data: bytes, at: int) -> tuple[int, int, int]:
     """An extended opcode: 1 ends a sequence, 2 sets the address; (opcode, address, where the next opcode is)."""
     size, at = uleb(data, at)
     kind = data[at] if size else 0
+    if kind == 2 and size > 9:
+        raise ObjectError(f"debug info: an address of {size - 1} bytes in a line table")
     return kind, header.encoding.integer(data, at + 1, size - 1) if kind == 2 else 0, at + size
 
 
@@ -211,7 +240,7 @@ def _is_linked(address: int, size: int) -> bool:
     return 1 < address < (1 << 8 * size) - 2
 
 
-def _table(files: dict[int, str], rows: list[tuple[int, int, int, bool]]) -> LineTable:
+def _columns(rows: list[tuple[int, int, int, bool]]) -> tuple[U64, I64, I64, Bools]:
     """Rows by address; at one address the end of a sequence comes first, and of others the last one counts."""
     addresses, numbers, lines, ends = zip(*rows, strict=True) if rows else ((), (), (), ())
     address = np.array([value & 0xFFFFFFFFFFFFFFFF for value in addresses], np.uint64)
@@ -219,4 +248,4 @@ def _table(files: dict[int, str], rows: list[tuple[int, int, int, bool]]) -> Lin
     line = np.array([value if 0 <= value < 2**31 else 0 for value in lines], np.int64)
     is_end = np.array(ends, np.bool_)
     order = np.lexsort((~is_end, address))
-    return LineTable(files, address[order], file[order], line[order], is_end[order])
+    return address[order], file[order], line[order], is_end[order]

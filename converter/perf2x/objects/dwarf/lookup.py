@@ -8,9 +8,10 @@ from perf2x.classes import dataclass
 from perf2x.model.arrays import I64, U64
 from perf2x.model.errors import ObjectError
 from perf2x.model.ordering import rows_by
+from perf2x.objects.dwarf import constants as c
 from perf2x.objects.dwarf.aranges import unit_ranges
 from perf2x.objects.dwarf.functions import Scope, scopes
-from perf2x.objects.dwarf.line_table import LineTable, line_table
+from perf2x.objects.dwarf.line_table import LineTable, LineTables
 from perf2x.objects.dwarf.units import DebugFile, Unit
 
 
@@ -43,16 +44,24 @@ class UnitLines:
         row = np.searchsorted(starts, address, "right").astype(np.int64) - 1
         held = np.flatnonzero(row >= 0)
         held = held[address[held] < ends[row[held]]]
-        for number, rows in rows_by(units[row[held]]):
+        tables = LineTables(self._file)
+        for number, rows in sorted(rows_by(units[row[held]]), key=lambda pair: self._table_at(pair[0])):
             chosen = held[rows]
             try:
-                found = _frames(self._file.units[number], address[chosen], self._split)
+                found = _frames(self._file.units[number], tables, address[chosen], self._split)
             except ObjectError as error:
                 self._broken(error)
                 continue
             for index, frames in zip(chosen.tolist(), found, strict=True):
                 result[index] = frames
         return result
+
+    def _table_at(self, number: int) -> int:
+        """Where a unit's line table is: units that share one are asked in succession."""
+        try:
+            return self._file.units[number].root.get(c.AT_STMT_LIST, (0, 0))[1]
+        except ObjectError:
+            return 0
 
     def _index(self) -> tuple[U64, U64, I64]:
         """(start, end, unit) of all ranges, sorted by start: from ``.debug_aranges`` for the units that it lists."""
@@ -70,9 +79,9 @@ class UnitLines:
         return start, end, np.array([row[2] for row in rows], np.int64)
 
 
-def _frames(unit: Unit, address: U64, split: SplitUnit) -> list[list[Frame]]:
+def _frames(unit: Unit, tables: LineTables, address: U64, split: SplitUnit) -> list[list[Frame]]:
     """The frames of addresses that lie in one unit."""
-    table = line_table(unit)
+    table = tables.of(unit)
     file, line = table.find(address)
     entries = split(unit) if unit.dwo_name else unit
     chains = scopes(entries, address.tolist()) if entries is not None else [[] for _ in address]

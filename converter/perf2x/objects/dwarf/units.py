@@ -10,7 +10,8 @@ from functools import cached_property
 
 from perf2x.model.errors import ObjectError
 from perf2x.objects.dwarf import constants as c
-from perf2x.objects.dwarf.forms import Abbreviation, Encoding, read_abbreviations, uleb
+from perf2x.objects.dwarf.effort import Effort
+from perf2x.objects.dwarf.forms import Abbreviation, Abbreviations, Encoding, uleb
 from perf2x.objects.dwarf.sections import DebugSections
 from perf2x.objects.symtab import string_at
 
@@ -26,7 +27,7 @@ class DebugFile:
 
     def __init__(self, sections: DebugSections, supplementary: "DebugFile | None" = None) -> None:
         self.sections, self.supplementary = sections, supplementary
-        self._tables: dict[tuple[int, Encoding], dict[int, Abbreviation]] = {}
+        self._tables: dict[tuple[int, Encoding], Abbreviations] = {}
 
     @property
     def name(self) -> str:
@@ -49,12 +50,28 @@ class DebugFile:
             raise ObjectError(f"{self.name}: debug info refers to an entry that does not exist")
         return self.units[index]
 
-    def abbreviations(self, offset: int, encoding: Encoding) -> dict[int, Abbreviation]:
+    def abbreviations(self, offset: int, encoding: Encoding) -> Abbreviations:
         """The table at ``offset``, shared by the units that use it."""
+        if offset >= len(self.sections.abbrev):
+            raise ObjectError("debug info: its abbreviations are cut off")
         key = (offset, encoding)
         if key not in self._tables:
-            self._tables[key] = read_abbreviations(self.sections.abbrev, offset, encoding)
+            self._tables[key] = Abbreviations(self.sections.abbrev, offset, encoding, self._abbreviation_effort)
         return self._tables[key]
+
+    @cached_property
+    def _abbreviation_effort(self) -> Effort:
+        return Effort("abbreviations", len(self.sections.abbrev), times=4)
+
+    @cached_property
+    def unit_range_effort(self) -> Effort:
+        """For the ranges of whole units, which are kept."""
+        return Effort("ranges of units", len(self.sections.ranges) + len(self.sections.rnglists), times=2)
+
+    @cached_property
+    def range_effort(self) -> Effort:
+        """For the ranges of functions: what is inlined may share the list of what surrounds it."""
+        return Effort("ranges", len(self.sections.ranges) + len(self.sections.rnglists), times=16)
 
     def _headers(self) -> "Iterator[Unit]":
         data, order, start = self.sections.info, self.sections.file.byte_order, 0
@@ -111,15 +128,14 @@ class Unit:
     @cached_property
     def abbreviations(self) -> dict[int, Abbreviation]:
         """By code."""
-        return self.file.abbreviations(self._abbreviations, self.encoding)
+        return self.file.abbreviations(self._abbreviations, self.encoding).all()
 
     @cached_property
     def root(self) -> Attributes:
         """The unit's own entry; of the abbreviations only as many are read as that takes."""
-        data, section = self.file.sections.info, self.file.sections.abbrev
         try:
-            code, at = uleb(data, self.first)
-            found = read_abbreviations(section, self._abbreviations, self.encoding, only=code).get(code)
+            code, at = uleb(self.file.sections.info, self.first)
+            found = self.file.abbreviations(self._abbreviations, self.encoding).find(code)
             return self.attributes(found, at)[1] if found is not None else {}
         except (IndexError, ValueError):
             raise ObjectError(f"{self.file.name}: debug info is cut off") from None
@@ -214,23 +230,26 @@ class Unit:
         home = self.skeleton or self
         low = home.root.get(c.AT_LOW_PC)
         base = home.address(*low) if low else 0
+        file = home.file if self.encoding.version < 5 else self.file
+        effort = file.unit_range_effort if of_root else file.range_effort
         if self.encoding.version < 5:
             shift = 0 if of_root else home.root.get(c.AT_GNU_RANGES_BASE, (0, 0))[1]
-            return self._pairs(home.file.sections.ranges, value + shift, base)
-        data = self.file.sections.rnglists
+            return self._pairs(file.sections.ranges, value + shift, base, effort)
+        data = file.sections.rnglists
         if form == c.FORM_RNGLISTX:
             size = self.encoding.offset_size
             start = self._base(c.AT_RNGLISTS_BASE, 12 if size == 4 else 20)
             value = start + self.encoding.integer(data, start + value * size, size)
-        return self._range_list(data, value, base)
+        return self._range_list(data, value, base, effort)
 
-    def _pairs(self, data: bytes, at: int, base: int) -> Iterator[tuple[int, int]]:
+    def _pairs(self, data: bytes, at: int, base: int, effort: Effort) -> Iterator[tuple[int, int]]:
         """``.debug_ranges``: pairs of offsets from a base, (highest, new base), (0, 0) at the end."""
         size = self.encoding.address_size
         highest = (1 << 8 * size) - 1
         for _ in range(RANGES_AT_MOST):
             start, end = self.encoding.integer(data, at, size), self.encoding.integer(data, at + size, size)
             at += 2 * size
+            effort.spend(2 * size)
             if start == highest:
                 base = end
             elif start == end == 0:
@@ -238,13 +257,14 @@ class Unit:
             elif start < end:
                 yield base + start, base + end
 
-    def _range_list(self, data: bytes, at: int, base: int) -> Iterator[tuple[int, int]]:
+    def _range_list(self, data: bytes, at: int, base: int, effort: Effort) -> Iterator[tuple[int, int]]:
         """``.debug_rnglists``: entries of eight kinds (DW_RLE_*), whose operands are addresses, indexes or lengths."""
         for _ in range(RANGES_AT_MOST):
-            kind, at = self.encoding.integer(data, at, 1), at + 1
+            begin, kind, at = at, self.encoding.integer(data, at, 1), at + 1
             if kind == 0:
                 return
             operands, at = self._operands(kind, data, at)
+            effort.spend(at - begin)
             if kind in (1, 5):
                 (base,) = operands
             else:
