@@ -20,7 +20,7 @@ ASK = (
 
 
 def said(*words: str | Path, seconds: int = 30) -> str:
-    """What a command prints; "" when it fails, takes too long or is none."""
+    """Output of a command; "" when it fails, takes too long or is none."""
     try:
         ran = subprocess.run(words, capture_output=True, text=True, timeout=seconds, check=False)
     except (OSError, subprocess.TimeoutExpired):

@@ -112,17 +112,17 @@ class ReadOptions(TypedDict, total=False):
     stacks: bool
     """False: count samples by event and thread only."""
     deferred_missing: Literal["mark", "kernel-only", "drop"]
-    """What to do with samples whose deferred user stack is not in the file."""
+    """Treatment of samples whose deferred user stack is not in the file."""
     merge_callchains: bool
     """False: leave deferred user stacks out."""
     events: tuple[str, ...]
     """Names or globs of the events to keep; empty: all."""
     choice: Choice
-    """Which part of the recording to take."""
+    """The part of the recording to take."""
     grouping: Grouping
-    """How to put the samples of that part together."""
+    """Grouping of the samples of that part."""
     off_cpu: Literal["", "apart", "beside", "merged"]
-    """How to show the time that threads waited; empty: not at all."""
+    """Way to show the time that threads waited; empty: not at all."""
     anonymize: str
     """Secret to hash names with; empty: leave them."""
     tags: tuple[Mapping[str, str], ...]
@@ -136,7 +136,7 @@ class ReadOptions(TypedDict, total=False):
     jobs: int
     """Processes to read with (Linux), 0: as many as pay. The default is 1: a library does not fork unasked."""
     call_graphs: CallGraphOptions | None
-    """How to unwind stack copies and read branch records; None: as usual."""
+    """Unwinding of stack copies and branch records; None: as usual."""
 
 
 class SampleTable(TypedDict):

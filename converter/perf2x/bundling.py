@@ -179,7 +179,7 @@ class _Packer:
             self._keep(f"{name} (dwz)", other.build_id, {"debug": self._contents(other)})
 
     def _contents(self, file: ElfObject) -> Callable[[], bytes]:
-        """How to get an object's bytes; ObjectError for a file with holes that is much larger than what is on disk."""
+        """A function that gets an object's bytes; ObjectError for a file with holes, much larger than it is on disk."""
         on_disk = _on_disk(file)
         if file.size > (limit := allowed_in_memory(on_disk)):
             raise ObjectError(f"{file.name}: {too_large(on_disk, limit)}")

@@ -67,7 +67,7 @@ class LoadOptions:
     jobs: int = 1
     """Processes that read, stitch and look up names, 0: as many as pay. A library does not fork unasked."""
     call_graphs: CallGraphOptions | None = None
-    """How to unwind stack copies and read branch records; None: as usual."""
+    """Unwinding of stack copies and branch records; None: as usual."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ class Setting:
     """``no-inline``: what switches the option off."""
 
     def value(self, where: str, said: Any) -> Any:
-        """What the option takes for a value from TOML; OptionError for one of another kind."""
+        """Turn a value from TOML into one that the option takes; OptionError for one of another kind."""
         if self.option.is_flag:
             if not isinstance(said, bool):
                 raise OptionError(f"{where} is a switch: true or false")
