@@ -26,6 +26,7 @@ from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.errors import ObjectError
 from perf2x.model.events import Mmaps, Session, Sideband
 from perf2x.model.ordering import rows_by
+from perf2x.model.secret_keys import secret_key
 from perf2x.objects.find import Finder
 from perf2x.objects.paths import below, is_file
 from perf2x.symbolize.elf_names import count_broken
@@ -144,10 +145,10 @@ def _anonymous_first(mmaps: Mmaps, loads: Sequence[_Load]) -> Mmaps:
     """
     time, position = mmaps.time.copy(), mmaps.position.copy()
     named = np.flatnonzero(np.array([name.startswith("//anon") for name in mmaps.filename], np.bool_))
-    named_of = {pid: named[rows] for pid, rows in rows_by(mmaps.pid[named])}
+    named_of = {secret_key(pid & 0xFFFFFFFF): named[rows] for pid, rows in rows_by(mmaps.pid[named])}
     address = np.array([load.code.address for load in loads], np.uint64)
     for marker, of_marker in rows_by(np.array([load.marker for load in loads], np.int64)):
-        rows = named_of.get(int(mmaps.pid[marker]), np.zeros(0, np.int64))
+        rows = named_of.get(secret_key(int(mmaps.pid[marker]) & 0xFFFFFFFF), np.zeros(0, np.int64))
         later = (mmaps.time[rows] > mmaps.time[marker]) | (mmaps.position[rows] > mmaps.position[marker])
         rows = rows[later]
         rows = rows[_holds_any(np.sort(address[of_marker]), mmaps.start[rows], mmaps.length[rows])]

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from perf2x.model.events import Namespaces
+from perf2x.model.secret_keys import secret_key
 from perf2x.objects.paths import below, is_file
 
 PID_LINK, MOUNT_LINK = 3, 5
@@ -24,18 +25,25 @@ class Homes:
     """The namespaces of each process of a recording, as they were last told, by inode number of nsfs."""
 
     def __init__(self, namespaces: Namespaces | None) -> None:
-        self._inodes: dict[int, list[int]] = {}
+        self._inodes: dict[bytes, list[int]] = {}
         if namespaces is not None:
             pairs = zip(namespaces.pid.tolist(), namespaces.links.rows(), strict=True)
-            self._inodes = {pid: links[1::2].tolist() for pid, links in pairs if len(links) > 2 * MOUNT_LINK + 1}
+            self._inodes = {_key(pid): links[1::2].tolist() for pid, links in pairs if len(links) > 2 * MOUNT_LINK + 1}
 
     def is_container(self, pid: int) -> bool:
         """Whether the process certainly counts its ids apart from the rest of the machine."""
-        return pid in self._inodes and self._inodes[pid][PID_LINK] != FIRST_PID_NAMESPACE
+        inodes = self._inodes.get(_key(pid))
+        return inodes is not None and inodes[PID_LINK] != FIRST_PID_NAMESPACE
 
     def mount(self, pid: int) -> int:
         """The namespace that the process saw files in; 0 when the recording does not say."""
-        return self._inodes[pid][MOUNT_LINK] if pid in self._inodes else 0
+        inodes = self._inodes.get(_key(pid))
+        return inodes[MOUNT_LINK] if inodes is not None else 0
+
+
+def _key(pid: int) -> bytes:
+    """Process ids as they stand in a file could be chosen to collide in a dictionary."""
+    return secret_key(pid & 0xFFFFFFFF)
 
 
 def as_the_process_saw_it(proc: Path | None, pid: int) -> Iterator[Path]:
