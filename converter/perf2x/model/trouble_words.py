@@ -45,6 +45,7 @@ _WORDS = {
     "implausible_time": ("implausible time", "implausible times"),
     "implausible_cpu": ("implausible CPU number", "implausible CPU numbers"),
     "implausible_period": ("sample with an implausible period", "samples with an implausible period"),
+    "fork_lines_cut": ("line of forks that is too long", "lines of forks that are too long"),
     "guessed_frames": ("guessed frame", "guessed frames"),
     "damaged_unwind_info": ("object with damaged unwind information", "objects with damaged unwind information"),
     "stacks_not_unwound": ("copied stack that was not unwound", "copied stacks that were not unwound"),

@@ -25,6 +25,9 @@ KERNEL = -2
 _TOMBSTONE = -2
 _GENERATIONS = 16
 """So many ancestors are asked one after the other: that is quicker than to find out what descendants have in common."""
+LONGEST_LINE = 2048
+"""The longest line of forks without an exec along which processes see what their ancestors mapped. Lookups walk up
+generation by generation; without a bound, n generations that all map something else would cost n² steps."""
 
 
 @dataclass(slots=True)
@@ -38,8 +41,16 @@ class _Lives:
     before: list[int]
     """The life that an exec ended, −1 where the space did not begin with an exec."""
     current: dict[int, int]
+    depth: list[int]
+    """Ancestors that each space sees."""
+    cut: int = 0
+    """Processes at the end of a line that is too long: they see none."""
 
     def begin(self, pid: int, moment: int, parent: int = -1, parent_moment: int = 0, before: int = -1) -> int:
+        depth = self.depth[parent] + 1 if parent >= 0 else 0
+        if depth >= LONGEST_LINE:
+            parent, depth, self.cut = -1, 0, self.cut + 1
+        self.depth.append(depth)
         self.pid.append(pid)
         self.born.append(moment)
         self.parent.append(parent)
@@ -73,7 +84,9 @@ class AddressSpaces:
         lives = _lives(first_seen, pids, forks, fork_moment, comms, comm_moment)
         self._parent = np.array(lives.parent, np.int64)
         self._parent_moment = np.array(lives.parent_moment, np.int64)
-        self._depth = _depths(lives.parent)
+        self._depth = np.array(lives.depth, np.int64)
+        self.lines_cut = lives.cut
+        """Processes that do not see what their ancestors mapped, because there are more than LONGEST_LINE of them."""
         self._before = np.array(lives.before, np.int64)
         pid, born = pids[np.array(lives.pid, np.int64)], np.array(lives.born, np.int64)
         spaces = Timeline(pid, born, np.arange(len(pid)))
@@ -163,14 +176,6 @@ class AddressSpaces:
         return found
 
 
-def _depths(parent: list[int]) -> I64:
-    """How many ancestors each space has; a parent stands before its children."""
-    depths: list[int] = []
-    for one in parent:
-        depths.append(depths[one] + 1 if one >= 0 else 0)
-    return np.array(depths, np.int64)
-
-
 def _is_kernel(mmaps: Mmaps) -> Bools:
     kernel: Bools = (mmaps.pid == -1) | (mmaps.cpumode == CpuMode.KERNEL)
     return kernel
@@ -192,7 +197,7 @@ def _lives(
     their place in ``pids``: ids as they stand in the file could be chosen to collide in a dictionary.
     """
     forked, forker, renamed = (pids.searchsorted(ids).tolist() for ids in (forks.pid, forks.ppid, comms.pid))
-    lives = _Lives([], [], [], [], [], {})
+    lives = _Lives([], [], [], [], [], {}, [])
     changes = [(int(fork_moment[row]), 0, int(row)) for row in np.flatnonzero(forks.pid != forks.ppid)]
     changes += [(int(comm_moment[row]), 1, int(row)) for row in np.flatnonzero(comms.is_exec)]
     for moment, is_exec, row in sorted(changes):

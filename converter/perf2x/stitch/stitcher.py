@@ -26,7 +26,7 @@ from perf2x.stitch.mappings import merged_mappings
 from perf2x.stitch.missing import Missing, gather
 from perf2x.stitch.moments import order_of
 from perf2x.stitch.places import Places
-from perf2x.stitch.spaces import AddressSpaces, with_kernel_grown, with_ksymbols
+from perf2x.stitch.spaces import LONGEST_LINE, AddressSpaces, with_kernel_grown, with_ksymbols
 from perf2x.stitch.sums import SampleRows, Sums
 
 Column = TypeVar("Column", U64, I32)
@@ -238,6 +238,11 @@ class Stitcher:
         self.spaces = AddressSpaces(
             mmaps, mmap_moment, side.forks, fork_moment, side.comms, comm_moment, side.ksymbols, ksymbol_moment
         )
+        self.diagnostics.add(
+            "fork_lines_cut", Severity.LOSS,
+            f"After {LONGEST_LINE:,} forks in a row without an exec, processes do not see what was mapped before.",
+            count=self.spaces.lines_cut,
+        )  # fmt: skip
         self.names = ThreadNames(side.comms, comm_moment, side.forks, fork_moment, self.names_strings)
 
     def _build_deferred(self) -> None:

@@ -58,3 +58,17 @@ def test_the_work_is_that_of_the_forks(tmp_path, monkeypatch: pytest.MonkeyPatch
         load([str(path)], LoadOptions(symbols=None))
         work.append(sum(asked))
     assert work[1] <= 5 * work[0]
+
+
+def test_a_line_that_is_too_long_is_cut_and_counted(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+    """Process 1 is no fork; 2 … 10 see what it mapped, 11 begins a line of its own, and so does 21."""
+    monkeypatch.setattr(spaces, "LONGEST_LINE", 10)
+    path = tmp_path / "perf.data"
+    path.write_bytes(forge.write_file(forge.Session(), line_of_forks(25)))
+    loaded = load([str(path)], LoadOptions(symbols=None))
+    profile = loaded.profile
+    names = [profile.strings[row] for row in profile.mappings.filename.tolist()]
+    in_program = [row >= 0 and names[row] == "/bin/prog" for row in profile.locations.mapping.tolist()]
+    seen = sorted(int(address) - 0x1100 for address in profile.locations.address[in_program])
+    assert seen == list(range(2, 11))
+    assert loaded.diagnostics["fork_lines_cut"] == 2
