@@ -51,9 +51,18 @@ def one_sentence() -> Iterator[None]:
     except OSError as error:
         _leave(CANNOT, _NO_MEMORY if error.errno == errno.ENOMEM else _trouble(error))
     except (ImportError, RuntimeError) as error:
-        if not any(words in str(error).lower() for words in _MEMORY_WORDS):
+        if not _tells_of_memory(error):
             raise
         _leave(CANNOT, _NO_MEMORY)
+
+
+def _tells_of_memory(error: BaseException | None) -> bool:
+    """Whether an exception, or one that it came from, is for want of memory: numpy words failed imports anew."""
+    while error is not None:
+        if isinstance(error, MemoryError) or any(words in str(error).lower() for words in _MEMORY_WORDS):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 class Terminated(BaseException):
