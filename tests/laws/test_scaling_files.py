@@ -331,7 +331,7 @@ QUICK = {
 LONG = {
     features: 2000, topology: 4000, perf_map: 20000, jitdump: 4000, symbols: 16000, kallsyms: 40000, dwarf_units: 2000,
     dwarf_functions: 5000, dwarf_tables: 3000, dwarf_far: 3000, dwarf_unit_ranges: 3000, dwarf_function_ranges: 3000,
-    dwarf_lines: 2000, dwarf_line_overlaps: 2000, frame_entries: 2000, frame_program: 5000, tags: 250, numbers: 6000,
+    dwarf_lines: 2000, dwarf_line_overlaps: 500, frame_entries: 2000, frame_program: 5000, tags: 250, numbers: 6000,
     names: 6000, globs: 6000,
 }  # fmt: skip
 
