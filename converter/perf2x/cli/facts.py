@@ -1,7 +1,7 @@
 """Everything ``perf2x info`` knows about a recording, as plain JSON values.
 
 The top level is stable: ``samples``, ``events``, ``threads``, ``duration_ns``, ``records``, ``deferred``, ``unwound``,
-``symbols``, ``lost``, ``session``; later versions only add. The schema is in the README.
+``symbols``, ``lost``, ``session``; later versions only add. The schema is in docs/scripts.md.
 """
 
 import dataclasses

@@ -28,6 +28,10 @@ The default of \-\-option, of any command: PERF2X_FAIL_IF_LOST=1.
 DEBUGINFOD_URLS
 Servers to ask for symbols.
 .TP
+PERF2X_SYSROOT
+Directory that stands for / where files of this machine are read unasked: /usr/lib/debug, /boot, /lib/modules, /proc,
+/sys, /tmp and recorded paths.
+.TP
 NO_COLOR
 No colours.
 .SH FILES

@@ -87,6 +87,18 @@ def test_the_manual_page_has_every_command_and_option() -> None:
             assert option in plain or option == "--help", option
 
 
+def test_the_manual_page_has_the_environment_that_steers_perf2x() -> None:
+    _, _, environment = perf2x("man").out.partition(".SH ENVIRONMENT\n")
+    named = environment.partition(".SH ")[0].splitlines()
+    assert {"PERF2X_OPTION", "PERF2X_SYSROOT", "DEBUGINFOD_URLS", "NO_COLOR"} <= set(named)
+
+
+def test_the_help_says_what_symfs_leaves_alone() -> None:
+    helped = " ".join(perf2x("top", "--help-all", env={"COLUMNS": "300", "NO_COLOR": "1"}).out.split())
+    assert "~/.debug and /usr/lib/debug of this machine are not read" in helped
+    assert "[default: (~/.debug, with --symfs DIR/.debug)]" in helped
+
+
 def test_man_reads_it_without_complaint(tmp_path: Path) -> None:
     page = tmp_path / "perf2x.1"
     page.write_text(perf2x("man").out)

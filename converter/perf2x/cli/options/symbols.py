@@ -19,7 +19,12 @@ _PANEL = "Symbols"
 
 Symfs = Annotated[
     str | None,
-    typer.Option("--symfs", metavar="DIR[,flat]", help="Root of the recorded machine's files.", rich_help_panel=_PANEL),
+    typer.Option(
+        "--symfs",
+        metavar="DIR[,flat]",
+        help="Root of the recorded machine's files; ~/.debug and /usr/lib/debug of this machine are not read.",
+        rich_help_panel=_PANEL,
+    ),
 ]
 Kallsyms = Annotated[
     str | None,
@@ -38,7 +43,12 @@ Vmlinux = Annotated[
 ]
 DebugDir = Annotated[
     list[str] | None,
-    typer.Option("--debug-dir", metavar="DIR", help="Like /usr/lib/debug; repeatable.", rich_help_panel=_PANEL),
+    typer.Option(
+        "--debug-dir",
+        metavar="DIR",
+        help="Read this, too, like /usr/lib/debug; repeatable.",
+        rich_help_panel=_PANEL,
+    ),
 ]
 BuildidDir = Annotated[
     str | None,
@@ -46,7 +56,7 @@ BuildidDir = Annotated[
         "--buildid-dir",
         metavar="DIR",
         help="perf's build-id cache.",
-        show_default="~/.debug",
+        show_default="~/.debug, with --symfs DIR/.debug",
         rich_help_panel=_PANEL,
     ),
     Rare,
