@@ -51,10 +51,10 @@ def index_from_header(section: FrameSection, header: bytes, address: int) -> Fra
     return _sorted(section, start, offset)
 
 
-def index_by_walking(section: FrameSection) -> FrameIndex:
+def index_by_walking(section: FrameSection, past_terminator: bool = True) -> FrameIndex:
     """The index of a section without a table; entries after a damaged one are lost, damaged FDEs are left out."""
     starts, offsets = [], []
-    for offset in fde_offsets(section):
+    for offset in fde_offsets(section, past_terminator):
         try:
             fde = section.fde(offset)
         except ObjectError:
@@ -65,8 +65,8 @@ def index_by_walking(section: FrameSection) -> FrameIndex:
     return _sorted(section, np.array(starts, np.uint64), np.array(offsets, np.int64))
 
 
-def fde_offsets(section: FrameSection) -> list[int]:
-    """Where every FDE of a section begins, in order."""
+def fde_offsets(section: FrameSection, past_terminator: bool = True) -> list[int]:
+    """Where every FDE of a section begins, in order; the terminators of linked parts are stepped over or end it."""
     found, offset = [], 0
     while offset + 8 <= len(section.data):
         try:
@@ -74,6 +74,8 @@ def fde_offsets(section: FrameSection) -> list[int]:
         except ObjectError:
             break
         if header is None:
+            if not past_terminator:
+                break
             offset += 4
             continue
         if header.cie != -1:

@@ -40,7 +40,10 @@ def _frames(elf: ElfObject, data: bytes, address: int, is_eh: bool) -> FrameSect
 
 
 def _index_by_segment(elf: ElfObject) -> FrameIndex | None:
-    """PT_GNU_EH_FRAME is .eh_frame_hdr; the sections lie in one PT_LOAD with it, and .eh_frame ends with that."""
+    """PT_GNU_EH_FRAME is .eh_frame_hdr; .eh_frame, which it points to, ends with its PT_LOAD at the latest.
+
+    Without a table the entries are walked up to the terminator: behind it lie other sections.
+    """
     header = next((segment for segment in elf.segments if segment.type == "PT_GNU_EH_FRAME"), None)
     if header is None:
         return None
@@ -53,7 +56,8 @@ def _index_by_segment(elf: ElfObject) -> FrameIndex | None:
         raise ObjectError(f"{elf.name}: its .eh_frame_hdr points nowhere")
     skip = address - load.address
     frames = _frames(elf, elf.read(load.offset + skip, load.file_size - skip), address, True)
-    return index_from_header(frames, data, header.address)
+    index = index_from_header(frames, data, header.address)
+    return index_by_walking(frames, past_terminator=False) if index is None else index
 
 
 def _load_of(elf: ElfObject, svma: int) -> Segment | None:

@@ -59,9 +59,18 @@ def test_a_header_that_ends_before_its_pointer_points_nowhere(size):
 
 
 def test_the_shortest_header_is_of_five_bytes():
-    """A pointer of one byte (ULEB128), no number of entries and no table: there is nothing to search."""
+    """A pointer of one byte (ULEB128), no number of entries and no table: the frames are walked."""
     _, frames = parts()
-    assert eh_frame_index(stripped(b"\x01\x01\xff\xff\x10", frames, at=0x10)) is None
+    assert len(eh_frame_index(stripped(b"\x01\x01\xff\xff\x10", frames, at=0x10)).start) == 2
+
+
+def test_without_sections_and_without_a_table_the_frames_are_walked_up_to_the_terminator():
+    """What lies behind it in the segment is of another section, even if it looks like frames."""
+    header, frames = parts()
+    bare = b"\x01\x1b\xff\xff" + header[4:8]
+    index = eh_frame_index(stripped(bare, frames + frames))
+    assert index.start.tolist() == [TEXT, TEXT + 16]
+    assert [index.section.fde(at).start for at in index.offset.tolist()] == [TEXT, TEXT + 16]
 
 
 @pytest.mark.parametrize(("by", "fits"), [(-1, False), (0, True), (1, True)])
@@ -69,7 +78,7 @@ def test_a_pointer_in_front_of_the_frames_segment_points_nowhere(by, fits):
     _, frames = parts()
     elf = stripped(b"\x01\x01\xff\xff" + bytes([0x10 + by]), frames, at=0x10)
     if fits:
-        assert eh_frame_index(elf) is None
+        assert eh_frame_index(elf).section.address == 0x10 + by
     else:
         with pytest.raises(ObjectError, match="points nowhere"):
             eh_frame_index(elf)
