@@ -111,7 +111,8 @@ def _samples(profile: Profile, hidden: _Hidden, strings: Strings) -> ProfileSamp
     if samples.cgroup is None:
         return samples
     used, place = np.unique(samples.cgroup, return_inverse=True)
-    texts = strings.add_all(hidden.text(profile.strings[row] or "/", "cgroup") for row in used.tolist())
+    names = [profile.strings[row] for row in used.tolist()]
+    texts = strings.add_all(name and hidden.text(name, "cgroup") for name in names)
     return dataclasses.replace(samples, cgroup=texts[place.reshape(-1)])
 
 

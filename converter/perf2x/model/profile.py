@@ -140,7 +140,7 @@ class ProfileSamples:
     """Nanoseconds of the recording's clock."""
     cpu: I32 | None = None
     cgroup: I32 | None = None
-    """String index of the cgroup's path."""
+    """String index of the cgroup's path; of an empty text where a sample does not say it."""
     tags: I32 | None = None
     """Row of Profile.tag_sets; None when there are none."""
 

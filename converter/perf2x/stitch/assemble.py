@@ -33,6 +33,9 @@ from perf2x.stitch.places import distinct_words
 from perf2x.stitch.stitcher import ROOT_NAMES, Root, Stitcher, Timed
 from perf2x.stitch.sums import SampleRows, in_turn
 
+_NO_CGROUP = 2**64 - 1
+"""The id of samples that do not say theirs."""
+
 
 def finish(stitcher: Stitcher) -> Profile:
     """The profile of everything that was added, which the stitcher forgets; only made-up frames have lines yet.
@@ -178,11 +181,11 @@ def _timeline(timeline: list[Timed], rows: SampleRows) -> ProfileSamples:
 
 
 def _cgroups(stitcher: Stitcher, cgroup: I64, strings: Strings) -> I64:
-    """String index of each row's cgroup path; unnamed ids are shown as numbers."""
+    """String index of each row's cgroup path; unnamed ids are shown as numbers, samples that say none have no text."""
     cgroups = stitcher.sideband.cgroups
     paths = dict(zip(cgroups.id.tolist(), cgroups.path, strict=True))
     ids, place = kinds_of(cgroup.view(np.uint64))
-    texts = [paths.get(number, f"cgroup:{number}") for number in ids.tolist()]
+    texts = ["" if number == _NO_CGROUP else paths.get(number, f"cgroup:{number}") for number in ids.tolist()]
     return strings.add_all(texts).astype(np.int64)[place]
 
 

@@ -80,11 +80,9 @@ class StitchOptions:
 class Tally:
     """What ``add`` has seen so far."""
 
-    samples: int = 0
     first_ns: int | None = None
     last_ns: int | None = None
     fates: I64 = field(default_factory=lambda: np.zeros(len(Join), np.int64))
-    dropped: int = 0
     value: float = 0.0
     """Of all periods; what does not fit int64 has to be noticed."""
 
@@ -95,9 +93,7 @@ class Tally:
 
     def absorb(self, other: "Tally") -> None:
         """Add another one's figures."""
-        self.samples += other.samples
         self.fates += other.fates
-        self.dropped += other.dropped
         self.value += other.value
         if other.first_ns is not None and other.last_ns is not None:
             self.see(other.first_ns, other.last_ns)
@@ -282,7 +278,6 @@ class Stitcher:
 
     def _count(self, samples: Samples, fate: I64) -> None:
         tally = self.tally
-        tally.samples += len(samples)
         tally.fates += np.bincount(fate, minlength=len(Join))
         tally.value += float(samples.period.sum(dtype=np.float64))
         if samples.time is not None:
@@ -292,9 +287,7 @@ class Stitcher:
         """Rows that stay when samples without their user part are to be dropped; None for all."""
         if self.options.deferred_missing != "drop":
             return None
-        keep = np.flatnonzero(fate < Join.MISSING)
-        self.tally.dropped += len(fate) - len(keep)
-        return keep
+        return np.flatnonzero(fate < Join.MISSING)
 
     def _remember(self, samples: Samples, rows: SampleRows) -> None:
         time = samples.position.astype(np.uint64) if samples.time is None else samples.time.copy()

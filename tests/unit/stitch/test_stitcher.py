@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from perf2x.emit.pprof_labels import encoded_labels, label_columns
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.model.events import Want
 from perf2x.pipeline import LoadOptions, load
@@ -83,7 +84,8 @@ def test_figures_of_all_batches_and_all_processes_add_up(tmp_path: Path, how: st
     there.add(batch)
     here.absorb(there.added())
     tally = here.tally
-    assert (tally.samples, tally.dropped, tally.value) == (9, 3 if how == "drop" else 0, 18.0)
+    assert tally.value == 18.0
+    assert int(here.gathered.sums.rows().count.sum()) == (6 if how == "drop" else 9)
     assert (tally.first_ns, tally.last_ns) == (10, 30)
     assert {fate: int(tally.fates[fate]) for fate in (Join.NONE, Join.JOINED, Join.MISSING)} == {
         Join.NONE: 3, Join.JOINED: 3, Join.MISSING: 3,
@@ -123,6 +125,23 @@ def test_samples_are_told_apart_by_cgroup_where_that_is_asked_for(tmp_path: Path
     assert by_cpu.cpu is not None and set(by_cpu.cpu.tolist()) == {1}
     assert by_cpu.count.sum() == 2 and len(by_cpu) == (2 if timeline else 1)
     assert by_cpu.cgroup is None, "nobody asked for them"
+
+
+def test_a_cgroup_that_nobody_recorded_has_no_name_and_no_label(tmp_path: Path) -> None:
+    path = written(tmp_path, [Sample(ip=0x1000, time=5)])
+    profile = load(path, LoadOptions(by_cgroup=True)).profile
+    hidden = load(path, LoadOptions(by_cgroup=True, anonymize="secret")).profile
+    for one in (profile, hidden):
+        assert one.samples.cgroup is not None and [one.strings[text] for text in one.samples.cgroup] == [""]
+    strings: list[str] = [""]
+
+    def intern(text: str) -> int:
+        strings.append(text)
+        return strings.index(text)
+
+    columns = label_columns(profile, ("cgroup",), intern)
+    assert [column.key for column in columns] == ["cgroup"]
+    assert len(encoded_labels(columns, np.arange(1), profile, intern).values) == 0
 
 
 @pytest.mark.parametrize("options", [LoadOptions(by_cgroup=True), LoadOptions(by_cpu=True)])
