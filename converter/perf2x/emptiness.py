@@ -1,4 +1,4 @@
-"""The reason why a conversion has not a single sample: an empty output that says nothing is worse than none.
+"""The reason why a recording gives not a single sample: an empty output that says nothing is worse than none.
 
 Beside the pipeline, whose result it looks at. The worst damage comes first: what was counted later follows from it.
 """
@@ -26,14 +26,18 @@ _DAMAGE: dict[str, Callable[[Count], str]] = {
 def no_samples(recordings: Sequence[Recording], diagnostics: Diagnostics) -> FormatError:
     """The error that names the recordings and the reason."""
     names = ", ".join(recording.session.source for recording in recordings)
-    return FormatError(f"{names}: no samples: {reason(recordings, diagnostics.counts)} (--allow-empty converts it)")
+    return FormatError(f"{names}: no samples: {reason(recordings, diagnostics.counts)} (--allow-empty goes on)")
+
+
+def damage(counts: Mapping[str, Count]) -> str:
+    """The damage that explains it; "" where all that the recording holds was read."""
+    return next((words(counts[name]) for name, words in _DAMAGE.items() if name in counts), "")
 
 
 def reason(recordings: Sequence[Recording], counts: Mapping[str, Count]) -> str:
     """The first thing that explains it."""
-    for name, words in _DAMAGE.items():
-        if name in counts:
-            return words(counts[name])
+    if found := damage(counts):
+        return found
     if "unfinished_file" in counts:
         return "perf record was killed before it wrote a sample"
     if not any(recording.session.events for recording in recordings):

@@ -10,7 +10,7 @@ import typer
 
 from perf2x.cli import console
 from perf2x.cli.help import HelpAll
-from perf2x.cli.options import gather, symbols
+from perf2x.cli.options import Rare, gather, symbols
 from perf2x.cli.options.inputs import DEFAULT, Input, MaxUnpacked, Quiet, recordings
 from perf2x.cli.options.symbols import SymbolFlags
 from perf2x.model.errors import FormatError, OptionError
@@ -36,6 +36,9 @@ SymbolsOnly = Annotated[
         rich_help_panel="Output",
     ),
 ]
+AllowEmpty = Annotated[
+    bool, typer.Option("--allow-empty", help="Go on when there is not a single sample.", rich_help_panel="Output"), Rare
+]
 
 
 def bundle(
@@ -55,6 +58,7 @@ def bundle(
     demangle: symbols.DemangleStyle = "simple",
     inline: symbols.Inline = True,
     no_symbols: symbols.NoSymbols = False,
+    allow_empty: AllowEmpty = False,
     max_unpacked: MaxUnpacked = None,
     quiet: Quiet = False,
     help_all: HelpAll = False,
@@ -79,7 +83,8 @@ def bundle(
         raise OptionError(f"{source} is a bundle already")
     target = output or f"{Path(source).resolve().name if source != '-' else 'perf.data'}.tar.gz"
     with at_most(names.unpacked()), console.progress(quiet) as progress, _as_file(source) as path:
-        loaded = pipeline.load(str(path), pipeline.LoadOptions(symbols=options, look_up=False), progress)
+        wanted = pipeline.LoadOptions(allow_empty=allow_empty, symbols=options, look_up=False)
+        loaded = pipeline.load(str(path), wanted, progress)
         finder = make_finder(options, loaded.diagnostics, progress)
         session, namespaces = loaded.recording.session, loaded.recording.sideband.namespaces
         context = context_of(loaded.profile, session, options, loaded.diagnostics, finder, namespaces)

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from perf2x.cli.options.inputs import DEFAULT, Input, recordings
-from perf2x.model.errors import OptionError
+from perf2x.model.diagnostics import Diagnostics
+from perf2x.model.errors import FormatError, OptionError
 from perf2x.model.plain_text import plain
 from perf2x.model.unpacking import at_most, parse_size
 
@@ -49,15 +50,20 @@ def dump(
 
     -v shows fields, chains, registers and branches, worded as perf script -D words them.
     """
-    from perf2x.reader.dump import DumpOptions, dump_lines
+    from perf2x.emptiness import damage
+    from perf2x.reader.dump import DumpOptions, Walked, dump_lines
 
     start, stop = _span(time)
     recordings([source])
     names = frozenset(name.upper().removeprefix("PERF_RECORD_") for name in types or ())
-    lines = dump_lines(source, DumpOptions(names, start, stop, raw, events, limit, verbose))
+    diagnostics, walked = Diagnostics(), Walked()
+    lines = dump_lines(source, DumpOptions(names, start, stop, raw, events, limit, verbose), diagnostics, walked)
     with at_most(None if max_unpacked is None else parse_size(max_unpacked)):
         while chunk := list(islice(lines, _CHUNK)):
             sys.stdout.write("".join(f"{plain(line)}\n" for line in chunk))
+    why = damage(diagnostics.counts) if walked.to_the_end and not walked.samples else ""
+    if why:
+        raise FormatError(f"{source}: no samples: {why}")
 
 
 def _span(time: str | None) -> tuple[int | None, int | None]:

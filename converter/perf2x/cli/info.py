@@ -1,17 +1,21 @@
 """``perf2x info``: what is in a recording."""
 
 from dataclasses import replace
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from perf2x.cli import console
+from perf2x.cli.exits import CANNOT
 from perf2x.cli.help import HelpAll
 from perf2x.cli.options import gather, symbols
 from perf2x.cli.options.inputs import DEFAULT, Input, MaxUnpacked, Quiet, recordings
 from perf2x.cli.options.symbols import SymbolFlags
 from perf2x.cli.options.table import Format, Json
 from perf2x.cli.render.show import show
+
+if TYPE_CHECKING:
+    from perf2x.pipeline import Loaded
 
 WithSymbols = Annotated[
     bool, typer.Option("--symbols", help="Look names up, too, and say which share of frames has one.")
@@ -54,3 +58,18 @@ def info(
     with console.progress(quiet) as progress:
         loaded = pipeline.load(source, options, progress)
     show(info_report(loaded), "json" if as_json else format)
+    if not loaded.samples:
+        _tell_empty(loaded, quiet)
+
+
+def _tell_empty(loaded: "Loaded", quiet: bool) -> None:
+    """The reason on standard error; exit code 1 where damage keeps the samples from being read."""
+    from perf2x.emptiness import damage, reason
+
+    counts = loaded.diagnostics.counts
+    damaged = bool(damage(counts))
+    if damaged or not quiet:
+        source = loaded.recording.session.source
+        console.note(f"perf2x: {source}: no samples: {reason([loaded.recording], counts)}")
+    if damaged:
+        raise typer.Exit(CANNOT)

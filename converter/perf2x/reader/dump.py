@@ -27,6 +27,7 @@ from perf2x.reader.index import NAMES, SESSION_RECORDS
 from perf2x.reader.opening import open_path
 from perf2x.reader.records import DECODERS, decode_records
 from perf2x.reader.samples import decode_samples, layout_of
+from perf2x.reader.stream import Stream
 
 NUMBERS = {name: kind for kind, name in NAMES.items()}
 _RAW_WIDTH = 16
@@ -53,6 +54,16 @@ class DumpOptions:
 
 
 @dataclass(slots=True)
+class Walked:
+    """What a dump came across, whatever it showed."""
+
+    samples: int = 0
+    """Sample records, whole or not."""
+    to_the_end: bool = False
+    """False when it stopped at its limit."""
+
+
+@dataclass(slots=True)
 class _Row:
     """One record's text: what stands behind its name, and the lines below."""
 
@@ -65,7 +76,9 @@ class _Row:
     """Shown behind the text when it is not."""
 
 
-def dump_lines(path: str, options: DumpOptions, diagnostics: Diagnostics | None = None) -> Iterator[str]:
+def dump_lines(
+    path: str, options: DumpOptions, diagnostics: Diagnostics | None = None, walked: Walked | None = None
+) -> Iterator[str]:
     """Lines without their ends; ``path`` as for ``open_recording``. OptionError for a type that there is not."""
     unknown = sorted(options.types - NUMBERS.keys())
     if unknown:
@@ -75,10 +88,17 @@ def dump_lines(path: str, options: DumpOptions, diagnostics: Diagnostics | None 
     if options.events:
         yield from map(event_line, opened.draft.events.events)
     origin = 0 if opened.draft.is_pipe else opened.stream.stretches[0].start
-    blocks = (block for block, _ in opened.stream.index())
+    blocks = _walked(opened.stream, Walked() if walked is None else walked)
     records = (lines for block in blocks for lines in _records_of(block, opened.draft, options, origin))
     for lines in islice(records, options.limit):
         yield from lines
+
+
+def _walked(stream: Stream, walked: Walked) -> Iterator[Block]:
+    for block, _ in stream.index():
+        walked.samples += int(np.count_nonzero(block.types == RecordType.SAMPLE))
+        yield block
+    walked.to_the_end = True
 
 
 def _records_of(block: Block, draft: Draft, options: DumpOptions, origin: int) -> Iterator[Iterable[str]]:

@@ -9,7 +9,7 @@ import pytest
 
 from perf2x.model.diagnostics import Diagnostics, Severity
 from tests import forge
-from tests.forge.session import container
+from tests.forge.session import container, zstd
 from tests.support.command import perf2x, recording
 
 EVENTS = (forge.Event(),)
@@ -92,6 +92,69 @@ def test_the_reason(make: Callable[[], bytes], tmp_path: Path) -> None:
         assert f": no samples: {CASES[make].format(path=path)}" in ran.err
         assert ran.err.count("\n") == 1
         assert not out.exists()
+
+
+DAMAGED = (damaged_pipe, cut, unpackable, malformed, wrapper_cut)
+
+
+@pytest.mark.parametrize("make", CASES, ids=lambda make: make.__name__)
+def test_info_shows_what_it_can_read_and_fails_for_damage(make: Callable[[], bytes], tmp_path: Path) -> None:
+    path = tmp_path / "perf.data"
+    path.write_bytes(make())
+    ran = perf2x("info", path)
+    assert "samples: " in ran.out and "records:" in ran.out
+    assert ran.err.startswith(f"perf2x: {path}: no samples: {CASES[make].format(path=path)}")
+    assert ran.err.count("\n") == 1
+    assert ran.code == (1 if make in DAMAGED else 0)
+    assert bool(perf2x("info", path, "-q").err) == (make in DAMAGED)
+
+
+@pytest.mark.parametrize("make", CASES, ids=lambda make: make.__name__)
+def test_dump_shows_what_it_can_read_and_fails_for_damage(make: Callable[[], bytes], tmp_path: Path) -> None:
+    """A damaged sample has its line, which says so."""
+    path = tmp_path / "perf.data"
+    path.write_bytes(make())
+    ran, failed = perf2x("dump", path), make in DAMAGED and make is not malformed
+    assert ran.code == (1 if failed else 0)
+    assert ("no samples: " + CASES[make].format(path=path) in ran.err) == failed
+    assert perf2x("dump", path, "-n", "0").code == 0, "what was not walked is not judged"
+
+
+def test_info_and_dump_of_a_recording_with_samples_say_nothing(tmp_path: Path) -> None:
+    """Damage behind the first sample is a line of the page."""
+    path = tmp_path / "perf.data"
+    path.write_bytes(forged([SAMPLE, forge.Raw(type=81, body=bytes(96))]))
+    for name in ("info", "dump"):
+        assert (perf2x(name, path).code, perf2x(name, path).err) == (0, "")
+
+
+def test_a_record_that_unpacks_to_too_much_is_refused_by_every_command(tmp_path: Path) -> None:
+    bomb = zstd().compress(bytes(80 << 20))
+    path, out = tmp_path / "perf.data", tmp_path / "out"
+    path.write_bytes(forged([forge.Raw(type=81, body=bomb + bytes(-len(bomb) % 8))]))
+    words = (
+        ("info",),
+        ("dump",),
+        ("top",),
+        ("convert", "-t", "svg", "-o", out),
+        ("bundle", "-o", out),
+        ("view",),
+        ("diff", path),
+    )
+    for name, *more in words:
+        ran = perf2x(name, path, *more)
+        assert ran.code == 1, name
+        assert "its compressed records cannot be unpacked" in ran.err and "unpacks to more than" in ran.err, name
+        assert not out.exists()
+
+
+def test_a_bundle_without_samples_has_to_be_allowed(tmp_path: Path) -> None:
+    path, out = tmp_path / "perf.data", tmp_path / "out.tar.gz"
+    path.write_bytes(killed())
+    ran = perf2x("bundle", path, "-o", out)
+    assert (ran.code, out.exists()) == (1, False)
+    assert "no samples: perf record was killed before it wrote a sample (--allow-empty goes on)" in ran.err
+    assert perf2x("bundle", path, "-o", out, "--allow-empty").code == 0 and out.exists()
 
 
 def test_a_filter_does_not_hide_it(tmp_path: Path) -> None:
