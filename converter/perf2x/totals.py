@@ -72,7 +72,10 @@ def totals(profile: Profile, event: str | None = None, by: str = "function", val
 
 
 def _squares(profile: Profile, rows: I64, weight: I64) -> F64:
-    """(rows,) sum of the squared weights of each row's samples, taken to be alike within a row."""
+    """(rows,) sum of the squared weights of each row's samples, taken to be alike within a row.
+
+    Where they are not, the true sum is larger (docs/gates.md).
+    """
     return weight.astype(np.float64) ** 2 / profile.samples.count[rows]
 
 

@@ -145,3 +145,21 @@ def test_events_that_one_side_lacks_are_not_scaled() -> None:
     heavy = normalized(profile({"f": 200}), profile({"f": 100}, weight=10), "samples")
     assert heavy.samples.value.tolist() == [2000]
     assert normalized(profile({"f": 200}), profile({"f": 100}, weight=10), "period").samples.value.tolist() == [200]
+
+
+@pytest.mark.parametrize(
+    ("weights", "period", "true_squares"),
+    [((2, 2), 8.0, 8), ((1, 3), 8.0, 10), ((1_000_000, *[1] * 999), None, 10**12)],
+)
+def test_squares_of_one_row_are_exact_for_equal_weights_and_too_small_for_others(
+    weights: tuple[int, ...], period: float | None, true_squares: int
+) -> None:
+    """Samples of one stack are one row; counts are always exact."""
+    made = ProfileBuilder()
+    made.event("cycles", "count", period=1)
+    made.thread()
+    made.sample([made.function("f")], value=sum(weights), count=len(weights))
+    found = totals(made.build())
+    assert found.squares == found.rows[0].own_squares == sum(weights) ** 2 / len(weights) <= true_squares
+    assert period in (None, found.squares)
+    assert totals(made.build(), value="samples").squares == len(weights)
