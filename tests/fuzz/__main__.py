@@ -14,8 +14,9 @@ from pathlib import Path
 from tests.fuzz.cases import Case, case, commands
 from tests.fuzz.minimise import minimised
 from tests.fuzz.seeds import Seed, seeds
+from tests.fuzz.server import answer_with
 from tests.fuzz.verdict import verdict
-from tests.fuzz.worker import Result, command, run
+from tests.fuzz.worker import Result, command, run, settle
 
 TIMEOUT = 20.0
 """Seconds for an input of less than a megabyte; on a busy machine nearly all of it is waiting."""
@@ -23,16 +24,18 @@ TIMEOUT = 20.0
 
 @dataclass
 class Tally:
-    """Results of one kind of input."""
+    """Results of one kind of input; ``temporary`` is the largest temporary file of all its runs, in bytes."""
 
     codes: Counter[int] = field(default_factory=Counter)
     slowest: float = 0.0
     memory: int = 0
+    temporary: int = 0
 
     def add(self, result: Result) -> None:
         self.codes[result.code] += 1
         self.slowest = max(self.slowest, result.seconds)
         self.memory = max(self.memory, result.memory)
+        self.temporary = max(self.temporary, result.temporary)
 
 
 def main() -> int:
@@ -77,14 +80,20 @@ def _warm_up(whole: list[Seed]) -> None:
     """Run every command and every kind of input once, so that forked processes need not import what they use."""
     pairs = [(whole[0], words) for words in commands()]
     pairs += [(seed, commands()[0]) for seed in {seed.kind: seed for seed in whole}.values()]
+    environment = dict(os.environ)
     with tempfile.TemporaryDirectory() as name, Path(os.devnull).open("w") as nowhere:
         for number, (seed, words) in enumerate(pairs):
             folder = Path(name) / str(number)
             folder.mkdir()
             first = Case(seed, seed.data, words)
             first.lay_out(folder)
+            settle(folder)
+            if seed.served is not None:
+                answer_with(seed.data, seed.served)
             with redirect_stdout(nowhere), redirect_stderr(nowhere):
                 command([word.replace("{dir}", str(folder)) for word in first.words])
+    os.environ |= environment
+    tempfile.tempdir = None
 
 
 def _keep(tried: Case, trouble: str, folder: Path | None) -> None:
@@ -100,11 +109,12 @@ def _keep(tried: Case, trouble: str, folder: Path | None) -> None:
 
 
 def _report(tallies: dict[str, Tally]) -> None:
-    print(f"\n{'kind':20}{'inputs':>8}{'done':>8}{'refused':>9}{'usage':>7}{'slowest s':>11}{'memory MB':>11}")
+    heading = f"{'kind':20}{'inputs':>8}{'done':>8}{'refused':>9}{'usage':>7}"
+    print(f"\n{heading}{'slowest s':>11}{'memory MB':>11}{'temporary B':>13}")
     for kind, tally in sorted(tallies.items()):
         done, refused, usage = tally.codes[0] + tally.codes[3], tally.codes[1], tally.codes[2]
         row = f"{kind:20}{tally.codes.total():>8}{done:>8}{refused:>9}{usage:>7}"
-        print(f"{row}{tally.slowest:>11.2f}{tally.memory / 1e6:>11.0f}")
+        print(f"{row}{tally.slowest:>11.2f}{tally.memory / 1e6:>11.0f}{tally.temporary:>13,}")
 
 
 if __name__ == "__main__":

@@ -33,6 +33,7 @@ ONE_INPUT = (
 DIFFS = (("diff",), ("diff", "--format", "markdown"), ("diff", "--format", "csv"), ("diff", "--json"))
 DUMP = ("dump", "-n", "300")
 BUNDLE = ("bundle", "-o", "{dir}/out/x.tar.gz")
+VIEW = ("view",)
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class Case:
         if self.command == DUMP:
             return ()
         own = self.seed.words
-        if self.command[0] == "convert":
+        if self.command[0] in ("convert", "view", "bundle"):
             own = (*own, "--allow-empty")  # what is empty goes through the emitters, too
         if self.command == BUNDLE:
             own = tuple(word for word in own if word != "--no-symbols")
@@ -65,7 +66,8 @@ class Case:
 
     def lay_out(self, folder: Path) -> None:
         """Write all files below an empty folder."""
-        (folder / OUTPUT).mkdir()
+        for name in (OUTPUT, "home", "scratch"):
+            (folder / name).mkdir()
         for name, data in (*self.seed.beside.items(), (self.seed.file, self.seed.wrap(self.data))):
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -76,7 +78,7 @@ class Case:
 def commands() -> tuple[tuple[str, ...], ...]:
     """Every command and emitter."""
     formats = tuple(("convert", "--to", name, "-o", "{dir}/out/x") for name in FORMATS)
-    return (*formats, *ONE_INPUT, *DIFFS, DUMP, BUNDLE)
+    return (*formats, *ONE_INPUT, *DIFFS, DUMP, BUNDLE, VIEW)
 
 
 def case(seeds: list[Seed], run: int, number: int) -> Case:

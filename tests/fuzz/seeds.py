@@ -17,10 +17,12 @@ from tests.forge import Container, Session, write_file
 from tests.forge.session import compress, zstd
 from tests.fuzz.mutations import BINARY, RECORDING, TEXT, Mutation
 from tests.fuzz.records import SESSIONS, records
+from tests.fuzz.server import URL
 from tests.support.command import perf2x
 from tests.support.recordings import CORPUS, ROOT
 
 LANGUAGES = ROOT / "tests" / "unit" / "symbolize" / "data" / "lang"
+DEMO = CORPUS / "common" / "symfs" / "demo"
 DEBUG_INFO = ROOT / "tests" / "unit" / "symbolize" / "data" / "debug_info"
 
 
@@ -40,6 +42,8 @@ class Seed:
     """Other files, by their path."""
     words: tuple[str, ...] = ("--no-symbols",)
     """Options for every command that takes them."""
+    served: int | None = None
+    """A debuginfod server answers with the damaged bytes; the size that it tells, 0 for none. None: no server."""
 
 
 def seeds() -> list[Seed]:
@@ -54,6 +58,7 @@ def seeds() -> list[Seed]:
         *_compiled(),
         *_archives(),
         *_symcaches(),
+        *_downloads(),
     ]
 
 
@@ -164,6 +169,18 @@ def _symcaches() -> Iterator[Seed]:
     for name, data in sorted(kept.items()):
         yield Seed("symcache", "sealed", data[:-16], BINARY, f"home/{name}", _sealed, beside, words)
         yield Seed("symcache", "as kept", data, BINARY, f"home/{name}", beside=beside, words=words)
+
+
+def _downloads() -> Iterator[Seed]:
+    """A program with its debug info from a debuginfod server, which tells its size, or does not."""
+    words = ("--debuginfod", URL, "--symfs", "{dir}/root", "--allow-build-id-mismatch")
+    for folder, program in (("calls", LANGUAGES.parent / "inlines.so"), ("unwind", DEMO / "frames")):
+        beside = {"perf.data": (CORPUS / folder / "perf.data").read_bytes(), "root/none": b""}
+        data = program.read_bytes()
+        for told, size in (("size told", len(data)), ("size not told", 0)):
+            yield Seed(
+                "debuginfod", f"{program.name}, {told}", data, BINARY, "answer", beside=beside, words=words, served=size
+            )
 
 
 def _sealed(data: bytes) -> bytes:

@@ -54,6 +54,8 @@ def _messages(case: Case, result: Result) -> str | None:
 def _files(case: Case, result: Result) -> str | None:
     """Outputs are whole or not there, and nothing else is left behind."""
     left = [name for name in result.files if name.startswith("scratch/")]
+    if case.command[0] == "view" and result.code == 0:
+        return _page(case, result, left)
     if left:
         return "temporary file left"
     if result.code in (1, 2):
@@ -61,6 +63,16 @@ def _files(case: Case, result: Result) -> str | None:
     if any("out" in word for word in case.command) and not result.files:
         return "no output"
     return next((trouble for name, data in result.files.items() if (trouble := _content(case, name, data))), None)
+
+
+def _page(case: Case, result: Result, left: list[str]) -> str | None:
+    """A folder with the page in it, whose path was printed, is all that ``view`` leaves."""
+    pages = [name for name in left if name.endswith(".html")]
+    if len(pages) != 1 or len(left) != 2:
+        return "temporary file left" if len(left) > 2 else "no page"
+    if not result.out.decode().strip().endswith(pages[0]):
+        return "the page's path is not printed"
+    return _content(case, pages[0], result.files[pages[0]])
 
 
 def _content(case: Case, name: str, data: bytes) -> str | None:
@@ -116,5 +128,5 @@ def _html(data: bytes) -> None:
 
 _READERS: dict[str, Callable[[bytes], object]] = {
     "pprof": _pprof, "collapsed": _collapsed, "chrome": _json, "firefox": _json, "speedscope": _json,
-    "svg": ElementTree.fromstring, "html": _html, "bundle": _tar,
+    "svg": ElementTree.fromstring, "html": _html, "bundle": _tar, "view": _html,
 }  # fmt: skip

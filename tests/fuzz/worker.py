@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.fuzz.cases import OUTPUT, Case
+from tests.fuzz.server import answer_with
+from tests.fuzz.sizes import largest, note_sizes
 
 MEMORY = 3 << 30
 """Bytes of address space; what numpy and its threads map without using counts."""
@@ -31,15 +33,15 @@ class Result:
     memory: int
     """Largest resident size, in bytes."""
     files: dict[str, bytes]
-    """What lies in the output folder afterwards, by name."""
+    """What lies in the output folder afterwards, by name; in that for temporary files, by path."""
+    temporary: int = 0
+    """Size of the largest temporary file, in bytes."""
 
 
 def run(case: Case, seconds: float) -> Result:
     """Lay the case out in a folder of its own, and run it there."""
     with tempfile.TemporaryDirectory(prefix="perf2x-fuzz-") as name:
         folder = Path(name)
-        (folder / "home").mkdir()
-        (folder / "scratch").mkdir()
         case.lay_out(folder)
         began = time.monotonic()
         pid = os.fork()
@@ -48,9 +50,13 @@ def run(case: Case, seconds: float) -> Result:
         code, memory = _wait(pid, began + seconds)
         took = time.monotonic() - began
         files = {path.name: path.read_bytes() for path in (folder / OUTPUT).iterdir()}
-        files |= {f"scratch/{path.name}": b"" for path in (folder / "scratch").iterdir()}
+        files |= {path.relative_to(folder).as_posix(): _content(path) for path in (folder / "scratch").rglob("*")}
         err = (folder / "stderr").read_bytes().decode("utf-8", "backslashreplace")
-        return Result(code, (folder / "stdout").read_bytes(), err, took, memory, files)
+        return Result(code, (folder / "stdout").read_bytes(), err, took, memory, files, largest(folder / "sizes"))
+
+
+def _content(path: Path) -> bytes:
+    return path.read_bytes() if path.is_file() else b""
 
 
 def _wait(pid: int, deadline: float) -> tuple[int, int]:
@@ -75,12 +81,10 @@ def _child(case: Case, folder: Path, seconds: float) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_SIZE, FILE_SIZE))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    os.environ |= {
-        "HOME": str(folder / "home"),
-        "XDG_CACHE_HOME": str(folder / "home"),
-        "TMPDIR": str(folder / "scratch"),
-    }
-    tempfile.tempdir = None
+    settle(folder)
+    note_sizes(folder / "sizes")
+    if case.seed.served is not None:
+        answer_with((folder / case.seed.file).read_bytes(), case.seed.served)
     os.chdir(folder)
     code = CRASHED
     try:
@@ -91,6 +95,15 @@ def _child(case: Case, folder: Path, seconds: float) -> None:
         traceback.print_exc()
         sys.stderr.flush()
     os._exit(code)
+
+
+def settle(folder: Path) -> None:
+    """Make the folder this process's home and place for temporary files, without a browser or a server to ask."""
+    home = str(folder / "home")
+    for name in ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY", *(name for name in os.environ if "DEBUGINFOD" in name)):
+        os.environ.pop(name, None)
+    os.environ |= {"HOME": home, "XDG_CACHE_HOME": home, "TMPDIR": str(folder / "scratch")}
+    tempfile.tempdir = None
 
 
 def command(words: list[str]) -> int:

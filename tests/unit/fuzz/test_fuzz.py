@@ -1,5 +1,6 @@
 """The fuzzer itself: it makes the same cases again, it notices trouble, and a few of its cases end well."""
 
+import gzip
 from dataclasses import replace
 from random import Random
 
@@ -76,6 +77,37 @@ def test_a_cut_output_is_trouble(whole: list[Seed], name: str) -> None:
     assert verdict(tried, replace(good, files={}), 30.0) == "no output"
 
 
+def test_the_page_of_view_is_all_that_it_leaves(whole: list[Seed]) -> None:
+    tried = Case(whole[0], whole[0].data, ("view",))
+    good = run(tried, 30.0)
+    assert (good.code, verdict(tried, good, 30.0)) == (0, None), good.err
+    (page,) = (name for name in good.files if name.endswith(".html"))
+    cut = replace(good, files=good.files | {page: good.files[page][:-10]})
+    assert verdict(tried, cut, 30.0) == "unreadable view: ValueError cut"
+    assert verdict(tried, replace(good, files=good.files | {"scratch/x": b""}), 30.0) == "temporary file left"
+    assert verdict(tried, replace(good, files={}), 30.0) == "no page"
+    assert verdict(tried, replace(good, out=b"elsewhere.html"), 30.0) == "the page's path is not printed"
+    assert verdict(tried, replace(good, code=1, err="no"), 30.0) == "temporary file left"
+
+
+def test_temporary_files_are_measured(whole: list[Seed]) -> None:
+    """What a wrapper unpacks to and what a server sends, whether the command keeps it or not."""
+    wrapped = next(seed for seed in whole if (seed.kind, seed.name) == ("wrapper", "gz"))
+    plain = gzip.decompress(wrapped.data)
+    assert run(Case(wrapped, wrapped.data, ("info",)), 30.0).temporary == len(plain)
+    assert run(Case(whole[0], whole[0].data, ("dump",)), 30.0).temporary == 0
+
+
+def test_debuginfod_answers_with_the_damaged_bytes(whole: list[Seed]) -> None:
+    served = {seed.name: seed for seed in whole if seed.kind == "debuginfod"}
+    told, untold = served["frames, size told"], served["frames, size not told"]
+    assert b'"name": "spin"' in run(Case(told, told.data, ("top", "--json")), 60.0).out
+    for seed, failure in ((told, "debuginfod_failed"), (untold, "debuginfod_unusable")):
+        result = run(Case(seed, seed.data[:50], ("info", "--json")), 60.0)
+        assert (result.code, result.temporary) == (0, 50), result.err
+        assert failure.encode() in result.out
+
+
 def test_a_small_input_is_left(whole: list[Seed]) -> None:
     tried = Case(whole[0], bytes(100) + b"bad!" + bytes(100), ("top",))
     small = minimised(tried, lambda shorter: b"bad!" in shorter.data)
@@ -92,7 +124,7 @@ def test_all_commands_are_tried(whole: list[Seed]) -> None:
     from perf2x.cli.app import COMMANDS
 
     tried = {words[0] for words in commands()}
-    assert tried >= set(COMMANDS) - {"formats", "man", "view"}
+    assert tried >= set(COMMANDS) - {"formats", "man"}
     assert len({seed.kind for seed in whole}) >= 10
 
 
