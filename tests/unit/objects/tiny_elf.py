@@ -33,7 +33,7 @@ class TinySymbol:
 
 def symbol_sections(symbols, index, is_64=True, byte_order="<", table=".symtab", strings=".strtab"):
     """A symbol table and its strings, to stand as sections ``index`` and ``index + 1``."""
-    names, rows = b"\0", b"\0" * (24 if is_64 else 16)
+    names, rows = bytearray(1), bytearray(24 if is_64 else 16)
     for symbol in symbols:
         info = symbol.binding << 4 | symbol.type
         at = len(names) if symbol.name else 0
@@ -46,8 +46,8 @@ def symbol_sections(symbols, index, is_64=True, byte_order="<", table=".symtab",
         names += symbol.name.encode(errors="surrogateescape") + b"\0" if symbol.name else b""
     kind = "DYNSYM" if table == ".dynsym" else "SYMTAB"
     return [
-        TinySection(table, rows, type=kind, link=index + 1, entry_size=24 if is_64 else 16),
-        TinySection(strings, names, type="STRTAB"),
+        TinySection(table, bytes(rows), type=kind, link=index + 1, entry_size=24 if is_64 else 16),
+        TinySection(strings, bytes(names), type="STRTAB"),
     ]
 
 
