@@ -32,6 +32,7 @@ from perf2x.unwind.rules import RuleTable
 from perf2x.unwind.x86_64 import X86_64
 from tests import forge
 from tests.forge.features import text
+from tests.laws.split_debug_info import dwo_shared, dwo_turns, dwp_common, dwp_overlaps, dwp_packed, one_unit_of_all
 from tests.laws.test_scaling import grows_no_faster, threads
 from tests.support import outputs
 from tests.support.extremes import STAMP
@@ -255,13 +256,32 @@ def dwarf_lines(count: int, _: Path) -> Work:
 
 
 def dwarf_line_overlaps(count: int, _: Path) -> Work:
-    """Every unit's line table reaches to the end of the section."""
-    headers, size = b"", 27 + 10
+    """Every unit has a header of its own for one program."""
+    header, program = _program(0)[10:27], _program(16 * count)[27:]
+    headers = b""
     for row in range(count):
-        inner = _program(0)[10:27]
-        headers += struct.pack("<IHI", size * (count - row) + 16 * count - 4, 4, len(inner)) + inner + bytes(10)
-    info = _units(count, lambda row: b"\x01" + _low(row) + WORD.pack(size * row))
-    return _found(info, LINED, _inside(count), ["line tables overlap"], line=headers + b"\x1e" * 16 * count)
+        behind = 27 * (count - row) - 10
+        headers += struct.pack("<IHI", behind + 6 + len(program), 4, behind) + header
+    info = _units(count, lambda row: b"\x01" + _low(row) + WORD.pack(27 * row))
+    return _found(info, LINED, _inside(count), ["line tables overlap"], line=headers + program)
+
+
+def dwarf_names(count: int, _: Path) -> Work:
+    """Every function has the same long name."""
+    abbreviations = ABBREVIATIONS.replace(b"\x03\x08", b"\x03\x0e")
+    functions = b"".join(b"\x02" + struct.pack("<QII", 0x1000 + 64 * row, 16, 0) for row in range(count))
+    info = _units(1, lambda _: b"\x01" + struct.pack("<QI", 0x1000, 64 * count) + functions)
+    return _found(info, abbreviations, _inside(count), str=bytes(1000 * count).replace(b"\0", b"n"))
+
+
+def dwarf_directories(count: int, _: Path) -> Work:
+    """One long directory that the compiler ran in, and many in it."""
+    header = struct.pack("<BBBbBB", 1, 1, 1, -5, 14, 10) + bytes([0, 1, 1, 1, 1, 0, 0, 0, 1])
+    header += b"d\0" * count + b"\0" + b"f\0\1\0\0" * count + b"\0"
+    line = struct.pack("<IHI", len(header) + 6, 4, len(header)) + header
+    info = _units(1, lambda _: b"\x01" + _low(0) + bytes(8))
+    return _found(info, LINED.replace(b"\x10\x17", b"\x10\x17\x1b\x0e"), _inside(1), line=line,
+                  str=bytes(15 * count).replace(b"\0", b"n"))  # fmt: skip
 
 
 def _uleb(number: int) -> bytes:
@@ -326,12 +346,16 @@ def _recording(count: int, place: Path) -> Path:
 QUICK = {
     features: 200, topology: 400, perf_map: 2000, jitdump: 500, symbols: 1000, kallsyms: 4000, dwarf_units: 200,
     dwarf_functions: 500, dwarf_tables: 300, dwarf_far: 300, dwarf_unit_ranges: 200, dwarf_function_ranges: 300,
-    dwarf_lines: 100, dwarf_line_overlaps: 100, frame_entries: 200, frame_program: 500, tags: 30, names: 700,
+    dwarf_lines: 100, dwarf_line_overlaps: 100, dwarf_names: 300, dwarf_directories: 1000,
+    dwo_shared: 100, dwo_turns: 300, dwp_common: 150, dwp_overlaps: 300, dwp_packed: 400, one_unit_of_all: 100,
+    frame_entries: 200, frame_program: 500, tags: 30, names: 700,
 }  # fmt: skip
 LONG = {
     features: 2000, topology: 4000, perf_map: 20000, jitdump: 4000, symbols: 16000, kallsyms: 40000, dwarf_units: 2000,
     dwarf_functions: 5000, dwarf_tables: 3000, dwarf_far: 3000, dwarf_unit_ranges: 3000, dwarf_function_ranges: 3000,
-    dwarf_lines: 2000, dwarf_line_overlaps: 500, frame_entries: 2000, frame_program: 5000, tags: 250, numbers: 6000,
+    dwarf_lines: 2000, dwarf_line_overlaps: 700, dwarf_names: 1000, dwarf_directories: 4000,
+    dwo_shared: 1000, dwo_turns: 1000, dwp_common: 1000, dwp_overlaps: 1000, dwp_packed: 1000, one_unit_of_all: 300,
+    frame_entries: 2000, frame_program: 5000, tags: 250, numbers: 6000,
     names: 6000, globs: 6000,
 }  # fmt: skip
 

@@ -21,6 +21,10 @@ SHN_UNDEF, SHN_LORESERVE, SHN_ABS, SHN_XINDEX = 0, 0xFF00, 0xFFF1, 0xFFFF
 _FIELDS_64 = [("name", "u4"), ("info", "u1"), ("other", "u1"), ("section", "u2"), ("value", "u8"), ("size", "u8")]
 _FIELDS_32 = [("name", "u4"), ("value", "u4"), ("size", "u4"), ("info", "u1"), ("other", "u1"), ("section", "u2")]
 
+LONGEST_TEXT = 1 << 16
+"""Bytes of a name or path."""
+CUT = " [cut after 64 KiB]"
+
 
 @dataclass(frozen=True, slots=True)
 class SymbolRows:
@@ -44,9 +48,14 @@ class SymbolRows:
 
 
 def string_at(strings: bytes, offset: int) -> str:
-    """The NUL-terminated text at ``offset`` of a string table, "" outside of it."""
-    end = strings.find(b"\0", offset)
-    return strings[offset : end if end >= 0 else len(strings)].decode(errors="surrogateescape")
+    """The NUL-terminated text at ``offset`` of a string table, "" outside of it.
+
+    Any number of symbols may name one text, so a longer one than any compiler writes is cut, and says so.
+    """
+    limit = offset + LONGEST_TEXT
+    end = strings.find(b"\0", offset, limit + 1)
+    text = strings[offset : end if end >= 0 else limit].decode(errors="surrogateescape")
+    return text + CUT if end < 0 and limit < len(strings) else text
 
 
 def raw_symbols(elf: ElfObject, section: Section) -> tuple[AnyArray, bytes]:

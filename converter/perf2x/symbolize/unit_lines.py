@@ -4,16 +4,20 @@ symbolic reads one file and takes it for the whole. Here the units that addresse
 to in other files; an object without any of that is never looked at, unless symbolic is not installed.
 """
 
+from functools import cached_property
+
 import numpy as np
 
 from perf2x.model.arrays import U64
 from perf2x.model.diagnostics import Severity
 from perf2x.model.errors import ObjectError
 from perf2x.objects.dwarf.lookup import UnitLines
-from perf2x.objects.dwarf.sections import DebugSections, package_shares
+from perf2x.objects.dwarf.package import Package
+from perf2x.objects.dwarf.sections import DebugSections
+from perf2x.objects.dwarf.split import SplitFiles
 from perf2x.objects.dwarf.units import DebugFile, Unit
 from perf2x.objects.elf import ElfObject, open_elf
-from perf2x.objects.find import Found, open_object
+from perf2x.objects.find import Found
 from perf2x.objects.find_parts import has_supplementary, package_file, split_paths, supplementary_file
 from perf2x.objects.paths import is_file
 from perf2x.objects.relocate import relocated
@@ -39,8 +43,7 @@ class _Reader:
 
     def __init__(self, context: Context, found: Found, file: ElfObject, recorded: str) -> None:
         self._context, self._found, self._file, self._recorded = context, found, file, recorded
-        self._package: dict[int, dict[str, tuple[int, int]]] | None = None
-        self._package_file: ElfObject | None = None
+        self._split_files = SplitFiles()
 
     def lines(self) -> UnitLines:
         file = self._file
@@ -80,23 +83,22 @@ class _Reader:
         return unit
 
     def _packed(self, skeleton: Unit) -> Unit | None:
-        if self._package is None:
-            self._package = {}
-            try:
-                self._package_file = package_file(self._context.finder, self._found, self._recorded)
-                self._package = package_shares(self._package_file) if self._package_file else {}
-            except ObjectError as error:
-                self._broken(error)
-        shares = self._package.get(skeleton.dwo_id)
-        if shares is None or self._package_file is None:
+        return _standing_for(skeleton, self._package.unit(skeleton.dwo_id)) if self._package is not None else None
+
+    @cached_property
+    def _package(self) -> Package | None:
+        try:
+            file = package_file(self._context.finder, self._found, self._recorded)
+            return Package(file) if file is not None else None
+        except ObjectError as error:
+            self._broken(error)
             return None
-        return _matching(DebugSections(self._package_file, True, shares), skeleton)
 
     def _alone(self, skeleton: Unit) -> Unit | None:
         for path in split_paths(self._context.finder, self._file, skeleton.comp_dir, skeleton.dwo_name):
             if is_file(path):
                 try:
-                    unit = _matching(DebugSections(open_object(path), True), skeleton)
+                    unit = _standing_for(skeleton, self._split_files.unit(path, skeleton.dwo_id))
                 except ObjectError as error:
                     self._broken(error)
                     continue
@@ -105,10 +107,8 @@ class _Reader:
         return None
 
 
-def _matching(sections: DebugSections, skeleton: Unit) -> Unit | None:
-    """The unit with the skeleton's id; of another compilation it would tell lies."""
-    for unit in DebugFile(sections).units:
-        if unit.dwo_id == skeleton.dwo_id:
-            unit.skeleton = skeleton
-            return unit
-    return None
+def _standing_for(skeleton: Unit, unit: Unit | None) -> Unit | None:
+    """The unit with the skeleton's id, which knows the skeleton from here on."""
+    if unit is not None:
+        unit.skeleton = skeleton
+    return unit

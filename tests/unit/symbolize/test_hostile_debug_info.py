@@ -17,12 +17,15 @@ from perf2x.objects.dwarf.forms import Abbreviations, Encoding
 from perf2x.objects.dwarf.functions import REFERENCES_AT_MOST, scopes
 from perf2x.objects.dwarf.line_table import LineTables
 from perf2x.objects.dwarf.lookup import UnitLines
-from perf2x.objects.dwarf.sections import DebugSections, package_shares
+from perf2x.objects.dwarf.package import package_shares
+from perf2x.objects.dwarf.sections import DebugSections
+from perf2x.objects.dwarf.split import SplitFiles
 from perf2x.objects.dwarf.units import DebugFile
 from perf2x.objects.elf import open_elf
 from perf2x.objects.find import Finder, SearchPlaces
 from perf2x.objects.find_parts import supplementary_file
 from perf2x.objects.relocate import relocated
+from perf2x.objects.symtab import CUT, LONGEST_TEXT, string_at
 from perf2x.symbolize.elf_source import ElfSource
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.source import Context, Dso, DsoKind
@@ -263,3 +266,29 @@ def test_units_that_share_a_line_table_keep_their_directories():
 def test_an_address_of_many_bytes_in_a_line_table():
     lines, errors = with_lines(bytes(100), lined(0x1000, b"/a"))
     assert lines.find(np.array([0x1004], np.uint64)) == [[]] and "an address of 100 bytes" in str(errors[0])
+
+
+@pytest.mark.parametrize("tail", [b"", b"\0", b"\0more"])
+def test_the_longest_name_that_is_whole(tail):
+    assert string_at(b"xy" + b"n" * (LONGEST_TEXT - 1) + tail, 1) == "y" + "n" * (LONGEST_TEXT - 1)
+
+
+def test_a_longer_name_is_cut_and_says_so():
+    assert string_at(b"n" * (LONGEST_TEXT + 1) + b"\0", 0) == "n" * LONGEST_TEXT + CUT
+
+
+def test_a_split_file_that_is_none_is_refused_once(tmp_path):
+    path, files = tmp_path / "x.dwo", SplitFiles()
+    path.write_bytes(b"no object")
+    with pytest.raises(ObjectError, match=r"x\.dwo"):
+        files.unit(path, 1)
+    assert files.unit(path, 1) is None
+
+
+def test_an_id_of_a_split_file_that_is_longer_than_64_bits():
+    abbreviations = b"\x01\x11\x00\xb1\x42\x0f\x00\x00\x00"  # GNU_dwo_id udata
+    body = b"\x01" + b"\x85" + b"\x80" * 9 + b"\x01"
+    info = struct.pack("<IHIB", len(body) + 7, 4, 0, 8) + body
+    parts = [TinySection(".debug_info", info), TinySection(".debug_abbrev", abbreviations)]
+    file = DebugFile(DebugSections(open_elf(tiny_elf(parts))))
+    assert file.unit_of_id(5) is file.units[0] and file.unit_of_id(6) is None

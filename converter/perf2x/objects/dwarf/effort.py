@@ -15,7 +15,11 @@ class Effort:
 
     def __init__(self, what: str, size: int, times: int) -> None:
         """``what`` names the content of ``size`` bytes in the error's text."""
-        self._what, self._left = what, times * size + _SLACK
+        self._what, self._times, self._left = what, times, times * size + _SLACK
+
+    def allow(self, size: int) -> None:
+        """Count ``size`` more bytes that there are to read."""
+        self._left += self._times * size
 
     def spend(self, size: int) -> None:
         """Count ``size`` bytes; ObjectError once more has been read than the bound allows."""

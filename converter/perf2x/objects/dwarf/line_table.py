@@ -5,6 +5,7 @@ Source of truth: DWARF 5, section 6.2; versions 2 to 4 differ in the header alon
 
 import posixpath
 import struct
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -24,11 +25,31 @@ _CONTENT_PATH, _CONTENT_DIRECTORY = 1, 2
 
 
 @dataclass(frozen=True, slots=True)
+class FileNames:
+    """Files by number, put together when they are asked for: n files may name one directory of n bytes."""
+
+    folder: str
+    """Where the compiler ran."""
+    directories: Sequence[str]
+    """By number, as they stand there; the first one is ``folder`` itself."""
+    files: Mapping[int, tuple[str, int]]
+    """(name, number of its directory)"""
+
+    def path(self, number: int) -> str:
+        """The whole path of a file, "" where the table has none."""
+        name, directory = self.files.get(number, ("", 0))
+        if not name:
+            return ""
+        known = directory < len(self.directories)
+        parts = (self.folder, self.directories[directory] if directory else "") if known else ("",)
+        return posixpath.normpath(posixpath.join(*parts, name))
+
+
+@dataclass(frozen=True, slots=True)
 class LineTable:
     """Rows sorted by address; a row holds up to the next one."""
 
-    files: dict[int, str]
-    """Whole paths by number."""
+    files: FileNames
     address: U64
     file: I64
     line: I64
@@ -45,6 +66,9 @@ class LineTable:
         return np.where(known, self.file[row], 0), np.where(known, self.line[row], 0)
 
 
+NO_FILES = FileNames("", (), {})
+
+
 class LineTables:
     """Line tables of one file's units. The last one is kept: units may share it, or its rows at least."""
 
@@ -53,14 +77,14 @@ class LineTables:
         self._effort = Effort("line tables", len(self._data), times=16)
         self._place: object = None
         self._owner: object = None
-        self._last = LineTable({}, *_columns([]))
+        self._last = LineTable(NO_FILES, *_columns([]))
 
     def of(self, unit: Unit) -> LineTable:
         """The table that the unit's root names; without rows when it names none. ObjectError when it cannot be read."""
         form, offset = unit.root.get(c.AT_STMT_LIST, (0, 0))
         data, place = self._data, (offset, unit.encoding)
         if not form or not data:
-            return LineTable({}, *_columns([]))
+            return LineTable(NO_FILES, *_columns([]))
         self._effort.spend(1)
         try:
             owner = unit.comp_dir, unit.root.get(c.AT_STR_OFFSETS_BASE)
@@ -108,15 +132,15 @@ class _Header:
         self._unit, self._data, self._effort = unit, data, effort
         self.files = self._files_5(at) if version == 5 else self._files_2(at)
 
-    def _files_2(self, at: int) -> dict[int, str]:
+    def _files_2(self, at: int) -> FileNames:
         """Directories as strings, then files as (name, directory, time, size), both numbered from 1."""
-        directories = [self._unit.comp_dir]
+        directories = [""]
         while self._data[at]:
             start, at = at, self._data.index(b"\0", at) + 1
             self._effort.spend(at - start)
-            directories.append(posixpath.join(directories[0], string_at(self._data, start)))
+            directories.append(string_at(self._data, start))
         at += 1
-        files: dict[int, str] = {}
+        files: dict[int, tuple[str, int]] = {}
         while self._data[at]:
             start, end = at, self._data.index(b"\0", at) + 1
             self._effort.spend(end - start)
@@ -124,10 +148,10 @@ class _Header:
             directory, at = uleb(self._data, end)
             _, at = uleb(self._data, at)
             _, at = uleb(self._data, at)
-            files[len(files) + 1] = _path(directories, directory, name)
-        return files
+            files[len(files) + 1] = name, directory
+        return FileNames(self._unit.comp_dir, directories, files)
 
-    def _files_5(self, at: int) -> dict[int, str]:
+    def _files_5(self, at: int) -> FileNames:
         """Directories and files as tables whose columns are described, both numbered from 0."""
         rows, at = self._described(at)
         directories = [name for name, _ in rows]
@@ -135,9 +159,8 @@ class _Header:
         # the first directory is the compiler's own, which may be relative after -ffile-prefix-map
         if directories and directories[0] != comp_dir:
             comp_dir = posixpath.join(comp_dir, directories[0])
-        directories = [comp_dir, *(posixpath.join(comp_dir, name) for name in directories[1:])]
         rows, at = self._described(at)
-        return {number: _path(directories, directory, name) for number, (name, directory) in enumerate(rows)}
+        return FileNames(comp_dir, directories or ("",), dict(enumerate(rows)))
 
     def _described(self, at: int) -> tuple[list[tuple[str, int]], int]:
         """[(path, directory)] of one table, and where it ends."""
@@ -161,14 +184,9 @@ class _Header:
                     name = string_at(self._data, start) if inline else self._unit.text({0: (form, value)}, 0)
                 elif kind == _CONTENT_DIRECTORY:
                     directory = value
-            self._effort.spend(at - begin)
+            self._effort.spend(at - begin + len(name))  # one long name may stand in many rows
             rows.append((name, directory))
         return rows, at
-
-
-def _path(directories: list[str], directory: int, name: str) -> str:
-    folder = directories[directory] if directory < len(directories) else ""
-    return posixpath.normpath(posixpath.join(folder, name)) if name else ""
 
 
 def _rows(header: _Header, data: bytes) -> list[tuple[int, int, int, bool]]:

@@ -84,6 +84,8 @@ def _frames(unit: Unit, tables: LineTables, address: U64, split: SplitUnit) -> l
     table = tables.of(unit)
     file, line = table.find(address)
     entries = split(unit) if unit.dwo_name else unit
+    if entries is not None:
+        entries.file.entry_effort.spend(entries.end - entries.start)
     chains = scopes(entries, address.tolist()) if entries is not None else [[] for _ in address]
     return [
         _chain(table, chain, int(number), int(at)) for chain, number, at in zip(chains, file, line, strict=True)
@@ -93,9 +95,9 @@ def _frames(unit: Unit, tables: LineTables, address: U64, split: SplitUnit) -> l
 def _chain(table: LineTable, scopes: list[Scope], file: int, line: int) -> list[Frame]:
     """Innermost first: the line table knows the innermost line, each inlined function where it was called."""
     if not scopes:
-        return [Frame("", table.files.get(file, ""), line, 0)] if line else []
+        return [Frame("", table.files.path(file), line, 0)] if line else []
     frames = []
     for scope in reversed(scopes):
-        frames.append(Frame(scope.name, table.files.get(file, ""), line, scope.decl_line))
+        frames.append(Frame(scope.name, table.files.path(file), line, scope.decl_line))
         file, line = scope.call_file, scope.call_line
     return frames

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from perf2x.model.errors import ObjectError
+from perf2x.model.secret_keys import secret_key
 from perf2x.objects.dwarf import constants as c
 from perf2x.objects.dwarf.effort import Effort
 from perf2x.objects.dwarf.forms import Abbreviation, Abbreviations, Encoding, uleb
@@ -22,12 +23,46 @@ _RANGE_OPERANDS = {1: "x", 2: "xx", 3: "xn", 4: "nn", 5: "a", 6: "aa", 7: "an"}
 """Operands of DW_RLE_*: x an index of an address, a an address, n a number."""
 
 
+class Tables:
+    """What the units of a file have in common: tables of abbreviations, and how much of ranges may still be read."""
+
+    def __init__(self, sections: DebugSections) -> None:
+        self._sections = sections
+        self._tables: dict[tuple[int, Encoding], Abbreviations] = {}
+
+    def abbreviations(self, offset: int, encoding: Encoding) -> Abbreviations:
+        """The table at ``offset``, shared by the units that use it."""
+        if offset >= len(self._sections.abbrev):
+            raise ObjectError("debug info: its abbreviations are cut off")
+        key = (offset, encoding)
+        if key not in self._tables:
+            self._tables[key] = Abbreviations(self._sections.abbrev, offset, encoding, self._abbreviation_effort)
+        return self._tables[key]
+
+    @cached_property
+    def _abbreviation_effort(self) -> Effort:
+        return Effort("abbreviations", len(self._sections.abbrev), times=4)
+
+    @cached_property
+    def unit_range_effort(self) -> Effort:
+        """For the ranges of whole units, which are kept."""
+        return Effort("ranges of units", len(self._sections.ranges) + len(self._sections.rnglists), times=2)
+
+    @cached_property
+    def range_effort(self) -> Effort:
+        """For the ranges of functions: what is inlined may share the list of what surrounds it."""
+        return Effort("ranges", len(self._sections.ranges) + len(self._sections.rnglists), times=16)
+
+
 class DebugFile:
     """All units of one ``.debug_info``, their headers read when first asked for."""
 
-    def __init__(self, sections: DebugSections, supplementary: "DebugFile | None" = None) -> None:
-        self.sections, self.supplementary = sections, supplementary
-        self._tables: dict[tuple[int, Encoding], Abbreviations] = {}
+    def __init__(
+        self, sections: DebugSections, supplementary: "DebugFile | None" = None, tables: Tables | None = None
+    ) -> None:
+        self.sections, self.supplementary, self.tables = sections, supplementary, tables or Tables(sections)
+        self._by_id: dict[bytes, Unit] = {}
+        self._unread: Iterator[Unit] | None = None
 
     @property
     def name(self) -> str:
@@ -50,28 +85,21 @@ class DebugFile:
             raise ObjectError(f"{self.name}: debug info refers to an entry that does not exist")
         return self.units[index]
 
-    def abbreviations(self, offset: int, encoding: Encoding) -> Abbreviations:
-        """The table at ``offset``, shared by the units that use it."""
-        if offset >= len(self.sections.abbrev):
-            raise ObjectError("debug info: its abbreviations are cut off")
-        key = (offset, encoding)
-        if key not in self._tables:
-            self._tables[key] = Abbreviations(self.sections.abbrev, offset, encoding, self._abbreviation_effort)
-        return self._tables[key]
+    def unit_of_id(self, dwo_id: int) -> "Unit | None":
+        """The first unit with that id, None without one; ObjectError when a unit before it cannot be read."""
+        key = secret_key(dwo_id)
+        self._unread = self._unread or iter(self.units)
+        while key not in self._by_id:
+            unit = next(self._unread, None)
+            if unit is None:
+                return None
+            self._by_id.setdefault(secret_key(unit.dwo_id), unit)
+        return self._by_id[key]
 
     @cached_property
-    def _abbreviation_effort(self) -> Effort:
-        return Effort("abbreviations", len(self.sections.abbrev), times=4)
-
-    @cached_property
-    def unit_range_effort(self) -> Effort:
-        """For the ranges of whole units, which are kept."""
-        return Effort("ranges of units", len(self.sections.ranges) + len(self.sections.rnglists), times=2)
-
-    @cached_property
-    def range_effort(self) -> Effort:
-        """For the ranges of functions: what is inlined may share the list of what surrounds it."""
-        return Effort("ranges", len(self.sections.ranges) + len(self.sections.rnglists), times=16)
+    def entry_effort(self) -> Effort:
+        """For walks over units: any number of skeletons may stand for one unit."""
+        return Effort("units", len(self.sections.info), times=16)
 
     def _headers(self) -> "Iterator[Unit]":
         data, order, start = self.sections.info, self.sections.file.byte_order, 0
@@ -128,14 +156,14 @@ class Unit:
     @cached_property
     def abbreviations(self) -> dict[int, Abbreviation]:
         """By code."""
-        return self.file.abbreviations(self._abbreviations, self.encoding).all()
+        return self.file.tables.abbreviations(self._abbreviations, self.encoding).all()
 
     @cached_property
     def root(self) -> Attributes:
         """The unit's own entry; of the abbreviations only as many are read as that takes."""
         try:
             code, at = uleb(self.file.sections.info, self.first)
-            found = self.file.abbreviations(self._abbreviations, self.encoding).find(code)
+            found = self.file.tables.abbreviations(self._abbreviations, self.encoding).find(code)
             return self.attributes(found, at)[1] if found is not None else {}
         except (IndexError, ValueError):
             raise ObjectError(f"{self.file.name}: debug info is cut off") from None
@@ -143,7 +171,7 @@ class Unit:
     @property
     def dwo_id(self) -> int:
         """What skeleton and split unit have in common, 0 for other units."""
-        return self._dwo_id or self.root.get(c.AT_GNU_DWO_ID, (0, 0))[1]
+        return self._dwo_id or self.root.get(c.AT_GNU_DWO_ID, (0, 0))[1] & 0xFFFFFFFFFFFFFFFF
 
     @property
     def dwo_name(self) -> str:
@@ -231,7 +259,7 @@ class Unit:
         low = home.root.get(c.AT_LOW_PC)
         base = home.address(*low) if low else 0
         file = home.file if self.encoding.version < 5 else self.file
-        effort = file.unit_range_effort if of_root else file.range_effort
+        effort = file.tables.unit_range_effort if of_root else file.tables.range_effort
         if self.encoding.version < 5:
             shift = 0 if of_root else home.root.get(c.AT_GNU_RANGES_BASE, (0, 0))[1]
             return self._pairs(file.sections.ranges, value + shift, base, effort)
