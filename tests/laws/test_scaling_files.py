@@ -19,10 +19,11 @@ from perf2x.objects.elf import open_elf
 from perf2x.objects.find import Finder
 from perf2x.objects.symtab import SymbolRows, function_symbols
 from perf2x.pipeline import LoadOptions, load
+from perf2x.reader import open_recording
 from perf2x.reader.draft import Draft
 from perf2x.symbolize.demangle import Demangle
 from perf2x.symbolize.elf_names import _Symbols
-from perf2x.symbolize.jit import JitdumpSource
+from perf2x.symbolize.jit import SHARED_AT_MOST, JitdumpSource, with_jitdumps
 from perf2x.symbolize.kallsyms import parse_kallsyms
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.perfmap import read_perf_map
@@ -33,9 +34,9 @@ from perf2x.unwind.x86_64 import X86_64
 from tests import forge
 from tests.forge.features import text
 from tests.laws.split_debug_info import dwo_shared, dwo_turns, dwp_common, dwp_overlaps, dwp_packed, one_unit_of_all
-from tests.laws.test_scaling import grows_no_faster, threads
+from tests.laws.test_scaling import ONE, grows_no_faster, threads
 from tests.support import outputs
-from tests.support.extremes import STAMP
+from tests.support.extremes import SAMPLE, STAMP
 from tests.unit.objects.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
 from tests.unit.symbolize.jit_dumps import debug, header, move
 from tests.unit.symbolize.jit_dumps import load as loaded
@@ -123,6 +124,30 @@ def jitdump(count: int, place: Path) -> Work:
         assert len(JitdumpSource(context).lookup(dso, address).functions) > 0
 
     return look_up
+
+
+def jitdump_shared(count: int, place: Path) -> Work:
+    """Every process names one dump, by a name of its own."""
+    dump = header() + b"".join(loaded(row, 0x1000 + 32 * row, f"f{row}", row) for row in range(count))
+    (place / "jit-5.dump").write_bytes(dump)
+    maps = [forge.Mmap(pid=row + 1, tid=row + 1, addr=0x1000, len=4096, filename=f"/{row}/jit-5.dump", stamp=STAMP)
+            for row in range(count)]  # fmt: skip
+    path = place / "perf.data"
+    path.write_bytes(forge.write_file(ONE, [*maps, SAMPLE]))
+    recording = open_recording(str(path), diagnostics=Diagnostics())
+    options = SymbolOptions(perf_map_dir=place, symfs=place)
+
+    def announce() -> None:
+        diagnostics, context = Diagnostics(), Context(options, make_session(), options_finder(options), Diagnostics())
+        made = with_jitdumps(recording.sideband, recording.session, options, diagnostics, context.finder)
+        assert len(made.mmaps) - count >= min(count * count, SHARED_AT_MOST - count)
+        assert bool(diagnostics["jitdump_shared"]) == (count * count > SHARED_AT_MOST + count)
+        source, found = JitdumpSource(context), context.finder.find("/none", b"")
+        for row in range(count):
+            dso = Dso(f"/{row}/jit-5.dump", b"", DsoKind.FILE, 5, found)
+            assert len(source.lookup(dso, np.array([100], np.uint64)).functions) == 1
+
+    return announce
 
 
 def options_finder(options: SymbolOptions) -> Finder:
@@ -344,16 +369,17 @@ def _recording(count: int, place: Path) -> Path:
 
 
 QUICK = {
-    features: 200, topology: 400, perf_map: 2000, jitdump: 500, symbols: 1000, kallsyms: 4000, dwarf_units: 200,
-    dwarf_functions: 500, dwarf_tables: 300, dwarf_far: 300, dwarf_unit_ranges: 200, dwarf_function_ranges: 300,
-    dwarf_lines: 100, dwarf_line_overlaps: 100, dwarf_names: 300, dwarf_directories: 1000,
+    features: 200, topology: 400, perf_map: 2000, jitdump: 500, jitdump_shared: 200, symbols: 1000, kallsyms: 4000,
+    dwarf_units: 200, dwarf_functions: 500, dwarf_tables: 300, dwarf_far: 300, dwarf_unit_ranges: 200,
+    dwarf_function_ranges: 300, dwarf_lines: 100, dwarf_line_overlaps: 100, dwarf_names: 300, dwarf_directories: 1000,
     dwo_shared: 100, dwo_turns: 300, dwp_common: 150, dwp_overlaps: 300, dwp_packed: 400, one_unit_of_all: 100,
     frame_entries: 200, frame_program: 500, tags: 30, names: 700,
 }  # fmt: skip
 LONG = {
-    features: 2000, topology: 4000, perf_map: 20000, jitdump: 4000, symbols: 16000, kallsyms: 40000, dwarf_units: 2000,
-    dwarf_functions: 5000, dwarf_tables: 3000, dwarf_far: 3000, dwarf_unit_ranges: 3000, dwarf_function_ranges: 3000,
-    dwarf_lines: 2000, dwarf_line_overlaps: 700, dwarf_names: 1000, dwarf_directories: 4000,
+    features: 2000, topology: 4000, perf_map: 20000, jitdump: 4000, jitdump_shared: 700, symbols: 16000,
+    kallsyms: 40000, dwarf_units: 2000, dwarf_functions: 5000, dwarf_tables: 3000, dwarf_far: 3000,
+    dwarf_unit_ranges: 3000, dwarf_function_ranges: 3000, dwarf_lines: 2000, dwarf_line_overlaps: 700,
+    dwarf_names: 1000, dwarf_directories: 4000,
     dwo_shared: 1000, dwo_turns: 1000, dwp_common: 1000, dwp_overlaps: 1000, dwp_packed: 1000, one_unit_of_all: 300,
     frame_entries: 2000, frame_program: 5000, tags: 250, numbers: 6000,
     names: 6000, globs: 6000,

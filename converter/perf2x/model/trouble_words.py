@@ -40,6 +40,7 @@ _WORDS = {
     "kernel_place_unknown": ("kernel symbol table without a place", "kernel symbol tables without a place"),
     "perf_map_of_other_pid": ("perf map of another process id", "perf maps of another process id"),
     "jitdump_missing": ("missing jitdump file", "missing jitdump files"),
+    "jitdump_shared": ("process that names a shared jitdump file", "processes that name a shared jitdump file"),
     "jitdump_other_clock": ("jitdump file of another clock", "jitdump files of another clock"),
     "no_timestamps": ("recording without times", "recordings without times"),
     "implausible_time": ("implausible time", "implausible times"),

@@ -21,7 +21,7 @@ import numpy as np
 
 from perf2x.abi.uapi import CpuMode, SampleType
 from perf2x.classes import dataclass
-from perf2x.model.arrays import U64, Bools
+from perf2x.model.arrays import I64, U64, Bools
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.errors import ObjectError
 from perf2x.model.events import Mmaps, Session, Sideband
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 CLOCK_MONOTONIC = 1
 PROT_READ_EXEC = 5
+SHARED_AT_MOST = 1 << 18
+"""Pieces of code that processes have beside the one that came first; workers that were forked have their parent's."""
 _INJECTED = re.compile(r"(?:^|/)jitted-(\d+)-\d+\.so$")
 
 
@@ -53,19 +55,36 @@ def dump_paths(filename: str, pid: int, options: SymbolOptions, finder: Finder) 
         yield from finder.on_disk(filename)
 
 
-def open_dump(
-    filename: str, pid: int, options: SymbolOptions, finder: Finder, diagnostics: Diagnostics
-) -> JitDump | None:
-    """The dump recorded as ``filename``; None when it is not there or not readable (which is counted)."""
-    from perf2x.symbolize.jitdump import read_jitdump
+class Dumps:
+    """Dumps as they are asked for, each file read once: any number of processes and names may lead to one."""
 
-    for path in dump_paths(filename, pid, options, finder):
-        if is_file(path):
+    def __init__(self, options: SymbolOptions, finder: Finder, diagnostics: Diagnostics) -> None:
+        self._options, self._finder, self._diagnostics = options, finder, diagnostics
+        self._read: dict[tuple[int, int], JitDump | None] = {}
+
+    def open(self, filename: str, pid: int) -> JitDump | None:
+        """The dump recorded as ``filename``; None when it is not there or not readable (which is counted)."""
+        for path in dump_paths(filename, pid, self._options, self._finder):
+            dump = self._at(path) if is_file(path) else None
+            if dump is not None:
+                return dump
+        return None
+
+    def _at(self, path: Path) -> JitDump | None:
+        from perf2x.symbolize.jitdump import read_jitdump
+
+        try:
+            status = path.stat()
+        except OSError:
+            return None
+        key = status.st_dev, status.st_ino
+        if key not in self._read:
+            self._read[key] = None
             try:
-                return read_jitdump(path)
+                self._read[key] = read_jitdump(path)
             except ObjectError as error:
-                count_broken(diagnostics, error)
-    return None
+                count_broken(self._diagnostics, error)
+        return self._read[key]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,16 +108,26 @@ def with_jitdumps(
     if not markers:
         return sideband
     finder = finder or make_finder(options, diagnostics)
+    opened = Dumps(options, finder, diagnostics)
     loads: list[_Load] = []
+    shown: set[str] = set()
+    shared = 0
     dumps: list[tuple[str, JitDump]] = []
     for row in markers:
-        dump = open_dump(mmaps.filename[row], int(mmaps.pid[row]), options, finder, diagnostics)
+        dump = opened.open(mmaps.filename[row], int(mmaps.pid[row]))
         if dump is None:
             advice = "code of a just-in-time compiler has no names: its jit-PID.dump is gone (--perf-map-dir)."
             diagnostics.add("jitdump_missing", Severity.LOSS, advice, where=mmaps.filename[row])
-        else:
-            loads += _loads(dump, row, mmaps, session, diagnostics)
-            dumps.append((mmaps.filename[row], dump))
+            continue
+        if dump.name in shown:
+            shared += len(dump.codes)
+            if shared > SHARED_AT_MOST:
+                advice = "many processes name one dump of compiled code; in some of them its functions have no names."
+                diagnostics.add("jitdump_shared", Severity.LOSS, advice, where=mmaps.filename[row])
+                continue
+        shown.add(dump.name)
+        loads += _loads(dump, row, mmaps, session, diagnostics)
+        dumps.append((mmaps.filename[row], dump))
     _provide_images(dumps, session, finder)
     return replace(sideband, mmaps=_extended(_anonymous_first(mmaps, loads), loads)) if loads else sideband
 
@@ -195,6 +224,8 @@ class JitdumpSource:
 
     def __init__(self, context: Context) -> None:
         self._context = context
+        self._dumps = Dumps(context.options, context.finder, context.diagnostics)
+        self._pieces: dict[str, _Pieces] = {}
 
     def covers(self, dso: Dso) -> bool:
         """Mappings of a dump, made by ``with_jitdumps``."""
@@ -202,16 +233,28 @@ class JitdumpSource:
 
     def lookup(self, dso: Dso, address: U64) -> Symbols:
         """Functions by offset into the dump."""
-        context = self._context
-        dump = open_dump(dso.name, dso.pid, context.options, context.finder, context.diagnostics)
+        dump = self._dumps.open(dso.name, dso.pid)
         if dump is None:
             return nothing(len(address), "the dump is not there")
-        codes = sorted({code.offset: code for code in reversed(dump.codes)}.values(), key=lambda code: code.offset)
-        starts = np.array([code.offset for code in codes], np.uint64)
-        row = np.searchsorted(starts, address, "right") - 1
-        sizes = np.array([code.size for code in codes] or [0], np.uint64)
-        inside = (row >= 0) & (address - (starts[np.maximum(row, 0)] if len(starts) else address) < sizes[row])
-        return _answer(codes, np.where(inside, row, -1), address, context)
+        pieces = self._pieces.get(dump.name) or self._pieces.setdefault(dump.name, _Pieces(dump))
+        return _answer(pieces.codes, pieces.find(address), address, self._context)
+
+
+class _Pieces:
+    """Code of a dump by file offset."""
+
+    def __init__(self, dump: JitDump) -> None:
+        by_offset = {code.offset: code for code in reversed(dump.codes)}
+        self.codes = sorted(by_offset.values(), key=lambda code: code.offset)
+        self._start = np.array([code.offset for code in self.codes], np.uint64)
+        self._size = np.array([code.size for code in self.codes] or [0], np.uint64)
+
+    def find(self, address: U64) -> I64:
+        """(n,) which piece holds each address, −1 for none."""
+        row = np.searchsorted(self._start, address, "right").astype(np.int64) - 1
+        start = self._start[np.maximum(row, 0)] if len(self._start) else address
+        inside = (row >= 0) & (address - start < self._size[row])
+        return np.where(inside, row, -1)
 
 
 def _answer(codes: Sequence[JitCode], row: Any, address: U64, context: Context) -> Symbols:
