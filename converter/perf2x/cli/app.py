@@ -25,6 +25,7 @@ COMMANDS = {
     "view": "Open a recording as a flame graph in the browser.",
     "info": "Show what is in a recording: events, samples, threads, time span, records, losses, deferred "
     "and copied stacks.",
+    "explain": "Say what ELF files can tell about addresses, what is missing, and what would help.",
     "dump": "Show the records of a recording in file order, a line for each; nothing is looked up.",
     "bundle": "Pack a recording with the objects it needs, to convert it on any machine.",
     "formats": "List the output formats, plugins included.",

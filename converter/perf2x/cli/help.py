@@ -33,7 +33,12 @@ EXAMPLES = {
         "perf2x diff before.data after.data -o diff.html",
         "perf2x diff main.data branch.data --fail-above total=5%",
     ),
-    "info": ("perf2x info perf.data", "perf2x info perf.data --symbols", "perf2x info perf.data --json"),
+    "info": ("perf2x info perf.data", "perf2x info perf.data --symbols -v", "perf2x info perf.data --json"),
+    "explain": (
+        "perf2x explain /usr/bin/myserver",
+        "perf2x explain /lib/x86_64-linux-gnu/libc.so.6 --debug-dir debug",
+        "perf2x explain symfs/usr/bin/myserver --symfs symfs --json",
+    ),
     "dump": (
         "perf2x dump perf.data -n 20",
         "perf2x dump perf.data --type MMAP2 --type COMM",

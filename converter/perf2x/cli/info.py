@@ -15,10 +15,18 @@ from perf2x.cli.options.table import Format, Json
 from perf2x.cli.render.show import show
 
 if TYPE_CHECKING:
-    from perf2x.pipeline import Loaded
+    from perf2x.explain.missing import Reason
+    from perf2x.pipeline import Loaded, Progress
+    from perf2x.symbolize.options import SymbolOptions
+
+EXPLAINED_AT_MOST = 50
+"""Objects, those with most frames without names."""
 
 WithSymbols = Annotated[
     bool, typer.Option("--symbols", help="Look names up, too, and say which share of frames has one.")
+]
+Explained = Annotated[
+    bool, typer.Option("--verbose", "-v", help="With --symbols: say of each object without names why, and what helps.")
 ]
 
 
@@ -28,6 +36,7 @@ def info(
     format: Format = "table",  # noqa: A002 - the option's name
     as_json: Json = False,
     with_symbols: WithSymbols = False,
+    verbose: Explained = False,
     symfs: symbols.Symfs = None,
     kallsyms: symbols.Kallsyms = None,
     vmlinux: symbols.Vmlinux = None,
@@ -46,7 +55,8 @@ def info(
 ) -> None:
     """Show what is in a recording: events, samples, threads, time span, records, losses, deferred and copied stacks.
 
-    Which share of frames has a name is looked up with --symbols, or when an option says where names are.
+    Which share of frames has a name is looked up with --symbols, or when an option says where names are; with -v it
+    is said why names are missing, and what would help.
     """
     names = gather(SymbolFlags, locals())
     from perf2x import pipeline
@@ -57,7 +67,8 @@ def info(
     options = pipeline.LoadOptions(symbols=looked_up, stacks=looked_up is not None, max_unpacked=names.unpacked())
     with console.progress(quiet) as progress:
         loaded = pipeline.load(source, options, progress)
-    show(info_report(loaded), "json" if as_json else format)
+        reasons = _reasons(loaded, looked_up, progress) if verbose and looked_up is not None else None
+    show(info_report(loaded, reasons), "json" if as_json else format)
     if not loaded.samples:
         _tell_empty(loaded, quiet)
 
@@ -73,3 +84,14 @@ def _tell_empty(loaded: "Loaded", quiet: bool) -> None:
         console.note(f"perf2x: {source}: no samples: {reason([loaded.recording], counts)}")
     if damaged:
         raise typer.Exit(CANNOT)
+
+
+def _reasons(loaded: "Loaded", options: "SymbolOptions", progress: "Progress | None") -> "list[Reason]":
+    """Why objects have frames without names, looked for once more."""
+    from perf2x.explain.missing import reason
+    from perf2x.model.diagnostics import Diagnostics
+    from perf2x.symbolize.finders import make_finder
+
+    finder = make_finder(options, Diagnostics(), progress)
+    lacking = loaded.symbols.lacking() if loaded.symbols is not None else ()
+    return [reason(row.name, row.build_id, row.unnamed, row.reason, finder) for row in lacking[:EXPLAINED_AT_MOST]]

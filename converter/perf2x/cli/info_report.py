@@ -1,5 +1,6 @@
 """What ``perf2x info`` prints, in every format."""
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -8,10 +9,12 @@ from perf2x.cli.facts import facts
 from perf2x.cli.render.columns import names, numbers, words
 from perf2x.cli.render.show import Report
 from perf2x.cli.summary import deferred_line, symbol_lines, unwound_line
+from perf2x.cli.tables import plural
 from perf2x.model.plain_text import plain
 
 if TYPE_CHECKING:
     from perf2x.cli.render.markdown import Section
+    from perf2x.explain.missing import Reason
     from perf2x.pipeline import Loaded
 
 _MOST_OBJECTS = 1000
@@ -20,17 +23,23 @@ _SENTENCE = 1000
 """Characters of a sentence in Markdown."""
 
 
-def info_report(loaded: "Loaded") -> Report:
-    """The recording in every format. The table is for people: a line for each fact, none of them shortened."""
+def info_report(loaded: "Loaded", reasons: "Sequence[Reason] | None" = None) -> Report:
+    """The recording in every format. The table is for people: a line for each fact, none of them shortened.
+
+    ``reasons``: why objects have no names, where that was asked.
+    """
     known = facts(loaded)
+    if reasons is not None and known["symbols"] is not None:
+        known["symbols"]["explained"] = [dataclasses.asdict(one) for one in reasons]
 
     def lines(room: int | None) -> Iterator[str]:
-        return map(plain, _lines(loaded, known))
+        return map(plain, _lines(loaded, known, reasons or ()))
 
     def markdown() -> Iterator[str]:
         from perf2x.cli.render.markdown import code, document
 
-        return document(f"perf2x info: {code(known['session']['source'])}", list(_sections(loaded, known)))
+        parts = list(_sections(loaded, known, reasons or ()))
+        return document(f"perf2x info: {code(known['session']['source'])}", parts)
 
     return Report(lines, lambda: known, markdown, lambda: _rows(known))
 
@@ -43,7 +52,7 @@ def _rows(known: dict[str, Any]) -> Iterator[Sequence[object]]:
     yield from flattened(known)
 
 
-def _lines(loaded: "Loaded", known: dict[str, Any]) -> Iterator[str]:
+def _lines(loaded: "Loaded", known: dict[str, Any], reasons: "Sequence[Reason]") -> Iterator[str]:
     for label, text in _session(loaded, known):
         yield f"{label}: {text}"
     yield f"samples: {known['samples']:,}"
@@ -55,9 +64,12 @@ def _lines(loaded: "Loaded", known: dict[str, Any]) -> Iterator[str]:
     for name, number in known["records"].items():
         yield f"  {name}: {number:,}"
     yield from _quality(loaded)
+    for one in reasons:
+        yield f"without names: {one.name}, {plural(one.frames, 'frame')}"
+        yield from (f"  {label}: {text}" for label, text in _reason(one))
 
 
-def _sections(loaded: "Loaded", known: dict[str, Any]) -> "Iterator[Section]":
+def _sections(loaded: "Loaded", known: dict[str, Any], reasons: "Sequence[Reason]") -> "Iterator[Section]":
     from perf2x.cli.render.markdown import Section, code
 
     facts_of_it = {
@@ -79,6 +91,16 @@ def _sections(loaded: "Loaded", known: dict[str, Any]) -> "Iterator[Section]":
     yield Section("", [words("record", list(records)), numbers("number", [f"{count:,}" for count in records.values()])])
     for line in _quality(loaded):
         yield Section(code(line, _SENTENCE), [])
+    for one in reasons:
+        pairs = list(_reason(one))
+        columns = [words("without names", [label for label, _ in pairs]), names("", [text for _, text in pairs])]
+        yield Section(code(one.name), columns)
+
+
+def _reason(one: "Reason") -> Iterator[tuple[str, str]]:
+    yield "why", one.why
+    yield from (("looked at", f"{place.path}: {place.result}") for place in one.looked_at)
+    yield from (("try", f"{advice.what}: {advice.command}") for advice in one.advice)
 
 
 def _session(loaded: "Loaded", known: dict[str, Any]) -> Iterator[tuple[str, str]]:

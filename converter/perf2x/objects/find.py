@@ -7,6 +7,7 @@ A file with another build id than the recorded one is refused and remembered as 
 from collections.abc import Callable, Iterator
 from dataclasses import field
 from pathlib import Path
+from typing import NamedTuple
 from zlib import crc32
 
 from perf2x.classes import dataclass
@@ -40,6 +41,17 @@ class SearchPlaces:
     """For files of running containers: PROC/PID/root."""
 
 
+TAKEN, ABSENT, OTHER_BUILD = "taken", "not there", "another build"
+OTHER_CHECKSUM, UNREADABLE = "another checksum", "cannot be read"
+
+
+class Tried(NamedTuple):
+    """A place where a file was looked for, and what came of it: TAKEN, ABSENT, OTHER_BUILD …"""
+
+    place: str
+    outcome: str
+
+
 @dataclass(slots=True)
 class Found:
     """All files of one object, in the order of search, opened headers only; and why others were refused."""
@@ -49,6 +61,8 @@ class Found:
     """Sentences: which file was there and why it was not taken."""
     mismatched: bool = False
     """A file was taken although its build id differs."""
+    tried: list[Tried] = field(default_factory=list)
+    """Every path that was looked at, in order."""
 
     @property
     def code(self) -> ElfObject | None:
@@ -131,7 +145,7 @@ class Finder:
         build_id = build_id or (found.files[0].build_id if found.files else b"")
         taken = {file.name for file in found.files}
         for path in self._debug_paths(found, name, build_id):
-            if str(path) not in taken and is_file(path):
+            if str(path) not in taken and _is_there(found, path):
                 self._take(found, path, build_id)
                 taken.add(str(path))
         self._add_mini_debug_info(found)
@@ -145,7 +159,7 @@ class Finder:
             if found.files:
                 return
         for path in self._runtime_paths(name, build_id, pid):
-            if is_file(path) and self._take(found, path, build_id):
+            if _is_there(found, path) and self._take(found, path, build_id):
                 return
 
     def _runtime_paths(self, name: str, build_id: bytes, pid: int) -> Iterator[Path]:
@@ -170,8 +184,10 @@ class Finder:
         links = (debug_link(file) for file in list(found.files))
         for link_name, crc in filter(None, links):
             for path in self._linked(name, link_name):
-                if build_id or _has_crc(path, crc):
+                if build_id or not is_file(path) or _has_crc(path, crc):
                     yield path
+                else:
+                    found.tried.append(Tried(str(path), OTHER_CHECKSUM))
         if build_id and self.places.buildid_dir:
             yield from cached_paths(self.places.buildid_dir, build_id, ("debug",))
         for directory in self.debug_dirs():
@@ -202,8 +218,11 @@ class Finder:
             file = open_object(path)
         except ObjectError as error:
             found.refused.append(str(error))
+            found.tried.append(Tried(str(path), UNREADABLE))
             return False
-        return self._keep(found, file, build_id)
+        kept = self._keep(found, file, build_id)
+        found.tried.append(Tried(str(path), TAKEN if kept else OTHER_BUILD))
+        return kept
 
     def _keep(self, found: Found, file: ElfObject, build_id: bytes) -> bool:
         if build_id and not same_build_id(build_id, file.build_id):
@@ -216,19 +235,16 @@ class Finder:
         return True
 
     def _add_mini_debug_info(self, found: Found) -> None:
-        """.gnu_debugdata: an xz-compressed ELF file with the symbol table that strip left out (Fedora and others)."""
+        """The symbol table that strip left out, where no file has a whole one."""
         for file in list(found.files):
-            section = file.section(".gnu_debugdata")
-            if section is not None and not any(f.section(".symtab") for f in found.files):
-                try:
-                    packed = file.data(section)
-                    inner = open_elf(
-                        inflate("xz", packed, allowed_in_memory(len(packed))), f"{file.name}, .gnu_debugdata"
-                    )
-                except ObjectError as error:
-                    found.refused.append(str(error))
-                else:
-                    found.files.append(inner)
+            if any(f.section(".symtab") for f in found.files):
+                return
+            try:
+                inner = mini_debug_info(file)
+            except ObjectError as error:
+                found.refused.append(str(error))
+            else:
+                found.files += [inner] if inner is not None else []
 
     def fetch(self, kind: str, build_id: bytes) -> Iterator[ElfObject]:
         """Files from archives and servers: ``executable`` or ``debuginfo`` by build id, not checked yet."""
@@ -248,6 +264,25 @@ class Finder:
                 self._keep(found, file, build_id)
         except ObjectError as error:
             found.refused.append(str(error))
+
+
+def _is_there(found: Found, path: Path) -> bool:
+    if is_file(path):
+        return True
+    found.tried.append(Tried(str(path), ABSENT))
+    return False
+
+
+def mini_debug_info(file: ElfObject) -> ElfObject | None:
+    """.gnu_debugdata: an xz-compressed ELF file with the symbol table that strip left out (Fedora and others).
+
+    None without one; ObjectError when it cannot be read.
+    """
+    section = file.section(".gnu_debugdata")
+    if section is None:
+        return None
+    packed = file.data(section)
+    return open_elf(inflate("xz", packed, allowed_in_memory(len(packed))), f"{file.name}, .gnu_debugdata")
 
 
 def open_object(path: Path) -> ElfObject:

@@ -19,7 +19,7 @@ from tests.support.recordings import CORPUS
 
 FOLDER = Path(__file__).parent / "transcripts"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.txt"))
-COMMANDS = {"convert", "top", "diff", "view", "info", "dump", "bundle", "formats", "man", "perf_to_profile"}
+COMMANDS = {"convert", "top", "diff", "view", "info", "explain", "dump", "bundle", "formats", "man", "perf_to_profile"}
 
 
 def replayed(text: str, folder: Path) -> str:

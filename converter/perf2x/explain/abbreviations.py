@@ -1,0 +1,76 @@
+"""The one abbreviation that a unit's first entry needs.
+
+pyelftools reads whole tables, which takes nine tenths of the time where every unit has a table of its own.
+"""
+
+import io
+from functools import cache
+from typing import TYPE_CHECKING
+
+from perf2x.objects.dwarf.constants import FORM_IMPLICIT_CONST
+from perf2x.objects.dwarf.forms import uleb
+
+if TYPE_CHECKING:
+    from elftools.dwarf.abbrevtable import AbbrevDecl
+    from elftools.dwarf.dwarfinfo import DWARFInfo
+
+BLOCK = 1 << 11
+LARGEST_TABLE = 1 << 16
+"""Bytes of a table that are looked through for an abbreviation."""
+
+
+@cache
+def reader_class() -> "type[DWARFInfo]":
+    """pyelftools' reader with tables that look for an abbreviation when it is asked for."""
+    from elftools.dwarf.abbrevtable import AbbrevTable
+    from elftools.dwarf.dwarfinfo import DWARFInfo
+
+    class Table(AbbrevTable):
+        def __init__(self, info: DWARFInfo, offset: int) -> None:
+            self._info, self._offset = info, offset
+
+        def get_abbrev(self, code: int) -> "AbbrevDecl":
+            section = self._info.debug_abbrev_sec
+            assert section is not None
+            section.stream.seek(self._offset)
+            data = section.stream.read(BLOCK)
+            while (found := declaration(data, code)) is None and len(data) < LARGEST_TABLE:
+                more = section.stream.read(len(data))
+                if not more:
+                    break
+                data += more
+            only = AbbrevTable(self._info.structs, io.BytesIO((found or b"") + bytes(16)), 0)
+            return only.get_abbrev(code)
+
+    class FirstEntries(DWARFInfo):
+        def get_abbrev_table(self, offset: int) -> AbbrevTable:
+            return Table(self, offset)
+
+    return FirstEntries
+
+
+def declaration(table: bytes, code: int) -> bytes | None:
+    """The bytes of one abbreviation; None when the table, or what was read of it, does not have it."""
+    at = 0
+    try:
+        while True:
+            start = at
+            found, at = uleb(table, at)
+            if not found:
+                return None
+            _, at = uleb(table, at)
+            at = _behind_attributes(table, at + 1)
+            if found == code:
+                return table[start:at]
+    except IndexError:
+        return None
+
+
+def _behind_attributes(table: bytes, at: int) -> int:
+    while True:
+        attribute, at = uleb(table, at)
+        form, at = uleb(table, at)
+        if form == FORM_IMPLICIT_CONST:
+            _, at = uleb(table, at)
+        if not attribute and not form:
+            return at

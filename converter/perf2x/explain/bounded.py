@@ -1,0 +1,62 @@
+"""Sections as streams for pyelftools that end the reading once enough was read, and what pyelftools raises."""
+
+import io
+from collections.abc import Callable
+
+from perf2x.model.errors import ObjectError
+
+BLOCK = 1 << 14
+
+TROUBLE = (ObjectError, ValueError, LookupError, ArithmeticError, TypeError, AttributeError, AssertionError,
+           NotImplementedError)  # fmt: skip
+"""What broken debug info makes pyelftools raise, beside its own errors."""
+
+
+class SpentError(ObjectError):
+    """Enough was read."""
+
+
+class Budget:
+    """Bytes that may still be read of all sections together; bytes that are read again count again."""
+
+    def __init__(self, size: int) -> None:
+        self._left = size
+
+    def spend(self, size: int) -> None:
+        """Count ``size`` bytes; ObjectError once there are none left."""
+        self._left -= size
+        if self._left < 0:
+            raise SpentError("it takes more reading than is allowed here")
+
+
+class SectionStream(io.RawIOBase):
+    """The bytes of one section; of a section in a file only the blocks that are asked for are read."""
+
+    def __init__(self, size: int, fetch: Callable[[int, int], bytes], budget: Budget) -> None:
+        """``fetch`` gives (offset, size) of the section."""
+        self.size, self._fetch, self._budget = size, fetch, budget
+        self._at = 0
+        self._block, self._data = -1, b""
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Up to ``size`` bytes; fewer at the end of the section."""
+        left = max(self.size - self._at, 0)
+        wanted = left if size is None or size < 0 else min(size, left)
+        self._budget.spend(wanted)
+        if self._at // BLOCK != self._block:
+            self._block = self._at // BLOCK
+            start = self._block * BLOCK
+            self._data = self._fetch(start, min(BLOCK, self.size - start)) if wanted else b""
+        first = self._at - self._block * BLOCK
+        found = self._data[first : first + wanted]
+        self._at += len(found)
+        return found if len(found) == wanted or not found else found + self.read(wanted - len(found))
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        """Move to an offset; whence as for files."""
+        self._at = max(offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self.size}[whence], 0)
+        return self._at
+
+    def tell(self) -> int:
+        """The offset of the next byte."""
+        return self._at

@@ -1,0 +1,120 @@
+"""Call frame information: how many functions a stack can be unwound through without frame pointers.
+
+Starts come from the sorted table that linkers write, lengths are gathered from the entries as a column: an entry costs
+nanoseconds, so that objects with a million functions are no burden.
+"""
+
+from itertools import islice
+
+import numpy as np
+
+from perf2x.abi.callframe import PointerFormat
+from perf2x.classes import dataclass
+from perf2x.explain.coverage import Code, without_place
+from perf2x.explain.sframe import sframe_ranges
+from perf2x.model.arrays import I64, U64, AnyArray
+from perf2x.model.errors import ObjectError
+from perf2x.model.ordering import rows_by
+from perf2x.objects.elf import ElfObject
+from perf2x.unwind.entries import FrameSection
+from perf2x.unwind.index import FrameIndex
+from perf2x.unwind.sections import debug_frame_index, eh_frame_index
+
+LARGEST_WALK = 1 << 24
+"""Bytes of a section without a sorted table: its entries have to be read one by one."""
+COMMON_ENTRIES_AT_MOST = 1 << 14
+_WIDTHS: dict[int, int] = {
+    PointerFormat.UDATA2: 2, PointerFormat.UDATA4: 4, PointerFormat.UDATA8: 8,
+    PointerFormat.SDATA2: 2, PointerFormat.SDATA4: 4, PointerFormat.SDATA8: 8,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class FrameTable:
+    """One section with call frame information."""
+
+    name: str
+    """``.eh_frame``, ``.debug_frame``, ``.sframe``."""
+    file: str
+    functions: int
+    share: float | None
+    """Of the code, 0 to 1; None when it was not measured."""
+    broken: str = ""
+    """Why it cannot be read."""
+
+
+def frame_tables(elf: ElfObject, code: Code) -> list[FrameTable]:
+    """The tables of one file; one that cannot be read says why."""
+    found = []
+    for name, ranges in ((".eh_frame", _eh_frame), (".debug_frame", _debug_frame), (".sframe", sframe_ranges)):
+        try:
+            pair = ranges(elf)
+        except ObjectError as error:
+            found.append(FrameTable(name, elf.name, 0, None, without_place(error, elf, name)))
+            continue
+        if pair is not None:
+            found.append(FrameTable(name, elf.name, len(pair[0]), code.share(*pair)))
+    return found
+
+
+def _eh_frame(elf: ElfObject) -> tuple[U64, U64] | None:
+    section = elf.section(".eh_frame")
+    if section is None and elf.sections:  # what a debug file says in its segments is another file's
+        return None
+    if section is not None and elf.section(".eh_frame_hdr") is None:
+        _check(elf, section.name, section.size)
+    index = eh_frame_index(elf)
+    return None if index is None else _ranges(index)
+
+
+def _debug_frame(elf: ElfObject) -> tuple[U64, U64] | None:
+    section = elf.section(".debug_frame") or elf.section(".zdebug_frame")
+    if section is None:
+        return None
+    _check(elf, section.name, len(elf.data(section)))
+    index = debug_frame_index(elf)
+    return None if index is None else _ranges(index)
+
+
+def _check(elf: ElfObject, name: str, size: int) -> None:
+    if elf.type == "ET_REL":
+        raise ObjectError(f"{elf.name}, {name}: not linked yet, so it has no addresses")
+    if size > LARGEST_WALK:
+        raise ObjectError(f"{elf.name}, {name}: {size:,} bytes without a sorted table, which were not read")
+
+
+def _ranges(index: FrameIndex) -> tuple[U64, U64]:
+    """(n,) start and end of each entry; an entry whose length cannot be told is left out."""
+    section, offset = index.section, index.offset
+    data = np.frombuffer(section.data, np.uint8)
+    whole = (offset >= 0) & (offset + 8 <= len(data))
+    offset, start = offset[whole], index.start[whole]
+    length, identity = (_gathered(data, offset + at, 4, section.byte_order) for at in (0, 4))
+    narrow = length != 2**32 - 1
+    offset, start, identity = offset[narrow], start[narrow], identity[narrow].astype(np.int64)
+    common, which = np.unique(offset + 4 - identity if section.is_eh else identity, return_inverse=True)
+    size = np.zeros(len(offset), np.uint64)
+    for number, rows in islice(rows_by(which.astype(np.int64)), COMMON_ENTRIES_AT_MOST):
+        width, skip = _width(section, int(common[number]))
+        rows = rows[offset[rows] + 8 + skip + 2 * width <= len(data)] if width else rows[:0]
+        size[rows] = _gathered(data, offset[rows] + 8 + skip + width, width, section.byte_order)
+    kept = (size > 0) & (start + size > start)
+    return start[kept], (start + size)[kept]
+
+
+def _width(section: FrameSection, place: int) -> tuple[int, int]:
+    """Bytes of an entry's addresses by its CIE, 0 where they differ or cannot be told, and of the segment before."""
+    try:
+        cie = section.cie(place)
+    except ObjectError:
+        return 0, 0
+    code = cie.pointer_encoding & 0x0F
+    return (cie.address_size if code == PointerFormat.ABSPTR else _WIDTHS.get(code, 0)), cie.segment_size
+
+
+def _gathered(data: AnyArray, at: I64, width: int, byte_order: str) -> U64:
+    """(n,) numbers of ``width`` bytes at offsets."""
+    if not width:
+        return np.zeros(len(at), np.uint64)
+    parts = np.ascontiguousarray(data[at[:, None] + np.arange(width)])
+    return parts.view(f"{byte_order}u{width}").reshape(-1).astype(np.uint64)

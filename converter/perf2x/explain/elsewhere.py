@@ -1,0 +1,55 @@
+"""What an object has in other files: its debug file, what dwz moved away, what was never linked."""
+
+from pathlib import Path
+
+from perf2x.explain.debug_info import SplitUnit
+from perf2x.explain.findings import DebugLink, SplitFiles, Supplementary
+from perf2x.model.errors import ObjectError
+from perf2x.objects.elf import ElfObject
+from perf2x.objects.find import Finder, Found, debug_link
+from perf2x.objects.find_parts import has_supplementary, package_file, split_paths, supplementary_file
+from perf2x.objects.paths import is_file
+
+SPLIT_AT_MOST = 100
+"""``.dwo`` files that are looked for."""
+
+
+def recorded_name(finder: Finder, path: Path) -> str:
+    """What a recording would call the file: the path without links, below the root of the recorded machine."""
+    whole, symfs = path.resolve(), finder.places.symfs
+    if symfs is not None and whole.is_relative_to(symfs.resolve()):
+        return f"/{whole.relative_to(symfs.resolve()).as_posix()}"
+    return str(whole)
+
+
+def link_of(file: ElfObject) -> DebugLink | None:
+    """The debug link of a file."""
+    found = debug_link(file)
+    return None if found is None else DebugLink(found[0], f"{found[1]:08x}")
+
+
+def supplementary_of(finder: Finder, files: list[ElfObject]) -> tuple[Supplementary | None, ElfObject | None]:
+    """What the first file with a link to a dwz file names, and that file; ObjectError when the link is broken."""
+    linked = next(filter(has_supplementary, files), None)
+    if linked is None:
+        return None, None
+    found = supplementary_file(finder, linked)
+    section = linked.section(".gnu_debugaltlink")
+    name = linked.data(section).partition(b"\0")[0].decode(errors="surrogateescape") if section is not None else ""
+    return Supplementary(name, found.name if found is not None else ""), found
+
+
+def split_of(
+    finder: Finder, found: Found, recorded: str, file: ElfObject, units: tuple[SplitUnit, ...]
+) -> SplitFiles | None:
+    """Where the entries of split units are; None without such units."""
+    if not units:
+        return None
+    try:
+        package = package_file(finder, found, recorded)
+    except ObjectError:
+        package = None
+    wanted = units[:SPLIT_AT_MOST]
+    lacking = [unit for unit in wanted if not any(map(is_file, split_paths(finder, file, unit.folder, unit.name)))]
+    missing = lacking[0].name if lacking else ""
+    return SplitFiles(len(units), package.name if package else "", len(wanted) - len(lacking), len(wanted), missing)

@@ -1,0 +1,70 @@
+"""Why frames of a recording have no names: the short explanation of each object."""
+
+from collections.abc import Iterator
+
+from perf2x.classes import dataclass
+from perf2x.explain import verdict
+from perf2x.explain.advice import server
+from perf2x.explain.coverage import code_of
+from perf2x.explain.findings import Advice, LookedAt
+from perf2x.explain.packages import debug_package
+from perf2x.explain.symbol_tables import name_tables
+from perf2x.model.recorded_names import is_real_path, without_deleted
+from perf2x.objects.find import OTHER_BUILD, Finder, Found
+
+_KERNEL = ("[kernel", "[guest.kernel")
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One object of a recording."""
+
+    name: str
+    build_id: str
+    frames: int
+    """Frames without a name."""
+    why: str
+    looked_at: tuple[LookedAt, ...]
+    advice: tuple[Advice, ...]
+
+
+def reason(name: str, build_id: str, frames: int, said: str, finder: Finder) -> Reason:
+    """Why the object has no names; ``said`` is what the symbolizer found out. Files are looked for once more."""
+    path = without_deleted(name)
+    if not is_real_path(path):
+        return Reason(name, build_id, frames, said, (), tuple(_for_no_file(name)))
+    found = finder.find(name, bytes.fromhex(build_id))
+    looked_at = tuple(LookedAt(*tried) for tried in found.tried)
+    if not found.files:
+        return Reason(name, build_id, frames, said, looked_at, tuple(_for_missing(found, path, build_id, finder)))
+    code = code_of(found.files[0])
+    answer = verdict.names([table for file in found.files for table in name_tables(file, code)], code.what)
+    if answer.good:
+        return Reason(name, build_id, frames, f"{said}: {answer.text}", looked_at, ())
+    return Reason(name, build_id, frames, answer.text, looked_at, tuple(_for_debug_file(path, build_id, finder)))
+
+
+def _for_no_file(name: str) -> Iterator[Advice]:
+    if name.startswith(_KERNEL):
+        yield Advice("copy /proc/kallsyms as root on the recorded machine, before it starts anew", "--kallsyms FILE")
+    elif name == "[unknown]":
+        yield Advice("stacks go astray in code without frame pointers; compile with", "-fno-omit-frame-pointer")
+        yield Advice("or record copies of the stacks", "perf record --call-graph dwarf")
+    elif name.startswith("//anon"):
+        yield Advice("a just-in-time compiler has to say what it makes, for node", "node --perf-basic-prof")
+
+
+def _for_missing(found: Found, path: str, build_id: str, finder: Finder) -> Iterator[Advice]:
+    if any(tried.outcome == OTHER_BUILD for tried in found.tried):
+        yield Advice("the file was replaced since; say where files of the recorded machine are", "--symfs DIR")
+    else:
+        yield Advice("say where files of the recorded machine are", "--symfs DIR")
+    yield from _for_debug_file(path, build_id, finder)
+
+
+def _for_debug_file(path: str, build_id: str, finder: Finder) -> Iterator[Advice]:
+    package = debug_package(finder, path)
+    if package:
+        yield Advice("install the debug symbols of this very version", f"apt install {package}")
+    if build_id:
+        yield Advice("ask a server, as perf2x does with --debuginfod URL", server(build_id))

@@ -1,0 +1,99 @@
+"""Explains one ELF file: opens it, looks for what belongs to it, measures the tables."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from perf2x.explain import verdict
+from perf2x.explain.advice import advice
+from perf2x.explain.call_frames import frame_tables
+from perf2x.explain.coverage import code_of
+from perf2x.explain.debug_info import DebugInfo, debug_info
+from perf2x.explain.elsewhere import link_of, recorded_name, split_of, supplementary_of
+from perf2x.explain.findings import Answer, Explanation, LookedAt, Supplementary
+from perf2x.explain.packages import debug_package
+from perf2x.explain.symbol_tables import GO_TABLE, name_tables
+from perf2x.model.errors import ObjectError
+from perf2x.objects.elf import ElfObject, Section
+from perf2x.objects.find import Finder, Found, mini_debug_info, open_object
+
+
+def explain_file(path: str, finder: Finder) -> Explanation:
+    """What the file and the files that belong to it can tell; ObjectError when it is no ELF file."""
+    place = Path(path)
+    if place.exists() and not place.is_file():
+        raise ObjectError(f"{path}: not a regular file")
+    file = open_object(place)
+    recorded = recorded_name(finder, place)
+    return explain_object(file, path, recorded, finder.find(recorded, file.build_id), finder)
+
+
+def explain_object(file: ElfObject, path: str, recorded: str, found: Found, finder: Finder) -> Explanation:
+    """The same for a file that is open, with what was found under its recorded name."""
+    files, troubles = _belonging(file, found)
+    try:
+        dwz, dwz_file = supplementary_of(finder, files)
+    except ObjectError as error:
+        dwz, dwz_file = Supplementary("", ""), None
+        troubles.append(str(error))
+    infos = [info for info in (debug_info(one, dwz_file) for one in files) if info is not None]
+    known = replace(
+        _measured(file, path, files),
+        debug_info=tuple(infos),
+        debug_link=link_of(file),
+        supplementary=dwz,
+        split=next(filter(None, (split_of(finder, found, recorded, file, info.split) for info in infos)), None),
+        looked_at=tuple(LookedAt(*tried) for tried in found.tried),
+        troubles=tuple(dict.fromkeys(troubles)),
+    )
+    known = replace(known, answers=_answers(known, infos))
+    return replace(known, advice=tuple(advice(known, _package(finder, recorded, known))))
+
+
+def _belonging(file: ElfObject, found: Found) -> tuple[list[ElfObject], list[str]]:
+    """The file, its debug files, its mini debug info; and why others do not count. Copies are left out."""
+    troubles = list(found.refused)
+    distinct = {_identity(file): file}
+    for one in found.files:
+        if not one.name.endswith(verdict.MINI):
+            distinct.setdefault(_identity(one), one)
+    try:
+        mini = mini_debug_info(file)
+    except ObjectError as error:
+        mini = None
+        troubles.append(str(error))
+    return [*distinct.values(), *([mini] if mini is not None else [])], troubles
+
+
+def _identity(file: ElfObject) -> tuple[bytes, int, tuple[Section, ...]]:
+    return file.build_id, file.size, file.sections
+
+
+def _measured(file: ElfObject, path: str, files: Iterable[ElfObject]) -> Explanation:
+    code = code_of(file)
+    return Explanation(
+        path=path,
+        size=file.size,
+        type=file.type.removeprefix("ET_"),
+        machine=file.machine.removeprefix("EM_"),
+        bits=64 if file.is_64 else 32,
+        byte_order="little" if file.byte_order == "<" else "big",
+        build_id=file.build_id.hex(),
+        code=code.what,
+        code_size=code.size,
+        name_tables=tuple(table for one in files for table in name_tables(one, code)),
+        frame_tables=tuple(table for one in files for table in frame_tables(one, code)),
+    )
+
+
+def _answers(known: Explanation, infos: list[DebugInfo]) -> dict[str, Answer]:
+    has_go = any(table.name == GO_TABLE and table.functions for table in known.name_tables)
+    return {
+        "names": verdict.names(known.name_tables, known.code),
+        "lines": verdict.lines(infos, known.split, known.supplementary, has_go),
+        "stacks": verdict.stacks(known.frame_tables, known.code, has_go, known.type != "REL"),
+    }
+
+
+def _package(finder: Finder, recorded: str, known: Explanation) -> str:
+    return "" if known.answers["names"].good and known.answers["lines"].good else debug_package(finder, recorded)

@@ -1,0 +1,40 @@
+"""Which Debian package a file came from, and which one has its debug symbols."""
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+from perf2x.objects.find import Finder
+from perf2x.objects.paths import is_folder
+
+DATABASE = "/var/lib/dpkg/info"
+LISTS_AT_MOST = 20_000
+LARGEST_LIST = 1 << 25
+
+
+def debug_package(finder: Finder, recorded: str) -> str:
+    """The package with debug symbols for a recorded path, "" when no package of a dpkg system has the file."""
+    owner = next(filter(None, (_owner(folder, recorded) for folder in finder.on_disk(DATABASE))), "")
+    if not owner or owner.endswith(("-dbg", "-dbgsym")):
+        return owner
+    return f"{owner}-dbg" if owner in ("libc6", "libc6-i386") else f"{owner}-dbgsym"
+
+
+def _owner(folder: Path, recorded: str) -> str:
+    """``libc6``: the package whose list of files has the path, also as it was before /lib moved to /usr/lib."""
+    names = [f"\n{name}\n".encode(errors="surrogateescape") for name in {recorded, recorded.removeprefix("/usr")}]
+    for path, listed in _lists(folder):
+        if any(name in listed for name in names):
+            return path.stem.partition(":")[0]
+    return ""
+
+
+def _lists(folder: Path) -> Iterator[tuple[Path, bytes]]:
+    if not is_folder(folder):
+        return
+    for path in islice(sorted(folder.glob("*.list")), LISTS_AT_MOST):
+        try:
+            if path.stat().st_size <= LARGEST_LIST:
+                yield path, b"\n" + path.read_bytes() + b"\n"
+        except OSError:
+            continue

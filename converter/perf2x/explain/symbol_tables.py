@@ -1,0 +1,61 @@
+"""Symbol tables: how many functions they name, and how much of the code."""
+
+import numpy as np
+
+from perf2x.classes import dataclass
+from perf2x.explain.coverage import Code, without_place
+from perf2x.model.errors import ObjectError
+from perf2x.objects.elf import ElfObject
+from perf2x.objects.go_table import go_functions, has_go_table
+from perf2x.objects.relocate import section_places
+from perf2x.objects.symtab import STT_FUNC, STT_GNU_IFUNC, function_symbols
+
+TABLES = (".symtab", ".dynsym")
+GO_TABLE = ".gopclntab"
+
+
+@dataclass(frozen=True, slots=True)
+class NameTable:
+    """A table of functions' names."""
+
+    name: str
+    """``.symtab``, ``.dynsym``, ``.gopclntab``."""
+    file: str
+    functions: int
+    """Functions with an address and a name."""
+    share: float | None
+    """Of the code, 0 to 1; None when it was not measured."""
+    broken: str = ""
+    """Why it cannot be read."""
+
+
+def name_tables(elf: ElfObject, code: Code) -> list[NameTable]:
+    """The tables of one file, the best first; a table that cannot be read says why."""
+    found = []
+    for name in TABLES:
+        try:
+            found.append(_symbol_table(elf, name, code))
+        except ObjectError as error:
+            found.append(NameTable(name, elf.name, 0, None, without_place(error, elf, name)))
+    return [*filter(None, found), *_go_table(elf)]
+
+
+def _symbol_table(elf: ElfObject, name: str, code: Code) -> NameTable | None:
+    rows = function_symbols(elf, name, section_places(elf) if elf.type == "ET_REL" else None)
+    if rows is None:
+        return None
+    is_function = np.isin(rows.type, (STT_FUNC, STT_GNU_IFUNC))
+    start, size = rows.start[is_function], rows.size[is_function]
+    distinct = np.unique(start)
+    following = np.append(distinct, distinct[-1:])[np.searchsorted(distinct, start) + 1] if len(start) else start
+    end = np.where(size == 0, following, start + size)  # as perf: a symbol without a size reaches to the next one
+    return NameTable(name, elf.name, len(start), code.share(start, end))
+
+
+def _go_table(elf: ElfObject) -> list[NameTable]:
+    """Go's own table of functions, which strip leaves alone."""
+    try:
+        table = go_functions(elf) if has_go_table(elf) else None
+    except ObjectError as error:
+        return [NameTable(GO_TABLE, elf.name, 0, None, without_place(error, elf, GO_TABLE))]
+    return [] if table is None else [NameTable(GO_TABLE, elf.name, len(table), None)]

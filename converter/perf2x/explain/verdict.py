@@ -1,0 +1,67 @@
+"""What an object's tables mean for a profile: whether there will be names, lines and whole stacks."""
+
+from collections.abc import Sequence
+
+from perf2x.explain.call_frames import FrameTable
+from perf2x.explain.debug_info import DebugInfo
+from perf2x.explain.findings import Answer, SplitFiles, Supplementary
+from perf2x.explain.symbol_tables import GO_TABLE, NameTable
+
+ENOUGH = 0.9
+"""The share of the code that call frame information has to cover; start-up code and padding are never in it."""
+MINI = ", .gnu_debugdata"
+
+
+def names(tables: Sequence[NameTable], code: str) -> Answer:
+    """Whether functions have names."""
+    whole = next((table for table in tables if table.name in (".symtab", GO_TABLE) and table.functions), None)
+    if whole is not None:
+        where = " of the mini debug info" if whole.file.endswith(MINI) else ""
+        return Answer(True, f"{whole.name}{where} names {_functions(whole, code)}")
+    exported = next((table for table in tables if table.functions), None)
+    if exported is not None:
+        return Answer(False, f"stripped: {exported.name} names only {_functions(exported, code)}; the rest is unknown")
+    broken = next((table.broken for table in tables if table.broken), "")
+    return Answer(False, broken or "stripped: no table of symbols, no function has a name")
+
+
+def lines(found: Sequence[DebugInfo], split: SplitFiles | None, dwz: Supplementary | None, go: bool) -> Answer:
+    """Whether there are source lines and inlined functions."""
+    best = next((info for info in found if info.units), None)
+    if best is None:
+        broken = next((info.broken for info in found if info.broken), "")
+        none = (
+            "lines from Go's own table, no debug info" if go else "no debug info: neither lines nor inlined functions"
+        )
+        return Answer(go, f"debug info cannot be read: {broken}" if broken else none)
+    versions = " and ".join(best.versions)
+    if split is not None and not split.whole:
+        return Answer(False, f"DWARF {versions}, but {split.looked_for - split.present} .dwo files are missing")
+    if dwz is not None and not dwz.found:
+        return Answer(False, f"DWARF {versions}, but the dwz file {dwz.name} is missing")
+    return Answer(True, f"DWARF {versions} in {best.file}")
+
+
+def stacks(tables: Sequence[FrameTable], code: str, go: bool, linked: bool) -> Answer:
+    """Whether stacks can be followed through the code."""
+    if go:
+        return Answer(True, "Go keeps frame pointers")
+    if not linked:
+        return Answer(True, "not measured: the file is not linked")
+    best = max((table for table in tables if table.share is not None), key=lambda table: table.share or 0, default=None)
+    if best is None or not best.share:
+        return Answer(False, "no call frame information: stacks through it need frame pointers")
+    text = f"{best.name} covers {percent(best.share)} of {code}"
+    if best.share < ENOUGH:
+        return Answer(False, f"{text}; stacks through the rest need frame pointers")
+    return Answer(True, f"{text}: stacks can be unwound without frame pointers")
+
+
+def percent(share: float) -> str:
+    """``98.7 %``, rounded down: 100 % is all."""
+    return f"{int(share * 1000) / 10:g} %"
+
+
+def _functions(table: NameTable, code: str) -> str:
+    counted = f"{table.functions:,} function{'' if table.functions == 1 else 's'}"
+    return counted if table.share is None else f"{counted}, {percent(table.share)} of {code}"

@@ -1,0 +1,70 @@
+"""``perf2x explain`` and ``perf2x info --symbols -v``: formats, exit codes, and what a conversion does not pay for."""
+
+import csv
+import io
+import json
+import subprocess
+import sys
+
+from tests.support.command import perf2x, recording
+from tests.support.recordings import CORPUS
+
+SYMFS = CORPUS / "common" / "symfs"
+CALLS = SYMFS / "demo" / "calls"
+
+
+def test_others_are_shown_when_one_is_no_object() -> None:
+    ran = perf2x("explain", "/no/such/file", CALLS, __file__, "--symfs", SYMFS, "--json")
+    assert ran.code == 1
+    found = json.loads(ran.out)
+    assert [one["path"] for one in found["objects"]] == [str(CALLS)]
+    assert [one["path"] for one in found["refused"]] == ["/no/such/file", __file__]
+    assert ran.err.splitlines() == [f"perf2x: {one['error']}" for one in found["refused"]]
+
+
+def test_formats_say_the_same() -> None:
+    facts = json.loads(perf2x("explain", CALLS, "--symfs", SYMFS, "--format", "json").out)
+    names = facts["objects"][0]["answers"]["names"]
+    assert names == {"good": True, "text": ".symtab names 12 functions, 97.9 % of .text"}
+    for shape in ("table", "markdown"):
+        ran = perf2x("explain", CALLS, "--symfs", SYMFS, "--format", shape)
+        assert ran.code == 0 and names["text"] in ran.out
+    rows = dict(csv.reader(io.StringIO(perf2x("explain", CALLS, "--symfs", SYMFS, "--format", "csv").out)))
+    assert rows["objects.0.answers.names.text"].lstrip("'") == names["text"]
+
+
+def test_without_an_object_it_is_a_usage_error() -> None:
+    assert perf2x("explain").code == 2
+
+
+def test_info_explains_each_object_when_asked() -> None:
+    words = ("info", recording("calls"), "--symbols", "--symfs", SYMFS, "--json")
+    plain, verbose = json.loads(perf2x(*words).out), json.loads(perf2x(*words, "-v").out)
+    explained = verbose["symbols"].pop("explained")
+    assert verbose == plain
+    lacking = [one for one in plain["symbols"]["objects"] if one["unnamed"]]
+    assert [(one["name"], one["frames"]) for one in explained] == [(one["name"], one["unnamed"]) for one in lacking]
+    shown = perf2x("info", recording("calls"), "--symbols", "--symfs", SYMFS, "-v", "--format", "markdown").out
+    assert "--kallsyms FILE" in shown and "| try |" in shown
+
+
+def test_without_symbols_there_is_nothing_to_explain() -> None:
+    assert perf2x("info", recording("calls"), "-v").out == perf2x("info", recording("calls")).out
+
+
+def test_only_debug_info_loads_pyelftools() -> None:
+    code = (
+        "import sys; from perf2x.cli import main\n"
+        "try: main()\nexcept SystemExit as end: assert not end.code\n"
+        "print('elftools' in sys.modules)"
+    )
+
+    def loads(*words: object) -> str:
+        ran = subprocess.run(
+            [sys.executable, "-c", code, *map(str, words)], capture_output=True, text=True, check=True
+        )  # fmt: skip
+        return ran.stdout.splitlines()[-1]
+
+    split = CORPUS.parent / "unit" / "symbolize" / "data" / "debug_info" / "gnu5.so"
+    assert loads("info", recording("calls"), "--symbols", "-v", "--symfs", SYMFS) == "False"
+    assert loads("explain", split, "--symfs", SYMFS) == "True"

@@ -1,0 +1,213 @@
+"""Whole objects: what they lack, every path that was looked at, and what would help."""
+
+import lzma
+import os
+import zlib
+
+import pytest
+
+from perf2x.explain.missing import reason
+from perf2x.explain.object import explain_file
+from perf2x.explain.packages import debug_package
+from perf2x.model.errors import ObjectError
+from perf2x.objects.find import Finder, SearchPlaces
+from tests.unit.objects.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
+from tests.unit.objects.tiny_go import TinyFunction, tiny_go_table
+from tests.unit.unwind.frame_writer import Frame, FrameFile
+
+from .forged import BUILD_ID, EMPTY_TEXT, NOTE, TEXT, compiled, debug_sections, split, with_symbols, written
+
+STRIPPED = tiny_elf([TEXT, NOTE])
+SYMBOLS = [TinySymbol("f", 0x1000, 0x100)]
+DEBUG = with_symbols(EMPTY_TEXT, SYMBOLS, debug_sections(*compiled()))
+OTHER = tiny_elf([TEXT, TinySection(NOTE.name, NOTE.data[:16] + b"\x77" * 20, NOTE.address, "NOTE", 2)])
+HEX = BUILD_ID.hex()
+
+
+def explained(root, path="/bin/prog", **places):
+    finder = Finder(SearchPlaces(symfs=root, proc=None, **places))
+    return explain_file(str(root) + path, finder)
+
+
+def commands(known):
+    return [advice.command for advice in known.advice]
+
+
+def looked_at(known, root):
+    return {place.path.removeprefix(str(root)): place.result for place in known.looked_at}
+
+
+def test_a_stripped_object_says_where_it_was_looked_for(tmp_path):
+    link = TinySection(".gnu_debuglink", b"prog.dbg\0\0\0\0" + b"\x01\x02\x03\x04")
+    written(tmp_path, tiny_elf([TEXT, NOTE, link]), "bin/prog")
+    written(tmp_path, OTHER, "bin/.debug/prog.dbg")
+    written(tmp_path, b"no ELF file", f"usr/lib/debug/.build-id/5a/{HEX[2:]}.debug")
+    known = explained(tmp_path)
+    assert known.build_id == HEX
+    assert known.debug_link is not None
+    assert (known.debug_link.name, known.debug_link.crc) == ("prog.dbg", "04030201")
+    assert looked_at(known, tmp_path) == {
+        "/bin/prog": "taken",
+        "/bin/prog.dbg": "not there",
+        "/bin/.debug/prog.dbg": "another build",
+        "/usr/lib/debug/bin/prog.dbg": "not there",
+        f"/usr/lib/debug/.build-id/5a/{HEX[2:]}.debug": "cannot be read",
+        "/bin/.debug/prog": "not there",
+    }
+    assert [known.answers[what].good for what in ("names", "lines", "stacks")] == [False] * 3
+    assert commands(known) == ["--debug-dir DIR", f"debuginfod-find debuginfo {HEX}", "-g", "-fno-omit-frame-pointer"]
+    assert any("is another build" in text for text in known.troubles)
+
+
+def test_another_checksum_is_told_where_there_is_no_build_id(tmp_path):
+    link = TinySection(".gnu_debuglink", b"prog.dbg\0\0\0\0" + b"\x01\x02\x03\x04")
+    written(tmp_path, tiny_elf([TEXT, link]), "bin/prog")
+    written(tmp_path, DEBUG, "bin/prog.dbg")
+    known = explained(tmp_path)
+    assert looked_at(known, tmp_path)["/bin/prog.dbg"] == "another checksum"
+    assert looked_at(known, tmp_path)["/bin/.debug/prog.dbg"] == "not there"
+    assert "-Wl,--build-id" in commands(known)
+
+
+def test_the_right_checksum_is_taken(tmp_path):
+    debug = tiny_elf([EMPTY_TEXT, *symbol_sections(SYMBOLS, 2)])
+    link = TinySection(".gnu_debuglink", b"prog.dbg\0\0\0\0" + zlib.crc32(debug).to_bytes(4, "little"))
+    written(tmp_path, tiny_elf([TEXT, link]), "bin/prog")
+    written(tmp_path, debug, "bin/prog.dbg")
+    assert looked_at(explained(tmp_path), tmp_path)["/bin/prog.dbg"] == "taken"
+
+
+def test_a_debug_file_has_the_names_and_lines(tmp_path):
+    written(tmp_path, FrameFile([Frame(0x1000, 0x4000)], more=[NOTE]).bytes(), "bin/prog")
+    written(tmp_path, DEBUG, f"usr/lib/debug/.build-id/5a/{HEX[2:]}.debug")
+    known = explained(tmp_path)
+    assert [answer.good for answer in known.answers.values()] == [True] * 3
+    assert known.answers["lines"].text.startswith("DWARF 5 in ")
+    assert known.advice == ()
+    assert known.name_tables[0].file.endswith(".debug")
+
+
+def test_a_copy_is_not_told_twice(tmp_path):
+    written(tmp_path, with_symbols(TEXT, SYMBOLS), "bin/prog")
+    written(tmp_path, with_symbols(TEXT, SYMBOLS), f"cache/.build-id/5a/{HEX[2:]}/elf")
+    known = explained(tmp_path, buildid_dir=tmp_path / "cache")
+    assert known.looked_at[0].result == "taken"
+    assert [table.name for table in known.name_tables] == [".symtab"]
+
+
+def test_mini_debug_info_names_functions(tmp_path):
+    inner = tiny_elf([EMPTY_TEXT, *symbol_sections(SYMBOLS, 2)])
+    written(tmp_path, tiny_elf([TEXT, NOTE, TinySection(".gnu_debugdata", lzma.compress(inner))]), "bin/prog")
+    known = explained(tmp_path)
+    assert known.answers["names"].good
+    assert known.answers["names"].text == ".symtab of the mini debug info names 1 function, 100 % of .text"
+
+
+def test_mini_debug_info_that_cannot_be_read_is_told(tmp_path):
+    written(tmp_path, tiny_elf([TEXT, NOTE, TinySection(".gnu_debugdata", b"garbage")]), "bin/prog")
+    known = explained(tmp_path)
+    assert not known.answers["names"].good
+    assert any("xz" in text for text in known.troubles)
+
+
+def test_exported_functions_alone_are_not_enough(tmp_path):
+    dynamic = symbol_sections([TinySymbol("f", 0x1000, 0x40)], 3, table=".dynsym", strings=".dynstr")
+    written(tmp_path, tiny_elf([TEXT, NOTE, *dynamic]), "bin/prog")
+    answer = explained(tmp_path).answers["names"]
+    assert not answer.good
+    assert answer.text == "stripped: .dynsym names only 1 function, 25 % of .text; the rest is unknown"
+
+
+def test_go_has_names_lines_and_frame_pointers(tmp_path):
+    table = tiny_go_table([TinyFunction("main.main", 0x1000, ((1, 16),), ((0, 16),))], 0x1010, ["main.go"], text=0x1000)
+    written(tmp_path, tiny_elf([TEXT, NOTE, TinySection(".gopclntab", table, 0x5000, flags=2)]), "bin/prog")
+    known = explained(tmp_path)
+    assert [answer.good for answer in known.answers.values()] == [True] * 3
+    assert known.answers["names"].text == ".gopclntab names 1 function"
+
+
+def test_split_files_that_are_missing(tmp_path):
+    written(tmp_path, with_symbols(TEXT, SYMBOLS, debug_sections(*split("one.dwo"))), "bin/prog")
+    known = explained(tmp_path)
+    assert known.split is not None
+    assert (known.split.present, known.split.looked_for, known.split.missing) == (0, 1, "one.dwo")
+    assert not known.answers["lines"].good
+    assert commands(known)[0] == f"dwp -e {tmp_path}/bin/prog"
+    written(tmp_path, b"", "src/one.dwo")
+    found = explained(tmp_path)
+    assert found.split is not None and found.split.whole and found.answers["lines"].good
+
+
+def test_a_dwz_file_that_is_missing(tmp_path):
+    link = TinySection(".gnu_debugaltlink", b"/usr/lib/debug/.dwz/common\0" + b"\x99" * 20)
+    written(tmp_path, with_symbols(TEXT, SYMBOLS, [*debug_sections(*compiled()), link]), "bin/prog")
+    known = explained(tmp_path)
+    assert known.supplementary is not None
+    assert (known.supplementary.name, known.supplementary.found) == ("/usr/lib/debug/.dwz/common", "")
+    assert "the dwz file /usr/lib/debug/.dwz/common is missing" in known.answers["lines"].text
+
+
+def test_a_broken_dwz_link_is_told(tmp_path):
+    more = [*debug_sections(*compiled()), TinySection(".gnu_debugaltlink", b"x")]
+    written(tmp_path, with_symbols(TEXT, SYMBOLS, more), "bin/prog")
+    assert any("link to a dwz file is cut off" in text for text in explained(tmp_path).troubles)
+
+
+def test_the_package_is_named_by_its_list_of_files(tmp_path):
+    written(tmp_path, STRIPPED, "usr/bin/prog")
+    written(tmp_path, b"/.\n/usr\n/usr/bin/prog-2\n", "var/lib/dpkg/info/other.list")
+    written(tmp_path, b"/.\n/usr\n/usr/bin/prog\n", "var/lib/dpkg/info/mine:amd64.list")
+    known = explained(tmp_path, "/usr/bin/prog")
+    assert commands(known)[:2] == ["apt install mine-dbgsym", f"debuginfod-find debuginfo {HEX}"]
+    assert "-g" not in commands(known)
+
+
+@pytest.mark.parametrize(("listed", "owner", "wanted"), [
+    ("/lib/x.so", "libc6:amd64", "libc6-dbg"), ("/usr/lib/x.so", "zlib1g", "zlib1g-dbgsym"),
+    ("/usr/lib/x.so", "x-dbg", "x-dbg"), ("/usr/lib/x.so.6", "libc6", ""),
+])  # fmt: skip
+def test_debug_packages(tmp_path, listed, owner, wanted):
+    written(tmp_path, f"/.\n{listed}\n".encode(), f"var/lib/dpkg/info/{owner}.list")
+    assert debug_package(Finder(SearchPlaces(symfs=tmp_path)), "/usr/lib/x.so") == wanted
+
+
+def test_what_is_no_object_is_a_sentence(tmp_path):
+    written(tmp_path, b"text", "bin/text")
+    written(tmp_path, STRIPPED[:70], "bin/cut")
+    said_of = {"/bin/text": "not a readable ELF file", "/bin/cut": "lie outside", "/bin": "not a regular file"}
+    for path, said in {**said_of, "/nothing": "No such file"}.items():
+        with pytest.raises(ObjectError, match=said):
+            explained(tmp_path, path)
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(tmp_path / "pipe")
+        with pytest.raises(ObjectError, match="not a regular file"):
+            explained(tmp_path, "/pipe")
+
+
+def why(root, name, build_id=HEX):
+    return reason(name, build_id, 7, "said before", Finder(SearchPlaces(symfs=root, proc=None)))
+
+
+def test_why_a_recording_lacks_names(tmp_path):
+    absent = why(tmp_path, "/bin/prog")
+    assert (absent.why, absent.frames) == ("said before", 7)
+    assert {place.result for place in absent.looked_at} == {"not there"}
+    assert [one.command for one in absent.advice] == ["--symfs DIR", f"debuginfod-find debuginfo {HEX}"]
+    written(tmp_path, OTHER, "bin/prog")
+    replaced = why(tmp_path, "/bin/prog")
+    assert replaced.looked_at[0].result == "another build"
+    assert "replaced since" in replaced.advice[0].what
+    written(tmp_path, STRIPPED, "bin/prog")
+    assert why(tmp_path, "/bin/prog (deleted)").why == "stripped: no table of symbols, no function has a name"
+    written(tmp_path, with_symbols(TEXT, SYMBOLS), "bin/prog")
+    named = why(tmp_path, "/bin/prog")
+    assert named.why == "said before: .symtab names 1 function, 100 % of .text"
+    assert named.advice == ()
+
+
+@pytest.mark.parametrize(("name", "command"), [("[kernel.kallsyms]", "--kallsyms FILE"), ("[vdso]", None),
+    ("[unknown]", "-fno-omit-frame-pointer"), ("//anon of process 7", "node --perf-basic-prof")])  # fmt: skip
+def test_why_what_is_no_file_lacks_names(tmp_path, name, command):
+    found = why(tmp_path, name, "")
+    assert (found.why, found.looked_at) == ("said before", ())
+    assert [one.command for one in found.advice][:1] == ([command] if command else [])
