@@ -28,20 +28,17 @@ from perf2x.symbolize.kallsyms import parse_kallsyms
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.perfmap import read_perf_map
 from perf2x.symbolize.source import Context, Dso, DsoKind
-from perf2x.unwind.object_rules import ObjectRules
-from perf2x.unwind.rules import RuleTable
-from perf2x.unwind.x86_64 import X86_64
 from tests import forge
 from tests.forge.features import text
 from tests.laws.split_debug_info import dwo_shared, dwo_turns, dwp_common, dwp_overlaps, dwp_packed, one_unit_of_all
 from tests.laws.test_scaling import ONE, grows_no_faster, threads
+from tests.laws.unwind_information import frame_entries, frame_program, rule_columns
 from tests.support import outputs
 from tests.support.extremes import SAMPLE, STAMP
 from tests.unit.objects.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
 from tests.unit.symbolize.jit_dumps import debug, header, move
 from tests.unit.symbolize.jit_dumps import load as loaded
 from tests.unit.symbolize.profiles import make_session
-from tests.unit.unwind.frame_writer import EH_FRAME, TEXT, Frame, FrameFile, advance, def_cfa
 
 Work = Callable[[], object]
 WORD = struct.Struct("<I")
@@ -313,28 +310,6 @@ def _uleb(number: int) -> bytes:
     return bytes([number & 0x7F | 0x80, number >> 7 & 0x7F | 0x80, number >> 14])
 
 
-def frame_entries(count: int, _: Path) -> Work:
-    frames = [Frame(TEXT + 32 * row, 32, advance(4) + def_cfa(7, 16 + 8 * (row % 50))) for row in range(count)]
-    return _ruled(frames, np.arange(TEXT, TEXT + 32 * count, 8, dtype=np.uint64))
-
-
-def frame_program(count: int, _: Path) -> Work:
-    """One function whose rules change with every byte."""
-    program = b"".join(advance(1) + def_cfa(7, 8 + 8 * row) for row in range(count))
-    return _ruled([Frame(TEXT, count + 1, program)], np.arange(TEXT, TEXT + count, dtype=np.uint64))
-
-
-def _ruled(frames: list[Frame], address: np.ndarray) -> Work:
-    assert int(address[-1]) < EH_FRAME
-    works = [open_elf(FrameFile(frames, with_header=flag).bytes()) for flag in (True, False)]
-
-    def look_up() -> None:
-        for elf in works:
-            assert (ObjectRules(elf, None, RuleTable(17), X86_64).find(address) >= 0).any()
-
-    return look_up
-
-
 def tags(count: int, place: Path) -> Work:
     path = place / "tagged"
     path.write_bytes(forge.write_file(*threads(3)))
@@ -373,7 +348,7 @@ QUICK = {
     dwarf_units: 200, dwarf_functions: 500, dwarf_tables: 300, dwarf_far: 300, dwarf_unit_ranges: 200,
     dwarf_function_ranges: 300, dwarf_lines: 100, dwarf_line_overlaps: 100, dwarf_names: 300, dwarf_directories: 1000,
     dwo_shared: 100, dwo_turns: 300, dwp_common: 150, dwp_overlaps: 300, dwp_packed: 400, one_unit_of_all: 100,
-    frame_entries: 200, frame_program: 500, tags: 30, names: 700,
+    frame_entries: 200, frame_program: 500, rule_columns: 1000, tags: 30, names: 700,
 }  # fmt: skip
 LONG = {
     features: 2000, topology: 4000, perf_map: 20000, jitdump: 4000, jitdump_shared: 700, symbols: 16000,
@@ -381,7 +356,7 @@ LONG = {
     dwarf_unit_ranges: 3000, dwarf_function_ranges: 3000, dwarf_lines: 2000, dwarf_line_overlaps: 700,
     dwarf_names: 1000, dwarf_directories: 4000,
     dwo_shared: 1000, dwo_turns: 1000, dwp_common: 1000, dwp_overlaps: 1000, dwp_packed: 1000, one_unit_of_all: 300,
-    frame_entries: 2000, frame_program: 5000, tags: 250, numbers: 6000,
+    frame_entries: 2000, frame_program: 5000, rule_columns: 10000, tags: 250, numbers: 6000,
     names: 6000, globs: 6000,
 }  # fmt: skip
 

@@ -36,6 +36,11 @@ class Growing:
         """(rows,) each column: views that die when the table grows, until then writable."""
         return list(self._buffer[:, : self._used])
 
+    def whole(self) -> AnyArray:
+        """(columns, rows) all columns as one view."""
+        view: AnyArray = self._buffer[:, : self._used]
+        return view
+
     def __getitem__(self, column: int) -> AnyArray:
         view: AnyArray = self._buffer[column, : self._used]
         return view

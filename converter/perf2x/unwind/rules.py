@@ -12,6 +12,7 @@ import numpy as np
 
 from perf2x.classes import dataclass
 from perf2x.model.arrays import I64, U8, U64, Bools
+from perf2x.model.growing import Growing
 from perf2x.unwind.expressions import Expression
 
 NO_RULE = -1
@@ -80,7 +81,7 @@ class RuleTable:
     expressions: list[Expression] = field(default_factory=list)
     _numbers: dict[Rule, int] = field(default_factory=dict)
     _expression_numbers: dict[Expression, int] = field(default_factory=dict)
-    _columns: RuleColumns | None = None
+    _columns: "_Columns | None" = None
 
     def number(self, rule: Rule) -> int:
         """The number of a rule, the same for equal ones."""
@@ -89,7 +90,6 @@ class RuleTable:
             found = self._numbers[rule] = len(self.rules)
             self.rules.append(rule)
             self.needed |= _asked_by(rule)
-            self._columns = None
         return found
 
     def expression_number(self, expression: Expression) -> int:
@@ -103,10 +103,10 @@ class RuleTable:
         return found
 
     def columns(self) -> RuleColumns:
-        """All rules as arrays, made anew when rules came since."""
+        """All rules as arrays, to which those are added that came since."""
         if self._columns is None:
-            self._columns = _columns_of(self.rules, self.register_count)
-        return self._columns
+            self._columns = _Columns(self.register_count)
+        return self._columns.of(self.rules)
 
 
 def _asked_by(rule: Rule) -> int:
@@ -120,18 +120,34 @@ def _asked_by(rule: Rule) -> int:
     return needed
 
 
-def _columns_of(rules: list[Rule], registers: int) -> RuleColumns:
-    kind = np.zeros((registers, len(rules)), np.uint8)
-    value = np.zeros((registers, len(rules)), np.int64)
-    for number, rule in enumerate(rules):
-        for register, (how, amount) in rule.registers:
-            kind[register, number] = how
-            value[register, number] = amount
-    return RuleColumns(
-        np.array([rule.cfa_register for rule in rules], np.int64),
-        np.array([rule.cfa_value for rule in rules], np.int64).view(np.uint64),
-        np.array([rule.return_register for rule in rules], np.int64),
-        np.array([rule.is_signal_frame for rule in rules], np.bool_),
-        kind,
-        value.view(np.uint64),
-    )
+class _Columns:
+    """Columns that grow as rules come: every batch of samples may meet a few more."""
+
+    def __init__(self, registers: int) -> None:
+        self._numbers, self._signal = Growing(np.int64, 3), Growing(np.bool_)
+        self._kind, self._value = Growing(np.uint8, registers), Growing(np.int64, registers)
+        self._columns: RuleColumns | None = None
+
+    def of(self, rules: list[Rule]) -> RuleColumns:
+        new = rules[len(self._signal) :]
+        if new or self._columns is None:
+            self._add(new)
+            cfa_register, cfa_value, return_register = self._numbers.columns()
+            self._columns = RuleColumns(
+                cfa_register, cfa_value.view(np.uint64), return_register, self._signal[0],
+                self._kind.whole(), self._value.whole().view(np.uint64),
+            )  # fmt: skip
+        return self._columns
+
+    def _add(self, rules: list[Rule]) -> None:
+        kind = np.zeros((len(self._kind.whole()), len(rules)), np.uint8)
+        value = np.zeros(kind.shape, np.int64)
+        for number, rule in enumerate(rules):
+            for register, (how, amount) in rule.registers:
+                kind[register, number] = how
+                value[register, number] = amount
+        numbers = [(rule.cfa_register, rule.cfa_value, rule.return_register) for rule in rules]
+        self._numbers.extend(*np.array(numbers, np.int64).reshape(-1, 3).T)
+        self._signal.extend(np.array([rule.is_signal_frame for rule in rules], np.bool_))
+        self._kind.extend(*kind)
+        self._value.extend(*value)
