@@ -130,9 +130,9 @@ class ElfObject:
     def _inflate(self, raw: bytes, section: str) -> bytes:
         """Elf64_Chdr: type, (reserved,) size, alignment, then the stream."""
         size_of_header = 24 if self.is_64 else 12
-        words = np.frombuffer(raw[: size_of_header // 4 * 4], self.byte_order + "u4")
         if len(raw) < size_of_header:
             raise ObjectError(f"{self.name}, {section}: the compression header is cut off")
+        words = np.frombuffer(raw[:size_of_header], self.byte_order + "u4")
         kind = {1: "zlib", 2: "zstd"}.get(int(words[0]))
         size = int(np.frombuffer(raw, self.byte_order + "u8", 1, 8)[0]) if self.is_64 else int(words[1])
         if kind is None:

@@ -58,6 +58,13 @@ def test_compressed_section():
         assert found is not None and elf.data(found) == plain
 
 
+@pytest.mark.parametrize("size", [0, 1, 10, 23])
+def test_a_compression_header_that_is_cut_off(size):
+    elf = open_elf(tiny_elf([TinySection(".debug_frame", bytes(size), flags=0x800)]))
+    with pytest.raises(ObjectError, match="compression header is cut off"):
+        elf.data(elf.section(".debug_frame"))
+
+
 def test_compressed_section_that_claims_the_world():
     header = struct.pack("<IIQQ", 1, 0, 2**62, 1)
     elf = open_elf(tiny_elf([TinySection(".debug_frame", header + zlib.compress(b"x"), flags=0x800)]))
