@@ -61,13 +61,15 @@ def info(
     names = gather(SymbolFlags, locals())
     from perf2x import pipeline
     from perf2x.cli.info_report import info_report
+    from perf2x.model.unpacking import at_most
 
     recordings([source])
     looked_up = names.options() if with_symbols or replace(names, max_unpacked=None) != SymbolFlags() else None
     options = pipeline.LoadOptions(symbols=looked_up, stacks=looked_up is not None, max_unpacked=names.unpacked())
     with console.progress(quiet) as progress:
         loaded = pipeline.load(source, options, progress)
-        reasons = _reasons(loaded, looked_up, progress) if verbose and looked_up is not None else None
+        with at_most(names.unpacked()):
+            reasons = _reasons(loaded, looked_up, progress) if verbose and looked_up is not None else None
     show(info_report(loaded, reasons), "json" if as_json else format)
     if not loaded.samples:
         _tell_empty(loaded, quiet)

@@ -4,6 +4,7 @@ pyelftools reads whole tables, which takes nine tenths of the time where every u
 """
 
 import io
+import re
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,14 @@ if TYPE_CHECKING:
 BLOCK = 1 << 11
 LARGEST_TABLE = 1 << 16
 """Bytes of a table that are looked through for an abbreviation."""
+_NUMBER = rb"[\x80-\xff]{0,9}+[\x00-\x7f]"
+_CONSTANT = b"\\x%02x" % FORM_IMPLICIT_CONST
+_DECLARATION = re.compile(
+    b"(%b)%b[\\x00-\\xff](?>(?:(?!\0\0)%b(?:%b%b|(?!%b)%b))*+)\0\0"
+    % (_NUMBER, _NUMBER, _NUMBER, _CONSTANT, _NUMBER, _CONSTANT, _NUMBER),
+    re.DOTALL,
+)
+"""Code, tag, whether there are children, attributes with their forms, some of those with a constant."""
 
 
 @cache
@@ -52,25 +61,8 @@ def reader_class() -> "type[DWARFInfo]":
 def declaration(table: bytes, code: int) -> bytes | None:
     """The bytes of one abbreviation; None when the table, or what was read of it, does not have it."""
     at = 0
-    try:
-        while True:
-            start = at
-            found, at = uleb(table, at)
-            if not found:
-                return None
-            _, at = uleb(table, at)
-            at = _behind_attributes(table, at + 1)
-            if found == code:
-                return table[start:at]
-    except IndexError:
-        return None
-
-
-def _behind_attributes(table: bytes, at: int) -> int:
-    while True:
-        attribute, at = uleb(table, at)
-        form, at = uleb(table, at)
-        if form == FORM_IMPLICIT_CONST:
-            _, at = uleb(table, at)
-        if not attribute and not form:
-            return at
+    while table[at : at + 1] != b"\0" and (found := _DECLARATION.match(table, at)) is not None:
+        if uleb(found[1], 0)[0] == code:
+            return found[0]
+        at = found.end()
+    return None

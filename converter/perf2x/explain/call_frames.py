@@ -17,10 +17,10 @@ from perf2x.model.errors import ObjectError
 from perf2x.model.ordering import rows_by
 from perf2x.objects.elf import ElfObject
 from perf2x.unwind.entries import FrameSection
-from perf2x.unwind.index import FrameIndex
+from perf2x.unwind.index import FrameIndex, index_by_walking, index_from_header
 from perf2x.unwind.sections import debug_frame_index, eh_frame_index
 
-LARGEST_WALK = 1 << 24
+LARGEST_WALK = 1 << 22
 """Bytes of a section without a sorted table: its entries have to be read one by one."""
 COMMON_ENTRIES_AT_MOST = 1 << 14
 _WIDTHS: dict[int, int] = {
@@ -61,10 +61,16 @@ def _eh_frame(elf: ElfObject) -> tuple[U64, U64] | None:
     section = elf.section(".eh_frame")
     if section is None and elf.sections:  # what a debug file says in its segments is another file's
         return None
-    if section is not None and elf.section(".eh_frame_hdr") is None:
-        _check(elf, section.name, section.size)
-    index = eh_frame_index(elf)
-    return None if index is None else _ranges(index)
+    if section is None:
+        index = eh_frame_index(elf)
+        return None if index is None else _ranges(index)
+    header = elf.section(".eh_frame_hdr")
+    frames = FrameSection(elf.data(section), section.address, True, elf.byte_order, 8 if elf.is_64 else 4)
+    index = None if header is None else index_from_header(frames, elf.data(header), header.address)
+    if index is None:
+        _check(elf, section.name, len(frames.data))
+        index = index_by_walking(frames)
+    return _ranges(index)
 
 
 def _debug_frame(elf: ElfObject) -> tuple[U64, U64] | None:

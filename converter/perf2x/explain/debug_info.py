@@ -22,10 +22,12 @@ if TYPE_CHECKING:
     from elftools.dwarf.dwarfinfo import DWARFInfo
 
 UNITS_AT_MOST = 5000
-ENTRY_BYTES_AT_MOST = 1 << 20
-"""Of headers and first entries in all: a second or two."""
+ENTRY_BYTES_AT_MOST = 1 << 18
+"""Of headers and first entries in all; compilers write some fifty bytes a unit."""
 STRING_BYTES_AT_MOST = 1 << 23
 ABBREVIATION_BYTES_AT_MOST = 1 << 24
+LONGEST_TEXT = 4096
+"""Bytes of a path or of a compiler's command line; longer ones are cut."""
 LARGEST_OBJECT = 1 << 26
 """Bytes of a relocatable file whose relocations are applied."""
 _ASSEMBLER = 0x8001
@@ -148,7 +150,7 @@ class _Tally:
 
 def _text(values: Mapping[str, Any], *names: str) -> str:
     found = next((value for value in map(values.get, names) if isinstance(value, bytes)), b"")
-    return found.decode(errors="surrogateescape")
+    return found[:LONGEST_TEXT].decode(errors="surrogateescape")
 
 
 def _language(number: object) -> str:

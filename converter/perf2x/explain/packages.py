@@ -1,6 +1,7 @@
 """Which Debian package a file came from, and which one has its debug symbols."""
 
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 
@@ -29,9 +30,13 @@ def _owner(folder: Path, recorded: str) -> str:
     return ""
 
 
-def _lists(folder: Path) -> Iterator[tuple[Path, bytes]]:
-    if not is_folder(folder):
-        return
+@lru_cache(maxsize=1)
+def _lists(folder: Path) -> tuple[tuple[Path, bytes], ...]:
+    """Kept for the next object."""
+    return tuple(_read(folder)) if is_folder(folder) else ()
+
+
+def _read(folder: Path) -> Iterator[tuple[Path, bytes]]:
     for path in islice(sorted(folder.glob("*.list")), LISTS_AT_MOST):
         try:
             if path.stat().st_size <= LARGEST_LIST:

@@ -62,7 +62,7 @@ class Found:
     mismatched: bool = False
     """A file was taken although its build id differs."""
     tried: list[Tried] = field(default_factory=list)
-    """Every path that was looked at, in order."""
+    """Every path that was looked at, in order; archives and servers last."""
 
     @property
     def code(self) -> ElfObject | None:
@@ -254,9 +254,15 @@ class Finder:
     def _fetch(self, found: Found, build_id: bytes) -> None:
         for fetch in self._fetchers if build_id else ():
             if found.code is None:
-                self._keep_all(found, fetch("executable", build_id), build_id)
+                self._fetch_kind(found, fetch, "executable", build_id)
             if found.dwarf is None:
-                self._keep_all(found, fetch("debuginfo", build_id), build_id)
+                self._fetch_kind(found, fetch, "debuginfo", build_id)
+
+    def _fetch_kind(self, found: Found, fetch: Fetcher, kind: str, build_id: bytes) -> None:
+        before = len(found.files)
+        self._keep_all(found, fetch(kind, build_id), build_id)
+        outcome = TAKEN if len(found.files) > before else ABSENT
+        found.tried.append(Tried(f"{kind} of this build id in archives and on servers", outcome))
 
     def _keep_all(self, found: Found, files: Iterator[ElfObject], build_id: bytes) -> None:
         try:

@@ -70,6 +70,11 @@ def test_partial_units_are_counted_apart():
     assert found is not None and (found.units, found.partial) == (0, 1)
 
 
+def test_long_paths_are_cut():
+    found = told(*split("d/" * 50_000 + "one.dwo"))
+    assert found is not None and len(found.split[0].name) == module.LONGEST_TEXT
+
+
 def test_split_units_name_their_files():
     found = told(*split("one.dwo"))
     assert found is not None

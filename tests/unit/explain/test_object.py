@@ -3,13 +3,17 @@
 import lzma
 import os
 import zlib
+from contextlib import suppress
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from perf2x.explain.missing import reason
 from perf2x.explain.object import explain_file
 from perf2x.explain.packages import debug_package
 from perf2x.model.errors import ObjectError
+from perf2x.objects.elf import open_elf
 from perf2x.objects.find import Finder, SearchPlaces
 from tests.unit.objects.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
 from tests.unit.objects.tiny_go import TinyFunction, tiny_go_table
@@ -182,6 +186,33 @@ def test_what_is_no_object_is_a_sentence(tmp_path):
         os.mkfifo(tmp_path / "pipe")
         with pytest.raises(ObjectError, match="not a regular file"):
             explained(tmp_path, "/pipe")
+
+
+DAMAGED = Path(__file__).parents[1] / "symbolize" / "data" / "debug_info"
+
+
+@pytest.mark.parametrize("name", ["gnu5.so", "gnu4.so", "clang5.so", "dwz_one.so", "module.ko", "gnu5_one.dwo"])
+def test_damage_is_told_in_sentences(tmp_path, name):
+    draw = np.random.default_rng(len(name))
+    for _ in range(40):
+        data = bytearray((DAMAGED / name).read_bytes())
+        for at in draw.integers(0, len(data) - 4, draw.integers(1, 12)).tolist():
+            data[at : at + 4] = bytes(draw.choice([0, 0x7F, 0xFF, at & 0xFF], 4).tolist())
+        written(tmp_path, bytes(data[: draw.choice([len(data), len(data) - 9])]), f"bin/{name}")
+        with suppress(ObjectError):
+            explained(tmp_path, f"/bin/{name}")
+
+
+def test_archives_and_servers_are_told(tmp_path):
+    written(tmp_path, STRIPPED, "bin/prog")
+
+    def fetch(kind, build_id):
+        return iter([open_elf(DEBUG)] if kind == "debuginfo" and build_id == BUILD_ID else [])
+
+    known = explain_file(f"{tmp_path}/bin/prog", Finder(SearchPlaces(symfs=tmp_path, proc=None), (fetch,)))
+    assert known.looked_at[-1].path == "debuginfo of this build id in archives and on servers"
+    assert known.looked_at[-1].result == "taken"
+    assert known.answers["names"].good and known.answers["lines"].good
 
 
 def why(root, name, build_id=HEX):

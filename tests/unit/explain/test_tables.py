@@ -8,6 +8,7 @@ import pytest
 from elftools.dwarf.callframe import FDE
 from elftools.elf.elffile import ELFFile
 
+from perf2x.explain import call_frames
 from perf2x.explain.call_frames import frame_tables
 from perf2x.explain.coverage import Code, code_of, union
 from perf2x.explain.symbol_tables import name_tables
@@ -122,6 +123,15 @@ def test_call_frames_that_lie_are_a_sentence():
     header = TinySection(".eh_frame_hdr", b"\x01\x1b\x03\x3b" + b"\xff" * 8, 0x4000, flags=2)
     elf = tiny_elf([TEXT, TinySection(".eh_frame", b"\xff" * 64, 0x3000, flags=2), header])
     assert "4294967295 entries do not fit" in frames_of(open_elf(elf))[".eh_frame"].broken
+
+
+@pytest.mark.parametrize("header", [None, b"\x01\x1b\x03\x3b" + bytes(8)])
+def test_a_large_section_without_a_table_is_not_walked(header, monkeypatch):
+    more = [] if header is None else [TinySection(".eh_frame_hdr", header, 0x4000, flags=2)]
+    elf = open_elf(tiny_elf([TEXT, TinySection(".eh_frame", bytes(200), 0x3000, flags=2), *more]))
+    assert frames_of(elf)[".eh_frame"].broken == ""
+    monkeypatch.setattr(call_frames, "LARGEST_WALK", 199)
+    assert frames_of(elf)[".eh_frame"].broken == "200 bytes without a sorted table, which were not read"
 
 
 def test_a_debug_file_does_not_speak_for_the_code():
