@@ -26,7 +26,7 @@ def _for_debug_file(known: Explanation, package: str, what: str) -> Iterator[Adv
         yield Advice(f"for {what}, install the debug symbols of this very version", f"apt install {package}")
     if known.build_id:
         yield Advice(f"for {what}, ask a server, as perf2x does with --debuginfod URL", server(known.build_id))
-    else:
+    elif known.type != "REL":
         yield Advice("so that debug files can be found by build id, link with", "-Wl,--build-id")
     if not package:
         yield Advice("if you built it, compile with debug info and do not strip it", "-g")

@@ -36,12 +36,13 @@ def reason(name: str, build_id: str, frames: int, said: str, finder: Finder) -> 
     found = finder.find(name, bytes.fromhex(build_id))
     looked_at = tuple(LookedAt(*tried) for tried in found.tried)
     if not found.files:
-        return Reason(name, build_id, frames, said, looked_at, tuple(_for_missing(found, path, build_id, finder)))
+        return Reason(name, build_id, frames, said, looked_at, tuple(_for_missing(found, build_id)))
     code = code_of(found.files[0])
     answer = verdict.names([table for file in found.files for table in name_tables(file, code)], code.what)
     if answer.good:
         return Reason(name, build_id, frames, f"{said}: {answer.text}", looked_at, ())
-    return Reason(name, build_id, frames, answer.text, looked_at, tuple(_for_debug_file(path, build_id, finder)))
+    package = debug_package(finder, path)
+    return Reason(name, build_id, frames, answer.text, looked_at, tuple(_for_stripped(package, build_id)))
 
 
 def _for_no_file(name: str) -> Iterator[Advice]:
@@ -54,16 +55,15 @@ def _for_no_file(name: str) -> Iterator[Advice]:
         yield Advice("a just-in-time compiler has to say what it makes, for node", "node --perf-basic-prof")
 
 
-def _for_missing(found: Found, path: str, build_id: str, finder: Finder) -> Iterator[Advice]:
-    if any(tried.outcome == OTHER_BUILD for tried in found.tried):
-        yield Advice("the file was replaced since; say where files of the recorded machine are", "--symfs DIR")
-    else:
-        yield Advice("say where files of the recorded machine are", "--symfs DIR")
-    yield from _for_debug_file(path, build_id, finder)
+def _for_missing(found: Found, build_id: str) -> Iterator[Advice]:
+    """No package of this machine: it would be of the version that is installed, not of the one that was recorded."""
+    replaced = any(tried.outcome == OTHER_BUILD for tried in found.tried)
+    why = "the file here is of another version; " if replaced else ""
+    yield Advice(f"{why}say where files of the recorded machine are", "--symfs DIR")
+    yield from _for_stripped("", build_id)
 
 
-def _for_debug_file(path: str, build_id: str, finder: Finder) -> Iterator[Advice]:
-    package = debug_package(finder, path)
+def _for_stripped(package: str, build_id: str) -> Iterator[Advice]:
     if package:
         yield Advice("install the debug symbols of this very version", f"apt install {package}")
     if build_id:

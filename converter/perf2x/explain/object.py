@@ -75,7 +75,7 @@ def _measured(file: ElfObject, path: str, files: Iterable[ElfObject]) -> Explana
         path=path,
         size=file.size,
         type=file.type.removeprefix("ET_"),
-        machine=file.machine.removeprefix("EM_"),
+        machine=_machine(file.machine),
         bits=64 if file.is_64 else 32,
         byte_order="little" if file.byte_order == "<" else "big",
         build_id=file.build_id.hex(),
@@ -84,6 +84,16 @@ def _measured(file: ElfObject, path: str, files: Iterable[ElfObject]) -> Explana
         name_tables=tuple(table for one in files for table in name_tables(one, code)),
         frame_tables=tuple(table for one in files for table in frame_tables(one, code)),
     )
+
+
+def _machine(name: str) -> str:
+    """``X86_64``; pyelftools knows the names of many more machines than a conversion needs."""
+    if not name.isdigit():
+        return name.removeprefix("EM_")
+    from elftools.elf.enums import ENUM_E_MACHINE
+
+    found = (one for one, number in ENUM_E_MACHINE.items() if number == int(name))
+    return next(found, name).removeprefix("EM_")
 
 
 def _answers(known: Explanation, infos: list[DebugInfo]) -> dict[str, Answer]:

@@ -1,5 +1,6 @@
 """Whole objects: what they lack, every path that was looked at, and what would help."""
 
+import io
 import lzma
 import os
 import zlib
@@ -8,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from elftools.common.exceptions import ELFError
+from elftools.elf.elffile import ELFFile
 
 from perf2x.explain.missing import reason
 from perf2x.explain.object import explain_file
@@ -188,6 +191,28 @@ def test_what_is_no_object_is_a_sentence(tmp_path):
             explained(tmp_path, "/pipe")
 
 
+def test_an_object_that_is_not_linked_needs_no_build_id(tmp_path):
+    written(tmp_path, tiny_elf([TEXT, *symbol_sections(SYMBOLS, 2)], kind=1), "bin/prog.o")
+    known = explained(tmp_path, "/bin/prog.o")
+    assert known.answers["stacks"].text == "not measured: the file is not linked"
+    assert commands(known) == ["-g"]
+
+
+@pytest.mark.parametrize(("number", "name"), [(62, "X86_64"), (8, "MIPS"), (0xEEEE, "61166")])
+def test_names_of_machines(tmp_path, number, name):
+    written(tmp_path, tiny_elf([TEXT], machine=number), "bin/prog")
+    assert explained(tmp_path).machine == name
+
+
+@pytest.mark.parametrize(("word", "order"), [(0, 1), (3, 1), (2, 0), (2, 3)])
+def test_what_is_refused_pyelftools_cannot_read_either(word, order):
+    data = STRIPPED[:4] + bytes([word, order]) + STRIPPED[6:]
+    with pytest.raises(ObjectError, match="are not known"):
+        open_elf(data)
+    with pytest.raises(ELFError):
+        ELFFile(io.BytesIO(data))
+
+
 DAMAGED = Path(__file__).parents[1] / "symbolize" / "data" / "debug_info"
 
 
@@ -227,9 +252,16 @@ def test_why_a_recording_lacks_names(tmp_path):
     written(tmp_path, OTHER, "bin/prog")
     replaced = why(tmp_path, "/bin/prog")
     assert replaced.looked_at[0].result == "another build"
-    assert "replaced since" in replaced.advice[0].what
+    assert replaced.advice[0].what == "the file here is of another version; say where files of the recorded machine are"
+    written(tmp_path, b"/bin/prog\n", "var/lib/dpkg/info/mine.list")
+    assert [one.command for one in why(tmp_path, "/bin/prog").advice] == [one.command for one in absent.advice]
     written(tmp_path, STRIPPED, "bin/prog")
-    assert why(tmp_path, "/bin/prog (deleted)").why == "stripped: no table of symbols, no function has a name"
+    stripped = why(tmp_path, "/bin/prog (deleted)")
+    assert stripped.why == "stripped: no table of symbols, no function has a name"
+    assert [one.command for one in stripped.advice] == [
+        "apt install mine-dbgsym",
+        f"debuginfod-find debuginfo {HEX}",
+    ]
     written(tmp_path, with_symbols(TEXT, SYMBOLS), "bin/prog")
     named = why(tmp_path, "/bin/prog")
     assert named.why == "said before: .symtab names 1 function, 100 % of .text"

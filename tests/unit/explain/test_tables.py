@@ -11,6 +11,7 @@ from elftools.elf.elffile import ELFFile
 from perf2x.explain import call_frames
 from perf2x.explain.call_frames import frame_tables
 from perf2x.explain.coverage import Code, code_of, union
+from perf2x.explain.sframe import sframe_ranges
 from perf2x.explain.symbol_tables import name_tables
 from perf2x.objects.elf import open_elf
 from tests.support.recordings import CORPUS
@@ -108,6 +109,16 @@ def test_entries_of_sframe(version, flags):
     index = sframe([(0x1000, 0x40), (0x1080, 0x40)], 0x9000, version, flags)
     found = frames_of(open_elf(tiny_elf([TEXT, index])))[".sframe"]
     assert (found.functions, found.share, found.broken) == (2, 0.5, "")
+
+
+def test_sframe_as_binutils_2_47_writes_it():
+    """Two functions, of 7 bytes at 0x1000 and 3 bytes at 0x1007, as readelf --sframe says."""
+    data = bytes.fromhex(
+        "e2de03050300f80002000000050000001c000000000000002000000094efffffffffffff07000000000000008befffffffffffff"
+        "03000000140000000400000000000308010510f0040410f0060508f00100000000000308"
+    )
+    start, end = sframe_ranges(open_elf(tiny_elf([TEXT, TinySection(".sframe", data, 0x2050, flags=2)])))
+    assert [(a, b) for a, b in zip(start.tolist(), end.tolist(), strict=True)] == [(0x1000, 0x1007), (0x1007, 0x100A)]
 
 
 @pytest.mark.parametrize(("index", "said"), [
