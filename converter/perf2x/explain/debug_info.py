@@ -30,6 +30,7 @@ LONGEST_TEXT = 4096
 """Bytes of a path or of a compiler's command line; longer ones are cut."""
 LARGEST_OBJECT = 1 << 26
 """Bytes of a relocatable file whose relocations are applied."""
+ASSEMBLER = "assembler"
 _ASSEMBLER = 0x8001
 _PARTS = ("info", "abbrev", "str", "line_str", "str_offsets", "addr")
 _PARTIAL = ("DW_TAG_partial_unit", "DW_TAG_type_unit")
@@ -169,7 +170,7 @@ def _languages() -> dict[int, str]:
         number: name.removeprefix("DW_LANG_").replace("_plus_plus", "++").replace("_", "")
         for number, name in found.items()
     }
-    return {**named, _ASSEMBLER: "assembler"}
+    return {**named, _ASSEMBLER: ASSEMBLER}
 
 
 def _counted(counts: Counter[str]) -> dict[str, int]:

@@ -101,8 +101,18 @@ def _answers(known: Explanation, infos: list[DebugInfo]) -> dict[str, Answer]:
     return {
         "names": verdict.names(known.name_tables, known.code),
         "lines": verdict.lines(infos, known.split, known.supplementary, has_go),
-        "stacks": verdict.stacks(known.frame_tables, known.code, has_go, known.type != "REL"),
+        "stacks": _stacks(known, infos, has_go),
     }
+
+
+def _stacks(known: Explanation, infos: list[DebugInfo], has_go: bool) -> Answer:
+    if has_go:
+        return Answer(True, "Go keeps frame pointers")
+    if known.type == "REL":
+        return Answer(True, "not measured: the file is not linked")
+    if verdict.keeps_frame_pointers(infos):
+        return Answer(True, "compiled with frame pointers")
+    return verdict.stacks(known.frame_tables, known.code)
 
 
 def _package(finder: Finder, recorded: str, known: Explanation) -> str:

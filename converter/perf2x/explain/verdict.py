@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from perf2x.explain.call_frames import FrameTable
-from perf2x.explain.debug_info import DebugInfo
+from perf2x.explain.debug_info import ASSEMBLER, DebugInfo
 from perf2x.explain.findings import Answer, SplitFiles, Supplementary
 from perf2x.explain.symbol_tables import GO_TABLE, NameTable
 
@@ -42,12 +42,8 @@ def lines(found: Sequence[DebugInfo], split: SplitFiles | None, dwz: Supplementa
     return Answer(True, f"DWARF {versions} in {best.file}")
 
 
-def stacks(tables: Sequence[FrameTable], code: str, go: bool, linked: bool) -> Answer:
-    """Whether stacks can be followed through the code."""
-    if go:
-        return Answer(True, "Go keeps frame pointers")
-    if not linked:
-        return Answer(True, "not measured: the file is not linked")
+def stacks(tables: Sequence[FrameTable], code: str) -> Answer:
+    """Whether stacks can be unwound by tables."""
     best = max((table for table in tables if table.share is not None), key=lambda table: table.share or 0, default=None)
     if best is None or not best.share:
         return Answer(False, "no call frame information: stacks through it need frame pointers")
@@ -55,6 +51,12 @@ def stacks(tables: Sequence[FrameTable], code: str, go: bool, linked: bool) -> A
     if best.share < ENOUGH:
         return Answer(False, f"{text}; stacks through the rest need frame pointers")
     return Answer(True, f"{text}: stacks can be unwound without frame pointers")
+
+
+def keeps_frame_pointers(found: Sequence[DebugInfo]) -> bool:
+    """Whether all code says that it was compiled with frame pointers; what was assembled says nothing."""
+    compiled = sum(info.units - len(info.split) - info.languages.get(ASSEMBLER, 0) for info in found)
+    return 0 < compiled == sum(info.frame_pointers for info in found) and all(info.whole for info in found)
 
 
 def percent(share: float) -> str:

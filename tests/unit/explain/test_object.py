@@ -191,6 +191,16 @@ def test_what_is_no_object_is_a_sentence(tmp_path):
             explained(tmp_path, "/pipe")
 
 
+def test_code_with_frame_pointers_needs_no_tables(tmp_path):
+    keeps, table = compiled("GNU C17 -fno-omit-frame-pointer")
+    assembled, _ = compiled("GNU AS 2.40", language=0x8001)
+    for info, good in ((keeps + assembled, True), (keeps + compiled("GNU C17")[0], False), (assembled, False)):
+        written(tmp_path, with_symbols(TEXT, SYMBOLS, debug_sections(info, table)), "bin/prog")
+        known = explained(tmp_path)
+        assert known.answers["stacks"].good is good
+        assert ("-fno-omit-frame-pointer" in commands(known)) is not good
+
+
 def test_an_object_that_is_not_linked_needs_no_build_id(tmp_path):
     written(tmp_path, tiny_elf([TEXT, *symbol_sections(SYMBOLS, 2)], kind=1), "bin/prog.o")
     known = explained(tmp_path, "/bin/prog.o")
