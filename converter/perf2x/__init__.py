@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         to_arrow,
         write,
     )
-    from perf2x.model.errors import Perf2xError
+    from perf2x.tables.errors import Perf2xError
 
 __version__ = "0.1.0"
 __all__ = [
@@ -56,7 +56,7 @@ if not TYPE_CHECKING:  # checkers take every name for there where a module has _
     def __getattr__(name: str) -> object:
         """PEP 562: the public names, on first use."""
         if name == "Perf2xError":
-            return import_module("perf2x.model.errors").Perf2xError
+            return import_module("perf2x.tables.errors").Perf2xError
         if name in __all__:
             return getattr(import_module("perf2x.api"), name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

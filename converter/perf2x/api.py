@@ -64,17 +64,18 @@ from typing import Literal, NotRequired, TypedDict, Unpack, cast
 import numpy as np
 import numpy.typing as npt
 
-from perf2x import pipeline, plugins
-from perf2x.arrow import ArrowTable, Coded
-from perf2x.callgraphs import CallGraphOptions
-from perf2x.cli.output import writing
-from perf2x.cli.output_names import compress, format_of
-from perf2x.model.choice import Choice, Grouping
-from perf2x.model.errors import OptionError
-from perf2x.model.profile import Profile
-from perf2x.pipeline import EventCount, Loaded, LoadOptions
-from perf2x.sample_columns import columns_of
+from perf2x.analysis.sample_table import columns_of
+from perf2x.columnar.arrow import ArrowTable, Coded
+from perf2x.files.output import writing
+from perf2x.pipeline import load as pipeline
+from perf2x.pipeline.call_graphs import CallGraphOptions
+from perf2x.pipeline.load import EventCount, Loaded, LoadOptions
+from perf2x.pipeline.output_names import compress, format_of
+from perf2x.plugins import registry as plugins
 from perf2x.symbolize.options import SymbolOptions
+from perf2x.tables.errors import OptionError
+from perf2x.tables.profile import Profile
+from perf2x.transform.choice import Choice, Grouping
 
 __all__ = [
     "ArrowTable",
@@ -231,7 +232,7 @@ def write(
             "this format shows samples over time and the profile has no times; read it with timeline=True"
         )
     if profile.samples.time is not None and not emitter.timeline:
-        from perf2x.model.stacks import without_times
+        from perf2x.tables.stack_tree import without_times
 
         profile = without_times(profile, keep_cpu="cpu" in plugins.wanted_columns(emitter))
     _emit(emitter, profile, target, ())

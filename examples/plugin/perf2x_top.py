@@ -4,8 +4,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import BinaryIO, ClassVar
 
-from perf2x.model.profile import Profile
 from perf2x.plugins import option
+from perf2x.tables.profile import Profile
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from perf2x_top import Top
 
-from perf2x.testing import EmitterContract
+from perf2x.plugins.contracts import EmitterContract
 
 
 class TestTop(EmitterContract):

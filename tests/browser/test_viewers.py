@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from perf2x.abi.uapi import CpuMode
-from perf2x.emit.difference import DifferencePage
-from perf2x.model.profile import Profile
-from perf2x.plugins import build_emitter
-from perf2x.testing import ODD_NAMES, ProfileBuilder
+from perf2x.emit.flame.diff_page import DifferencePage
+from perf2x.plugins.contracts import ODD_NAMES, ProfileBuilder
+from perf2x.plugins.registry import build_emitter
+from perf2x.tables.profile import Profile
 
 pytestmark = pytest.mark.browser
 

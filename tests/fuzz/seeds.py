@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from zlib import crc32
 
-from perf2x.objects.elf import open_elf
-from perf2x.symbolize import caches
+from perf2x.binary.elf.file import open_elf
+from perf2x.symbolize.symcache import directory as caches
 from tests.forge import Container, Session, write_file
 from tests.forge.session import compress, zstd
 from tests.fuzz.mutations import BINARY, RECORDING, TEXT, Mutation

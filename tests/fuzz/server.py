@@ -9,7 +9,7 @@ URL = "http://debuginfod.invalid"
 
 
 class _Answer(io.BytesIO):
-    """What ``urlopen`` gives, as far as objects/debuginfod.py looks at it."""
+    """What ``urlopen`` gives, as far as debugfiles/debuginfod.py looks at it."""
 
     def __init__(self, body: bytes, headers: Mapping[str, str]) -> None:
         super().__init__(body)

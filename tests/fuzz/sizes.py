@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
-from perf2x.model.temporary import Appearing
+from perf2x.files.temporary import Appearing
 
 
 def largest(log: Path) -> int:

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
-from perf2x.model.diagnostics import Diagnostics
-from perf2x.objects.elf import SHF_COMPRESSED, open_elf
-from perf2x.objects.find import Finder, Found, SearchPlaces
+from perf2x.binary.elf.file import SHF_COMPRESSED, open_elf
+from perf2x.debugfiles.finder import Finder, Found, SearchPlaces
 from perf2x.symbolize.options import SymbolOptions
-from perf2x.symbolize.source import Context
-from perf2x.symbolize.unit_lines import unit_places
-from tests.unit.objects.tiny_elf import TinySection, tiny_elf
-from tests.unit.symbolize.profiles import make_session
+from perf2x.symbolize.sources.contract import Context
+from perf2x.symbolize.symcache.unit_lines import unit_places
+from perf2x.tables.diagnostics import Diagnostics
+from tests.support.profile_builder import make_session
+from tests.support.tiny_elf import TinySection, tiny_elf
 
 Work = Callable[[], object]
 SKELETON, SPLIT = 4, 5

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.plugins import EMITTERS, available
+from perf2x.plugins.registry import EMITTERS, available
 from tests.forge import rewrite
 from tests.support import outputs
 from tests.support.from_reference import opinion_of

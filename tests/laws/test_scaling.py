@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.model.choice import Grouping
-from perf2x.model.grouping import grouped
+from perf2x.transform.choice import Grouping
+from perf2x.transform.group import grouped
 from tests import forge
 from tests.forge import kernel as k
 from tests.support import outputs

@@ -9,25 +9,25 @@ import numpy as np
 import pytest
 
 from perf2x.abi.perffile import Feature
-from perf2x.model.choice import Choice
-from perf2x.model.diagnostics import Diagnostics
-from perf2x.model.merge import merge
-from perf2x.objects.dwarf.lookup import UnitLines
-from perf2x.objects.dwarf.sections import DebugSections
-from perf2x.objects.dwarf.units import DebugFile
-from perf2x.objects.elf import open_elf
-from perf2x.objects.find import Finder
-from perf2x.objects.symtab import SymbolRows, function_symbols
-from perf2x.pipeline import LoadOptions, load
+from perf2x.binary.dwarf.lookup import UnitLines
+from perf2x.binary.dwarf.sections import DebugSections
+from perf2x.binary.dwarf.units import DebugFile
+from perf2x.binary.elf.file import open_elf
+from perf2x.binary.elf.symtab import SymbolRows, function_symbols
+from perf2x.debugfiles.finder import Finder
+from perf2x.pipeline.load import LoadOptions, load
 from perf2x.reader import open_recording
-from perf2x.reader.draft import Draft
-from perf2x.symbolize.demangle import Demangle
-from perf2x.symbolize.elf_names import _Symbols
-from perf2x.symbolize.jit import SHARED_AT_MOST, JitdumpSource, with_jitdumps
-from perf2x.symbolize.kallsyms import parse_kallsyms
+from perf2x.reader.header.session_builder import Draft
+from perf2x.symbolize.demangle.names import Demangle
 from perf2x.symbolize.options import SymbolOptions
-from perf2x.symbolize.perfmap import read_perf_map
-from perf2x.symbolize.source import Context, Dso, DsoKind
+from perf2x.symbolize.sources.contract import Context, Dso, DsoKind
+from perf2x.symbolize.sources.elf_symbols import _Symbols
+from perf2x.symbolize.sources.jit import SHARED_AT_MOST, JitdumpSource, with_jitdumps
+from perf2x.symbolize.sources.kallsyms import parse_kallsyms
+from perf2x.symbolize.sources.perf_map import read_perf_map
+from perf2x.tables.diagnostics import Diagnostics
+from perf2x.transform.choice import Choice
+from perf2x.transform.merge import merge
 from tests import forge
 from tests.forge.features import text
 from tests.laws.split_debug_info import dwo_shared, dwo_turns, dwp_common, dwp_overlaps, dwp_packed, one_unit_of_all
@@ -35,10 +35,10 @@ from tests.laws.test_scaling import ONE, grows_no_faster, threads
 from tests.laws.unwind_information import frame_entries, frame_program, rule_columns
 from tests.support import outputs
 from tests.support.extremes import SAMPLE, STAMP
-from tests.unit.objects.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
-from tests.unit.symbolize.jit_dumps import debug, header, move
-from tests.unit.symbolize.jit_dumps import load as loaded
-from tests.unit.symbolize.profiles import make_session
+from tests.support.jitdump_writer import debug, header, move
+from tests.support.jitdump_writer import load as loaded
+from tests.support.profile_builder import make_session
+from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
 
 Work = Callable[[], object]
 WORD = struct.Struct("<I")
@@ -344,7 +344,7 @@ def _recording(count: int, place: Path) -> Path:
 
 
 QUICK = {
-    features: 200, topology: 400, perf_map: 2000, jitdump: 500, jitdump_shared: 200, symbols: 1000, kallsyms: 4000,
+    features: 200, topology: 400, perf_map: 2000, jitdump: 500, symbols: 1000, kallsyms: 4000,
     dwarf_units: 200, dwarf_functions: 500, dwarf_tables: 300, dwarf_far: 300, dwarf_unit_ranges: 200,
     dwarf_function_ranges: 300, dwarf_lines: 100, dwarf_line_overlaps: 100, dwarf_names: 300, dwarf_directories: 1000,
     dwo_shared: 100, dwo_turns: 300, dwp_common: 150, dwp_overlaps: 300, dwp_packed: 400, one_unit_of_all: 100,

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.model import hashing
-from perf2x.plugins import EMITTERS, available
+from perf2x.columnar import hashing
+from perf2x.plugins.registry import EMITTERS, available
 from tests import forge
 from tests.support import outputs
 from tests.support.collisions import chains_alike, other_weights
@@ -27,7 +27,7 @@ def all_formats(path: Path) -> dict[str, bytes]:
 
 
 def test_weights_differ_from_process_to_process() -> None:
-    ask = "from perf2x.model.hashing import weights; print(weights())"
+    ask = "from perf2x.columnar.hashing import weights; print(weights())"
     told = {subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True).stdout for _ in range(2)}
     assert len(told) == 2
     assert all(text.startswith("Weights(") for text in told)

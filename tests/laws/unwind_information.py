@@ -5,11 +5,11 @@ from pathlib import Path
 
 import numpy as np
 
-from perf2x.objects.elf import open_elf
+from perf2x.binary.elf.file import open_elf
+from perf2x.unwind.cfi_rules import Kind, RegisterRule, Rule, RuleTable
 from perf2x.unwind.object_rules import ObjectRules
-from perf2x.unwind.rules import Kind, RegisterRule, Rule, RuleTable
 from perf2x.unwind.x86_64 import X86_64
-from tests.unit.unwind.frame_writer import EH_FRAME, TEXT, Frame, FrameFile, advance, def_cfa
+from tests.support.frame_writer import EH_FRAME, TEXT, Frame, FrameFile, advance, def_cfa
 
 Work = Callable[[], object]
 

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from perf2x.emit import profile_pb2
-from perf2x.model.profile import Profile
-from perf2x.pipeline import LoadOptions, load
-from perf2x.plugins import load_emitter
-from perf2x.symbolize.demangle import Demangle
+from perf2x.emit.pprof import profile_pb2
+from perf2x.pipeline.load import LoadOptions, load
+from perf2x.plugins.registry import load_emitter
+from perf2x.symbolize.demangle.names import Demangle
 from perf2x.symbolize.options import SymbolOptions
+from perf2x.tables.profile import Profile
 from tests.support.recordings import Case
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from tests.support.recordings import CORPUS, ROOT
-from tests.unit.objects.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
+from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
 
 WRONG = "poison"
 """No recording has a function of this name."""

@@ -3,12 +3,12 @@
 from pathlib import Path
 
 from perf2x.abi.uapi import CpuMode, SampleType
-from perf2x.model.diagnostics import Diagnostics
-from perf2x.model.events import Recording, Want
-from perf2x.model.profile import Profile
 from perf2x.reader import open_recording
-from perf2x.stitch.assemble import finish
+from perf2x.stitch.profile_builder import finish
 from perf2x.stitch.stitcher import Stitcher, StitchOptions
+from perf2x.tables.diagnostics import Diagnostics
+from perf2x.tables.events import Recording, Want
+from perf2x.tables.profile import Profile
 from tests.support.against_perf import Ours, perf_object
 
 PLACEHOLDER = "[user stack missing]"

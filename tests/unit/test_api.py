@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import perf2x
-from perf2x.testing import ProfileBuilder
+from perf2x.plugins.contracts import ProfileBuilder
 from tests.support.command import recording
 from tests.support.recordings import ROOT
 
@@ -30,7 +30,9 @@ def test_importing_perf2x_imports_nothing_else() -> None:
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "\n"
 
 
-@pytest.mark.parametrize("before", ["", "import perf2x.reader.recording; ", "import perf2x.pipeline, perf2x.reader; "])
+@pytest.mark.parametrize(
+    "before", ["", "import perf2x.reader.recording; ", "import perf2x.pipeline.load, perf2x.reader; "]
+)
 def test_read_can_be_called_whatever_was_imported_before(before: str) -> None:
     code = f"{before}from perf2x import read; print(read({recording('calls')!r}, symbols=None).samples)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "335\n"

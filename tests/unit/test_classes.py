@@ -7,8 +7,8 @@ import pickle
 import pytest
 
 from perf2x.classes import dataclass
-from perf2x.model.choice import Choice
-from perf2x.model.diagnostics import Count, Severity
+from perf2x.tables.diagnostics import Count, Severity
+from perf2x.transform.choice import Choice
 
 
 def both(body):

@@ -16,7 +16,7 @@ from perf2x import __version__
 from perf2x.cli.config import defaults, name_variables
 from perf2x.cli.exits import one_sentence
 from perf2x.cli.help import HelpfulCommand, examples, paragraphs, rare_options
-from perf2x.model.plain_text import message
+from perf2x.tables.printable import message
 
 COMMANDS = {
     "convert": "Convert a perf.data recording.",
@@ -74,7 +74,7 @@ class LazyGroup(TyperGroup):
 @functools.cache
 def command(name: str) -> TyperCommand:
     """One of COMMANDS, with its parameters."""
-    function = getattr(import_module(f"perf2x.cli.{name}"), name)
+    function = getattr(import_module(f"perf2x.cli.commands.{name}"), name)
     alone = typer.Typer(add_completion=False)
     text = paragraphs(inspect.getdoc(function) or "")
     alone.command(name, cls=HelpfulCommand, help=text, epilog=examples(name))(function)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from perf2x.classes import dataclass
-from perf2x.model.errors import OptionError
+from perf2x.tables.errors import OptionError
 
 if TYPE_CHECKING:
     from typer.core import TyperCommand, TyperOption

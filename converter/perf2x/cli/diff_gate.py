@@ -13,15 +13,15 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from perf2x.classes import dataclass
-from perf2x.cli import console
+from perf2x.cli import progress as console
 from perf2x.cli.gates import limit
-from perf2x.cli.tables import signed
-from perf2x.model.choice import no_such
-from perf2x.model.errors import OptionError
+from perf2x.cli.render.plain_table import signed
+from perf2x.tables.errors import OptionError
+from perf2x.transform.choice import no_such
 
 if TYPE_CHECKING:
-    from perf2x.comparing import Change, Comparison
-    from perf2x.noise import Interval
+    from perf2x.analysis.diff import Change, Comparison
+    from perf2x.analysis.noise import Interval
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ import sys
 from collections.abc import Iterator
 from typing import NoReturn, TextIO
 
-from perf2x.cli import console
-from perf2x.model.errors import OptionError, Perf2xError
+from perf2x.cli import progress as console
+from perf2x.tables.errors import OptionError, Perf2xError
 
 DONE = 0
 CANNOT = 1
@@ -107,7 +107,7 @@ def _flush() -> None:
 
 
 def _trouble(error: OSError) -> str:
-    """The sentence for what the system refused; files that are written say so themselves (cli/output.py)."""
+    """The sentence for what the system refused; files that are written say so themselves (files/output.py)."""
     reason = error.strerror or str(error)
     if error.filename:
         return f"{error.filename}: {reason}"

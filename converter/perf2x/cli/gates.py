@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from perf2x.cli import console
+from perf2x.cli import progress as console
 from perf2x.cli.exits import GATE
 from perf2x.cli.options.gates import GateFlags
-from perf2x.model.diagnostics import Severity
-from perf2x.model.errors import OptionError
-from perf2x.model.plain_text import message
+from perf2x.tables.diagnostics import Severity
+from perf2x.tables.errors import OptionError
+from perf2x.tables.printable import message
 
 if TYPE_CHECKING:
-    from perf2x.pipeline import Loaded
+    from perf2x.pipeline.load import Loaded
 
 
 def check(gates: GateFlags, has_symbols: bool) -> None:

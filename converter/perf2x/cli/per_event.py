@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from perf2x.emit.events import plain_names
-from perf2x.model.errors import OptionError
-from perf2x.model.ordering import unique
-from perf2x.model.profile import Profile
+from perf2x.analysis.shown_events import plain_names
+from perf2x.columnar.unique import unique
+from perf2x.tables.errors import OptionError
+from perf2x.tables.profile import Profile
 
 
 def per_event(profile: Profile, target: str, suffix: str) -> Iterator[tuple[str, Profile]]:

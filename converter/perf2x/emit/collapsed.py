@@ -10,19 +10,19 @@ from typing import BinaryIO, ClassVar
 import numpy as np
 
 from perf2x.abi.uapi import CpuMode
+from perf2x.analysis.frames import NO_STACK, Frames, are_jit, frames_of
+from perf2x.analysis.shown_events import event_index
 from perf2x.classes import dataclass
-from perf2x.emit.events import event_index
-from perf2x.emit.frames import NO_STACK, Frames, are_jit, frames_of
-from perf2x.emit.pieces import number_pieces, pieces
-from perf2x.emit.text import one_line
-from perf2x.emit.tree import FrameTree, expand, merge, reading_order
-from perf2x.model.arrays import I64, AnyArray
-from perf2x.model.errors import OptionError
-from perf2x.model.options import check_choices, option
-from perf2x.model.ordering import unique
-from perf2x.model.profile import Profile
-from perf2x.model.ragged import distinct_small, row_numbers
-from perf2x.model.stacks import ways_up
+from perf2x.columnar.arrays import I64, AnyArray
+from perf2x.columnar.ragged import distinct_small, row_numbers
+from perf2x.columnar.unique import unique
+from perf2x.emit.encoding.chunks import number_pieces, pieces
+from perf2x.emit.flame.frame_tree import FrameTree, expand, merge, reading_order
+from perf2x.tables.errors import OptionError
+from perf2x.tables.output_text import one_line
+from perf2x.tables.plugin_options import check_choices, option
+from perf2x.tables.profile import Profile
+from perf2x.tables.stack_tree import ways_up
 
 _LINES_PER_WRITE = 4096
 

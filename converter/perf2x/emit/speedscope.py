@@ -9,21 +9,21 @@ from typing import BinaryIO, ClassVar
 
 import numpy as np
 
+from perf2x.analysis.frames import Frames, frames_of
+from perf2x.analysis.shown_events import event_index
 from perf2x.classes import dataclass
-from perf2x.emit.digits import without_nulls
-from perf2x.emit.events import event_index
-from perf2x.emit.frames import Frames, frames_of
-from perf2x.emit.heading import heading
-from perf2x.emit.jsontext import json_bytes, json_column, json_text
-from perf2x.emit.pieces import pieces
-from perf2x.emit.text import one_line
-from perf2x.emit.tracks import Tracks, tracks_of
-from perf2x.emit.tree import FrameRows, expand
-from perf2x.model.arrays import I64, AnyArray
-from perf2x.model.options import check_choices, option
-from perf2x.model.ordering import rows_by, unique
-from perf2x.model.profile import Profile
-from perf2x.model.stacks import depths, paths, used_stacks
+from perf2x.columnar.arrays import I64, AnyArray
+from perf2x.columnar.unique import rows_by, unique
+from perf2x.emit.encoding.chunks import pieces
+from perf2x.emit.encoding.decimal import without_nulls
+from perf2x.emit.encoding.json_text import json_bytes, json_column, json_text
+from perf2x.emit.flame.frame_tree import FrameRows, expand
+from perf2x.emit.flame.title import heading
+from perf2x.emit.timeline.tracks import Tracks, tracks_of
+from perf2x.tables.output_text import one_line
+from perf2x.tables.plugin_options import check_choices, option
+from perf2x.tables.profile import Profile
+from perf2x.tables.stack_tree import depths, paths, used_stacks
 
 _ROWS_PER_PIECE = 1 << 15
 _STACKS_PER_PIECE = 1 << 13

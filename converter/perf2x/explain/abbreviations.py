@@ -8,8 +8,8 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
-from perf2x.objects.dwarf.constants import FORM_IMPLICIT_CONST
-from perf2x.objects.dwarf.forms import uleb
+from perf2x.binary.dwarf.constants import FORM_IMPLICIT_CONST
+from perf2x.binary.dwarf.forms import uleb
 
 if TYPE_CHECKING:
     from elftools.dwarf.abbrevtable import AbbrevDecl

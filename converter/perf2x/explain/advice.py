@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
+from perf2x.debugfiles.finder import OTHER_BUILD, OTHER_CHECKSUM
 from perf2x.explain.findings import Advice, Explanation
-from perf2x.objects.find import OTHER_BUILD, OTHER_CHECKSUM
 
 
 def advice(known: Explanation, package: str) -> Iterator[Advice]:

@@ -3,7 +3,7 @@
 import io
 from collections.abc import Callable
 
-from perf2x.model.errors import ObjectError
+from perf2x.tables.errors import ObjectError
 
 BLOCK = 1 << 14
 

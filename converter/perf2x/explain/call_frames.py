@@ -9,16 +9,16 @@ from itertools import islice
 import numpy as np
 
 from perf2x.abi.callframe import PointerFormat
+from perf2x.binary.elf.file import ElfObject
 from perf2x.classes import dataclass
+from perf2x.columnar.arrays import I64, U64, AnyArray
+from perf2x.columnar.unique import rows_by
 from perf2x.explain.coverage import Code, without_place
 from perf2x.explain.sframe import sframe_ranges
-from perf2x.model.arrays import I64, U64, AnyArray
-from perf2x.model.errors import ObjectError
-from perf2x.model.ordering import rows_by
-from perf2x.objects.elf import ElfObject
-from perf2x.unwind.entries import FrameSection
-from perf2x.unwind.index import FrameIndex, index_by_walking, index_from_header
-from perf2x.unwind.sections import debug_frame_index, eh_frame_index
+from perf2x.tables.errors import ObjectError
+from perf2x.unwind.cfi_entries import FrameSection
+from perf2x.unwind.cfi_index import FrameIndex, index_by_walking, index_from_header
+from perf2x.unwind.cfi_sections import debug_frame_index, eh_frame_index
 
 LARGEST_WALK = 1 << 22
 """Bytes of a section without a sorted table: its entries have to be read one by one."""

@@ -2,11 +2,11 @@
 
 import numpy as np
 
+from perf2x.binary.elf.file import PF_X, ElfObject
+from perf2x.binary.elf.relocate import section_places
 from perf2x.classes import dataclass
-from perf2x.model.arrays import U64
-from perf2x.model.errors import ObjectError
-from perf2x.objects.elf import PF_X, ElfObject
-from perf2x.objects.relocate import section_places
+from perf2x.columnar.arrays import U64
+from perf2x.tables.errors import ObjectError
 
 _EXECUTABLE = 0x6
 """SHF_ALLOC and SHF_EXECINSTR."""

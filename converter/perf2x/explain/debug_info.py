@@ -10,12 +10,12 @@ from functools import cache
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
+from perf2x.binary.elf.file import SHF_COMPRESSED, ElfObject, Section, open_elf
+from perf2x.binary.elf.relocate import relocated
 from perf2x.classes import dataclass
 from perf2x.explain.abbreviations import reader_class
 from perf2x.explain.bounded import TROUBLE, Budget, SectionStream, SpentError
-from perf2x.model.errors import ObjectError
-from perf2x.objects.elf import SHF_COMPRESSED, ElfObject, Section, open_elf
-from perf2x.objects.relocate import relocated
+from perf2x.tables.errors import ObjectError
 
 if TYPE_CHECKING:
     from elftools.dwarf.compileunit import CompileUnit
@@ -217,8 +217,8 @@ def _stream(elf: ElfObject, part: str, budget: Budget) -> SectionStream | None:
 
 def unpacked(elf: ElfObject, section: Section) -> bytes:
     """A section's bytes, also of one that GNU's older tools compressed (``.zdebug_info``)."""
-    from perf2x.model.unpacking import allowed_in_memory
-    from perf2x.objects.inflate import inflate
+    from perf2x.binary.elf.compressed_sections import inflate
+    from perf2x.files.unpack_limit import allowed_in_memory
 
     data = elf.data(section)
     if not section.name.startswith(".z"):

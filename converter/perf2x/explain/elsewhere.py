@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
+from perf2x.binary.elf.file import ElfObject
+from perf2x.debugfiles.finder import Finder, Found, debug_link
+from perf2x.debugfiles.split_debug import has_supplementary, package_file, split_paths, supplementary_file
 from perf2x.explain.debug_info import SplitUnit
 from perf2x.explain.findings import DebugLink, SplitFiles, Supplementary
-from perf2x.model.errors import ObjectError
-from perf2x.objects.elf import ElfObject
-from perf2x.objects.find import Finder, Found, debug_link
-from perf2x.objects.find_parts import has_supplementary, package_file, split_paths, supplementary_file
-from perf2x.objects.paths import is_file
+from perf2x.files.rooted_paths import is_file
+from perf2x.tables.errors import ObjectError
 
 SPLIT_AT_MOST = 100
 """``.dwo`` files that are looked for."""

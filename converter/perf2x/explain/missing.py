@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 
 from perf2x.classes import dataclass
+from perf2x.debugfiles.finder import OTHER_BUILD, Finder, Found
 from perf2x.explain import verdict
 from perf2x.explain.advice import server
 from perf2x.explain.coverage import code_of
 from perf2x.explain.findings import Advice, LookedAt
 from perf2x.explain.packages import debug_package
 from perf2x.explain.symbol_tables import name_tables
-from perf2x.model.recorded_names import is_real_path, without_deleted
-from perf2x.objects.find import OTHER_BUILD, Finder, Found
+from perf2x.tables.mapping_names import is_real_path, without_deleted
 
 _KERNEL = ("[kernel", "[guest.kernel")
 

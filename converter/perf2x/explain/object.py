@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from perf2x.binary.elf.file import ElfObject, Section, open_object
+from perf2x.debugfiles.finder import Finder, Found, mini_debug_info
 from perf2x.explain import verdict
 from perf2x.explain.advice import advice
 from perf2x.explain.call_frames import frame_tables
@@ -13,9 +15,7 @@ from perf2x.explain.elsewhere import link_of, recorded_name, split_of, supplemen
 from perf2x.explain.findings import Answer, Explanation, LookedAt, Supplementary
 from perf2x.explain.packages import debug_package
 from perf2x.explain.symbol_tables import GO_TABLE, name_tables
-from perf2x.model.errors import ObjectError
-from perf2x.objects.elf import ElfObject, Section
-from perf2x.objects.find import Finder, Found, mini_debug_info, open_object
+from perf2x.tables.errors import ObjectError
 
 
 def explain_file(path: str, finder: Finder) -> Explanation:

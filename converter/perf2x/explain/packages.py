@@ -5,8 +5,8 @@ from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 
-from perf2x.objects.find import Finder
-from perf2x.objects.paths import is_folder
+from perf2x.debugfiles.finder import Finder
+from perf2x.files.rooted_paths import is_folder
 
 DATABASE = "/var/lib/dpkg/info"
 LISTS_AT_MOST = 20_000

@@ -5,9 +5,9 @@ Source of truth: binutils include/sframe.h, versions 1 to 3 of the format.
 
 import numpy as np
 
-from perf2x.model.arrays import U64
-from perf2x.model.errors import ObjectError
-from perf2x.objects.elf import ElfObject
+from perf2x.binary.elf.file import ElfObject
+from perf2x.columnar.arrays import U64
+from perf2x.tables.errors import ObjectError
 
 MAGIC = 0xDEE2
 HEADER_SIZE = 28

@@ -2,13 +2,13 @@
 
 import numpy as np
 
+from perf2x.binary.elf.file import ElfObject
+from perf2x.binary.elf.relocate import section_places
+from perf2x.binary.elf.symtab import STT_FUNC, STT_GNU_IFUNC, function_symbols
+from perf2x.binary.go.table import go_functions, has_go_table
 from perf2x.classes import dataclass
 from perf2x.explain.coverage import Code, without_place
-from perf2x.model.errors import ObjectError
-from perf2x.objects.elf import ElfObject
-from perf2x.objects.go_table import go_functions, has_go_table
-from perf2x.objects.relocate import section_places
-from perf2x.objects.symtab import STT_FUNC, STT_GNU_IFUNC, function_symbols
+from perf2x.tables.errors import ObjectError
 
 TABLES = (".symtab", ".dynsym")
 GO_TABLE = ".gopclntab"

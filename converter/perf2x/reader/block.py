@@ -8,8 +8,8 @@ import numpy.typing as npt
 
 from perf2x.abi.layouts import ByteOrder
 from perf2x.classes import dataclass
-from perf2x.model.arrays import I32, I64, U8, U32, U64
-from perf2x.model.ragged import offsets_of, ranges
+from perf2x.columnar.arrays import I32, I64, U8, U32, U64
+from perf2x.columnar.ragged import offsets_of, ranges
 
 
 @dataclass(frozen=True, slots=True)

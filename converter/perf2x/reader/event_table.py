@@ -10,10 +10,10 @@ import numpy as np
 
 from perf2x.abi.uapi import SampleType
 from perf2x.classes import dataclass
-from perf2x.model.arrays import I32, I64, U64
-from perf2x.model.events import Event
-from perf2x.model.secret_keys import numbers_of, secret_key
+from perf2x.columnar.arrays import I32, I64, U64
+from perf2x.columnar.secret_keys import numbers_of, secret_key
 from perf2x.reader.block import Block
+from perf2x.tables.events import Event
 
 _BEFORE_ID = SampleType.IP | SampleType.TID | SampleType.TIME | SampleType.ADDR
 TRAILER_FIELDS = (
@@ -30,7 +30,7 @@ class EventTable:
 
     events: list[Event] = field(default_factory=list)
     _owners: dict[bytes, int] = field(default_factory=dict)
-    """The first event that has each id, by the id's key (see model/secret_keys.py)."""
+    """The first event that has each id, by the id's key (see columnar/secret_keys.py)."""
     _ids: "_Ids | None" = None
 
     def add(self, event: Event) -> None:

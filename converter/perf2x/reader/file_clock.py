@@ -12,9 +12,9 @@ import numpy as np
 
 from perf2x.abi.uapi import SampleType
 from perf2x.classes import dataclass
-from perf2x.model.arrays import I64, U64
-from perf2x.model.events import Event
+from perf2x.columnar.arrays import I64, U64
 from perf2x.reader.block import Block
+from perf2x.tables.events import Event
 
 _BEFORE_TIME = SampleType.IDENTIFIER | SampleType.IP | SampleType.TID
 

@@ -8,20 +8,20 @@ import numpy.typing as npt
 from perf2x.abi.perffile import UserRecordType
 from perf2x.abi.uapi import ReadFormat, RecordType, SampleType
 from perf2x.classes import dataclass
-from perf2x.model.arrays import I32, I64, U32
-from perf2x.model.diagnostics import Diagnostics, Severity
-from perf2x.model.events import Event, Sideband
-from perf2x.model.ordering import rows_by, unique
-from perf2x.model.ragged import row_numbers
+from perf2x.columnar.arrays import I32, I64, U32
+from perf2x.columnar.ragged import row_numbers
+from perf2x.columnar.unique import rows_by, unique
 from perf2x.reader.block import Block, join_blocks, moved
-from perf2x.reader.columns import Cursor, as_i32
-from perf2x.reader.draft import Draft
 from perf2x.reader.file_clock import FileClock, has_trailer
-from perf2x.reader.limits import note, plausible_columns
-from perf2x.reader.readings import Delivered, Readings, Splitter, read_values
-from perf2x.reader.records import DECODERS, decode_records
-from perf2x.reader.samples import Layout, layout_of, words_before_read
-from perf2x.reader.tables import TABLES, TableBuilder, build_sideband
+from perf2x.reader.header.session_builder import Draft
+from perf2x.reader.records.clamp import note, plausible_columns
+from perf2x.reader.records.decoders import DECODERS, decode_records
+from perf2x.reader.records.field_cursor import Cursor, as_i32
+from perf2x.reader.records.read_counters import Delivered, Readings, Splitter, read_values
+from perf2x.reader.records.samples import Layout, layout_of, words_before_read
+from perf2x.reader.sideband_tables import TABLES, TableBuilder, build_sideband
+from perf2x.tables.diagnostics import Diagnostics, Severity
+from perf2x.tables.events import Event, Sideband
 
 SESSION_RECORDS = frozenset(
     {

@@ -7,21 +7,21 @@ import numpy as np
 
 from perf2x.abi.perffile import Feature
 from perf2x.classes import dataclass
-from perf2x.model.arrays import I32, I64, U64
-from perf2x.model.diagnostics import Diagnostics, Severity
-from perf2x.model.events import ALL, Event, Samples, Session, Share, Sideband, Want
-from perf2x.model.ordering import rows_by
-from perf2x.reader.batches import join_batches, kept_rows, take_rows
+from perf2x.columnar.arrays import I32, I64, U64
+from perf2x.columnar.unique import rows_by
 from perf2x.reader.block import Block
-from perf2x.reader.draft import Draft
+from perf2x.reader.containers.open import open_path
+from perf2x.reader.header.session_builder import Draft
 from perf2x.reader.index import NAMES, Index, is_split
-from perf2x.reader.limits import note, plausible_samples
-from perf2x.reader.losses import note_losses
-from perf2x.reader.off_cpu import is_off_cpu, override_off_cpu
-from perf2x.reader.opening import open_path
-from perf2x.reader.readings import Delivered
-from perf2x.reader.samples import Layout, decode_samples, layout_of
-from perf2x.reader.stream import Stream
+from perf2x.reader.lost_records import note_losses
+from perf2x.reader.record_stream import Stream
+from perf2x.reader.records.clamp import note, plausible_samples
+from perf2x.reader.records.off_cpu_samples import is_off_cpu, override_off_cpu
+from perf2x.reader.records.read_counters import Delivered
+from perf2x.reader.records.samples import Layout, decode_samples, layout_of
+from perf2x.tables.diagnostics import Diagnostics, Severity
+from perf2x.tables.events import ALL, Event, Samples, Session, Share, Sideband, Want
+from perf2x.tables.sample_batches import join_batches, kept_rows, take_rows
 
 Progress = Callable[[int, int], None]
 
@@ -39,7 +39,7 @@ def open_recording(
 
 
 class PerfRecording:
-    """The Recording of model/events.py."""
+    """The Recording of tables/events.py."""
 
     session: Session
     sideband: Sideband

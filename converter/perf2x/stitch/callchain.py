@@ -12,8 +12,8 @@ import numpy as np
 
 from perf2x.abi.uapi import CALLCHAIN_CONTEXT_MAX, CallchainContext, CpuMode
 from perf2x.classes import dataclass
-from perf2x.model.arrays import I64, U8, U64, Bools
-from perf2x.model.ragged import Ragged, offsets_of, row_numbers, side_by_side
+from perf2x.columnar.arrays import I64, U8, U64, Bools
+from perf2x.columnar.ragged import Ragged, offsets_of, row_numbers, side_by_side
 
 _MARKER_MODES = {
     CallchainContext.HV: CpuMode.HYPERVISOR,

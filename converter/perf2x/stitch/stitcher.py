@@ -12,22 +12,22 @@ import numpy as np
 
 from perf2x.abi.uapi import SampleType
 from perf2x.classes import dataclass
-from perf2x.model.arrays import I32, I64, U8, U64, Bools
-from perf2x.model.diagnostics import Diagnostics, Severity
-from perf2x.model.events import Samples, Session, Sideband
-from perf2x.model.intern import Strings
-from perf2x.model.ragged import Ragged, end_to_end, offsets_of
+from perf2x.columnar.arrays import I32, I64, U8, U64, Bools
+from perf2x.columnar.interner import Strings
+from perf2x.columnar.ragged import Ragged, end_to_end, offsets_of
 from perf2x.stitch.callchain import split_cookies, with_lone_addresses
-from perf2x.stitch.comms import ThreadNames
 from perf2x.stitch.deferred import DeferredJoin, Join
-from perf2x.stitch.frames import Cuts, Framer
-from perf2x.stitch.gathered import Found, Gathered
-from perf2x.stitch.mappings import merged_mappings
-from perf2x.stitch.missing import Missing, gather
-from perf2x.stitch.moments import order_of
-from perf2x.stitch.places import Places
-from perf2x.stitch.spaces import LONGEST_LINE, AddressSpaces, with_kernel_grown, with_ksymbols
-from perf2x.stitch.sums import SampleRows, Sums
+from perf2x.stitch.frame_keys import Places
+from perf2x.stitch.history.address_spaces import LONGEST_LINE, AddressSpaces, with_kernel_grown, with_ksymbols
+from perf2x.stitch.history.event_order import order_of
+from perf2x.stitch.history.thread_names import ThreadNames
+from perf2x.stitch.missing_user_stacks import Missing, gather
+from perf2x.stitch.profile_mappings import merged_mappings
+from perf2x.stitch.sample_sums import SampleRows, Sums
+from perf2x.stitch.stack_interner import Found, Gathered
+from perf2x.stitch.stack_rows import Cuts, Framer
+from perf2x.tables.diagnostics import Diagnostics, Severity
+from perf2x.tables.events import Samples, Session, Sideband
 
 Column = TypeVar("Column", U64, I32)
 

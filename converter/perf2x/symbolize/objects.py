@@ -6,13 +6,13 @@ from itertools import pairwise
 import numpy as np
 
 from perf2x.abi.uapi import CpuMode
+from perf2x.binary.elf.file import PF_X, ElfObject
 from perf2x.classes import dataclass
-from perf2x.model.arrays import I64, U64, Bools
-from perf2x.model.profile import Profile
-from perf2x.model.recorded_names import is_real_path, without_deleted
-from perf2x.objects.elf import PF_X, ElfObject
-from perf2x.objects.find import Found
-from perf2x.symbolize.source import Dso, DsoKind
+from perf2x.columnar.arrays import I64, U64, Bools
+from perf2x.debugfiles.finder import Found
+from perf2x.symbolize.sources.contract import Dso, DsoKind
+from perf2x.tables.mapping_names import is_real_path, without_deleted
+from perf2x.tables.profile import Profile
 
 KERNEL_PREFIXES = ("[kernel", "[guest.kernel")
 

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from perf2x.classes import dataclass
-from perf2x.objects.find import SearchPlaces
-from perf2x.symbolize.demangle import Demangle
+from perf2x.debugfiles.finder import SearchPlaces
+from perf2x.symbolize.demangle.names import Demangle
 
 
 @dataclass(frozen=True, slots=True)

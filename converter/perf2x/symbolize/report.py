@@ -5,9 +5,9 @@ from itertools import pairwise
 import numpy as np
 
 from perf2x.classes import dataclass
-from perf2x.model.arrays import I64, Bools
-from perf2x.model.profile import Profile
-from perf2x.model.stacks import depths
+from perf2x.columnar.arrays import I64, Bools
+from perf2x.tables.profile import Profile
+from perf2x.tables.stack_tree import depths
 
 
 @dataclass(frozen=True, slots=True)

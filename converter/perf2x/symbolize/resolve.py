@@ -5,18 +5,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import numpy as np
 
 from perf2x.abi.uapi import CpuMode
-from perf2x.model.arrays import I64
-from perf2x.model.diagnostics import Diagnostics
-from perf2x.model.events import Namespaces, Session
-from perf2x.model.profile import Profile
-from perf2x.objects.find import Finder
-from perf2x.symbolize.asking import Answer, Asker
-from perf2x.symbolize.finders import make_finder
-from perf2x.symbolize.lines import Lines
+from perf2x.columnar.arrays import I64
+from perf2x.debugfiles.finder import Finder
+from perf2x.symbolize.line_tables import Lines
+from perf2x.symbolize.make_finder import make_finder
+from perf2x.symbolize.object_resolver import Answer, Asker
 from perf2x.symbolize.objects import MappedObject, mapped_objects, recorded_build_id
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.report import ObjectReport, SymbolReport, in_order, location_weights, object_report
-from perf2x.symbolize.source import Context, DsoKind, SymbolSource
+from perf2x.symbolize.sources.contract import Context, DsoKind, SymbolSource
+from perf2x.tables.diagnostics import Diagnostics
+from perf2x.tables.events import Namespaces, Session
+from perf2x.tables.profile import Profile
 
 Answers = list[Answer]
 Spread = Callable[[Callable[[int], Answers], Sequence[int]], Iterable[Answers]]
@@ -41,7 +41,7 @@ def symbolize(
     """The same profile with functions, lines and truthful ``has_*`` flags, and what became of each object.
 
     Locations that already have lines keep them; what no source knows stays without lines. ``sources`` are the classes
-    behind the entry points (``perf2x.plugins``); ``finder`` is shared with the unwinder when there was one;
+    behind the entry points (``perf2x.plugins.registry``); ``finder`` is shared with the unwinder when there was one;
     ``namespaces`` are the recording's. An object that cannot be read is counted in ``diagnostics`` and left unnamed.
     ``spread`` may ask for objects in other processes, unless archives or servers have to be asked for files.
     """

@@ -5,7 +5,7 @@ Sources: "DWARF for the Arm 64-bit Architecture"; the kernel's arch/arm64/kernel
 
 from perf2x.abi.registers import AARCH64_DWARF
 from perf2x.unwind.architecture import Architecture
-from perf2x.unwind.rules import Kind, RegisterRule, Rule
+from perf2x.unwind.cfi_rules import Kind, RegisterRule, Rule
 
 FRAME_POINTER, STACK_POINTER, PROGRAM_COUNTER = 29, 31, 32
 

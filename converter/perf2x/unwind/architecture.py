@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from perf2x.classes import dataclass
-from perf2x.unwind.rules import Rule
+from perf2x.unwind.cfi_rules import Rule
 
 
 @dataclass(frozen=True, slots=True)

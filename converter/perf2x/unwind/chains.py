@@ -4,8 +4,8 @@ from collections.abc import Callable
 from enum import IntEnum
 
 from perf2x.classes import dataclass
-from perf2x.model.arrays import I32, I64, U8, U64, Bools
-from perf2x.model.ragged import Ragged
+from perf2x.columnar.arrays import I32, I64, U8, U64, Bools
+from perf2x.columnar.ragged import Ragged
 
 MAX_DEPTH = 1024
 """Frames per sample unless told otherwise; perf shows 127 (kernel.perf_event_max_stack)."""

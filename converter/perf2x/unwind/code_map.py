@@ -15,14 +15,14 @@ from dataclasses import field
 
 import numpy as np
 
+from perf2x.binary.elf.file import ElfObject
 from perf2x.classes import dataclass
-from perf2x.model.arrays import I32, U64, Bools
-from perf2x.model.ordering import rows_by, unique
-from perf2x.objects.elf import ElfObject
+from perf2x.columnar.arrays import I32, U64, Bools
+from perf2x.columnar.unique import rows_by, unique
 from perf2x.unwind.architecture import Architecture
+from perf2x.unwind.cfi_rules import NO_RULE, RuleTable
 from perf2x.unwind.chains import UserMappings
 from perf2x.unwind.object_rules import ObjectRules
-from perf2x.unwind.rules import NO_RULE, RuleTable
 
 OBJECT_SHIFT = np.uint64(48)
 OFFSET_LIMIT = np.uint64(1 << 48)

@@ -11,9 +11,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from perf2x.abi.callframe import Operator
-from perf2x.model.arrays import I64, U64, AnyArray, Bools
-from perf2x.model.errors import ObjectError
-from perf2x.unwind.cursor import MASK, Cursor
+from perf2x.columnar.arrays import I64, U64, AnyArray, Bools
+from perf2x.tables.errors import ObjectError
+from perf2x.unwind.cfi_cursor import MASK, Cursor
 
 STEP_LIMIT = 256
 """Real ones have a dozen; a hostile one would be run for every sample at every depth."""

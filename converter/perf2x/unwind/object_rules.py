@@ -9,16 +9,16 @@ from dataclasses import field
 
 import numpy as np
 
+from perf2x.binary.elf.file import ElfObject
 from perf2x.classes import dataclass
-from perf2x.model.arrays import I32, I64, U64
-from perf2x.model.errors import ObjectError
-from perf2x.model.ordering import rows_by
-from perf2x.objects.elf import ElfObject
+from perf2x.columnar.arrays import I32, I64, U64
+from perf2x.columnar.unique import rows_by
+from perf2x.tables.errors import ObjectError
 from perf2x.unwind.architecture import Architecture
-from perf2x.unwind.index import FrameIndex
-from perf2x.unwind.program import rows_of
-from perf2x.unwind.rules import NO_RULE, Rule, RuleTable
-from perf2x.unwind.sections import code_at, debug_frame_index, eh_frame_index
+from perf2x.unwind.cfi_index import FrameIndex
+from perf2x.unwind.cfi_program import rows_of
+from perf2x.unwind.cfi_rules import NO_RULE, Rule, RuleTable
+from perf2x.unwind.cfi_sections import code_at, debug_frame_index, eh_frame_index
 
 LAZY_ENTRY = 16
 """Bytes of an entry in .plt: a jump through the table of 6, a push of 5, a jump to the first entry of 5."""

@@ -12,12 +12,12 @@ Registers of all samples are one array (register, sample); samples that are done
 
 import numpy as np
 
-from perf2x.model.arrays import I32, I64, U8, U64, Bools
-from perf2x.model.ordering import unique
+from perf2x.columnar.arrays import I32, I64, U8, U64, Bools
+from perf2x.columnar.unique import unique
+from perf2x.unwind.cfi_rules import CFA_BY_EXPRESSION, Kind, RuleColumns, RuleTable
 from perf2x.unwind.chains import End
 from perf2x.unwind.expressions import evaluate
-from perf2x.unwind.frames import GOING, Restored, View
-from perf2x.unwind.rules import CFA_BY_EXPRESSION, Kind, RuleColumns, RuleTable
+from perf2x.unwind.registers import GOING, Restored, View
 
 
 def step_by_rules(view: View, table: RuleTable, rule: I32) -> U8:

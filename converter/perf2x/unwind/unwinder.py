@@ -9,16 +9,16 @@ from dataclasses import field
 import numpy as np
 
 from perf2x.classes import dataclass
-from perf2x.model.arrays import I32, I64, U8, U64, Bools
-from perf2x.model.events import UserStacks
-from perf2x.model.ragged import Ragged, offsets_of
+from perf2x.columnar.arrays import I32, I64, U8, U64, Bools
+from perf2x.columnar.ragged import Ragged, offsets_of
+from perf2x.tables.events import UserStacks
 from perf2x.unwind.aarch64 import AARCH64
 from perf2x.unwind.architecture import Architecture
+from perf2x.unwind.cfi_rules import NO_RULE, RuleTable
 from perf2x.unwind.chains import MAX_DEPTH, End, Lookup, UserChains, UserMappings
 from perf2x.unwind.code_map import CodeMap, FindObject
-from perf2x.unwind.frames import GOING, View, first_frames
-from perf2x.unwind.memory import stack_memory
-from perf2x.unwind.rules import NO_RULE, RuleTable
+from perf2x.unwind.registers import GOING, View, first_frames
+from perf2x.unwind.stack_memory import stack_memory
 from perf2x.unwind.steps import step_by_frame_pointer, step_by_rules
 from perf2x.unwind.x86_64 import I386, X86_64
 

@@ -5,7 +5,7 @@ Sources: System V ABI, AMD64 supplement; the kernel's arch/x86/include/uapi/asm/
 
 from perf2x.abi.registers import I386_DWARF, X86_64_DWARF
 from perf2x.unwind.architecture import Architecture
-from perf2x.unwind.rules import Kind, RegisterRule, Rule
+from perf2x.unwind.cfi_rules import Kind, RegisterRule, Rule
 
 RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP, R8, RA = 0, 1, 2, 3, 4, 5, 6, 7, 8, 16
 

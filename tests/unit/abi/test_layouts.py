@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from perf2x.abi import layouts, uapi
-from perf2x.reader.payloads import ENTRY_WORDS
+from perf2x.reader.records.variable_fields import ENTRY_WORDS
 
 PRINTED = dict(line.rsplit(" ", 1) for line in (Path(__file__).parent / "layouts.txt").read_text().splitlines())
 NOT_KEPT = {"reserved_2", "flags"}

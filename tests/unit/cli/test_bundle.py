@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.objects.elf import open_elf
-from perf2x.objects.skeleton import symbols_only
+from perf2x.binary.elf.file import open_elf
+from perf2x.binary.elf.skeleton import symbols_only
 from tests.forge import Comm, Event, Features, Mmap2, Sample, Session, write_file
 from tests.support.command import perf2x, recording
 from tests.support.recordings import CORPUS, corpus_cases
-from tests.unit.objects.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
+from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
 
 CALLS = recording("calls")
 PLACES = ("--symfs", CORPUS / "common" / "symfs", "--kallsyms", CORPUS / "calls" / "kallsyms.xz")

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from perf2x.comparing import normalized
-from perf2x.emit.difference import DifferencePage
-from perf2x.emit.profile_pb2 import Profile as Pprof
-from perf2x.model.profile import Profile
-from perf2x.testing import ProfileBuilder
+from perf2x.analysis.diff import normalized
+from perf2x.emit.flame.diff_page import DifferencePage
+from perf2x.emit.pprof.profile_pb2 import Profile as Pprof
+from perf2x.plugins.contracts import ProfileBuilder
+from perf2x.tables.profile import Profile
 from tests.forge import Comm, Event, Features, Mmap2, Sample, Session, write_file
 from tests.support.command import folded, perf2x, recording
 

@@ -6,16 +6,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from perf2x import pipeline
 from perf2x.cli.options.filters import FilterFlags
 from perf2x.cli.options.symbols import SymbolFlags
-from perf2x.model.choice import Choice, Grouping
-from perf2x.model.errors import OptionError
-from perf2x.model.events import Want
+from perf2x.pipeline import load as pipeline
 from perf2x.reader import open_recording
+from perf2x.tables.errors import OptionError
+from perf2x.tables.events import Want
+from perf2x.transform.choice import Choice, Grouping
+from tests.support.ask_perf import ANSWERS, digest, kallsyms_of, path_of, words_of
 from tests.support.command import folded, perf2x, recording
 from tests.support.recordings import CORPUS
-from tests.unit.cli.ask_perf import ANSWERS, digest, kallsyms_of, path_of, words_of
 
 CLOCKED = Path(__file__).parent / "data" / "clocked.data"
 PERF = json.loads(ANSWERS.read_text())

@@ -38,20 +38,20 @@ def test_conversions_import_only_what_they_use(tmp_path: Path) -> None:
         "backports.zstd",
         "multiprocessing",
         "symbolic",
-        "perf2x.cli.stats",
-        "perf2x.merging",
-        "perf2x.reader.joined",
-        "perf2x.reader.tracepoints",
-        "perf2x.model.select",
-        "perf2x.objects.dwarf.units",
-        "perf2x.symbolize.jitdump",
-        "perf2x.symbolize.parameters",
-        "perf2x.symbolize.rust_legacy",
+        "perf2x.cli.render.stats_json",
+        "perf2x.pipeline.merge_results",
+        "perf2x.reader.joined_session",
+        "perf2x.reader.records.tracepoints",
+        "perf2x.transform.select",
+        "perf2x.binary.dwarf.units",
+        "perf2x.symbolize.sources.jitdump",
+        "perf2x.symbolize.demangle.parameters",
+        "perf2x.symbolize.demangle.rust_legacy",
         "demangle",
         "pycxxfilt",
         "perf2x.unwind.unwinder",
-        "perf2x.cli.top",
-        "perf2x.emit.chrome",
+        "perf2x.cli.commands.top",
+        "perf2x.emit.chrome.emitter",
     }
     code = (
         "import sys; from perf2x.cli import main\n"
@@ -67,7 +67,7 @@ def test_a_command_is_imported_when_it_is_asked_for() -> None:
     code = (
         "import sys; from perf2x.cli.app import COMMANDS, app\n"
         "app(['info', '--help'], standalone_mode=False)\n"
-        "sys.exit(' '.join(name for name in COMMANDS if f'perf2x.cli.{name}' in sys.modules))"
+        "sys.exit(' '.join(name for name in COMMANDS if f'perf2x.cli.commands.{name}' in sys.modules))"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert ran.stderr == "info\n"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from perf2x.pipeline import LoadOptions, load
+from perf2x.pipeline.load import LoadOptions, load
 from tests.support.command import perf2x, recording
 
 EVERY_KIND = ("calls", "events", "forker", "per_thread", "group_read", "shapes", "unwind", "zstd")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.emit import profile_pb2
+from perf2x.emit.pprof import profile_pb2
 from tests.forge import Comm, Event, Features, Mmap2, Sample, Session, Stamp, Switch, write_file
 from tests.forge import kernel as k
 from tests.support.command import folded, perf2x, recording

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from perf2x.cli.output import writing
-from perf2x.cli.output_names import default_output
-from perf2x.model.errors import OptionError, OutputError
+from perf2x.files.output import writing
+from perf2x.pipeline.output_names import default_output
+from perf2x.tables.errors import OptionError, OutputError
 from tests.support.command import perf2x, recording
 
 
@@ -79,7 +79,7 @@ import signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # who runs the tests in the background ignores it
 from perf2x.cli.exits import clean_up_when_terminated, one_sentence
 clean_up_when_terminated()
-from perf2x.cli.output import writing
+from perf2x.files.output import writing
 import typer
 @one_sentence()
 def work():
@@ -215,7 +215,7 @@ def test_without_memory(command: str, error: Exception, tmp_path: Path, monkeypa
     def load(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("perf2x.pipeline.load", load)
+    monkeypatch.setattr("perf2x.pipeline.load.load", load)
     source, target = recording("calls"), tmp_path / "out.folded"
     words = {"convert": ["-o", target], "bundle": ["-o", target], "diff": [source]}.get(command, [])
     ran = perf2x(command, source, *words)
@@ -228,7 +228,7 @@ def test_other_errors_are_bugs_and_stay_so(monkeypatch: pytest.MonkeyPatch) -> N
     def load(*_: object, **__: object) -> None:
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr("perf2x.pipeline.load", load)
+    monkeypatch.setattr("perf2x.pipeline.load.load", load)
     with pytest.raises(RuntimeError, match="a bug"):
         perf2x("top", recording("calls"))
 

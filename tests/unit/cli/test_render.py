@@ -16,11 +16,11 @@ from rich.cells import cell_len
 
 from perf2x.cli.render import show as showing
 from perf2x.cli.render.columns import Layout, names, numbers, table_lines
-from perf2x.cli.render.fitting import shared_room, shortened, width
+from perf2x.cli.render.csv_table import csv_text, flattened
+from perf2x.cli.render.fit_text import shared_room, shortened, width
 from perf2x.cli.render.markdown import MOST, Section, code, document, own
 from perf2x.cli.render.show import Report, room, show
-from perf2x.cli.render.spreadsheet import csv_text, flattened
-from perf2x.model.plain_text import plain
+from perf2x.tables.printable import plain
 
 RUST = "<core::iter::adapters::" + "map::Map<I,F> as " * 30 + "Iterator>::fold"
 HOSTILE = [

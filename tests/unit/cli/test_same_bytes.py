@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.symbolize import dwarf
+from perf2x.symbolize.symcache import build as dwarf
 from tests.support.command import perf2x
 
 pytest.importorskip("symbolic", reason="the dwarf extra is not installed")

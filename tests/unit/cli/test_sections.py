@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from perf2x.cli.sections import as_json, lines
+from perf2x.cli.render.header_sections import as_json, lines
 from perf2x.reader import open_recording
 from tests.support.recordings import CORPUS, ROOT
 

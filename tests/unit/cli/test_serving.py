@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from perf2x.cli.serving import PageServer
-from perf2x.model.errors import OutputError
+from perf2x.cli.http_server import PageServer
+from perf2x.tables.errors import OutputError
 
 PAGE = "<!doctype html><title>käfer</title>".encode()
 

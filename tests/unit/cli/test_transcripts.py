@@ -45,7 +45,7 @@ def answer(command: str, folder: Path) -> str:
 
 def application(words: list[str]) -> Typer:
     if words[0] == "perf_to_profile":
-        from perf2x.cli.perf_to_profile import app as converter
+        from perf2x.cli.commands.perf_to_profile import app as converter
 
         return converter
     from perf2x.cli.app import app

@@ -93,7 +93,7 @@ def test_usage(folder: Path, visited: list[str], words: tuple[str, ...], code: i
 def test_nothing_is_left_of_a_page_that_fails(
     folder: Path, visited: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from perf2x.emit.html import Html
+    from perf2x.emit.flame.html import Html
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.emit.chrome import Chrome
-from perf2x.emit.tracks import CPUS_ID, UNKNOWN_ID
-from perf2x.model.errors import OptionError
-from perf2x.model.profile import Profile
-from perf2x.testing import EmitterContract, ProfileBuilder
+from perf2x.emit.chrome.emitter import Chrome
+from perf2x.emit.timeline.tracks import CPUS_ID, UNKNOWN_ID
+from perf2x.plugins.contracts import EmitterContract, ProfileBuilder
+from perf2x.tables.errors import OptionError
+from perf2x.tables.profile import Profile
 
 MS = 1_000_000
 

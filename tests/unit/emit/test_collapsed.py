@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from perf2x.abi.uapi import CpuMode
 from perf2x.emit.collapsed import Collapsed
-from perf2x.model.errors import OptionError
-from perf2x.model.profile import Profile
-from perf2x.testing import EmitterContract, ProfileBuilder
+from perf2x.plugins.contracts import EmitterContract, ProfileBuilder
+from perf2x.tables.errors import OptionError
+from perf2x.tables.profile import Profile
 
 
 def folded(profile: Profile, **options: object) -> list[str]:

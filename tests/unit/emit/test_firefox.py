@@ -4,9 +4,9 @@ import json
 import pytest
 
 from perf2x.abi.uapi import CpuMode
-from perf2x.emit.firefox import Firefox
-from perf2x.model.profile import Profile
-from perf2x.testing import EmitterContract, ProfileBuilder
+from perf2x.emit.firefox.emitter import Firefox
+from perf2x.plugins.contracts import EmitterContract, ProfileBuilder
+from perf2x.tables.profile import Profile
 
 MS = 1_000_000
 

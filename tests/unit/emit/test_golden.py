@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from perf2x.abi.uapi import CpuMode
-from perf2x.model.profile import Meta, Profile
-from perf2x.plugins import build_emitter
-from perf2x.testing import ProfileBuilder
+from perf2x.plugins.contracts import ProfileBuilder
+from perf2x.plugins.registry import build_emitter
+from perf2x.tables.profile import Meta, Profile
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 FILES = {

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from perf2x.emit.html import Html
-from perf2x.model.profile import Meta, Profile
-from perf2x.testing import EmitterContract, ProfileBuilder
+from perf2x.emit.flame.html import Html
+from perf2x.plugins.contracts import EmitterContract, ProfileBuilder
+from perf2x.tables.profile import Meta, Profile
 
 MS = 1_000_000
 

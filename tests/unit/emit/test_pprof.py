@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 
 from perf2x.abi.uapi import CpuMode
-from perf2x.emit import profile_pb2
-from perf2x.emit.pprof import Pprof
-from perf2x.model.errors import OptionError
-from perf2x.model.profile import Meta, Profile
-from perf2x.testing import EmitterContract, ProfileBuilder
+from perf2x.emit.pprof import profile_pb2
+from perf2x.emit.pprof.emitter import Pprof
+from perf2x.plugins.contracts import EmitterContract, ProfileBuilder
+from perf2x.tables.errors import OptionError
+from perf2x.tables.profile import Meta, Profile
 
 
 def message(profile: Profile, **options: object) -> profile_pb2.Profile:

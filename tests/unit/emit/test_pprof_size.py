@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from perf2x.emit import pprof_values
-from perf2x.model.errors import OptionError
+from perf2x.emit.pprof import values as pprof_values
+from perf2x.tables.errors import OptionError
 from tests import forge
 from tests.support import outputs
 from tests.support.extremes import EVENT, SAMPLE

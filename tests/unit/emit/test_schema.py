@@ -1,6 +1,7 @@
 """The committed module holds the committed schema.
 
-python -m grpc_tools.protoc -Iproto --python_out=converter/perf2x/emit --pyi_out=converter/perf2x/emit profile.proto
+cd converter/perf2x/emit/pprof
+python -m grpc_tools.protoc -I../../../../proto --python_out=. --pyi_out=. profile.proto
 with grpcio-tools 1.76.0: what a later one generates needs a later protobuf to run.
 """
 
@@ -19,7 +20,9 @@ def test_generated_module_is_up_to_date(tmp_path):
     pytest.importorskip("grpc_tools", reason="grpcio-tools is not installed (pip install 'perf2x[dev]')")
     command = [sys.executable, "-m", "grpc_tools.protoc", f"-I{ROOT / 'proto'}", f"--python_out={tmp_path}"]
     subprocess.run([*command, f"--pyi_out={tmp_path}", "profile.proto"], check=True)
-    made, committed = ((folder / "profile_pb2.py").read_text() for folder in (tmp_path, ROOT / "converter/perf2x/emit"))
+    made, committed = (
+        (folder / "profile_pb2.py").read_text() for folder in (tmp_path, ROOT / "converter/perf2x/emit/pprof")
+    )
     assert schema_in(made) == schema_in(committed), "profile_pb2.py is stale: see the top of this file"
 
 

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.emit.pieces import interleaved, number_pieces, pieces
-from perf2x.emit.slices import count_of, slices_of
-from perf2x.emit.tracks import Moments
-from perf2x.emit.tree import FrameTree
-from perf2x.model.stacks import depths, raised, ways_up
+from perf2x.emit.encoding.chunks import interleaved, number_pieces, pieces
+from perf2x.emit.flame.frame_tree import FrameTree
+from perf2x.emit.timeline.slices import count_of, slices_of
+from perf2x.emit.timeline.tracks import Moments
+from perf2x.tables.stack_tree import depths, raised, ways_up
 
 TREES = st.lists(st.integers(0, 30), min_size=1, max_size=30)
 """Of each row something that picks an earlier row as its parent."""

@@ -4,8 +4,8 @@ import json
 import pytest
 
 from perf2x.emit.speedscope import Speedscope
-from perf2x.model.profile import Profile
-from perf2x.testing import EmitterContract, ProfileBuilder
+from perf2x.plugins.contracts import EmitterContract, ProfileBuilder
+from perf2x.tables.profile import Profile
 
 
 def written(profile: Profile, **options: object) -> dict:

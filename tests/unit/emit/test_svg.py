@@ -5,9 +5,9 @@ from xml.etree import ElementTree
 import pytest
 
 from perf2x.abi.uapi import CpuMode
-from perf2x.emit.svg import Svg
-from perf2x.model.profile import Profile
-from perf2x.testing import EmitterContract, ProfileBuilder
+from perf2x.emit.flame.svg import Svg
+from perf2x.plugins.contracts import EmitterContract, ProfileBuilder
+from perf2x.tables.profile import Profile
 
 NS = "{http://www.w3.org/2000/svg}"
 

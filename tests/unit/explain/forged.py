@@ -3,7 +3,7 @@
 import struct
 from pathlib import Path
 
-from tests.unit.objects.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
+from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
 
 BUILD_ID = b"\x5a" * 20
 NOTE = TinySection(".note.gnu.build-id", b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0" + BUILD_ID, 0x300, "NOTE", 2)

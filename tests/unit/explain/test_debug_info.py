@@ -6,13 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from perf2x.binary.elf.file import open_elf
 from perf2x.explain import debug_info as module
 from perf2x.explain.abbreviations import declaration
 from perf2x.explain.debug_info import debug_info
-from perf2x.objects.elf import open_elf
-from tests.unit.objects.tiny_elf import TinySection, tiny_elf
-
-from .forged import (
+from tests.support.tiny_elf import TinySection, tiny_elf
+from tests.unit.explain.forged import (
     COMPILE_UNIT,
     DATA2,
     LANGUAGE,

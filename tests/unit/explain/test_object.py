@@ -12,17 +12,26 @@ import pytest
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 
+from perf2x.binary.elf.file import open_elf
+from perf2x.debugfiles.finder import Finder, SearchPlaces
 from perf2x.explain.missing import reason
 from perf2x.explain.object import explain_file
 from perf2x.explain.packages import debug_package
-from perf2x.model.errors import ObjectError
-from perf2x.objects.elf import open_elf
-from perf2x.objects.find import Finder, SearchPlaces
-from tests.unit.objects.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
-from tests.unit.objects.tiny_go import TinyFunction, tiny_go_table
-from tests.unit.unwind.frame_writer import Frame, FrameFile
-
-from .forged import BUILD_ID, EMPTY_TEXT, NOTE, TEXT, compiled, debug_sections, split, with_symbols, written
+from perf2x.tables.errors import ObjectError
+from tests.support.frame_writer import Frame, FrameFile
+from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
+from tests.support.tiny_go import TinyFunction, tiny_go_table
+from tests.unit.explain.forged import (
+    BUILD_ID,
+    EMPTY_TEXT,
+    NOTE,
+    TEXT,
+    compiled,
+    debug_sections,
+    split,
+    with_symbols,
+    written,
+)
 
 STRIPPED = tiny_elf([TEXT, NOTE])
 SYMBOLS = [TinySymbol("f", 0x1000, 0x100)]

@@ -8,17 +8,16 @@ import pytest
 from elftools.dwarf.callframe import FDE
 from elftools.elf.elffile import ELFFile
 
+from perf2x.binary.elf.file import open_elf
 from perf2x.explain import call_frames
 from perf2x.explain.call_frames import frame_tables
 from perf2x.explain.coverage import Code, code_of, union
 from perf2x.explain.sframe import sframe_ranges
 from perf2x.explain.symbol_tables import name_tables
-from perf2x.objects.elf import open_elf
+from tests.support.frame_writer import Frame, FrameFile
 from tests.support.recordings import CORPUS
-from tests.unit.objects.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
-from tests.unit.unwind.frame_writer import Frame, FrameFile
-
-from .forged import EMPTY_TEXT, NOTE, TEXT, sframe, with_symbols
+from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
+from tests.unit.explain.forged import EMPTY_TEXT, NOTE, TEXT, sframe, with_symbols
 
 DEMO = CORPUS / "common" / "symfs" / "demo"
 PROGRAMS = ["calls", "frames", "shapes", "family"]

@@ -1,9 +1,17 @@
 import pytest
 
 from perf2x.emit.collapsed import Collapsed
-from perf2x.emit.pprof import Pprof
-from perf2x.model.errors import OptionError
-from perf2x.plugins import _OWN_SUFFIXES, EMITTERS, available, build_emitter, emitter_options, load_emitter, suffixes
+from perf2x.emit.pprof.emitter import Pprof
+from perf2x.plugins.registry import (
+    _OWN_SUFFIXES,
+    EMITTERS,
+    available,
+    build_emitter,
+    emitter_options,
+    load_emitter,
+    suffixes,
+)
+from perf2x.tables.errors import OptionError
 
 
 def test_built_in_formats_come_through_entry_points():

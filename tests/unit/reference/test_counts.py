@@ -16,7 +16,7 @@ COUNTS = sorted(DEFERRED.glob("*/counts*.json"))
 @pytest.mark.shared
 @pytest.mark.slow
 @pytest.mark.skipif(not deferred_cases(), reason="the larger set of recordings is not here")
-@pytest.mark.parametrize("path", COUNTS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+@pytest.mark.parametrize("path", [pytest.param(path, id=f"{path.parent.name}/{path.stem}") for path in COUNTS])
 def test_counts(path: Path) -> None:
     wanted = json.loads(path.read_text())
     recording = read(DEFERRED / wanted["file"])

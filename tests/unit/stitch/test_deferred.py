@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.model.events import Comms, DeferredChains
-from perf2x.model.intern import ChainTable
-from perf2x.model.ragged import SharedRows, ragged_of
+from perf2x.columnar.interner import ChainTable
+from perf2x.columnar.ragged import SharedRows, ragged_of
 from perf2x.stitch.deferred import COOKIE_REUSE_NS, DeferredJoin, Join
+from perf2x.tables.events import Comms, DeferredChains
 
 Record = tuple[int, int, int, int]
 """cookie, pid, tid, time"""

@@ -4,9 +4,9 @@ import tracemalloc
 
 import numpy as np
 
-from perf2x.model.events import Comms, DeferredChains
-from perf2x.model.ragged import SharedRows, ragged_of
+from perf2x.columnar.ragged import SharedRows, ragged_of
 from perf2x.stitch.deferred import DeferredJoin
+from perf2x.tables.events import Comms, DeferredChains
 
 COUNT = 300_000
 EPOCH_BYTES = 4

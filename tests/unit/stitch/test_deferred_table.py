@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.model.diagnostics import Diagnostics
-from perf2x.model.events import Want
 from perf2x.reader import open_recording
-from perf2x.stitch.report import DeferredReport, deferred_report
+from perf2x.stitch.deferred_report import DeferredReport, deferred_report
 from perf2x.stitch.stitcher import Stitcher, StitchOptions
+from perf2x.tables.diagnostics import Diagnostics
+from perf2x.tables.events import Want
 from tests.support.recordings import DEFERRED
 
 LISTINGS = sorted(DEFERRED.glob("*/counts*.json")) if DEFERRED.is_dir() else []

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from perf2x.pipeline import LoadOptions, load
-from perf2x.stitch import spaces
-from perf2x.stitch.intervals import IntervalIndex
+from perf2x.pipeline.load import LoadOptions, load
+from perf2x.stitch.history import address_spaces as spaces
+from perf2x.stitch.history.overlapping_ranges import IntervalIndex
 from tests import forge
 
 

@@ -6,14 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from perf2x.emit.pprof_labels import encoded_labels, label_columns
-from perf2x.model.diagnostics import Diagnostics
-from perf2x.model.events import Want
-from perf2x.pipeline import LoadOptions, load
+from perf2x.emit.pprof.labels import encoded_labels, label_columns
+from perf2x.pipeline.load import LoadOptions, load
 from perf2x.reader import open_recording
 from perf2x.stitch.deferred import Join
-from perf2x.stitch.frames import Cuts
+from perf2x.stitch.stack_rows import Cuts
 from perf2x.stitch.stitcher import Stitcher, StitchOptions
+from perf2x.tables.diagnostics import Diagnostics
+from perf2x.tables.events import Want
 from tests.forge import CallchainDeferred, Cgroup, Comm, Event, Mmap, Record, Sample, Session, Stamp, Switch, write_file
 from tests.forge import kernel as k
 

@@ -4,26 +4,25 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.model.diagnostics import Diagnostics
-from perf2x.objects.find import Finder, Found, SearchPlaces
-from perf2x.plugins import load_symbol_sources
-from perf2x.symbolize.elf_source import ElfSource
-from perf2x.symbolize.go_names import GoSource
-from perf2x.symbolize.jit import JitdumpSource
-from perf2x.symbolize.kernel import KernelSource
-from perf2x.symbolize.kernel_files import ModuleSource, VmlinuxSource
+from perf2x.debugfiles.finder import Finder, Found, SearchPlaces
+from perf2x.plugins.contracts import SymbolSourceContract
+from perf2x.plugins.registry import load_symbol_sources
 from perf2x.symbolize.options import SymbolOptions
-from perf2x.symbolize.perfmap import PerfMapSource
-from perf2x.symbolize.source import Context, Dso, DsoKind
-from perf2x.testing import SymbolSourceContract
-
-from ..objects.test_go_functions import CODE as GO_CODE
-from ..objects.test_go_functions import table as go_table
-from ..objects.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
-from .jit_dumps import header, load
-from .profiles import make_session
-from .test_jit import CODE
-from .test_kernel import BASE, MODULE_AT, module, vmlinux
+from perf2x.symbolize.sources.contract import Context, Dso, DsoKind
+from perf2x.symbolize.sources.elf import ElfSource
+from perf2x.symbolize.sources.go import GoSource
+from perf2x.symbolize.sources.jit import JitdumpSource
+from perf2x.symbolize.sources.kernel import KernelSource
+from perf2x.symbolize.sources.modules import ModuleSource, VmlinuxSource
+from perf2x.symbolize.sources.perf_map import PerfMapSource
+from perf2x.tables.diagnostics import Diagnostics
+from tests.support.jitdump_writer import header, load
+from tests.support.profile_builder import make_session
+from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
+from tests.unit.binary.test_go_functions import CODE as GO_CODE
+from tests.unit.binary.test_go_functions import table as go_table
+from tests.unit.symbolize.test_jit import CODE
+from tests.unit.symbolize.test_kernel import BASE, MODULE_AT, module, vmlinux
 
 DATA = Path(__file__).parent / "data"
 

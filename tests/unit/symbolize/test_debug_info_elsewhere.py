@@ -8,18 +8,17 @@ from posixpath import normpath
 import numpy as np
 import pytest
 
-from perf2x.model.diagnostics import Diagnostics
-from perf2x.objects.elf import open_elf
-from perf2x.objects.find import Finder, SearchPlaces
-from perf2x.objects.find_parts import supplementary_file
-from perf2x.plugins import load_symbol_sources
-from perf2x.symbolize.demangle import Demangle
-from perf2x.symbolize.elf_names import ElfNames
+from perf2x.binary.elf.file import open_elf
+from perf2x.debugfiles.finder import Finder, SearchPlaces
+from perf2x.debugfiles.split_debug import supplementary_file
+from perf2x.plugins.registry import load_symbol_sources
+from perf2x.symbolize.demangle.names import Demangle
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.resolve import symbolize
-
-from .answers import addr2line
-from .profiles import make_profile, make_session
+from perf2x.symbolize.sources.elf_symbols import ElfNames
+from perf2x.tables.diagnostics import Diagnostics
+from tests.support.addr2line import addr2line
+from tests.support.profile_builder import make_profile, make_session
 
 DATA = Path(__file__).parent / "data" / "debug_info"
 AT = 0x7F0000000000
@@ -36,7 +35,7 @@ def _reader(request, monkeypatch):
     def absent(name):
         raise ImportError(name)
 
-    monkeypatch.setattr("perf2x.symbolize.dwarf.import_module", absent)
+    monkeypatch.setattr("perf2x.symbolize.symcache.build.import_module", absent)
 
 
 def chains(symfs, addresses, recorded, **options):

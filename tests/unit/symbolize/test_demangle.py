@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perf2x.symbolize import demangle as demangling
-from perf2x.symbolize.demangle import Demangle, demangle
-from perf2x.symbolize.parameters import opening, without_parameters
-from perf2x.symbolize.rust_legacy import rust_legacy
+from perf2x.symbolize.demangle import names as demangling
+from perf2x.symbolize.demangle.names import Demangle, demangle
+from perf2x.symbolize.demangle.parameters import opening, without_parameters
+from perf2x.symbolize.demangle.rust_legacy import rust_legacy
 
 # mangled name, c++filt -i, c++filt -i -p (binutils 2.47), from 48 libraries and programs: every kind of name
 STORED = [line.split("\t") for line in (Path(__file__).parent / "data/names.tsv").read_text("utf-8").splitlines()]

@@ -8,23 +8,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from perf2x.model.diagnostics import Diagnostics
-from perf2x.model.errors import ObjectError
-from perf2x.objects.elf import open_elf
-from perf2x.objects.find import Finder, SearchPlaces
-from perf2x.plugins import load_symbol_sources
-from perf2x.symbolize import dwarf
-from perf2x.symbolize.demangle import Demangle
-from perf2x.symbolize.dwarf import open_lines
-from perf2x.symbolize.elf_names import ElfNames
-from perf2x.symbolize.elf_source import with_lines
+from perf2x.binary.elf.file import open_elf
+from perf2x.debugfiles.finder import Finder, SearchPlaces
+from perf2x.plugins.registry import load_symbol_sources
+from perf2x.symbolize.demangle.names import Demangle
 from perf2x.symbolize.options import SymbolOptions
-from perf2x.symbolize.places import Site, places_of
 from perf2x.symbolize.resolve import symbolize
-from tests.unit.objects.tiny_elf import TinySection, tiny_elf
-
-from .answers import addr2line
-from .profiles import lines_of, make_profile, make_session
+from perf2x.symbolize.source_locations import Site, places_of
+from perf2x.symbolize.sources.elf import with_lines
+from perf2x.symbolize.sources.elf_symbols import ElfNames
+from perf2x.symbolize.symcache import build as dwarf
+from perf2x.symbolize.symcache.build import open_lines
+from perf2x.tables.diagnostics import Diagnostics
+from perf2x.tables.errors import ObjectError
+from tests.support.addr2line import addr2line
+from tests.support.profile_builder import lines_of, make_profile, make_session
+from tests.support.tiny_elf import TinySection, tiny_elf
 
 symbolic = pytest.importorskip("symbolic", reason="the dwarf extra is not installed")
 DATA = Path(__file__).parent / "data"
@@ -95,7 +94,7 @@ def test_without_inlining_one_line_each(tmp_path):
 def test_second_time_from_the_cache(tmp_path, monkeypatch):
     first, _ = converted(DATA, tmp_path)
     assert list((tmp_path / "cache").rglob("*"))
-    monkeypatch.setattr("perf2x.symbolize.dwarf._made", lambda *_: pytest.fail("made again"))
+    monkeypatch.setattr("perf2x.symbolize.symcache.build._made", lambda *_: pytest.fail("made again"))
     second, _ = converted(DATA, tmp_path)
     assert np.array_equal(first.locations.line_number, second.locations.line_number)
 
@@ -117,7 +116,7 @@ def test_answers_do_not_depend_on_what_ran_before(cache, has_symbolic, tmp_path,
     def run(directory, installed):
         with monkeypatch.context() as patched:
             if not installed:
-                patched.setattr("perf2x.symbolize.dwarf._library", lambda: None)
+                patched.setattr("perf2x.symbolize.symcache.build._library", lambda: None)
             result, diagnostics = converted(DATA, directory)
         return [lines_of(result, row) for row in range(0x31)], diagnostics["lines_need_symbolic"]
 
@@ -168,7 +167,7 @@ def test_caches_of_other_versions_and_other_files_are_left_alone(tmp_path, monke
 
 def test_without_symbolic_the_same_lines_come(tmp_path, monkeypatch):
     first, _ = converted(DATA, tmp_path)
-    monkeypatch.setattr("perf2x.symbolize.dwarf._library", lambda: None)
+    monkeypatch.setattr("perf2x.symbolize.symcache.build._library", lambda: None)
     result, diagnostics = converted(DATA, tmp_path)
     assert [lines_of(result, row) for row in range(0x31)] == [lines_of(first, row) for row in range(0x31)]
     assert (

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perf2x.model.diagnostics import Diagnostics
-from perf2x.model.errors import ObjectError
-from perf2x.objects.elf import open_elf
-from perf2x.objects.find import Finder, SearchPlaces, debug_link
-from perf2x.objects.relocate import section_places
-from perf2x.symbolize.demangle import Demangle
-from perf2x.symbolize.dwarf import open_lines
-from perf2x.symbolize.elf_names import ElfNames
+from perf2x.binary.elf.file import open_elf
+from perf2x.binary.elf.relocate import section_places
+from perf2x.debugfiles.finder import Finder, SearchPlaces, debug_link
+from perf2x.symbolize.demangle.names import Demangle
 from perf2x.symbolize.options import SymbolOptions
+from perf2x.symbolize.sources.elf_symbols import ElfNames
+from perf2x.symbolize.symcache.build import open_lines
+from perf2x.tables.diagnostics import Diagnostics
+from perf2x.tables.errors import ObjectError
 
 DATA = Path(__file__).parent / "data"
 ORIGINAL = (DATA / "inlines.so").read_bytes()

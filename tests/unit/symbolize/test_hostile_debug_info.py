@@ -9,29 +9,28 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perf2x.model.diagnostics import Diagnostics
-from perf2x.model.errors import ObjectError
-from perf2x.objects.dwarf.aranges import unit_ranges
-from perf2x.objects.dwarf.effort import Effort
-from perf2x.objects.dwarf.forms import Abbreviations, Encoding
-from perf2x.objects.dwarf.functions import REFERENCES_AT_MOST, scopes
-from perf2x.objects.dwarf.line_table import LineTables
-from perf2x.objects.dwarf.lookup import UnitLines
-from perf2x.objects.dwarf.package import package_shares
-from perf2x.objects.dwarf.sections import DebugSections
-from perf2x.objects.dwarf.split import SplitFiles
-from perf2x.objects.dwarf.units import DebugFile
-from perf2x.objects.elf import open_elf
-from perf2x.objects.find import Finder, SearchPlaces
-from perf2x.objects.find_parts import supplementary_file
-from perf2x.objects.relocate import relocated
-from perf2x.objects.symtab import CUT, LONGEST_TEXT, string_at
-from perf2x.symbolize.elf_source import ElfSource
+from perf2x.binary.dwarf.aranges import unit_ranges
+from perf2x.binary.dwarf.effort import Effort
+from perf2x.binary.dwarf.forms import Abbreviations, Encoding
+from perf2x.binary.dwarf.functions import REFERENCES_AT_MOST, scopes
+from perf2x.binary.dwarf.line_table import LineTables
+from perf2x.binary.dwarf.lookup import UnitLines
+from perf2x.binary.dwarf.package import package_shares
+from perf2x.binary.dwarf.sections import DebugSections
+from perf2x.binary.dwarf.split import SplitFiles
+from perf2x.binary.dwarf.units import DebugFile
+from perf2x.binary.elf.file import open_elf
+from perf2x.binary.elf.relocate import relocated
+from perf2x.binary.elf.symtab import CUT, LONGEST_TEXT, string_at
+from perf2x.debugfiles.finder import Finder, SearchPlaces
+from perf2x.debugfiles.split_debug import supplementary_file
 from perf2x.symbolize.options import SymbolOptions
-from perf2x.symbolize.source import Context, Dso, DsoKind
-from tests.unit.objects.tiny_elf import TinySection, tiny_elf
-
-from .profiles import make_session
+from perf2x.symbolize.sources.contract import Context, Dso, DsoKind
+from perf2x.symbolize.sources.elf import ElfSource
+from perf2x.tables.diagnostics import Diagnostics
+from perf2x.tables.errors import ObjectError
+from tests.support.profile_builder import make_session
+from tests.support.tiny_elf import TinySection, tiny_elf
 
 DATA = Path(__file__).parent / "data" / "debug_info"
 ADDRESSES = np.arange(0x300, 0x500, 3, dtype=np.uint64)
@@ -162,7 +161,7 @@ def test_functions_in_one_another_without_end():
 
 
 def test_thousands_of_functions_at_every_address(monkeypatch):
-    monkeypatch.setattr("perf2x.objects.dwarf.functions.SCOPES_AT_MOST", 1000)
+    monkeypatch.setattr("perf2x.binary.dwarf.functions.SCOPES_AT_MOST", 1000)
     flat = ABBREVIATIONS.replace(b"\x02\x2e\x01", b"\x02\x2e\x00")
     unit = by_hand(*[entry(2, 0x1000, 0x20, SECOND)] * 50, b"\0", abbreviations=flat)
     with pytest.raises(ObjectError, match="too many"):

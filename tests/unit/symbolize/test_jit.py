@@ -5,24 +5,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.model.diagnostics import Diagnostics
-from perf2x.model.errors import ObjectError
-from perf2x.model.events import Want
-from perf2x.plugins import load_symbol_sources
+from perf2x.plugins.registry import load_symbol_sources
 from perf2x.reader import open_recording
-from perf2x.stitch.assemble import finish
+from perf2x.stitch.profile_builder import finish
 from perf2x.stitch.stitcher import Stitcher, StitchOptions
-from perf2x.symbolize.jit import with_jitdumps
-from perf2x.symbolize.jitdump import parse_jitdump
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.resolve import symbolize
+from perf2x.symbolize.sources.jit import with_jitdumps
+from perf2x.symbolize.sources.jitdump import parse_jitdump
+from perf2x.tables.diagnostics import Diagnostics
+from perf2x.tables.errors import ObjectError
+from perf2x.tables.events import Want
 from tests.forge.events import Event
 from tests.forge.records import Mmap2, Stamp
 from tests.forge.samples import Sample
 from tests.forge.session import Session, write_file
-
-from .jit_dumps import debug, header, load, move
-from .profiles import lines_of
+from tests.support.jitdump_writer import debug, header, load, move
+from tests.support.profile_builder import lines_of
 
 CODE = 0x7F0000001000
 MONOTONIC = Event(flags=frozenset({"sample_id_all", "use_clockid"}), clockid=1)

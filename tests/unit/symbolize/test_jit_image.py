@@ -7,19 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.model.errors import ObjectError
-from perf2x.pipeline import LoadOptions, load
-from perf2x.symbolize.jit_image import unwinding_image
-from perf2x.symbolize.jitdump import parse_jitdump
+from perf2x.pipeline.load import LoadOptions, load
 from perf2x.symbolize.options import SymbolOptions
-from perf2x.unwind.sections import eh_frame_index
+from perf2x.symbolize.sources.jit_image import unwinding_image
+from perf2x.symbolize.sources.jitdump import parse_jitdump
+from perf2x.tables.errors import ObjectError
+from perf2x.unwind.cfi_sections import eh_frame_index
 from tests.forge import Event, Mmap2, Registers, Sample, Stamp, write_file
 from tests.forge import kernel as k
 from tests.forge.session import Session
-
-from .jit_dumps import header, move, record
-from .jit_dumps import load as code_load
-from .test_jit import CODE
+from tests.support.jitdump_writer import header, move, record
+from tests.support.jitdump_writer import load as code_load
+from tests.unit.symbolize.test_jit import CODE
 
 CIE = bytes.fromhex("1400000000000000017a5200017810011b0c070890010000")
 FDE = bytes.fromhex("1c0000001c000000d0ffffff0c0000000044410e108602430d06430c07080000")

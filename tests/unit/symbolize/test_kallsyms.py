@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.model.errors import ObjectError
-from perf2x.symbolize.kallsyms import parse_kallsyms, read_kallsyms
+from perf2x.symbolize.sources.kallsyms import parse_kallsyms, read_kallsyms
+from perf2x.tables.errors import ObjectError
 
 TEXT = b"""\
 ffffffff81000000 T _stext

@@ -5,19 +5,18 @@ import lzma
 
 import pytest
 
-from perf2x.model.diagnostics import Diagnostics
-from perf2x.objects.elf import open_elf
-from perf2x.objects.relocate import section_places
-from perf2x.objects.symtab import function_symbols
-from perf2x.objects.vdso import own_vdso
-from perf2x.plugins import load_symbol_sources
-from perf2x.symbolize.kernel_files import kernel_slide
+from perf2x.binary.elf.file import open_elf
+from perf2x.binary.elf.relocate import section_places
+from perf2x.binary.elf.running_vdso import own_vdso
+from perf2x.binary.elf.symtab import function_symbols
+from perf2x.plugins.registry import load_symbol_sources
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.resolve import symbolize
+from perf2x.symbolize.sources.modules import kernel_slide
+from perf2x.tables.diagnostics import Diagnostics
 from tests.forge.session import zstd
-from tests.unit.objects.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
-
-from .profiles import make_profile, make_session, name_of
+from tests.support.profile_builder import make_profile, make_session, name_of
+from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
 
 BASE = 0xFFFFFFFF81000000
 
@@ -170,7 +169,7 @@ def test_bpf_programs_are_called_what_the_kernel_called_them():
 
 
 def test_running_kernels_own_list_is_for_the_running_kernel():
-    from perf2x.symbolize.kernel import running_kernel_build_id
+    from perf2x.symbolize.sources.kernel import running_kernel_build_id
 
     assert isinstance(running_kernel_build_id(), bytes)
 

@@ -9,16 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from perf2x import pipeline
-from perf2x.model.diagnostics import Diagnostics
-from perf2x.plugins import load_symbol_sources
+from perf2x.pipeline import load as pipeline
+from perf2x.plugins.registry import load_symbol_sources
 from perf2x.reader import open_recording
-from perf2x.symbolize.demangle import Demangle
+from perf2x.symbolize.demangle.names import Demangle
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.resolve import symbolize
+from perf2x.tables.diagnostics import Diagnostics
 from tests.support.perf_script import read_blocks
-
-from .profiles import lines_of, make_profile
+from tests.support.profile_builder import lines_of, make_profile
 
 LANG = Path(__file__).parent / "data" / "lang"
 NAMES = ["c", "cpp", "rust", "go", "node", "java", "python"]

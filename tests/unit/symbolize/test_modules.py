@@ -7,17 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.model.diagnostics import Diagnostics
-from perf2x.model.errors import ObjectError
-from perf2x.objects.elf import open_elf
-from perf2x.objects.relocate import MODULE_BASE, relocated, section_places
-from perf2x.plugins import load_symbol_sources
+from perf2x.binary.elf.file import open_elf
+from perf2x.binary.elf.relocate import MODULE_BASE, relocated, section_places
+from perf2x.plugins.registry import load_symbol_sources
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.resolve import symbolize
-from tests.unit.objects.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
-
-from .answers import addr2line
-from .profiles import lines_of, make_profile, make_session
+from perf2x.tables.diagnostics import Diagnostics
+from perf2x.tables.errors import ObjectError
+from tests.support.addr2line import addr2line
+from tests.support.profile_builder import lines_of, make_profile, make_session
+from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
 
 MODULE = Path(__file__).parent / "data" / "debug_info" / "module.ko"
 AT = 0xFFFFFFFFC0103000

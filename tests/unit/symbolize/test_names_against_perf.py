@@ -5,16 +5,15 @@ perf looks at the address itself, so the address is asked for as it is, without 
 
 import pytest
 
-from perf2x.model.diagnostics import Diagnostics
-from perf2x.plugins import load_symbol_sources
+from perf2x.plugins.registry import load_symbol_sources
 from perf2x.reader.recording import open_recording
-from perf2x.symbolize.demangle import Demangle
+from perf2x.symbolize.demangle.names import Demangle
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.resolve import symbolize
+from perf2x.tables.diagnostics import Diagnostics
 from tests.support.perf_script import read_blocks
+from tests.support.profile_builder import make_profile, name_of
 from tests.support.recordings import deferred_cases
-
-from .profiles import make_profile, name_of
 
 FOUND = [case for case in deferred_cases() if case.script and case.data.is_file()]
 CASES = [

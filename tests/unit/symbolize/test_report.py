@@ -4,10 +4,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.model.profile import Stacks
 from perf2x.symbolize.report import location_weights
-
-from .profiles import i32, make_profile
+from perf2x.tables.profile import Stacks
+from tests.support.profile_builder import i32, make_profile
 
 
 def scalar_weights(parents, locations, samples, count):

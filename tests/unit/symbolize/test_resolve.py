@@ -5,13 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from perf2x.model.diagnostics import Diagnostics
-from perf2x.plugins import load_symbol_sources
+from perf2x.plugins.registry import load_symbol_sources
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.resolve import symbolize
-from tests.unit.objects.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
-
-from .profiles import lines_of, make_profile, make_session, name_of
+from perf2x.tables.diagnostics import Diagnostics
+from tests.support.profile_builder import lines_of, make_profile, make_session, name_of
+from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
 
 BUILD_ID = bytes(range(20))
 NOTE = b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0" + BUILD_ID
@@ -47,7 +46,7 @@ def run(profile, session=None, **options):
 
 
 def text_offset(symfs):
-    from perf2x.objects.elf import open_elf
+    from perf2x.binary.elf.file import open_elf
 
     return open_elf(symfs / "usr/lib/libx.so").section(".text").offset
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.pipeline import LoadOptions, load
+from perf2x.pipeline.load import LoadOptions, load
 from perf2x.symbolize.options import SymbolOptions
 from tests.support.command import perf2x
 from tests.support.perf_script import read_blocks

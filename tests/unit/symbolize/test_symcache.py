@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perf2x.model.diagnostics import Diagnostics
-from perf2x.model.errors import ObjectError
-from perf2x.objects.elf import open_elf
-from perf2x.symbolize.dwarf import LibraryLines, open_lines
+from perf2x.binary.elf.file import open_elf
 from perf2x.symbolize.options import SymbolOptions
-from perf2x.symbolize.places import Site, places_of, replaced
-from perf2x.symbolize.symcache import DEEPEST, VERSION, read_symcache
+from perf2x.symbolize.source_locations import Site, places_of, replaced
+from perf2x.symbolize.symcache.build import LibraryLines, open_lines
+from perf2x.symbolize.symcache.read import DEEPEST, VERSION, read_symcache
+from perf2x.tables.diagnostics import Diagnostics
+from perf2x.tables.errors import ObjectError
 
 symbolic = pytest.importorskip("symbolic", reason="the dwarf extra is not installed")
 DATA = Path(__file__).parent / "data"
@@ -50,7 +50,7 @@ def test_other_versions_are_left_to_the_library(tmp_path, monkeypatch):
     data = bytearray(made("inlines.so"))
     data[4] = VERSION + 1
     assert table(data) is None
-    monkeypatch.setattr("perf2x.symbolize.dwarf.read_symcache", lambda _: None)
+    monkeypatch.setattr("perf2x.symbolize.symcache.build.read_symcache", lambda _: None)
     lines = open_lines(open_elf(DATA / "inlines.so"), SymbolOptions(cache_dir=tmp_path), Diagnostics())
     assert lines.find(np.array([0x1084], np.uint64)).chain(0)[-1][0].symbol
 

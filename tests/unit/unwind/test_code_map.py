@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from perf2x.unwind.cfi_rules import RuleTable
 from perf2x.unwind.chains import UserMappings
 from perf2x.unwind.code_map import CodeMap
-from perf2x.unwind.rules import RuleTable
 from perf2x.unwind.x86_64 import X86_64
 
 

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perf2x.model.errors import ObjectError
+from perf2x.tables.errors import ObjectError
 from perf2x.unwind.expressions import evaluate, parse_expression
-from tests.unit.unwind.frame_writer import sleb, uleb
+from tests.support.frame_writer import sleb, uleb
 
 MASK = 2**64 - 1
 MEMORY = {8 * place: (place * 0x9E3779B97F4A7C15) & MASK for place in range(64)}

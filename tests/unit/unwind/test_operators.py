@@ -5,10 +5,10 @@ import struct
 import numpy as np
 import pytest
 
-from perf2x.model.errors import ObjectError
-from perf2x.unwind.cursor import Cursor
+from perf2x.tables.errors import ObjectError
+from perf2x.unwind.cfi_cursor import Cursor
 from perf2x.unwind.expressions import evaluate, parse_expression
-from tests.unit.unwind.frame_writer import sleb, uleb
+from tests.support.frame_writer import sleb, uleb
 
 TOP = 2**64
 LIT = 0x30

@@ -8,12 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perf2x.objects.elf import open_elf
+from perf2x.binary.elf.file import open_elf
 from perf2x.unwind.chains import End, UserMappings
 from perf2x.unwind.unwinder import Unwinder
-from tests.unit.objects.tiny_elf import TinySection
-from tests.unit.unwind.frame_writer import TEXT, Frame, FrameFile, def_cfa, def_cfa_expression, offset
-from tests.unit.unwind.simulated import (
+from tests.support.frame_writer import TEXT, Frame, FrameFile, def_cfa, def_cfa_expression, offset
+from tests.support.simulated_program import (
     CALLEE_SAVED,
     LOAD_BIAS,
     SIGNATURE,
@@ -25,6 +24,7 @@ from tests.unit.unwind.simulated import (
     Program,
     stacks_of,
 )
+from tests.support.tiny_elf import TinySection
 
 TEXT_END = 0x8000
 

@@ -6,8 +6,8 @@ import typer
 
 from perf2x.classes import dataclass
 from perf2x.cli.options import Rare
-from perf2x.model.choice import Choice, split_names, split_numbers
-from perf2x.model.errors import OptionError
+from perf2x.tables.errors import OptionError
+from perf2x.transform.choice import Choice, split_names, split_numbers
 
 _PANEL = "Samples (all filters must match; repeat an option for more values)"
 

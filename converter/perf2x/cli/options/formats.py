@@ -13,7 +13,7 @@ from perf2x.classes import dataclass
 from perf2x.cli.options import Rare
 
 if TYPE_CHECKING:
-    from perf2x.model.profile import Profile
+    from perf2x.tables.profile import Profile
 
 _PANEL = "Options of output formats"
 

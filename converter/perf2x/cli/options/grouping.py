@@ -6,7 +6,7 @@ import typer
 
 from perf2x.classes import dataclass
 from perf2x.cli.options import Rare
-from perf2x.model.choice import Grouping
+from perf2x.transform.choice import Grouping
 
 _PANEL = "Grouping"
 

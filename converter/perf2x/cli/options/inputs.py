@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from perf2x.cli.options import Rare
-from perf2x.model.errors import FormatError
+from perf2x.tables.errors import FormatError
 
 DEFAULT = "perf.data"
 

@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 
 from perf2x.classes import dataclass
-from perf2x.cli.output_names import default_output, format_of
-from perf2x.model.errors import OptionError
+from perf2x.pipeline.output_names import default_output, format_of
+from perf2x.tables.errors import OptionError
 
 _PANEL = "Output"
 DEFAULT_FORMAT = "pprof"
@@ -14,7 +14,7 @@ DEFAULT_FORMAT = "pprof"
 
 def installed_formats(incomplete: str) -> list[str]:
     """Complete the name of an output format, plugins included."""
-    from perf2x.plugins import EMITTERS, available
+    from perf2x.plugins.registry import EMITTERS, available
 
     return [name for name in available(EMITTERS) if name.startswith(incomplete)]
 

@@ -9,8 +9,8 @@ import typer
 from perf2x.classes import dataclass
 from perf2x.cli.options import ON, Rare
 from perf2x.cli.options.inputs import MaxUnpacked
-from perf2x.model.errors import OptionError
-from perf2x.model.unpacking import parse_size
+from perf2x.files.unpack_limit import parse_size
+from perf2x.tables.errors import OptionError
 
 if TYPE_CHECKING:
     from perf2x.symbolize.options import SymbolOptions
@@ -136,7 +136,7 @@ class SymbolFlags:
         """What the flags say; None for ``--no-symbols``. OptionError for a path that is not there."""
         if self.no_symbols:
             return None
-        from perf2x.symbolize.demangle import Demangle
+        from perf2x.symbolize.demangle.names import Demangle
         from perf2x.symbolize.options import SymbolOptions
 
         root, _, layout = (self.symfs or "").partition(",")

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from perf2x.classes import dataclass
-from perf2x.cli.render.fitting import shared_room, shortened, width
-from perf2x.model.plain_text import plain
+from perf2x.cli.render.fit_text import shared_room, shortened, width
+from perf2x.tables.printable import plain
 
 _GAP = "  "
 _ENOUGH = 48

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 
 from perf2x.classes import dataclass
 from perf2x.cli.render.columns import Layout
-from perf2x.cli.render.fitting import shortened
-from perf2x.model.plain_text import plain
+from perf2x.cli.render.fit_text import shortened
+from perf2x.tables.printable import plain
 
 MOST = 60_000
 """Bytes of UTF-8 in a document."""

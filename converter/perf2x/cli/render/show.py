@@ -31,7 +31,7 @@ def show(report: Report, shape: str, *, wide: bool = False) -> None:
 
         text = json.dumps(report.facts(), indent=2) + "\n"
     elif shape == "csv":
-        from perf2x.cli.render.spreadsheet import csv_text
+        from perf2x.cli.render.csv_table import csv_text
 
         text = csv_text(report.rows())
     else:

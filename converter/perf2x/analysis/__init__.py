@@ -1,0 +1,1 @@
+"""Profile → tables: totals, differences and their noise, the frames that are shown."""

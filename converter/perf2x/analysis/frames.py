@@ -1,0 +1,113 @@
+"""Locations to frames: what a viewer shows as one box, inlined functions expanded, unresolved addresses named.
+
+Every format but pprof draws frames, not locations, so the expansion and the fallback names live here once.
+"""
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from perf2x.classes import dataclass
+from perf2x.columnar.arrays import I64, U8, Bools
+from perf2x.columnar.ragged import Ragged, offsets_of, ranges, row_numbers
+from perf2x.tables.output_text import base_name, bracketed
+from perf2x.tables.profile import Locations, Profile
+
+NO_STACK = "[no stack]"
+"""The frame of samples that carry no stack, where a format must show one."""
+
+_JIT_OBJECT = re.compile(r"//anon|\[anon:|/memfd:|.*/?(perf-\d+\.map|jitted-\d+-\d+\.so)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Frames:
+    """Unique (name, object, source file, mode, inlined); all columns have one row per frame."""
+
+    name: Sequence[str]
+    """Function name, or ``[libfoo.so]`` for addresses known only by their object, or ``[unknown]``."""
+    object: Sequence[str]
+    """Base name of the mapped file, "" where there was none."""
+    mapping: I64
+    """A mapping that holds the frame, −1 for none."""
+    function: I64
+    """Row in Profile.functions, −1 for unresolved frames."""
+    mode: U8
+    """uapi.CpuMode"""
+    inlined: Bools
+    """True for a function inlined into the next outer frame of the same location."""
+    of_location: Ragged
+    """Frame rows of each location, outermost first; never empty."""
+
+    def __len__(self) -> int:
+        return len(self.name)
+
+
+def frames_of(profile: Profile) -> Frames:
+    """The frames of every location. Order: first by function, then object, mode and inlining."""
+    function, inlined, offsets = _outermost_first(profile.locations)
+    owner = row_numbers(np.diff(offsets))
+    mapping = profile.locations.mapping[owner].astype(np.int64)
+    mode = profile.locations.mode[owner].astype(np.int64)
+    object_of_mapping, objects = _objects(profile)
+    thing = np.where(mapping >= 0, object_of_mapping[mapping], 0)
+    # (entries,) one integer per frame identity: function < 2**31, objects < 2**25, mode < 8, inlined < 2
+    key = (((function + 1) * len(objects) + thing) * 8 + mode) * 2 + inlined
+    _, first, frame = np.unique(key, return_index=True, return_inverse=True)
+    names = [
+        _name(profile, function_row, mapping_row)
+        for function_row, mapping_row in zip(function[first].tolist(), mapping[first].tolist(), strict=True)
+    ]
+    return Frames(
+        names,
+        [objects[row] for row in thing[first].tolist()],
+        mapping[first],
+        function[first],
+        mode[first].astype(np.uint8),
+        inlined[first],
+        Ragged(offsets, frame.reshape(-1).astype(np.int64)),
+    )
+
+
+def are_jit(profile: Profile, frames: Frames) -> Bools:
+    """(frames,) True for a named function in memory that no compiler wrote to disk beforehand."""
+    names = [profile.strings[row] for row in profile.mappings.filename.tolist()]
+    in_memory = np.array([*(bool(_JIT_OBJECT.match(name)) for name in names), False])  # the last one serves mapping −1
+    found: Bools = in_memory[frames.mapping] & (frames.function >= 0)
+    return found
+
+
+def _outermost_first(locations: Locations) -> tuple[I64, Bools, I64]:
+    """Function (−1: unresolved) and inlined flag of each entry, and the offsets of each location's entries.
+
+    ::
+
+        lines of a location, innermost first    c  b  a        none
+        entries, outermost first                a  b  c        -1
+        inlined                                 -  *  *         -
+    """
+    lines = np.diff(locations.line_offsets)
+    offsets = offsets_of(np.maximum(lines, 1))
+    function = np.full(offsets[-1], -1, np.int64)
+    inlined = np.ones(offsets[-1], np.bool_)
+    inlined[offsets[:-1]] = False
+    has_lines = lines > 0
+    into = ranges(offsets[:-1][has_lines], lines[has_lines])
+    # entry j of n takes line n - 1 - j: mirror each location's range onto itself
+    ends = np.repeat(locations.line_offsets[1:][has_lines], lines[has_lines])
+    starts = np.repeat(offsets[:-1][has_lines], lines[has_lines])
+    function[into] = locations.line_function[ends - 1 - (into - starts)]
+    return function, inlined, offsets
+
+
+def _objects(profile: Profile) -> tuple[I64, list[str]]:
+    """Object row of each mapping and the names of objects; row 0 is "" (none)."""
+    names = {"": 0}
+    rows = [names.setdefault(base_name(profile.strings[text]), len(names)) for text in profile.mappings.filename]
+    return np.array(rows or [0], np.int64), list(names)
+
+
+def _name(profile: Profile, function: int, mapping: int) -> str:
+    if function >= 0 and profile.functions.name[function]:
+        return str(profile.strings[profile.functions.name[function]])
+    return bracketed(profile.strings[profile.mappings.filename[mapping]] if mapping >= 0 else "")

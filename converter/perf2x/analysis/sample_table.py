@@ -1,0 +1,64 @@
+"""The samples of a profile as one flat table, texts coded; ``api.sample_table`` and ``api.to_arrow`` show it."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from perf2x.analysis.frames import frames_of
+from perf2x.columnar.arrays import I32, I64
+from perf2x.columnar.arrow import Coded, Numbers
+from perf2x.columnar.ragged import Ragged
+from perf2x.tables.output_text import printable
+from perf2x.tables.profile import Profile
+from perf2x.tables.stack_tree import location_rows, used_stacks
+
+
+def columns_of(profile: Profile) -> dict[str, Numbers | Coded]:
+    """Columns of equal length, one row per row of ``profile.samples``, in its order.
+
+    ``time`` (nanoseconds), ``cpu`` and ``cgroup`` are there when the profile has them. Undecodable bytes of names are
+    shown as ``\\xNN``.
+    """
+    samples, threads, strings = profile.samples, profile.threads, profile.strings
+    leaves, place = used_stacks(profile)
+    function, thing, stack = _texts_of(profile, leaves)
+    timed: dict[str, Numbers | Coded] = {} if samples.time is None else {"time": samples.time}
+    table: dict[str, Numbers | Coded] = {
+        "event": _coded((event.name for event in profile.events), samples.event),
+        "pid": threads.pid[samples.thread],
+        "tid": threads.tid[samples.thread],
+        "comm": _coded((strings[row] for row in threads.comm.tolist()), samples.thread),
+        "function": _coded(function, place),
+        "object": _coded(thing, place),
+        "stack": _coded(stack, place),
+        "value": samples.value,
+        "count": samples.count,
+    }
+    if samples.cpu is not None:
+        table["cpu"] = samples.cpu
+    if samples.cgroup is not None:
+        used, row = np.unique(samples.cgroup, return_inverse=True)
+        table["cgroup"] = _coded((strings[text] for text in used.tolist()), row.reshape(-1))
+    return timed | table
+
+
+def _coded(texts: Iterable[str], rows: I32 | I64) -> Coded:
+    """A column that has text ``rows[i]`` in row i; equal texts get one code."""
+    codes: dict[str, int] = {}
+    code = np.array([codes.setdefault(printable(text), len(codes)) for text in texts], np.int32)
+    return Coded(code[rows], tuple(codes))
+
+
+def _texts_of(profile: Profile, leaves: I64) -> tuple[list[str], list[str], list[str]]:
+    """Innermost function and object, and the whole stack in one text, of each distinct stack."""
+    frames = frames_of(profile)
+    rows = location_rows(profile, leaves)
+    expanded = frames.of_location.take(rows.values)
+    whole = Ragged(expanded.offsets[rows.offsets], expanded.values)
+    names, objects, stacks = [], [], []
+    for row in whole.rows():
+        last = int(row[-1]) if len(row) else -1
+        names.append(frames.name[last] if len(row) else "")
+        objects.append(frames.object[last] if len(row) else "")
+        stacks.append(";".join(frames.name[frame] for frame in row.tolist()))
+    return names, objects, stacks

@@ -1,0 +1,133 @@
+"""What every function, object or thread costs, itself and with all that it calls: the tables of ``top`` and ``diff``.
+
+Beside the pipeline because it needs the names that emitters show (analysis/frames.py), and is no output format.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from perf2x.analysis.frames import Frames, frames_of
+from perf2x.analysis.shown_events import event_index
+from perf2x.classes import dataclass
+from perf2x.columnar.arrays import F64, I64
+from perf2x.columnar.ragged import Ragged, row_numbers
+from perf2x.columnar.unique import unique
+from perf2x.tables.errors import OptionError
+from perf2x.tables.profile import Profile
+from perf2x.tables.stack_tree import location_rows
+
+KINDS = ("function", "object", "thread")
+_LEAVES_AT_ONCE = 1 << 15
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """One line of a table; values are periods in the event's unit, or samples."""
+
+    name: str
+    object: str
+    """Base name of the object that a function lies in; "" for lines that are objects or threads."""
+    own: int
+    total: int
+    own_squares: float = 0.0
+    """Sum of the squared weights of the samples behind ``own``: its variance (perf2x.analysis.noise)."""
+    total_squares: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """A table of one event, unsorted."""
+
+    event: str
+    unit: str
+    """``nanoseconds``, ``count`` or ``samples``."""
+    samples: int
+    whole: int
+    """The sum of all samples."""
+    rows: Sequence[Total]
+    squares: float = 0.0
+    """The sum of their squared weights."""
+
+
+def totals(profile: Profile, event: str | None = None, by: str = "function", value: str = "period") -> Totals:
+    """What each function (object, thread) costs; one that stands twice in a stack counts once in its total.
+
+    ``event`` as in emitters: None is the profile's default. OptionError for a kind or value that there is not.
+    """
+    if by not in KINDS:
+        raise OptionError(f"--by {by}: it is one of {', '.join(KINDS)}")
+    if value not in ("period", "samples"):
+        raise OptionError(f"--value {value}: it is period or samples")
+    if not profile.events:
+        return Totals("", "samples", 0, 0, ())
+    chosen = event_index(profile, event)
+    rows = np.flatnonzero(profile.samples.event == chosen)
+    weight = (profile.samples.count if value == "samples" else profile.samples.value)[rows]
+    unit = "samples" if value == "samples" else profile.events[chosen].unit
+    squares = _squares(profile, rows, weight)
+    table = _threads(profile, rows, weight, squares) if by == "thread" else _frames(profile, rows, weight, squares, by)
+    samples = int(profile.samples.count[rows].sum())
+    return Totals(profile.events[chosen].name, unit, samples, int(weight.sum()), table, float(squares.sum()))
+
+
+def _squares(profile: Profile, rows: I64, weight: I64) -> F64:
+    """(rows,) sum of the squared weights of each row's samples, taken to be alike within a row.
+
+    Where they are not, the true sum is larger (docs/gates.md).
+    """
+    return weight.astype(np.float64) ** 2 / profile.samples.count[rows]
+
+
+def _threads(profile: Profile, rows: I64, weight: I64, squares: F64) -> list[Total]:
+    threads = profile.threads
+    cost = np.zeros(len(threads), np.int64)
+    noise = np.zeros(len(threads), np.float64)
+    np.add.at(cost, profile.samples.thread[rows], weight)
+    np.add.at(noise, profile.samples.thread[rows], squares)
+    names = [
+        f"{profile.strings[comm]} {pid}/{tid}"
+        for comm, pid, tid in zip(threads.comm.tolist(), threads.pid.tolist(), threads.tid.tolist(), strict=True)
+    ]
+    sums = zip(names, cost.tolist(), noise.tolist(), strict=True)
+    return [Total(name, "", value, value, square, square) for name, value, square in sums if value]
+
+
+def _frames(profile: Profile, rows: I64, weight: I64, squares: F64, by: str) -> list[Total]:
+    frames = frames_of(profile)
+    names, kind_of_frame = _kinds(frames, by)
+    leaves, place = np.unique(profile.samples.stack[rows], return_inverse=True)
+    cost, noise = np.zeros(len(leaves), np.int64), np.zeros(len(leaves), np.float64)
+    np.add.at(cost, place.reshape(-1), weight)
+    np.add.at(noise, place.reshape(-1), squares)
+    held = leaves >= 0
+    which, cost, noise = leaves[held].astype(np.int64), cost[held], noise[held]
+    own, total = np.zeros(len(names), np.int64), np.zeros(len(names), np.int64)
+    own_noise, total_noise = np.zeros(len(names), np.float64), np.zeros(len(names), np.float64)
+    for start in range(0, len(which), _LEAVES_AT_ONCE):
+        span = slice(start, start + _LEAVES_AT_ONCE)
+        kinds = _kinds_of_stacks(location_rows(profile, which[span]), frames.of_location, kind_of_frame)
+        leaf = kinds.values[kinds.offsets[1:] - 1]
+        np.add.at(own, leaf, cost[span])
+        np.add.at(own_noise, leaf, noise[span])
+        stack, line = np.divmod(unique(row_numbers(kinds.lengths) * len(names) + kinds.values), len(names))
+        np.add.at(total, line, cost[span][stack])
+        np.add.at(total_noise, line, noise[span][stack])
+    columns = (own, total, own_noise, total_noise)
+    used = np.flatnonzero(total).tolist()
+    return [Total(*names[row], *(column[row].item() for column in columns)) for row in used]
+
+
+def _kinds(frames: Frames, by: str) -> tuple[list[tuple[str, str]], I64]:
+    """(name, object) of every line, and the line of each frame."""
+    known: dict[tuple[str, str], int] = {}
+    pairs = zip(frames.name, frames.object, strict=True)
+    keys = ((name, thing) if by == "function" else (thing or "[unknown]", "") for name, thing in pairs)
+    line = np.fromiter((known.setdefault(key, len(known)) for key in keys), np.int64, len(frames))
+    return list(known), line
+
+
+def _kinds_of_stacks(stacks: Ragged, frames_of_location: Ragged, kind_of_frame: I64) -> Ragged:
+    """Rows of locations, outermost first, to rows of lines of the table."""
+    frames = frames_of_location.take(stacks.values)
+    return Ragged(frames.offsets[stacks.offsets], kind_of_frame[frames.values])

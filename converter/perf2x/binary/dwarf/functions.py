@@ -1,0 +1,156 @@
+"""Which functions addresses lie in: one walk over a unit's entries, past everything that has no code of interest.
+
+Source of truth: DWARF 5, sections 3.3 (subroutines) and 3.3.8 (inlined subroutines).
+"""
+
+from bisect import bisect_left
+from collections.abc import Sequence
+
+from perf2x.binary.dwarf import constants as c
+from perf2x.binary.dwarf.forms import Abbreviation, uleb
+from perf2x.binary.dwarf.units import Attributes, Unit
+from perf2x.classes import dataclass
+from perf2x.tables.errors import ObjectError
+
+REFERENCES_AT_MOST = 16
+DEEPEST = 4096
+SCOPES_AT_MOST = 1 << 22
+"""Functions at addresses, all told, in one unit; real ones have some ten at each."""
+_WITH_CODE = frozenset((c.TAG_SUBPROGRAM, c.TAG_INLINED))
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """A function, or one place where a function was inlined."""
+
+    name: str
+    """Linkage name where there is one."""
+    decl_line: int
+    """0 where unknown."""
+    call_file: int = 0
+    """Where it was inlined: number of a file in the unit's line table."""
+    call_line: int = 0
+
+
+def scopes(unit: Unit, addresses: Sequence[int]) -> list[list[Scope]]:
+    """For each of the sorted addresses its function and what was inlined there, outermost first; [] without one.
+
+    ObjectError when the unit's entries cannot be read.
+    """
+    walk = _Walk(unit, addresses)
+    try:
+        walk.run(nested=False)
+        if not all(walk.chains):  # functions within functions lie where the first walk did not look
+            walk = _Walk(unit, addresses)
+            walk.run(nested=True)
+    except (IndexError, ValueError):
+        raise ObjectError(f"{unit.file.name}: debug info is cut off") from None
+    return walk.chains
+
+
+class _Walk:
+    def __init__(self, unit: Unit, addresses: Sequence[int]) -> None:
+        self._unit, self._addresses = unit, addresses
+        self._budget = SCOPES_AT_MOST
+        self.chains: list[list[Scope]] = [[] for _ in addresses]
+
+    def run(self, nested: bool) -> None:
+        """Entries in their order; ``nested``: look into functions too that hold none of the addresses."""
+        unit, data, encoding = self._unit, self._unit.file.sections.info, self._unit.encoding
+        table, skip, at, end, depth = unit.abbreviations, encoding.skip, unit.first, unit.end, 0
+        while at < end:
+            code = data[at]
+            code, at = (code, at + 1) if code < 0x80 else uleb(data, at)
+            if not code:
+                depth -= 1
+                if depth <= 0:
+                    return
+                continue
+            abbreviation = table.get(code) or unit.abbreviation(code)
+            body = at
+            at = at + abbreviation.size if abbreviation.size >= 0 else skip(data, at, abbreviation.steps)
+            wanted = True
+            if abbreviation.tag in _WITH_CODE:
+                wanted = self._take(body, abbreviation)
+            elif abbreviation.tag in c.TAG_TYPES:
+                wanted = False
+            if abbreviation.has_children:
+                back, size = abbreviation.sibling
+                if size and not wanted and not (nested and abbreviation.tag in _WITH_CODE):
+                    sibling = unit.start + encoding.integer(data, at - back, size)
+                    if sibling < at:
+                        raise ObjectError(f"{unit.file.name}: debug info leads backwards")
+                    at = sibling
+                else:
+                    depth += 1
+                    if depth > DEEPEST:
+                        raise ObjectError(f"{unit.file.name}: debug info is nested too deeply")
+            elif depth == 0:
+                return
+
+    def _take(self, body: int, abbreviation: Abbreviation) -> bool:
+        """Add a function to the addresses that it holds; whether it holds any."""
+        if not abbreviation.tells_code or (abbreviation.extent and not self._is_hit(body, *abbreviation.extent)):
+            return False
+        unit = self._unit
+        _, entry = unit.attributes(abbreviation, body)
+        scope: Scope | None = None
+        for low, high in unit.ranges(entry):
+            rows = range(bisect_left(self._addresses, low), bisect_left(self._addresses, high))
+            self._budget -= len(rows)
+            if self._budget < 0:
+                raise ObjectError(f"{unit.file.name}: debug info has too many functions at one place")
+            for row in rows:
+                scope = scope or self._scope(entry)
+                chain = self.chains[row]
+                if abbreviation.tag == c.TAG_SUBPROGRAM:
+                    chain[:] = [scope]
+                elif chain and len(chain) < DEEPEST:
+                    chain.append(scope)
+        return scope is not None
+
+    def _is_hit(self, body: int, low_at: int, high_at: int, size: int) -> bool:
+        """Whether the code holds an address, without a look at anything else of the entry."""
+        encoding, data = self._unit.encoding, self._unit.file.sections.info
+        low = encoding.integer(data, body + low_at, encoding.address_size)
+        high = low + encoding.integer(data, body + high_at, size)
+        return bisect_left(self._addresses, low) < bisect_left(self._addresses, high)
+
+    def _scope(self, entry: Attributes) -> Scope:
+        name, line = self._named(self._unit, entry)
+        return Scope(name, line, entry.get(c.AT_CALL_FILE, (0, 0))[1], entry.get(c.AT_CALL_LINE, (0, 0))[1])
+
+    def _named(self, unit: Unit, entry: Attributes) -> tuple[str, int]:
+        """(name, declared line) of a function, from wherever its entries lead: the abstract one, its declaration."""
+        linkage = plain = ""
+        line = 0
+        for _ in range(REFERENCES_AT_MOST):
+            linkage = linkage or unit.text(entry, c.AT_LINKAGE_NAME) or unit.text(entry, c.AT_MIPS_LINKAGE_NAME)
+            plain = plain or unit.text(entry, c.AT_NAME)
+            line = line or entry.get(c.AT_DECL_LINE, (0, 0))[1]
+            reference = entry.get(c.AT_ABSTRACT_ORIGIN) or entry.get(c.AT_SPECIFICATION)
+            if reference is None or (linkage and line):
+                break
+            found = referred(unit, *reference)
+            if found is None:
+                break
+            unit, offset = found
+            entry = unit.entry(offset)[1]
+        return linkage or plain, line
+
+
+def referred(unit: Unit, form: int, value: int) -> tuple[Unit, int] | None:
+    """The unit and offset that a reference leads to; None where that lies in a file that is not there."""
+    if form in c.LOCAL_REFERENCES:
+        offset = unit.start + value
+        if not unit.first <= offset < unit.end:
+            raise ObjectError(f"{unit.file.name}: debug info refers to an entry outside its unit")
+        return unit, offset
+    file = unit.file
+    if form in c.SUPPLEMENTARY_REFERENCES:
+        if file.supplementary is None:
+            return None
+        file = file.supplementary
+    elif form != c.FORM_REF_ADDR:
+        return None
+    return file.unit_at(value), value

@@ -1,0 +1,269 @@
+"""A unit's line table: which file and line each instruction comes from.
+
+Source of truth: DWARF 5, section 6.2; versions 2 to 4 differ in the header alone.
+"""
+
+import posixpath
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from perf2x.binary.dwarf import constants as c
+from perf2x.binary.dwarf.effort import Effort
+from perf2x.binary.dwarf.forms import Encoding, sleb, uleb
+from perf2x.binary.dwarf.units import DebugFile, Unit
+from perf2x.binary.elf.symtab import string_at
+from perf2x.classes import dataclass
+from perf2x.columnar.arrays import I64, U64, Bools
+from perf2x.tables.errors import ObjectError
+
+LONGEST = 1 << 25
+"""Bytes of one unit's program, each of which may be a row."""
+_CONTENT_PATH, _CONTENT_DIRECTORY = 1, 2
+
+
+@dataclass(frozen=True, slots=True)
+class FileNames:
+    """Files by number, put together when they are asked for: n files may name one directory of n bytes."""
+
+    folder: str
+    """Where the compiler ran."""
+    directories: Sequence[str]
+    """By number, as they stand there; the first one is ``folder`` itself."""
+    files: Mapping[int, tuple[str, int]]
+    """(name, number of its directory)"""
+
+    def path(self, number: int) -> str:
+        """The whole path of a file, "" where the table has none."""
+        name, directory = self.files.get(number, ("", 0))
+        if not name:
+            return ""
+        known = directory < len(self.directories)
+        parts = (self.folder, self.directories[directory] if directory else "") if known else ("",)
+        return posixpath.normpath(posixpath.join(*parts, name))
+
+
+@dataclass(frozen=True, slots=True)
+class LineTable:
+    """Rows sorted by address; a row holds up to the next one."""
+
+    files: FileNames
+    address: U64
+    file: I64
+    line: I64
+    is_end: Bools
+    """The row ends a sequence: behind it nothing is known."""
+
+    def find(self, address: U64) -> tuple[I64, I64]:
+        """(n,) file number and line of each address, 0 and 0 where unknown."""
+        if not len(self.address):
+            return np.zeros(len(address), np.int64), np.zeros(len(address), np.int64)
+        row = np.searchsorted(self.address, address, "right") - 1
+        known = row >= 0
+        known[known] = ~self.is_end[row[known]]
+        return np.where(known, self.file[row], 0), np.where(known, self.line[row], 0)
+
+
+NO_FILES = FileNames("", (), {})
+
+
+class LineTables:
+    """Line tables of one file's units. The last one is kept: units may share it, or its rows at least."""
+
+    def __init__(self, file: DebugFile) -> None:
+        self._data = file.sections.line
+        self._effort = Effort("line tables", len(self._data), times=16)
+        self._place: object = None
+        self._owner: object = None
+        self._last = LineTable(NO_FILES, *_columns([]))
+
+    def of(self, unit: Unit) -> LineTable:
+        """The table that the unit's root names; without rows when it names none. ObjectError when it cannot be read."""
+        form, offset = unit.root.get(c.AT_STMT_LIST, (0, 0))
+        data, place = self._data, (offset, unit.encoding)
+        if not form or not data:
+            return LineTable(NO_FILES, *_columns([]))
+        self._effort.spend(1)
+        try:
+            owner = unit.comp_dir, unit.root.get(c.AT_STR_OFFSETS_BASE)
+            if (place, owner) == (self._place, self._owner):
+                return self._last
+            header = _Header(unit, data, offset, self._effort)
+            if place == self._place:
+                self._last = replace(self._last, files=header.files)
+            else:
+                self._effort.spend(max(header.end - header.program, 0))
+                self._last = LineTable(header.files, *_columns(_rows(header, data)))
+        except (IndexError, ValueError, struct.error):
+            self._effort.spend(max(len(data) - offset, 0))  # as much may have been read
+            raise ObjectError(f"{unit.file.name}: a line table is cut off") from None
+        self._place, self._owner = place, owner
+        return self._last
+
+
+class _Header:
+    def __init__(self, unit: Unit, data: bytes, at: int, effort: Effort) -> None:
+        order = unit.encoding.byte_order
+        (length,) = struct.unpack_from(order + "I", data, at)
+        at, size = at + 4, 4
+        if length == 0xFFFFFFFF:
+            (length,) = struct.unpack_from(order + "Q", data, at)
+            at, size = at + 8, 8
+        self.end = min(at + length, len(data))
+        if self.end - at > LONGEST:
+            raise ObjectError(f"{unit.file.name}: a line table of {length} bytes")
+        (version,) = struct.unpack_from(order + "H", data, at)
+        if not 2 <= version <= 5:
+            raise ObjectError(f"{unit.file.name}: a line table of version {version}")
+        at += 2
+        self.address_size = unit.encoding.address_size
+        if version == 5:
+            self.address_size, at = data[at], at + 2
+        self.encoding = Encoding(order, self.address_size, size, version)
+        self.program = at + size + self.encoding.integer(data, at, size)
+        at += size
+        self.unit_length, at = data[at], at + (2 if version >= 4 else 1)
+        self.line_base, self.line_range, self.opcode_base = struct.unpack_from("bBB", data, at + 1)
+        at += 4
+        self.lengths = data[at : at + self.opcode_base - 1]
+        at += self.opcode_base - 1
+        self._unit, self._data, self._effort = unit, data, effort
+        self.files = self._files_5(at) if version == 5 else self._files_2(at)
+
+    def _files_2(self, at: int) -> FileNames:
+        """Directories as strings, then files as (name, directory, time, size), both numbered from 1."""
+        directories = [""]
+        while self._data[at]:
+            start, at = at, self._data.index(b"\0", at) + 1
+            self._effort.spend(at - start)
+            directories.append(string_at(self._data, start))
+        at += 1
+        files: dict[int, tuple[str, int]] = {}
+        while self._data[at]:
+            start, end = at, self._data.index(b"\0", at) + 1
+            self._effort.spend(end - start)
+            name = string_at(self._data, start)
+            directory, at = uleb(self._data, end)
+            _, at = uleb(self._data, at)
+            _, at = uleb(self._data, at)
+            files[len(files) + 1] = name, directory
+        return FileNames(self._unit.comp_dir, directories, files)
+
+    def _files_5(self, at: int) -> FileNames:
+        """Directories and files as tables whose columns are described, both numbered from 0."""
+        rows, at = self._described(at)
+        directories = [name for name, _ in rows]
+        comp_dir = self._unit.comp_dir
+        # the first directory is the compiler's own, which may be relative after -ffile-prefix-map
+        if directories and directories[0] != comp_dir:
+            comp_dir = posixpath.join(comp_dir, directories[0])
+        rows, at = self._described(at)
+        return FileNames(comp_dir, directories or ("",), dict(enumerate(rows)))
+
+    def _described(self, at: int) -> tuple[list[tuple[str, int]], int]:
+        """[(path, directory)] of one table, and where it ends."""
+        count, at = self._data[at], at + 1
+        columns = []
+        for _ in range(count):
+            kind, at = uleb(self._data, at)
+            form, at = uleb(self._data, at)
+            columns.append((kind, form))
+        total, at = uleb(self._data, at)
+        if total > len(self._data):
+            raise ObjectError(f"{self._unit.file.name}: a line table with {total} files")
+        rows = []
+        for _ in range(total):
+            begin, name, directory = at, "", 0
+            for kind, form in columns:
+                start = at
+                value, at = self.encoding.value(self._data, at, form, 0)
+                if kind == _CONTENT_PATH:
+                    inline = form == c.FORM_STRING
+                    name = string_at(self._data, start) if inline else self._unit.text({0: (form, value)}, 0)
+                elif kind == _CONTENT_DIRECTORY:
+                    directory = value
+            self._effort.spend(at - begin + len(name))  # one long name may stand in many rows
+            rows.append((name, directory))
+        return rows, at
+
+
+def _rows(header: _Header, data: bytes) -> list[tuple[int, int, int, bool]]:
+    """Run the line program: [(address, file, line, whether it ends a sequence)].
+
+    The part of an instruction word that VLIW machines count is left out; no machine that Linux runs on has it.
+    """
+    rows: list[tuple[int, int, int, bool]] = []
+    step, line_base, line_range = header.unit_length, header.line_base, header.line_range or 1
+    base, at, end = header.opcode_base, header.program, header.end
+    address, file, line, start = 0, 1, 1, 0
+    while at < end:
+        code = data[at]
+        at += 1
+        if code >= base:
+            code -= base
+            address += code // line_range * step
+            line += line_base + code % line_range
+            rows.append((address, file, line, False))
+        elif code == 5:  # the column, before nearly every row
+            while data[at] >= 0x80:
+                at += 1
+            at += 1
+        elif code == 1:
+            rows.append((address, file, line, False))
+        elif code == 0:
+            kind, value, at = _extended(header, data, at)
+            if kind == 1:
+                rows.append((address, file, line, True))
+                if not _is_linked(rows[start][0], header.address_size):
+                    del rows[start:]
+                address, file, line, start = 0, 1, 1, len(rows)
+            elif kind == 2:
+                address = value
+        elif code == 3:
+            value, at = sleb(data, at)
+            line += value
+        elif code == 4:
+            file, at = uleb(data, at)
+        else:
+            value, at = _advance(header, data, at, code)
+            address += value
+    return rows[:start]
+
+
+def _extended(header: _Header, data: bytes, at: int) -> tuple[int, int, int]:
+    """An extended opcode: 1 ends a sequence, 2 sets the address; (opcode, address, where the next opcode is)."""
+    size, at = uleb(data, at)
+    kind = data[at] if size else 0
+    if kind == 2 and size > 9:
+        raise ObjectError(f"debug info: an address of {size - 1} bytes in a line table")
+    return kind, header.encoding.integer(data, at + 1, size - 1) if kind == 2 else 0, at + size
+
+
+def _advance(header: _Header, data: bytes, at: int, code: int) -> tuple[int, int]:
+    """A standard opcode as far as it moves the address: (by how much, where the next opcode is)."""
+    if code == 8:
+        return (255 - header.opcode_base) // (header.line_range or 1) * header.unit_length, at
+    if code == 9:
+        return header.encoding.integer(data, at, 2), at + 2
+    value = 0
+    for _ in range(header.lengths[code - 1]):
+        value, at = uleb(data, at)
+    return (value * header.unit_length if code == 2 else 0), at
+
+
+def _is_linked(address: int, size: int) -> bool:
+    """Whether a sequence's code is in the program; linkers put 0, 1 or the highest addresses in place of the others."""
+    return 1 < address < (1 << 8 * size) - 2
+
+
+def _columns(rows: list[tuple[int, int, int, bool]]) -> tuple[U64, I64, I64, Bools]:
+    """Rows by address; at one address the end of a sequence comes first, and of others the last one counts."""
+    addresses, numbers, lines, ends = zip(*rows, strict=True) if rows else ((), (), (), ())
+    address = np.array([value & 0xFFFFFFFFFFFFFFFF for value in addresses], np.uint64)
+    file = np.array([value if value < 2**31 else 0 for value in numbers], np.int64)
+    line = np.array([value if 0 <= value < 2**31 else 0 for value in lines], np.int64)
+    is_end = np.array(ends, np.bool_)
+    order = np.lexsort((~is_end, address))
+    return address[order], file[order], line[order], is_end[order]

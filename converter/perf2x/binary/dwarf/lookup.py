@@ -1,0 +1,103 @@
+"""Lines and inlined functions of a whole object, read unit by unit as addresses ask for them."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from perf2x.binary.dwarf import constants as c
+from perf2x.binary.dwarf.aranges import unit_ranges
+from perf2x.binary.dwarf.functions import Scope, scopes
+from perf2x.binary.dwarf.line_table import LineTable, LineTables
+from perf2x.binary.dwarf.units import DebugFile, Unit
+from perf2x.classes import dataclass
+from perf2x.columnar.arrays import I64, U64
+from perf2x.columnar.unique import rows_by
+from perf2x.tables.errors import ObjectError
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One function at one address."""
+
+    name: str
+    path: str
+    line: int
+    decl_line: int
+
+
+SplitUnit = Callable[[Unit], Unit | None]
+"""From a skeleton to the unit that has its entries; None when its file cannot be had."""
+
+
+class UnitLines:
+    """Answers batches of addresses from the units that hold them."""
+
+    def __init__(self, file: DebugFile, split: SplitUnit, broken: Callable[[ObjectError], None]) -> None:
+        """``broken`` is told of units that cannot be read; the others answer all the same."""
+        self._file, self._split, self._broken = file, split, broken
+        self._ranges = self._index()
+
+    def find(self, address: U64) -> list[list[Frame]]:
+        """For each of the sorted addresses its functions, innermost inlined first; [] where nothing is known."""
+        starts, ends, units = self._ranges
+        result: list[list[Frame]] = [[] for _ in address]
+        row = np.searchsorted(starts, address, "right").astype(np.int64) - 1
+        held = np.flatnonzero(row >= 0)
+        held = held[address[held] < ends[row[held]]]
+        tables = LineTables(self._file)
+        for number, rows in sorted(rows_by(units[row[held]]), key=lambda pair: self._table_at(pair[0])):
+            chosen = held[rows]
+            try:
+                found = _frames(self._file.units[number], tables, address[chosen], self._split)
+            except ObjectError as error:
+                self._broken(error)
+                continue
+            for index, frames in zip(chosen.tolist(), found, strict=True):
+                result[index] = frames
+        return result
+
+    def _table_at(self, number: int) -> int:
+        """Where a unit's line table is: units that share one are asked in succession."""
+        try:
+            return self._file.units[number].root.get(c.AT_STMT_LIST, (0, 0))[1]
+        except ObjectError:
+            return 0
+
+    def _index(self) -> tuple[U64, U64, I64]:
+        """(start, end, unit) of all ranges, sorted by start: from ``.debug_aranges`` for the units that it lists."""
+        listed = unit_ranges(self._file.sections)
+        rows = []
+        for number, unit in enumerate(self._file.units):
+            try:
+                ranges = listed[unit.start] if unit.start in listed else unit.ranges(unit.root)
+            except ObjectError as error:
+                self._broken(error)
+            else:
+                rows += [(start, end, number) for start, end in ranges if 1 < start < end < 2**64]
+        rows.sort()
+        start, end = (np.array([row[i] for row in rows], np.uint64) for i in (0, 1))
+        return start, end, np.array([row[2] for row in rows], np.int64)
+
+
+def _frames(unit: Unit, tables: LineTables, address: U64, split: SplitUnit) -> list[list[Frame]]:
+    """The frames of addresses that lie in one unit."""
+    table = tables.of(unit)
+    file, line = table.find(address)
+    entries = split(unit) if unit.dwo_name else unit
+    if entries is not None:
+        entries.file.entry_effort.spend(entries.end - entries.start)
+    chains = scopes(entries, address.tolist()) if entries is not None else [[] for _ in address]
+    return [
+        _chain(table, chain, int(number), int(at)) for chain, number, at in zip(chains, file, line, strict=True)
+    ]  # fmt: skip
+
+
+def _chain(table: LineTable, scopes: list[Scope], file: int, line: int) -> list[Frame]:
+    """Innermost first: the line table knows the innermost line, each inlined function where it was called."""
+    if not scopes:
+        return [Frame("", table.files.path(file), line, 0)] if line else []
+    frames = []
+    for scope in reversed(scopes):
+        frames.append(Frame(scope.name, table.files.path(file), line, scope.decl_line))
+        file, line = scope.call_file, scope.call_line
+    return frames

@@ -1,0 +1,97 @@
+"""DWARF packages (``.dwp``): one file with the units of many ``.dwo`` files, each with its share of every section.
+
+Source of truth: DWARF 5, section 7.3.5, and the GNU extension to DWARF 4 (https://gcc.gnu.org/wiki/DebugFissionDWP).
+"""
+
+import struct
+
+from perf2x.binary.dwarf.effort import Effort
+from perf2x.binary.dwarf.sections import DebugSections, Shares
+from perf2x.binary.dwarf.units import DebugFile, Unit
+from perf2x.binary.elf.file import SHF_COMPRESSED, ElfObject
+from perf2x.columnar.secret_keys import secret_key
+from perf2x.tables.errors import ObjectError
+
+_COLUMNS = {
+    2: {1: "info", 3: "abbrev", 6: "str_offsets"},
+    5: {1: "info", 3: "abbrev", 6: "str_offsets", 8: "rnglists"},
+}
+"""Section numbers in package indexes, by the index's version."""
+
+
+class Package:
+    """Units by id, each read when it is asked for.
+
+    Units of one ``.dwo`` have all shares but that of their entries in common, and lie next to each other: what was
+    read for the last unit is there for the next one. Any other shares are counted, so that they cannot overlap freely.
+    """
+
+    def __init__(self, file: ElfObject) -> None:
+        """ObjectError when the index cannot be read."""
+        self._file, self._shares = file, package_shares(file)
+        self._inflated: dict[str, bytes] = {}
+        self._effort = Effort("shares of a package", 0, times=4)
+        sections = DebugSections(file, True)
+        for name in _COLUMNS[5].values():
+            section = sections.section(name)
+            if section is not None and section.flags & SHF_COMPRESSED:
+                self._inflated[name] = file.data(section)
+            self._effort.allow(len(self._inflated.get(name, b"")) or (section.size if section is not None else 0))
+        self._common: Shares | None = None
+        self._last_shares: Shares | None = None
+        self._last = DebugFile(sections)
+
+    def unit(self, dwo_id: int) -> Unit | None:
+        """The unit with that id; ObjectError when its shares cannot be read."""
+        shares = self._shares.get(secret_key(dwo_id))
+        return self._open(shares).unit_of_id(dwo_id) if shares is not None else None
+
+    def _open(self, shares: Shares) -> DebugFile:
+        if shares == self._last_shares:
+            return self._last
+        common = {name: share for name, share in shares.items() if name != "info"}
+        is_next = common == self._common
+        self._effort.spend(sum(size for name, (_, size) in shares.items() if name == "info" or not is_next))
+        kept = {
+            name: data
+            for name, data in self._last.sections.kept.items()
+            if name not in shares or (is_next and name != "info")
+        }
+        sections = DebugSections(self._file, True, shares, kept, self._inflated)
+        self._last = DebugFile(sections, tables=self._last.tables if is_next else None)
+        self._common, self._last_shares = common, shares
+        return self._last
+
+
+def package_shares(file: ElfObject) -> dict[bytes, Shares]:
+    """{secret key of a dwo id: shares} of a package, from its ``.debug_cu_index``.
+
+    ::
+
+        version columns units slots | ids (slots, 8 bytes) | rows (slots) | section numbers (columns)
+                                    | offsets (units × columns) | sizes (units × columns)
+    """
+    section = file.section(".debug_cu_index")
+    data = file.data(section) if section is not None else b""
+    if len(data) < 16:
+        raise ObjectError(f"{file.name}: it has no index of units")
+    order = file.byte_order
+    version, columns, units, slots = struct.unpack_from(order + "4I", data)
+    if (order == "<" and version & 0xFFFF == 5) or (order == ">" and version >> 16 == 5):
+        version = 5
+    if version not in _COLUMNS:
+        raise ObjectError(f"{file.name}: its index of units has version {version}")
+    if 16 + 12 * slots + 4 * columns + 8 * columns * units > len(data):
+        raise ObjectError(f"{file.name}: its index of units is cut off")
+    ids = struct.unpack_from(f"{order}{slots}Q", data, 16)
+    rows = struct.unpack_from(f"{order}{slots}I", data, 16 + 8 * slots)
+    at = 16 + 12 * slots
+    names = [_COLUMNS[version].get(number, "") for number in struct.unpack_from(f"{order}{columns}I", data, at)]
+    numbers = struct.unpack_from(f"{order}{2 * columns * units}I", data, at + 4 * columns)
+
+    def shares(row: int) -> dict[str, tuple[int, int]]:
+        first, second = (row - 1) * columns, (row - 1 + units) * columns
+        pairs = zip(numbers[first : first + columns], numbers[second : second + columns], strict=True)
+        return {name: pair for name, pair in zip(names, pairs, strict=True) if name}
+
+    return {secret_key(ident): shares(row) for ident, row in zip(ids, rows, strict=True) if 0 < row <= units}

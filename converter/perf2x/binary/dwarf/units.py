@@ -1,0 +1,321 @@
+"""Compilation units: their headers, their root entries, and how their forms lead to strings, addresses and ranges.
+
+Source of truth: DWARF 5, sections 7.5.1, 7.25 to 7.28 and 2.17; GNU's forms of split files for DWARF 4.
+"""
+
+import struct
+from bisect import bisect_right
+from collections.abc import Iterator
+from functools import cached_property
+
+from perf2x.binary.dwarf import constants as c
+from perf2x.binary.dwarf.effort import Effort
+from perf2x.binary.dwarf.forms import Abbreviation, Abbreviations, Encoding, uleb
+from perf2x.binary.dwarf.sections import DebugSections
+from perf2x.binary.elf.symtab import string_at
+from perf2x.columnar.secret_keys import secret_key
+from perf2x.tables.errors import ObjectError
+
+Attributes = dict[int, tuple[int, int]]
+"""{attribute: (form, value)}"""
+RANGES_AT_MOST = 1 << 16
+_RANGE_OPERANDS = {1: "x", 2: "xx", 3: "xn", 4: "nn", 5: "a", 6: "aa", 7: "an"}
+"""Operands of DW_RLE_*: x an index of an address, a an address, n a number."""
+
+
+class Tables:
+    """What the units of a file have in common: tables of abbreviations, and how much of ranges may still be read."""
+
+    def __init__(self, sections: DebugSections) -> None:
+        self._sections = sections
+        self._tables: dict[tuple[int, Encoding], Abbreviations] = {}
+
+    def abbreviations(self, offset: int, encoding: Encoding) -> Abbreviations:
+        """The table at ``offset``, shared by the units that use it."""
+        if offset >= len(self._sections.abbrev):
+            raise ObjectError("debug info: its abbreviations are cut off")
+        key = (offset, encoding)
+        if key not in self._tables:
+            self._tables[key] = Abbreviations(self._sections.abbrev, offset, encoding, self._abbreviation_effort)
+        return self._tables[key]
+
+    @cached_property
+    def _abbreviation_effort(self) -> Effort:
+        return Effort("abbreviations", len(self._sections.abbrev), times=4)
+
+    @cached_property
+    def unit_range_effort(self) -> Effort:
+        """For the ranges of whole units, which are kept."""
+        return Effort("ranges of units", len(self._sections.ranges) + len(self._sections.rnglists), times=2)
+
+    @cached_property
+    def range_effort(self) -> Effort:
+        """For the ranges of functions: what is inlined may share the list of what surrounds it."""
+        return Effort("ranges", len(self._sections.ranges) + len(self._sections.rnglists), times=16)
+
+
+class DebugFile:
+    """All units of one ``.debug_info``, their headers read when first asked for."""
+
+    def __init__(
+        self, sections: DebugSections, supplementary: "DebugFile | None" = None, tables: Tables | None = None
+    ) -> None:
+        self.sections, self.supplementary, self.tables = sections, supplementary, tables or Tables(sections)
+        self._by_id: dict[bytes, Unit] = {}
+        self._unread: Iterator[Unit] | None = None
+
+    @property
+    def name(self) -> str:
+        """For messages."""
+        return self.sections.file.name
+
+    @cached_property
+    def units(self) -> "list[Unit]":
+        """In their order; those of types and of unknown versions left out."""
+        return list(self._headers())
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [unit.start for unit in self.units]
+
+    def unit_at(self, offset: int) -> "Unit":
+        """The unit that an entry lies in; ObjectError when there is none."""
+        index = bisect_right(self._starts, offset) - 1
+        if index < 0 or offset >= self.units[index].end:
+            raise ObjectError(f"{self.name}: debug info refers to an entry that does not exist")
+        return self.units[index]
+
+    def unit_of_id(self, dwo_id: int) -> "Unit | None":
+        """The first unit with that id, None without one; ObjectError when a unit before it cannot be read."""
+        key = secret_key(dwo_id)
+        self._unread = self._unread or iter(self.units)
+        while key not in self._by_id:
+            unit = next(self._unread, None)
+            if unit is None:
+                return None
+            self._by_id.setdefault(secret_key(unit.dwo_id), unit)
+        return self._by_id[key]
+
+    @cached_property
+    def entry_effort(self) -> Effort:
+        """For walks over units: any number of skeletons may stand for one unit."""
+        return Effort("units", len(self.sections.info), times=16)
+
+    def _headers(self) -> "Iterator[Unit]":
+        data, order, start = self.sections.info, self.sections.file.byte_order, 0
+        while start + 12 <= len(data):
+            (length,) = struct.unpack_from(order + "I", data, start)
+            at, wide = start + 4, length == 0xFFFFFFFF
+            if wide:
+                (length,) = struct.unpack_from(order + "Q", data, at)
+                at += 8
+            end = at + length
+            if length < 7 or end > len(data):
+                raise ObjectError(f"{self.name}: a unit of debug info reaches past its section")
+            unit = _unit(self, start, at, end, 8 if wide else 4)
+            if unit is not None:
+                yield unit
+            start = end
+
+
+def _unit(file: DebugFile, start: int, at: int, end: int, offset_size: int) -> "Unit | None":
+    """::
+
+    version 2 to 4:  length, version, abbreviations, address size
+    version 5:       length, version, kind, address size, abbreviations, id of the split file where the kind has one
+    """
+    data, order, word = file.sections.info, file.sections.file.byte_order, "Q" if offset_size == 8 else "I"
+    (version,) = struct.unpack_from(order + "H", data, at)
+    kind, dwo_id = c.UT_COMPILE, 0
+    if 2 <= version <= 4:
+        abbreviations, address_size = struct.unpack_from(f"{order}{word}B", data, at + 2)
+        at += 3 + offset_size
+    elif version == 5:
+        kind, address_size, abbreviations = struct.unpack_from(f"{order}BB{word}", data, at + 2)
+        at += 4 + offset_size
+        if kind in (c.UT_SKELETON, c.UT_SPLIT_COMPILE):
+            (dwo_id,) = struct.unpack_from(order + "Q", data, at) if at + 8 <= end else (0,)
+            at += 8
+    else:
+        return None
+    if kind in (c.UT_TYPE, c.UT_SPLIT_TYPE) or address_size not in (4, 8) or at >= end:
+        return None
+    return Unit(file, start, at, end, Encoding(order, address_size, offset_size, version), abbreviations, dwo_id)
+
+
+class Unit:
+    """One unit. A split unit takes what is not in its own file from its skeleton."""
+
+    def __init__(
+        self, file: DebugFile, start: int, first: int, end: int, encoding: Encoding, abbreviations: int, dwo_id: int
+    ) -> None:
+        self.file, self.start, self.first, self.end, self.encoding = file, start, first, end, encoding
+        self.skeleton: Unit | None = None
+        self._abbreviations, self._dwo_id = abbreviations, dwo_id
+
+    @cached_property
+    def abbreviations(self) -> dict[int, Abbreviation]:
+        """By code."""
+        return self.file.tables.abbreviations(self._abbreviations, self.encoding).all()
+
+    @cached_property
+    def root(self) -> Attributes:
+        """The unit's own entry; of the abbreviations only as many are read as that takes."""
+        try:
+            code, at = uleb(self.file.sections.info, self.first)
+            found = self.file.tables.abbreviations(self._abbreviations, self.encoding).find(code)
+            return self.attributes(found, at)[1] if found is not None else {}
+        except (IndexError, ValueError):
+            raise ObjectError(f"{self.file.name}: debug info is cut off") from None
+
+    @property
+    def dwo_id(self) -> int:
+        """What skeleton and split unit have in common, 0 for other units."""
+        return self._dwo_id or self.root.get(c.AT_GNU_DWO_ID, (0, 0))[1] & 0xFFFFFFFFFFFFFFFF
+
+    @property
+    def dwo_name(self) -> str:
+        """Where a skeleton's debug info is; "" for other units."""
+        return self.text(self.root, c.AT_DWO_NAME) or self.text(self.root, c.AT_GNU_DWO_NAME)
+
+    @property
+    def comp_dir(self) -> str:
+        """Where the compiler ran."""
+        return self.text(self.root, c.AT_COMP_DIR)
+
+    def entry(self, offset: int) -> tuple[Abbreviation | None, Attributes]:
+        """The entry at an offset of ``.debug_info``; (None, {}) for the end of a list of siblings."""
+        data = self.file.sections.info
+        try:
+            code, at = uleb(data, offset)
+            if not code:
+                return None, {}
+            return self.attributes(self.abbreviation(code), at)
+        except (IndexError, ValueError):
+            raise ObjectError(f"{self.file.name}: debug info is cut off") from None
+
+    def abbreviation(self, code: int) -> Abbreviation:
+        """What a code stands for."""
+        found = self.abbreviations.get(code)
+        if found is None:
+            raise ObjectError(f"{self.file.name}: debug info has an entry of kind {code}, which does not exist")
+        return found
+
+    def attributes(self, abbreviation: Abbreviation, at: int) -> tuple[Abbreviation, Attributes]:
+        """All attributes of the entry whose bytes begin at ``at``."""
+        data, value, found = self.file.sections.info, self.encoding.value, {}
+        for attribute, form, constant in abbreviation.attributes:
+            number, at = value(data, at, form, constant)
+            found[attribute] = (form, number)
+        return abbreviation, found
+
+    def text(self, entry: Attributes, attribute: int) -> str:
+        """A string attribute, "" when it is absent."""
+        form, value = entry.get(attribute, (0, 0))
+        sections = self.file.sections
+        if form == c.FORM_STRP:
+            return string_at(sections.strings, value)
+        if form == c.FORM_STRING:
+            return string_at(sections.info, value)
+        if form == c.FORM_LINE_STRP:
+            return string_at(sections.line_str, value)
+        if form in c.SUPPLEMENTARY_STRINGS:
+            return string_at(self.file.supplementary.sections.strings, value) if self.file.supplementary else ""
+        if form in c.INDEXED_STRINGS:
+            size = self.encoding.offset_size
+            at = self._base(c.AT_STR_OFFSETS_BASE, 8 if size == 4 else 16) + value * size
+            return string_at(sections.strings, self.encoding.integer(sections.str_offsets, at, size))
+        return ""
+
+    def _base(self, attribute: int, header: int) -> int:
+        """Where an index begins: stated, or behind its header in split files of DWARF 5."""
+        split = header if self.file.sections.is_split and self.encoding.version >= 5 else 0
+        return self.root[attribute][1] if attribute in self.root and not self.file.sections.is_split else split
+
+    def address(self, form: int, value: int) -> int:
+        """An address, which may stand in the index of addresses of the file that was linked."""
+        if form not in c.INDEXED_ADDRESSES:
+            return value
+        home = self.skeleton or self
+        base = home.root.get(c.AT_ADDR_BASE) or home.root.get(c.AT_GNU_ADDR_BASE) or (0, 0)
+        size = self.encoding.address_size
+        return self.encoding.integer(home.file.sections.addr, base[1] + value * size, size)
+
+    def ranges(self, entry: Attributes) -> list[tuple[int, int]]:
+        """[(first address, one past the last)] of an entry with code, [] of others."""
+        low = entry.get(c.AT_LOW_PC)
+        if c.AT_RANGES in entry:
+            return list(self._listed(*entry[c.AT_RANGES], entry is self.root))
+        high = entry.get(c.AT_HIGH_PC)
+        if low is None or high is None:
+            return []
+        start = self.address(*low)
+        is_address = high[0] == c.FORM_ADDR or high[0] in c.INDEXED_ADDRESSES
+        end = self.address(*high) if is_address else start + high[1]
+        return [(start, end)] if start < end else []
+
+    def _listed(self, form: int, value: int, of_root: bool) -> Iterator[tuple[int, int]]:
+        home = self.skeleton or self
+        low = home.root.get(c.AT_LOW_PC)
+        base = home.address(*low) if low else 0
+        file = home.file if self.encoding.version < 5 else self.file
+        effort = file.tables.unit_range_effort if of_root else file.tables.range_effort
+        if self.encoding.version < 5:
+            shift = 0 if of_root else home.root.get(c.AT_GNU_RANGES_BASE, (0, 0))[1]
+            return self._pairs(file.sections.ranges, value + shift, base, effort)
+        data = file.sections.rnglists
+        if form == c.FORM_RNGLISTX:
+            size = self.encoding.offset_size
+            start = self._base(c.AT_RNGLISTS_BASE, 12 if size == 4 else 20)
+            value = start + self.encoding.integer(data, start + value * size, size)
+        return self._range_list(data, value, base, effort)
+
+    def _pairs(self, data: bytes, at: int, base: int, effort: Effort) -> Iterator[tuple[int, int]]:
+        """``.debug_ranges``: pairs of offsets from a base, (highest, new base), (0, 0) at the end."""
+        size = self.encoding.address_size
+        highest = (1 << 8 * size) - 1
+        for _ in range(RANGES_AT_MOST):
+            start, end = self.encoding.integer(data, at, size), self.encoding.integer(data, at + size, size)
+            at += 2 * size
+            effort.spend(2 * size)
+            if start == highest:
+                base = end
+            elif start == end == 0:
+                return
+            elif start < end:
+                yield base + start, base + end
+
+    def _range_list(self, data: bytes, at: int, base: int, effort: Effort) -> Iterator[tuple[int, int]]:
+        """``.debug_rnglists``: entries of eight kinds (DW_RLE_*), whose operands are addresses, indexes or lengths."""
+        for _ in range(RANGES_AT_MOST):
+            begin, kind, at = at, self.encoding.integer(data, at, 1), at + 1
+            if kind == 0:
+                return
+            operands, at = self._operands(kind, data, at)
+            effort.spend(at - begin)
+            if kind in (1, 5):
+                (base,) = operands
+            else:
+                start, end = operands
+                if kind == 4:
+                    start, end = base + start, base + end
+                elif kind in (3, 7):
+                    end += start
+                if start < end:
+                    yield start, end
+
+    def _operands(self, kind: int, data: bytes, at: int) -> tuple[list[int], int]:
+        """The operands of a range list's entry, indexed addresses looked up."""
+        found = []
+        for letter in _RANGE_OPERANDS.get(kind, ""):
+            if letter == "a":
+                value, at = self.encoding.integer(data, at, self.encoding.address_size), at + self.encoding.address_size
+            else:
+                try:
+                    value, at = uleb(data, at)
+                except IndexError:
+                    raise ObjectError(f"{self.file.name}: its lists of ranges are cut off") from None
+            found.append(self.address(c.FORM_ADDRX, value) if letter == "x" else value)
+        if not found:
+            raise ObjectError(f"{self.file.name}: a range of kind {kind}, which does not exist")
+        return found, at

@@ -1,0 +1,1 @@
+"""ELF: headers, sections, symbols, notes, relocations."""

@@ -1,0 +1,72 @@
+"""Bytes out of compressed files and sections: gzip, xz, zstd and ELF's own compressed sections.
+
+Separate because ELF sections, kernel modules, kallsyms copies and mini debug info all meet here. Every function is
+bounded: no compressed input, however hostile, grows beyond ``limit`` bytes (files/unpack_limit.py says how many).
+"""
+
+import lzma
+import sys
+import zlib
+
+from perf2x.files.unpack_limit import allowed_in_memory, too_large
+from perf2x.tables.errors import ObjectError
+
+
+def inflate_file(data: bytes) -> bytes:
+    """What a file holds inside: gzip, xz and zstd are told by their magic, anything else is returned as it is.
+
+    ObjectError when the stream is broken or too large. A truncated stream is broken.
+    """
+    if data.startswith(b"\x1f\x8b"):
+        return inflate("gzip", data, allowed_in_memory(len(data)))
+    if data.startswith(b"\xfd7zXZ\0"):
+        return inflate("xz", data, allowed_in_memory(len(data)))
+    if data.startswith(b"\x28\xb5\x2f\xfd"):
+        return inflate("zstd", data, allowed_in_memory(len(data)))
+    return data
+
+
+def inflate(kind: str, data: bytes, limit: int) -> bytes:
+    """One whole stream of ``kind`` (zlib, gzip, xz, zstd), at most ``limit`` bytes; ObjectError otherwise."""
+    readers = {"zlib": _zlib, "gzip": _gzip, "xz": _xz, "zstd": _zstd}
+    out, whole = readers[kind](data, limit + 1)
+    if len(out) > limit:
+        raise ObjectError(f"{kind} data: {too_large(len(data), limit)}")
+    if not whole:
+        raise ObjectError(f"{kind} data: ends early, after {len(out)} bytes")
+    return out
+
+
+def _zlib(data: bytes, limit: int, wbits: int = zlib.MAX_WBITS) -> tuple[bytes, bool]:
+    stream = zlib.decompressobj(wbits)
+    try:
+        out = stream.decompress(data, limit)
+    except zlib.error as error:
+        raise ObjectError(f"zlib data: {error}") from None
+    return out, stream.eof
+
+
+def _gzip(data: bytes, limit: int) -> tuple[bytes, bool]:
+    return _zlib(data, limit, zlib.MAX_WBITS | 16)
+
+
+def _xz(data: bytes, limit: int) -> tuple[bytes, bool]:
+    stream = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=1 << 30)
+    try:
+        out = stream.decompress(data, limit)
+    except lzma.LZMAError as error:
+        raise ObjectError(f"xz data: {error}") from None
+    return out, stream.eof
+
+
+def _zstd(data: bytes, limit: int) -> tuple[bytes, bool]:
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+    else:
+        from backports import zstd
+    stream = zstd.ZstdDecompressor()
+    try:
+        out = stream.decompress(data, limit)
+    except zstd.ZstdError as error:
+        raise ObjectError(f"zstd data: {error}") from None
+    return bytes(out), bool(stream.eof)

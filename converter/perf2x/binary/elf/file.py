@@ -1,0 +1,164 @@
+"""One ELF file: header, sections, segments, build id; its contents are read only when asked for.
+
+The headers are plain tables (``elf_headers``); anything with a row per symbol is numpy's work (see ``symtab``). No file
+stays open, so five hundred objects cost no descriptors.
+"""
+
+import io
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from perf2x.binary.elf.compressed_sections import inflate, inflate_file
+from perf2x.binary.elf.headers import PF_X, SHF_ALLOC, SHF_COMPRESSED, Headers, Section, Segment
+from perf2x.columnar.arrays import U64, Bools
+from perf2x.files.unpack_limit import allowed_in_memory, too_large
+from perf2x.tables.errors import ObjectError
+
+__all__ = ["PF_X", "SHF_ALLOC", "SHF_COMPRESSED", "ElfObject", "Section", "Segment", "open_elf", "open_object"]
+from perf2x.binary.elf.notes import gnu_build_id
+
+UNBUFFERED = 1 << 30
+
+
+class ElfObject:
+    """An ELF file whose headers have been read and checked against its size; make it with ``open_elf``."""
+
+    name: str
+    """For messages: the path, or what the bytes were called."""
+    machine: str
+    """``EM_X86_64`` …"""
+    type: str
+    """``ET_EXEC``, ``ET_DYN``, ``ET_REL``, ``ET_CORE``."""
+    is_64: bool
+    byte_order: str
+    """``<`` or ``>``, as in numpy dtypes and struct."""
+    entry: int
+    size: int
+    """Bytes of the whole file."""
+    sections: tuple[Section, ...]
+    """In the order of the table, so ``link`` and symbols' section numbers index it."""
+    segments: tuple[Segment, ...]
+    build_id: bytes
+    """b"" when the file has none."""
+
+    def __init__(self, source: Path | bytes, name: str) -> None:
+        self._source = source
+        self.name = name
+        try:
+            with self._stream() as stream:
+                headers = Headers(stream, name)
+        except OSError as error:
+            raise ObjectError(f"{name}: {error.strerror or error}") from None
+        self.size, self.is_64, self.byte_order = headers.size, headers.is_64, headers.byte_order
+        self.machine, self.type, self.entry = headers.machine, headers.type, headers.entry
+        self.sections, self.segments = headers.sections, headers.segments
+        self.build_id = self._find_build_id()
+
+    @property
+    def path(self) -> Path | None:
+        """Where the file lies; None when it was given as bytes."""
+        return None if isinstance(self._source, bytes) else self._source
+
+    def section(self, name: str) -> Section | None:
+        """The first section of that name; one without bytes in this file (SHT_NOBITS) counts as absent."""
+        for section in self.sections:
+            if section.name == name and section.type != "SHT_NOBITS":
+                return section
+        return None
+
+    def data(self, section: Section) -> bytes:
+        """A section's bytes, inflated when it is compressed (SHF_COMPRESSED); ObjectError when they are not there."""
+        if section.type == "SHT_NOBITS":
+            return b""
+        raw = self.read(section.offset, section.size)
+        return self._inflate(raw, section.name) if section.flags & SHF_COMPRESSED else raw
+
+    def read(self, offset: int, size: int) -> bytes:
+        """``size`` bytes of the file from ``offset``; ObjectError when the file is shorter."""
+        if offset < 0 or size < 0 or offset + size > self.size:
+            raise ObjectError(f"{self.name}: bytes {offset:#x} to {offset + size:#x} lie outside its {self.size:#x}")
+        if isinstance(self._source, bytes):
+            return self._source[offset : offset + size]
+        try:
+            # a buffer costs more than most sections do; without one, a single read of 2 GiB would end early
+            with self._source.open("rb", buffering=0 if size < UNBUFFERED else -1) as stream:
+                stream.seek(offset)
+                found = stream.read(size)
+        except OSError as error:
+            raise ObjectError(f"{self.name}: {error.strerror or error}") from None
+        if len(found) != size:
+            raise ObjectError(f"{self.name}: it became shorter while it was read")
+        return found
+
+    def svma(self, offset: U64) -> tuple[U64, Bools]:
+        """File offsets (n,) to stated addresses through PT_LOAD, and which of them any segment holds.
+
+        The kernel maps whole pages, so an offset may lie in a page shared by two segments: an exact hit counts before
+        one in the rounded pages, an executable segment before others, an earlier one before a later one.
+        """
+        result = np.zeros(len(offset), np.uint64)
+        found = np.zeros(len(offset), np.bool_)
+        loads = [segment for segment in self.segments if segment.type == "PT_LOAD"]
+        loads.sort(key=lambda segment: not segment.flags & PF_X)
+        for page in (1, 4096):
+            for load in loads:
+                start = load.offset // page * page
+                end = -(-(load.offset + load.file_size) // page) * page
+                hit = ~found & (offset >= np.uint64(start)) & (offset < np.uint64(min(end, 2**64 - 1)))
+                result[hit] = offset[hit] + np.uint64((load.address - load.offset) % 2**64)
+                found |= hit
+                if found.all():
+                    return result, found
+        return result, found
+
+    def _stream(self) -> IO[bytes]:
+        return io.BytesIO(self._source) if isinstance(self._source, bytes) else self._source.open("rb")
+
+    def _find_build_id(self) -> bytes:
+        """The first NT_GNU_BUILD_ID: by section (debug files keep those), else by segment (stripped section tables)."""
+        places = [(s.offset, s.size, s.alignment) for s in self.sections if s.type == "SHT_NOTE"]
+        places += [(s.offset, s.file_size, s.alignment) for s in self.segments if s.type == "PT_NOTE"]
+        for offset, size, alignment in places:
+            if size and offset + size <= self.size:
+                found = gnu_build_id(self.read(offset, size), self.byte_order, alignment)
+                if found:
+                    return found
+        return b""
+
+    def _inflate(self, raw: bytes, section: str) -> bytes:
+        """Elf64_Chdr: type, (reserved,) size, alignment, then the stream."""
+        size_of_header = 24 if self.is_64 else 12
+        if len(raw) < size_of_header:
+            raise ObjectError(f"{self.name}, {section}: the compression header is cut off")
+        words = np.frombuffer(raw[:size_of_header], self.byte_order + "u4")
+        kind = {1: "zlib", 2: "zstd"}.get(int(words[0]))
+        size = int(np.frombuffer(raw, self.byte_order + "u8", 1, 8)[0]) if self.is_64 else int(words[1])
+        if kind is None:
+            raise ObjectError(f"{self.name}, {section}: compressed in a way that is not known (type {int(words[0])})")
+        if size > (limit := allowed_in_memory(len(raw))):
+            raise ObjectError(f"{self.name}, {section}: {too_large(len(raw), limit)}")
+        return inflate(kind, raw[size_of_header:], size)
+
+
+def open_elf(source: Path | str | bytes, name: str = "") -> ElfObject:
+    """Read the headers of an ELF file by path, or from bytes that are an ELF file.
+
+    ``name`` is what messages call it (default: the path). ObjectError when it is no ELF file, or its tables of sections
+    or segments lie outside it; what a single section holds is checked when it is read.
+    """
+    if isinstance(source, bytes):
+        return ElfObject(source, name or "(bytes)")
+    return ElfObject(Path(source), name or str(source))
+
+
+def open_object(path: Path) -> ElfObject:
+    """An ELF file, or one inside a gzip, xz or zstd file (kernel modules); ObjectError when it is none."""
+    if path.suffix not in (".gz", ".xz", ".zst"):
+        return open_elf(path)
+    try:
+        packed = path.read_bytes()
+    except OSError as error:
+        raise ObjectError(f"{path}: {error.strerror or error}") from None
+    return open_elf(inflate_file(packed), str(path))

@@ -1,0 +1,145 @@
+"""Kernel modules as if they were loaded: sections get addresses, debug info the relocations that it waits for.
+
+A module is a relocatable file: what its debug info says of addresses, strings and other units stands in relocations.
+Here they are applied, a section's all at once, and written as an executable that any reader of DWARF takes.
+Source of truth: kernel/module/main.c layout_sections; the psABIs of the machines below for relocations.
+"""
+
+import struct
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from perf2x.binary.elf.file import SHF_ALLOC, ElfObject, Section
+from perf2x.binary.elf.symtab import SHN_LORESERVE, raw_symbols
+from perf2x.columnar.arrays import U64, AnyArray
+from perf2x.tables.errors import ObjectError
+
+SHF_EXECINSTR = 0x4
+MODULE_BASE = 1 << 16
+"""Where modules are laid out here; a multiple of all alignments, and not 0, which in debug info means "discarded"."""
+
+_WIDTHS = {
+    "EM_X86_64": {1: 8, 10: 4, 11: 4},
+    "EM_386": {1: 4},
+    "EM_AARCH64": {257: 8, 258: 4},
+    "EM_ARM": {2: 4},
+    "EM_S390": {22: 8, 4: 4},
+    "EM_PPC64": {38: 8, 1: 4},
+}
+"""Relocations that store symbol + addend, and in how many bytes; debug info has no others on these machines."""
+_TYPES = {"SHT_PROGBITS": 1, "SHT_STRTAB": 3, "SHT_NOTE": 7}
+_USED = (".debug_info", ".debug_abbrev", ".debug_line", ".debug_str", ".debug_line_str", ".debug_ranges",
+         ".debug_rnglists", ".debug_addr", ".debug_str_offsets", ".note.gnu.build-id")  # fmt: skip
+
+
+def section_places(module: ElfObject, start: int = MODULE_BASE) -> dict[int, int]:
+    """Where the kernel puts each executable section of a module: one behind the other, aligned, init code apart."""
+    return dict(_laid_out(module, start, init=False))
+
+
+def _laid_out(module: ElfObject, at: int, init: bool) -> Iterator[tuple[int, int]]:
+    for index, section in enumerate(module.sections):
+        executable = section.flags & (SHF_ALLOC | SHF_EXECINSTR) == SHF_ALLOC | SHF_EXECINSTR
+        if executable and section.name.startswith(".init") == init:
+            step = section.alignment if 0 < section.alignment <= 1 << 16 else 1
+            at = -(-at // step) * step
+            if at + section.size >= 2**64:
+                break
+            yield index, at
+            at += section.size
+
+
+def relocated(module: ElfObject) -> bytes:
+    """An executable with the debug info of ``module``, its code at ``section_places(module)``.
+
+    ObjectError when a section or a relocation cannot be read, or the machine's relocations are not known.
+    """
+    widths = _WIDTHS.get(module.machine)
+    if widths is None:
+        raise ObjectError(f"{module.name}: relocations of {module.machine} are not known, so it has no source lines")
+    places = section_places(module)
+    end = max((at + module.sections[index].size for index, at in places.items()), default=MODULE_BASE)
+    places |= _laid_out(module, -(-end // 4096) * 4096, init=True)
+    sections = []
+    for index, section in enumerate(module.sections):
+        if section.name in _USED and section.type in _TYPES:
+            data = np.frombuffer(module.data(section), np.uint8).copy()
+            for table in module.sections:
+                if table.type in ("SHT_RELA", "SHT_REL") and table.info == index:
+                    _apply(module, table, places, widths, data)
+            sections.append((section, data))
+    return _executable(module, sections)
+
+
+def _apply(
+    module: ElfObject, table: Section, places: Mapping[int, int], widths: Mapping[int, int], data: AnyArray
+) -> None:
+    """Store symbol + addend at every place that a relocation section names."""
+    rows = _relocations(module, table)
+    kind = rows["info"] & (0xFFFFFFFF if module.is_64 else 0xFF)
+    symbol = rows["info"] >> (32 if module.is_64 else 8)
+    if not 0 < table.link < len(module.sections):
+        raise ObjectError(f"{module.name}, {table.name}: its symbol table is section {table.link}")
+    value = _values(module, module.sections[table.link], places)
+    unknown = ~np.isin(kind, [0, *widths]) | (symbol >= len(value))
+    if unknown.any():
+        raise ObjectError(f"{module.name}, {table.name}: relocation of type {int(kind[unknown][0])} in debug info")
+    for one, width in widths.items():
+        chosen = kind == one
+        at = rows["offset"][chosen].astype(np.uint64)
+        if len(at) and (len(data) < width or int(at.max()) > len(data) - width):
+            raise ObjectError(f"{module.name}, {table.name}: a relocation outside its section")
+        index = at.astype(np.int64)[:, None] + np.arange(width)
+        stored = np.ascontiguousarray(data[index]).view(f"{module.byte_order}u{width}").reshape(-1)
+        addend = rows["addend"][chosen].astype(np.uint64) if table.type == "SHT_RELA" else stored.astype(np.uint64)
+        result = (value[symbol[chosen]] + addend).astype(f"{module.byte_order}u{width}")
+        data[index] = result.view(np.uint8).reshape(-1, width)
+
+
+def _relocations(module: ElfObject, table: Section) -> AnyArray:
+    """Rows of a relocation section: ``offset``, ``info``, and ``addend`` where it has them."""
+    size = "8" if module.is_64 else "4"
+    fields = [("offset", f"{module.byte_order}u{size}"), ("info", f"{module.byte_order}u{size}")]
+    dtype = np.dtype(fields + [("addend", f"{module.byte_order}i{size}")] * (table.type == "SHT_RELA"))
+    data = module.data(table)
+    return np.frombuffer(data, dtype, len(data) // dtype.itemsize)
+
+
+def _values(module: ElfObject, table: Section, places: Mapping[int, int]) -> U64:
+    """(symbols,) the value of each symbol with its section at its place; sections without a place lie at 0."""
+    rows, _ = raw_symbols(module, table)
+    start = np.zeros(SHN_LORESERVE, np.uint64)
+    for index, at in places.items():
+        if index < SHN_LORESERVE:
+            start[index] = at
+    section = np.where(rows["section"] < SHN_LORESERVE, rows["section"], 0)
+    return rows["value"].astype(np.uint64) + start[section]
+
+
+def _executable(module: ElfObject, sections: list[tuple[Section, AnyArray]]) -> bytes:
+    """An ELF file of those sections: header, sections, their names, section headers; it needs no segments."""
+    names = b"\0" + b"".join(section.name.encode() + b"\0" for section, _ in sections) + b".shstrtab\0"
+    layout = "IIQQQQIIQQ" if module.is_64 else "10I"
+    at = 64 if module.is_64 else 52
+    body, headers = [], [struct.pack(module.byte_order + layout, *[0] * 10)]
+    for name, kind, data in [*((s.name, s.type, d.tobytes()) for s, d in sections), (".shstrtab", "SHT_STRTAB", names)]:
+        row = (names.index(b"\0" + name.encode() + b"\0") + 1, _TYPES[kind], 0, 0, at, len(data), 0, 0, 4, 0)
+        headers.append(struct.pack(module.byte_order + layout, *row))
+        body.append(data)
+        at += len(data)
+    return b"".join([_header(module, at, len(headers)), *body, *headers])
+
+
+def _header(module: ElfObject, sections_at: int, count: int) -> bytes:
+    """The module's own ELF header, of type ET_EXEC, with other section headers and no segments."""
+    order = module.byte_order
+    header = bytearray(module.read(0, 64 if module.is_64 else 52))
+    struct.pack_into(order + "H", header, 16, 2)
+    if module.is_64:
+        struct.pack_into(order + "QQ", header, 32, 0, sections_at)
+        struct.pack_into(order + "5H", header, 54, 56, 0, 64, count, count - 1)
+    else:
+        struct.pack_into(order + "II", header, 28, 0, sections_at)
+        struct.pack_into(order + "5H", header, 42, 32, 0, 40, count, count - 1)
+    return bytes(header)

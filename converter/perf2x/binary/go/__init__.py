@@ -1,0 +1,1 @@
+"""Go's own tables of functions and lines."""

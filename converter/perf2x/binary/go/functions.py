@@ -1,0 +1,157 @@
+"""Go's own table of functions and lines, ``.gopclntab``, which stays when ``-ldflags=-s`` or strip take the rest.
+
+Source of truth: src/debug/gosym/pclntab.go and src/runtime/symtab.go of the Go distribution. Layouts of Go 1.2, 1.16,
+1.18 and 1.20 are read, with words of 4 and 8 bytes, in both byte orders.
+"""
+
+import numpy as np
+
+from perf2x.binary.elf.file import ElfObject
+from perf2x.binary.go.values import values_at
+from perf2x.classes import dataclass
+from perf2x.columnar.arrays import I64, U64
+from perf2x.tables.errors import ObjectError
+
+GO_12, GO_116, GO_118, GO_120 = 0xFFFFFFFB, 0xFFFFFFFA, 0xFFFFFFF0, 0xFFFFFFF1
+LONGEST_NAME = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class GoFunction:
+    """One row; ``line_at`` and ``file_at`` are offsets of its line and file values, relative to ``Layout.values``."""
+
+    name: str
+    entry: int
+    start_line: int
+    """Of the ``func`` keyword, 0 before Go 1.20."""
+    line_at: int
+    file_at: int
+    first_file: int
+    """Where the unit's files begin in the table of files."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where the parts of a table begin, in bytes from its start, and how wide its fields are."""
+
+    version: int
+    order: str
+    word: int
+    quantum: int
+    count: int
+    functions: int
+    """The sorted pairs of entry and row; rows are counted from here or, in Go 1.2, from the table's start."""
+    names: int
+    units: int
+    files: int
+    values: int
+
+    @property
+    def field(self) -> str:
+        """dtype of one half of a pair: a word, since Go 1.18 an offset of 32 bits from the text's start."""
+        return self.order + ("u4" if self.version in (GO_118, GO_120) or self.word == 4 else "u8")
+
+
+class GoFunctions:
+    """A table that has been checked against its size; rows are read when they are asked for."""
+
+    def __init__(self, data: bytes, text: int, name: str) -> None:
+        """``text``: svma that offsets count from (since Go 1.18); ObjectError when ``data`` is no such table."""
+        self._data, self._name = data, name
+        self._layout = layout = _layout(data, name)
+        field = np.dtype(layout.field)
+        if layout.functions + (2 * layout.count + 1) * field.itemsize > len(data):
+            raise ObjectError(f"{name}: {layout.count} functions do not fit in {len(data)} bytes")
+        pairs = np.frombuffer(data, field, 2 * layout.count + 1, layout.functions).astype(np.uint64)
+        self._row = pairs[1::2]
+        self._entry: U64 = pairs[::2] + np.uint64(text if layout.version in (GO_118, GO_120) else 0)
+        if len(self._entry) and (self._entry[1:] < self._entry[:-1]).any():
+            raise ObjectError(f"{name}: its functions are not sorted")
+
+    def __len__(self) -> int:
+        return len(self._row)
+
+    def find(self, svma: U64) -> I64:
+        """(n,) the function that holds each address, −1 for none; each one reaches to where the next begins."""
+        row = np.searchsorted(self._entry, svma, "right").astype(np.int64) - 1
+        return np.where(row < len(self._row), row, -1)
+
+    def function(self, row: int) -> GoFunction | None:
+        """One function; None where the table is damaged."""
+        layout = self._layout
+        at = int(self._row[row]) + (0 if layout.version == GO_12 else layout.functions)
+        first = layout.word if layout.version in (GO_12, GO_116) else 4
+        fields = np.dtype(layout.order + "u4")
+        if at + first + 36 > len(self._data):
+            return None
+        name, _, _, _, file_at, line_at, _, unit, start = np.frombuffer(self._data, fields, 9, at + first).tolist()
+        text = self._text(layout.names + name)
+        known = start if layout.version == GO_120 else 0
+        unit = unit if layout.version != GO_12 else 0
+        return GoFunction(text, int(self._entry[row]), known, line_at, file_at, unit) if text else None
+
+    def values(self, offset: I64, entry: U64, function: I64, svma: U64) -> I64:
+        """(m,) what tables of values (lines, files) say of each address; 0 or less where they say nothing.
+
+        ``offset`` and ``entry`` (n,) are those of functions, ``function`` (m,) says which one an address is in.
+        """
+        layout = self._layout
+        known = np.flatnonzero(offset != 0)
+        row = np.searchsorted(known, function)
+        asked = np.flatnonzero(offset[function] != 0)
+        result = np.zeros(len(svma), np.int64)
+        inside = svma[asked] - entry[function[asked]]
+        at = np.minimum(layout.values, len(self._data)) + offset[known]
+        result[asked] = values_at(self._data, at, layout.quantum, row[asked], inside)
+        return result
+
+    def filename(self, number: int, first_file: int) -> str:
+        """The path behind a file value, "" where the table has none."""
+        layout = self._layout
+        if number < 0:
+            return ""
+        at = layout.files if layout.version == GO_12 else layout.units
+        at += 4 * (number + first_file)
+        if at + 4 > len(self._data):
+            return ""
+        offset = int(np.frombuffer(self._data, layout.order + "u4", 1, at)[0])
+        return self._text(offset if layout.version == GO_12 else layout.files + offset)
+
+    def _text(self, at: int) -> str:
+        end = self._data.find(b"\0", at, at + LONGEST_NAME)
+        return self._data[at:end].decode(errors="surrogateescape") if end >= 0 else ""
+
+
+def _layout(data: bytes, name: str) -> Layout:
+    order = byte_order(data)
+    if not order:
+        raise ObjectError(f"{name}: no table of Go functions, it begins with {data[:8].hex()}")
+    magic = int.from_bytes(data[:4], "little" if order == "<" else "big")
+    quantum, word = data[6], data[7]
+    words = np.frombuffer(data, order + f"u{word}", min(8, (len(data) - 8) // word), 8).tolist()
+    if magic == GO_12:
+        count = words[0]
+        field_end = 8 + word + (2 * count + 1) * word
+        if field_end + 4 > len(data):
+            raise ObjectError(f"{name}: {count} functions do not fit in {len(data)} bytes")
+        files = int(np.frombuffer(data, order + "u4", 1, field_end)[0])
+        return Layout(magic, order, word, quantum, count, 8 + word, 0, 0, files, 0)
+    if len(words) < 8:
+        raise ObjectError(f"{name}: a table of Go functions that is cut off after {len(data)} bytes")
+    names, units, files, values, functions = words[2:7] if magic == GO_116 else words[3:8]
+    return Layout(magic, order, word, quantum, words[0], functions, names, units, files, values)
+
+
+def byte_order(data: bytes) -> str:
+    """``<`` or ``>`` when ``data`` begins like a table of Go functions, else ""."""
+    if len(data) < 16 or data[4:6] != b"\0\0" or data[6] not in (1, 2, 4) or data[7] not in (4, 8):
+        return ""
+    for order, name in (("<", "little"), (">", "big")):
+        if int.from_bytes(data[:4], name) in (GO_12, GO_116, GO_118, GO_120):  # type: ignore[arg-type]
+            return order
+    return ""
+
+
+def is_go(elf: ElfObject) -> bool:
+    """Whether Go's linker made the file, or a part of it."""
+    return any(section.name in (".note.go.buildid", ".go.buildinfo") for section in elf.sections)

@@ -1,0 +1,90 @@
+"""Where a file keeps Go's table of functions, and what its offsets count from: relocated words and linkers differ.
+
+Source of truth: src/cmd/link/internal/ld/pcln.go, and src/runtime/symtab.go type moduledata of the Go distribution.
+"""
+
+import re
+
+import numpy as np
+
+from perf2x.binary.elf.file import ElfObject, Section
+from perf2x.binary.go.functions import GoFunctions, byte_order, is_go
+from perf2x.tables.errors import ObjectError
+
+_SECTIONS = (".gopclntab", ".data.rel.ro.gopclntab")
+_MAGIC = re.compile(rb"(?:[\xfb\xfa\xf0\xf1]\xff\xff\xff|\xff\xff\xff[\xfb\xfa\xf0\xf1])\0\0[\1\2\4][\4\10]")
+_TEXT_IN_HEADER, _TEXT_IN_MODULE = 2, 22
+"""Which word (after the 8 bytes of magic; of ``.go.module``) holds the text's start."""
+_RELATIVE = {"EM_X86_64": 8, "EM_AARCH64": 1027, "EM_386": 8, "EM_ARM": 23, "EM_RISCV": 3, "EM_S390": 12}
+
+
+def go_functions(elf: ElfObject) -> GoFunctions | None:
+    """The file's table, None when it has none; ObjectError when it is damaged."""
+    place = _place(elf)
+    if place is None:
+        return None
+    section, start = place
+    data = elf.data(section)[start:]
+    return GoFunctions(data, _text_start(elf, data, section.address + start), f"{elf.name}, {section.name}")
+
+
+def has_go_table(elf: ElfObject) -> bool:
+    """Whether ``go_functions`` would find one; only a merged section must be read for it."""
+    return _place(elf) is not None
+
+
+def _place(elf: ElfObject) -> tuple[Section, int] | None:
+    """The section, and where in it the table begins."""
+    for name in _SECTIONS:
+        if (section := elf.section(name)) is not None:
+            return section, 0
+    section = elf.section(".data.rel.ro") if is_go(elf) else None
+    if section is None:
+        return None
+    # the system's linker merges sections of position-independent programs
+    for match in _MAGIC.finditer(data := elf.data(section)):
+        if (section.address + match.start()) % 8 == 0 and byte_order(data[match.start() : match.start() + 16]):
+            return section, match.start()
+    return None
+
+
+def _text_start(elf: ElfObject, data: bytes, address: int) -> int:
+    """The header's word, which may wait for the dynamic linker; moduledata's since Go 1.26; else where .text begins."""
+    order = byte_order(data)
+    if order and (found := _word(elf, data[8:], order, data[7], address + 8, _TEXT_IN_HEADER)):
+        return found
+    module = elf.section(".go.module")
+    if order and module is not None:
+        body = elf.data(module)
+        if _word(elf, body, order, data[7], module.address, 0) == address and (
+            found := _word(elf, body, order, data[7], module.address, _TEXT_IN_MODULE)
+        ):
+            return found
+    text = elf.section(".text")
+    return text.address if text is not None else 0
+
+
+def _word(elf: ElfObject, data: bytes, order: str, size: int, address: int, number: int) -> int:
+    """One word of a structure that lies at ``address``, relocated."""
+    at = number * size
+    if at + size > len(data):
+        return 0
+    stated = int.from_bytes(data[at : at + size], "little" if order == "<" else "big")
+    return stated or _relocated(elf, address + at)
+
+
+def _relocated(elf: ElfObject, address: int) -> int:
+    """What the dynamic linker adds the load address to at ``address``, by R_*_RELATIVE; 0 when nothing."""
+    section = elf.section(".rela.dyn") or elf.section(".rela")
+    kind = _RELATIVE.get(elf.machine)
+    if section is None or kind is None or section.type != "SHT_RELA":
+        return 0
+    word = elf.byte_order + ("u8" if elf.is_64 else "u4")
+    try:
+        rows = np.frombuffer(elf.data(section), word)
+    except (ObjectError, ValueError):
+        return 0
+    rows = rows[: len(rows) // 3 * 3].reshape(-1, 3)
+    mask = 0xFFFFFFFF if elf.is_64 else 0xFF
+    hit = np.flatnonzero((rows[:, 0] == address) & (rows[:, 1] & mask == kind))
+    return int(rows[hit[0], 2]) if len(hit) else 0

@@ -1,0 +1,1 @@
+"""Pack a recording with what names its samples, and unpack it elsewhere."""

@@ -1,0 +1,120 @@
+"""``perf2x bundle``: a recording and what names its samples as one file, for another machine."""
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from perf2x.cli import progress as console
+from perf2x.cli.help import HelpAll
+from perf2x.cli.options import Rare, gather, symbols
+from perf2x.cli.options.inputs import DEFAULT, Input, MaxUnpacked, Quiet, recordings
+from perf2x.cli.options.symbols import SymbolFlags
+from perf2x.files.temporary import private_folder
+from perf2x.files.unpack_limit import at_most, reopened, spool
+from perf2x.tables.errors import FormatError, OptionError
+
+Output = Annotated[
+    str | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="Where to write; - is standard output.",
+        show_default="INPUT.tar.gz",
+        rich_help_panel="Output",
+    ),
+]
+SymbolsOnly = Annotated[
+    bool,
+    typer.Option(
+        "--symbols-only",
+        help="Leave code, data and debug info out of the objects: names, but no lines.",
+        rich_help_panel="Output",
+    ),
+]
+AllowEmpty = Annotated[
+    bool, typer.Option("--allow-empty", help="Go on when there is not a single sample.", rich_help_panel="Output"), Rare
+]
+
+
+def bundle(
+    source: Input = DEFAULT,
+    *,
+    output: Output = None,
+    symbols_only: SymbolsOnly = False,
+    symfs: symbols.Symfs = None,
+    kallsyms: symbols.Kallsyms = None,
+    vmlinux: symbols.Vmlinux = None,
+    debug_dir: symbols.DebugDir = None,
+    buildid_dir: symbols.BuildidDir = None,
+    perf_map_dir: symbols.PerfMapDir = None,
+    debuginfod: symbols.Debuginfod = None,
+    archive: symbols.Archive = None,
+    allow_build_id_mismatch: symbols.AllowBuildIdMismatch = False,
+    demangle: symbols.DemangleStyle = "simple",
+    inline: symbols.Inline = True,
+    no_symbols: symbols.NoSymbols = False,
+    allow_empty: AllowEmpty = False,
+    max_unpacked: MaxUnpacked = None,
+    quiet: Quiet = False,
+    help_all: HelpAll = False,
+) -> None:
+    """Pack a recording with the objects it needs, to convert it on any machine.
+
+    The recording and the programs themselves are in it: do not publish it unless you would publish those.
+    """
+    names = gather(SymbolFlags, locals())
+    from perf2x.bundle.pack import pack, write_bundle
+    from perf2x.bundle.unpack import is_bundle
+    from perf2x.files.output import writing
+    from perf2x.pipeline import load as pipeline
+    from perf2x.symbolize.make_finder import make_finder
+    from perf2x.symbolize.resolve import context_of
+
+    recordings([source])
+    options = names.options()
+    if options is None:
+        raise OptionError("--no-symbols: a bundle without symbols is the recording itself")
+    if source != "-" and is_bundle(Path(source)):
+        raise OptionError(f"{source} is a bundle already")
+    target = output or f"{Path(source).resolve().name if source != '-' else 'perf.data'}.tar.gz"
+    with at_most(names.unpacked()), console.progress(quiet) as progress, _as_file(source) as path:
+        wanted = pipeline.LoadOptions(allow_empty=allow_empty, symbols=options, look_up=False)
+        loaded = pipeline.load(str(path), wanted, progress)
+        finder = make_finder(options, loaded.diagnostics, progress)
+        session, namespaces = loaded.recording.session, loaded.recording.sideband.namespaces
+        context = context_of(loaded.profile, session, options, loaded.diagnostics, finder, namespaces)
+        packed = pack(loaded.profile, context, only_symbols=symbols_only)
+        with writing(target, inputs=(source,)) as out:
+            write_bundle(path, packed, out, only_symbols=symbols_only)
+    if quiet:
+        return
+    for name, reason in sorted(packed.left_out.items()):
+        console.note(f"left out: {name}: {reason}")
+    what = "the symbols of " if symbols_only else ""
+    console.note(
+        f"wrote {source} and {what}{len(packed.objects)} objects to {target}"
+        f" (read it anywhere: perf2x convert {target} -t html)"
+    )
+
+
+@contextlib.contextmanager
+def _as_file(source: str) -> Iterator[Path]:
+    """What can be read only once, in a temporary file."""
+    path = Path(source)
+    if source != "-" and not path.is_fifo():
+        yield path
+        return
+    with spool(source) as spooled, private_folder() as folder:
+        try:
+            with contextlib.ExitStack() as stack:
+                stream = sys.stdin.buffer if source == "-" else stack.enter_context(path.open("rb"))
+                while chunk := stream.read(1 << 20):
+                    spooled.write(chunk)
+        except OSError as error:
+            raise FormatError(f"{source}: {error.strerror or error}") from None
+        yield reopened(spooled.done(), folder / "perf.data")

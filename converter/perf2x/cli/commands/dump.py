@@ -1,0 +1,85 @@
+"""``perf2x dump``: the records of a recording as text, one by one."""
+
+import re
+import sys
+from itertools import islice
+from typing import Annotated
+
+import typer
+
+from perf2x.cli.options.inputs import DEFAULT, Input, recordings
+from perf2x.files.unpack_limit import at_most, parse_size
+from perf2x.tables.diagnostics import Diagnostics
+from perf2x.tables.errors import FormatError, OptionError
+from perf2x.tables.printable import plain
+
+Types = Annotated[
+    list[str] | None,
+    typer.Option("--type", "-t", metavar="NAME", help="Only records of this type (SAMPLE, MMAP2, …); may be repeated."),
+]
+Time = Annotated[
+    str | None,
+    typer.Option("--time", metavar="START,STOP", help="Only records from START to before STOP (seconds)."),
+]
+Limit = Annotated[int | None, typer.Option("--limit", "-n", min=0, metavar="N", help="Stop after this many records.")]
+Raw = Annotated[bool, typer.Option("--raw", "-x", help="Show the bytes of each record too.")]
+Verbose = Annotated[
+    bool, typer.Option("--verbose", "-v", help="Show each record's fields, chain and all else it holds.")
+]
+Events = Annotated[bool, typer.Option("--events/--no-events", help="Begin with a line for every event.")]
+MaxUnpacked = Annotated[
+    str | None,
+    typer.Option("--max-unpacked", metavar="SIZE", help="Most that a compressed input may unpack to: 500M, 20G."),
+]
+
+_SECONDS = re.compile(r"(\d+)(?:\.(\d{1,9}))?")
+_CHUNK = 1000
+
+
+def dump(
+    source: Input = DEFAULT,
+    types: Types = None,
+    time: Time = None,
+    limit: Limit = None,
+    raw: Raw = False,
+    events: Events = True,
+    verbose: Verbose = False,
+    max_unpacked: MaxUnpacked = None,
+) -> None:
+    """Show the records of a recording in file order, a line for each; nothing is looked up.
+
+    -v shows fields, chains, registers and branches, worded as perf script -D words them.
+    """
+    from perf2x.dump.records import DumpOptions, Walked, dump_lines
+    from perf2x.pipeline.no_samples import damage
+
+    start, stop = _span(time)
+    recordings([source])
+    names = frozenset(name.upper().removeprefix("PERF_RECORD_") for name in types or ())
+    diagnostics, walked = Diagnostics(), Walked()
+    lines = dump_lines(source, DumpOptions(names, start, stop, raw, events, limit, verbose), diagnostics, walked)
+    with at_most(None if max_unpacked is None else parse_size(max_unpacked)):
+        while chunk := list(islice(lines, _CHUNK)):
+            sys.stdout.write("".join(f"{plain(line)}\n" for line in chunk))
+    why = damage(diagnostics.counts) if walked.to_the_end and not walked.samples else ""
+    if why:
+        raise FormatError(f"{source}: no samples: {why}")
+
+
+def _span(time: str | None) -> tuple[int | None, int | None]:
+    """``1.5,2`` in nanoseconds; either side may be empty."""
+    if time is None:
+        return None, None
+    start, comma, stop = time.partition(",")
+    if not comma:
+        raise OptionError(f"--time {time}: expected START,STOP, either of which may be empty")
+    return _nanoseconds(start), _nanoseconds(stop)
+
+
+def _nanoseconds(seconds: str) -> int | None:
+    if not seconds.strip():
+        return None
+    match = _SECONDS.fullmatch(seconds.strip())
+    if match is None:
+        raise OptionError(f"--time: {seconds!r} is no number of seconds")
+    return int(match[1]) * 10**9 + int((match[2] or "").ljust(9, "0"))

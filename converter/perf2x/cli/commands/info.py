@@ -1,0 +1,99 @@
+"""``perf2x info``: what is in a recording."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from perf2x.cli import progress as console
+from perf2x.cli.exits import CANNOT
+from perf2x.cli.help import HelpAll
+from perf2x.cli.options import gather, symbols
+from perf2x.cli.options.inputs import DEFAULT, Input, MaxUnpacked, Quiet, recordings
+from perf2x.cli.options.symbols import SymbolFlags
+from perf2x.cli.options.table import Format, Json
+from perf2x.cli.render.show import show
+
+if TYPE_CHECKING:
+    from perf2x.explain.missing import Reason
+    from perf2x.pipeline.load import Loaded, Progress
+    from perf2x.symbolize.options import SymbolOptions
+
+EXPLAINED_AT_MOST = 50
+"""Objects, those with most frames without names."""
+
+WithSymbols = Annotated[
+    bool, typer.Option("--symbols", help="Look names up, too, and say which share of frames has one.")
+]
+Explained = Annotated[
+    bool, typer.Option("--verbose", "-v", help="With --symbols: say of each object without names why, and what helps.")
+]
+
+
+def info(
+    source: Input = DEFAULT,
+    *,
+    format: Format = "table",  # noqa: A002 - the option's name
+    as_json: Json = False,
+    with_symbols: WithSymbols = False,
+    verbose: Explained = False,
+    symfs: symbols.Symfs = None,
+    kallsyms: symbols.Kallsyms = None,
+    vmlinux: symbols.Vmlinux = None,
+    debug_dir: symbols.DebugDir = None,
+    buildid_dir: symbols.BuildidDir = None,
+    perf_map_dir: symbols.PerfMapDir = None,
+    debuginfod: symbols.Debuginfod = None,
+    archive: symbols.Archive = None,
+    allow_build_id_mismatch: symbols.AllowBuildIdMismatch = False,
+    demangle: symbols.DemangleStyle = "simple",
+    inline: symbols.Inline = True,
+    no_symbols: symbols.NoSymbols = False,
+    max_unpacked: MaxUnpacked = None,
+    quiet: Quiet = False,
+    help_all: HelpAll = False,
+) -> None:
+    """Show what is in a recording: events, samples, threads, time span, records, losses, deferred and copied stacks.
+
+    Which share of frames has a name is looked up with --symbols, or when an option says where names are; with -v it
+    is said why names are missing, and what would help.
+    """
+    names = gather(SymbolFlags, locals())
+    from perf2x.cli.render.info_page import info_report
+    from perf2x.files.unpack_limit import at_most
+    from perf2x.pipeline import load as pipeline
+
+    recordings([source])
+    looked_up = names.options() if with_symbols or replace(names, max_unpacked=None) != SymbolFlags() else None
+    options = pipeline.LoadOptions(symbols=looked_up, stacks=looked_up is not None, max_unpacked=names.unpacked())
+    with console.progress(quiet) as progress:
+        loaded = pipeline.load(source, options, progress)
+        with at_most(names.unpacked()):
+            reasons = _reasons(loaded, looked_up, progress) if verbose and looked_up is not None else None
+    show(info_report(loaded, reasons), "json" if as_json else format)
+    if not loaded.samples:
+        _tell_empty(loaded, quiet)
+
+
+def _tell_empty(loaded: "Loaded", quiet: bool) -> None:
+    """The reason on standard error; exit code 1 where damage keeps the samples from being read."""
+    from perf2x.pipeline.no_samples import damage, reason
+
+    counts = loaded.diagnostics.counts
+    damaged = bool(damage(counts))
+    if damaged or not quiet:
+        source = loaded.recording.session.source
+        console.note(f"perf2x: {source}: no samples: {reason([loaded.recording], counts)}")
+    if damaged:
+        raise typer.Exit(CANNOT)
+
+
+def _reasons(loaded: "Loaded", options: "SymbolOptions", progress: "Progress | None") -> "list[Reason]":
+    """Why objects have frames without names, looked for once more."""
+    from perf2x.explain.missing import reason
+    from perf2x.symbolize.make_finder import make_finder
+    from perf2x.tables.diagnostics import Diagnostics
+
+    finder = make_finder(options, Diagnostics(), progress)
+    lacking = loaded.symbols.lacking() if loaded.symbols is not None else ()
+    return [reason(row.name, row.build_id, row.unnamed, row.reason, finder) for row in lacking[:EXPLAINED_AT_MOST]]

@@ -1,0 +1,66 @@
+"""``perf_to_profile``: the command that ``pprof perf.data`` runs, with the options of perf_data_converter's.
+
+Source of truth: google/pprof's internal/driver/fetch.go, which calls ``perf_to_profile -i IN -o OUT -f``, and
+perf_data_converter's src/perf_to_profile_lib.cc for the rest.
+"""
+
+import io
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from perf2x.cli import collect_seldom, compute_alone
+from perf2x.cli.exits import clean_up_when_terminated, one_sentence
+from perf2x.tables.errors import OptionError, OutputError
+
+Source = Annotated[str, typer.Option("-i", "--input", metavar="FILE", help="The recording.")]
+Target = Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="The pprof profile to write.")]
+Overwrite = Annotated[bool, typer.Option("-f", "--overwrite", help="Overwrite the output.")]
+JitMappings = Annotated[bool, typer.Option("-j", "--jit", help="Accepted; always allowed.")]
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command()
+@one_sentence()
+def perf_to_profile(
+    source: Source = "perf.data", target: Target = "profile.pb", overwrite: Overwrite = False, jit: JitMappings = False
+) -> None:
+    """Convert a perf.data recording to a pprof profile (perf2x in the place of perf_data_converter)."""
+    from perf2x.files.output import STANDARD, writing
+    from perf2x.pipeline import load as pipeline
+    from perf2x.plugins import registry as plugins
+    from perf2x.symbolize.options import SymbolOptions
+
+    if target != STANDARD and Path(target).exists() and not overwrite:
+        raise OutputError(f"{target} exists; -f overwrites it")
+    emitter = plugins.build_emitter("pprof")
+    options = pipeline.LoadOptions(allow_empty=False, timeline=emitter.timeline, symbols=SymbolOptions())
+    loaded = pipeline.load((source,), options)
+    if target == STANDARD or not Path(target).exists():
+        with writing(target, inputs=(source,)) as out:
+            emitter.emit(loaded.profile, out)
+        return
+    whole = io.BytesIO()
+    emitter.emit(loaded.profile, whole)
+    _overwrite(Path(target), source, whole.getvalue())
+
+
+def _overwrite(target: Path, source: str, content: bytes) -> None:
+    """Fill the file that is there: pprof made it and reads it through the handle that it kept, so no other may come."""
+    if source != "-" and Path(source).exists() and target.samefile(source):
+        raise OptionError(f"the output {target} is the input; name another with -o")
+    try:
+        target.write_bytes(content)
+    except OSError as error:
+        raise OutputError(f"cannot write {target}: {error.strerror}") from None
+
+
+def main() -> None:
+    """The ``perf_to_profile`` command."""
+    collect_seldom()
+    compute_alone()
+    clean_up_when_terminated()
+    with one_sentence():
+        app(prog_name="perf_to_profile")

@@ -1,0 +1,110 @@
+"""``perf2x top``: the hottest functions, objects or threads as a table; no viewer needed for a first look."""
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from perf2x.cli import progress as console
+from perf2x.cli.help import HelpAll
+from perf2x.cli.load_options import load_options
+from perf2x.cli.options import filters, gather, grouping, stacks, symbols
+from perf2x.cli.options.filters import FilterFlags
+from perf2x.cli.options.grouping import GroupFlags
+from perf2x.cli.options.inputs import Inputs, MaxUnpacked, Quiet, Verbose, recordings
+from perf2x.cli.options.stacks import StitchFlags
+from perf2x.cli.options.symbols import SymbolFlags
+from perf2x.cli.options.table import By, Format, Json, Limit, Value, Wide
+from perf2x.cli.render.show import show
+
+if TYPE_CHECKING:
+    from perf2x.analysis.totals import Total, Totals
+
+Sort = Annotated[
+    Literal["self", "total"], typer.Option("--sort", help="Which number to sort by.", rich_help_panel="Table")
+]
+
+
+def top(
+    inputs: Inputs = None,
+    *,
+    limit: Limit = 20,
+    by: By = "function",
+    sort: Sort = "self",
+    value: Value = "period",
+    format: Format = "table",  # noqa: A002 - the option's name
+    as_json: Json = False,
+    wide: Wide = False,
+    event: filters.Event = None,
+    pid: filters.Pid = None,
+    tid: filters.Tid = None,
+    comm: filters.Comm = None,
+    cpu: filters.Cpu = None,
+    dso: filters.Dso = None,
+    symbol: filters.Symbol = None,
+    time: filters.Time = None,
+    time_wall: filters.TimeWall = None,
+    max_stack: filters.MaxStack = None,
+    no_kernel: filters.NoKernel = False,
+    no_user: filters.NoUser = False,
+    no_idle: filters.NoIdle = False,
+    allow_empty: filters.AllowEmpty = False,
+    root: grouping.Root = None,
+    merge_threads: grouping.MergeThreads = False,
+    fold_recursion: grouping.FoldRecursion = False,
+    off_cpu: grouping.OffCpu = None,
+    anonymize: grouping.Anonymize = None,
+    deferred_missing: stacks.DeferredMissing = "mark",
+    stitch_lbr: stacks.StitchLbr = False,
+    merge_callchains: stacks.MergeCallchains = True,
+    jobs: stacks.Jobs = 0,
+    symfs: symbols.Symfs = None,
+    kallsyms: symbols.Kallsyms = None,
+    vmlinux: symbols.Vmlinux = None,
+    debug_dir: symbols.DebugDir = None,
+    buildid_dir: symbols.BuildidDir = None,
+    perf_map_dir: symbols.PerfMapDir = None,
+    debuginfod: symbols.Debuginfod = None,
+    archive: symbols.Archive = None,
+    allow_build_id_mismatch: symbols.AllowBuildIdMismatch = False,
+    demangle: symbols.DemangleStyle = "simple",
+    inline: symbols.Inline = True,
+    no_symbols: symbols.NoSymbols = False,
+    max_unpacked: MaxUnpacked = None,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+    help_all: HelpAll = False,
+) -> None:
+    """Show the hottest functions: what each costs itself, and with all that it calls."""
+    chosen, groups = gather(FilterFlags, locals()), gather(GroupFlags, locals())
+    stitching, names = gather(StitchFlags, locals()), gather(SymbolFlags, locals())
+    from perf2x.analysis.totals import totals
+    from perf2x.cli.render.summary import described, notable
+    from perf2x.cli.render.top_table import top_report
+    from perf2x.pipeline import load as pipeline
+
+    sources = recordings(inputs)
+    with console.progress(quiet) as progress:
+        loaded = pipeline.load(sources, load_options(chosen, groups, stitching, names), progress)
+    found = totals(loaded.profile, None, by, value)
+    rows = hottest(found, sort, limit)
+    show(
+        top_report(found, rows, by, sort, loaded.profile.meta.duration_ns, sources),
+        "json" if as_json else format,
+        wide=wide,
+    )
+    if not quiet:
+        others = [event.name for event in loaded.events if event.samples and event.name != found.event]
+        if others:
+            console.note(f"left out: {', '.join(others)} (--event NAME chooses)")
+        for line in described(loaded) if verbose else notable(loaded):
+            console.note(line)
+
+
+def hottest(found: "Totals", sort: str, limit: int) -> list["Total"]:
+    """The first ``limit`` rows (0: all) by cost, then by name."""
+
+    def cost(row: "Total") -> tuple[int, int, str, str]:
+        first, second = (row.own, row.total) if sort == "self" else (row.total, row.own)
+        return -first, -second, row.name, row.object
+
+    return sorted(found.rows, key=cost)[: limit or None]

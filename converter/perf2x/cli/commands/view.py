@@ -1,0 +1,116 @@
+"""``perf2x view``: a recording in the browser, at once."""
+
+from typing import Annotated
+
+import typer
+
+from perf2x.cli import progress as console
+from perf2x.cli.help import HelpAll
+from perf2x.cli.load_options import load_options
+from perf2x.cli.options import filters, formats, gather, grouping, stacks, symbols
+from perf2x.cli.options.filters import FilterFlags
+from perf2x.cli.options.grouping import GroupFlags
+from perf2x.cli.options.inputs import Inputs, MaxUnpacked, Quiet, Verbose, recordings
+from perf2x.cli.options.stacks import StitchFlags
+from perf2x.cli.options.symbols import SymbolFlags
+from perf2x.pipeline.output_names import default_output
+from perf2x.tables.errors import OptionError
+
+_PANEL = "Browser"
+
+Serve = Annotated[
+    bool,
+    typer.Option(
+        "--serve",
+        help="Serve the page to this machine and print its URL; for a remote machine, through ssh -L.",
+        rich_help_panel=_PANEL,
+    ),
+]
+Port = Annotated[
+    int | None,
+    typer.Option(
+        "--port",
+        metavar="N",
+        min=0,
+        max=65535,
+        help="Port to serve on.",
+        show_default="a free one",
+        rich_help_panel=_PANEL,
+    ),
+]
+
+
+def view(
+    inputs: Inputs = None,
+    *,
+    serve: Serve = False,
+    port: Port = None,
+    title: formats.Title = None,
+    event: filters.Event = None,
+    pid: filters.Pid = None,
+    tid: filters.Tid = None,
+    comm: filters.Comm = None,
+    cpu: filters.Cpu = None,
+    dso: filters.Dso = None,
+    symbol: filters.Symbol = None,
+    time: filters.Time = None,
+    time_wall: filters.TimeWall = None,
+    max_stack: filters.MaxStack = None,
+    no_kernel: filters.NoKernel = False,
+    no_user: filters.NoUser = False,
+    no_idle: filters.NoIdle = False,
+    allow_empty: filters.AllowEmpty = False,
+    root: grouping.Root = None,
+    merge_threads: grouping.MergeThreads = False,
+    fold_recursion: grouping.FoldRecursion = False,
+    off_cpu: grouping.OffCpu = None,
+    anonymize: grouping.Anonymize = None,
+    deferred_missing: stacks.DeferredMissing = "mark",
+    stitch_lbr: stacks.StitchLbr = False,
+    merge_callchains: stacks.MergeCallchains = True,
+    jobs: stacks.Jobs = 0,
+    symfs: symbols.Symfs = None,
+    kallsyms: symbols.Kallsyms = None,
+    vmlinux: symbols.Vmlinux = None,
+    debug_dir: symbols.DebugDir = None,
+    buildid_dir: symbols.BuildidDir = None,
+    perf_map_dir: symbols.PerfMapDir = None,
+    debuginfod: symbols.Debuginfod = None,
+    archive: symbols.Archive = None,
+    allow_build_id_mismatch: symbols.AllowBuildIdMismatch = False,
+    demangle: symbols.DemangleStyle = "simple",
+    inline: symbols.Inline = True,
+    no_symbols: symbols.NoSymbols = False,
+    max_unpacked: MaxUnpacked = None,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+    help_all: HelpAll = False,
+) -> None:
+    """Open a recording as a flame graph in the browser.
+
+    The page goes to a temporary file, whose path is printed; nothing leaves the machine. On a remote machine, --serve
+    prints a URL to open through ssh -L.
+    """
+    chosen, groups = gather(FilterFlags, locals()), gather(GroupFlags, locals())
+    stitching, names = gather(StitchFlags, locals()), gather(SymbolFlags, locals())
+    from perf2x.cli.render.summary import described, notable
+    from perf2x.cli.view_page import open_page, serve_page
+    from perf2x.pipeline import load as pipeline
+    from perf2x.plugins import registry as plugins
+
+    if port is not None and not serve:
+        raise OptionError("--port is where --serve listens; say --serve, too")
+    sources = recordings(inputs)
+    emitter = plugins.build_emitter("html", {"title": title} if title else {})
+    columns = plugins.wanted_columns(emitter)
+    options = load_options(chosen, groups, stitching, names, timeline=emitter.timeline, columns=columns)
+    with console.progress(quiet) as progress:
+        loaded = pipeline.load(sources, options, progress)
+    notes = (*(described(loaded) if verbose else notable(loaded)), *plugins.notes(emitter, loaded.profile))
+    for line in () if quiet else notes:
+        console.note(line)
+    if serve:
+        serve_page(lambda out: emitter.emit(loaded.profile, out), port or 0, quiet=quiet)
+    else:
+        name = default_output(sources[0], emitter.suffix)
+        open_page(lambda out: emitter.emit(loaded.profile, out), name, quiet=quiet)

@@ -1,0 +1,80 @@
+"""Everything ``perf2x info`` knows about a recording, as plain JSON values.
+
+The top level is stable: ``samples``, ``events``, ``threads``, ``duration_ns``, ``records``, ``deferred``, ``unwound``,
+``symbols``, ``lost``, ``session``; later versions only add. The schema is in docs/scripts.md.
+"""
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+from perf2x.cli.render import header_sections as sections
+from perf2x.cli.render.stats_json import symbol_facts
+
+if TYPE_CHECKING:
+    from perf2x.pipeline.load import Loaded
+
+
+def facts(loaded: "Loaded") -> dict[str, Any]:
+    """Everything ``info`` knows, as plain JSON values."""
+    session, meta = loaded.recording.session, loaded.profile.meta
+    return {
+        "samples": loaded.recorded_samples,
+        "events": [_event(loaded, row) for row in range(len(session.events))],
+        "threads": len(loaded.profile.threads),
+        "duration_ns": meta.duration_ns,
+        "records": dict(sorted(loaded.recording.sideband.record_counts.items())),
+        "deferred": dataclasses.asdict(loaded.deferred),
+        "unwound": _unwound(loaded),
+        "symbols": symbol_facts(loaded),
+        "start_ns": meta.start_ns,
+        "wall_start_ns": meta.wall_start_ns,
+        "diagnostics": [dataclasses.asdict(count) for count in loaded.diagnostics.counts.values()],
+        "session": {
+            "source": session.source,
+            "pipe": session.is_pipe,
+            "byte_order": "little" if session.byte_order == "<" else "big",
+            "arch": session.arch,
+            "hostname": session.hostname,
+            "os_release": session.os_release,
+            "perf_version": session.perf_version,
+            "command_line": list(session.command_line),
+            "build_ids": {name: build_id.hex() for name, build_id in sorted(session.build_ids.items())},
+            "features": sections.as_json(session.features),
+        },
+        "lost": _lost(loaded),
+    }
+
+
+def _lost(loaded: "Loaded") -> dict[str, Any]:
+    """What the kernel could not write, by event, and how often it stopped an event that fired too often."""
+    names = [event.name for event in loaded.recording.session.events]
+    losts, throttles = loaded.recording.sideband.losts, loaded.recording.sideband.throttles
+    records: dict[str, int] = {}
+    samples: dict[str, int] = {}
+    for event, lost, samples_only in zip(
+        losts.event.tolist(), losts.lost.tolist(), losts.samples_only.tolist(), strict=True
+    ):
+        counts = samples if samples_only else records
+        name = names[event] if 0 <= event < len(names) else ""
+        counts[name] = counts.get(name, 0) + lost
+    return {"records": records, "samples": samples, "throttled": int((~throttles.lifted).sum())}
+
+
+def _unwound(loaded: "Loaded") -> dict[str, Any]:
+    report = loaded.unwound
+    ends = {end.name.lower(): count for end, count in report.ends.items()}
+    return {"samples": report.samples, "frames": report.frames, "guessed_frames": report.guessed, "ends": ends}
+
+
+def _event(loaded: "Loaded", row: int) -> dict[str, Any]:
+    event, count = loaded.recording.session.events[row], loaded.events[row]
+    return {
+        "name": event.name,
+        "samples": count.samples,
+        "value": count.value,
+        "unit": count.unit,
+        "type": event.type,
+        "config": event.config,
+        "frequency" if "freq" in event.flags else "period": event.sample_period,
+        "flags": sorted(event.flags),
+    }

@@ -1,0 +1,129 @@
+"""What ``perf2x info`` prints, in every format."""
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from perf2x.cli.render import header_sections as sections
+from perf2x.cli.render.columns import names, numbers, words
+from perf2x.cli.render.info_json import facts
+from perf2x.cli.render.plain_table import plural
+from perf2x.cli.render.show import Report
+from perf2x.cli.render.summary import deferred_line, symbol_lines, unwound_line
+from perf2x.tables.printable import plain
+
+if TYPE_CHECKING:
+    from perf2x.cli.render.markdown import Section
+    from perf2x.explain.missing import Reason
+    from perf2x.pipeline.load import Loaded
+
+_MOST_OBJECTS = 1000
+"""Objects whose frames lack names."""
+_SENTENCE = 1000
+"""Characters of a sentence in Markdown."""
+
+
+def info_report(loaded: "Loaded", reasons: "Sequence[Reason] | None" = None) -> Report:
+    """The recording in every format. The table is for people: a line for each fact, none of them shortened.
+
+    ``reasons``: why objects have no names, where that was asked.
+    """
+    known = facts(loaded)
+    if reasons is not None and known["symbols"] is not None:
+        known["symbols"]["explained"] = [dataclasses.asdict(one) for one in reasons]
+
+    def lines(room: int | None) -> Iterator[str]:
+        return map(plain, _lines(loaded, known, reasons or ()))
+
+    def markdown() -> Iterator[str]:
+        from perf2x.cli.render.markdown import code, document
+
+        parts = list(_sections(loaded, known, reasons or ()))
+        return document(f"perf2x info: {code(known['session']['source'])}", parts)
+
+    return Report(lines, lambda: known, markdown, lambda: _rows(known))
+
+
+def _rows(known: dict[str, Any]) -> Iterator[Sequence[object]]:
+    """One line for each value of the JSON."""
+    from perf2x.cli.render.csv_table import flattened
+
+    yield "key", "value"
+    yield from flattened(known)
+
+
+def _lines(loaded: "Loaded", known: dict[str, Any], reasons: "Sequence[Reason]") -> Iterator[str]:
+    for label, text in _session(loaded, known):
+        yield f"{label}: {text}"
+    yield f"samples: {known['samples']:,}"
+    for event in known["events"]:
+        yield f"  {event['name']}: {event['samples']:,} samples, {event['value']:,} {event['unit']}"
+    yield f"threads: {known['threads']:,}"
+    yield f"duration: {known['duration_ns'] / 1e9:.6f} s"
+    yield "records:"
+    for name, number in known["records"].items():
+        yield f"  {name}: {number:,}"
+    yield from _quality(loaded)
+    for one in reasons:
+        yield f"without names: {one.name}, {plural(one.frames, 'frame')}"
+        yield from (f"  {label}: {text}" for label, text in _reason(one))
+
+
+def _sections(loaded: "Loaded", known: dict[str, Any], reasons: "Sequence[Reason]") -> "Iterator[Section]":
+    from perf2x.cli.render.markdown import Section, code
+
+    facts_of_it = {
+        **dict(_session(loaded, known)),
+        "samples": f"{known['samples']:,}",
+        "threads": f"{known['threads']:,}",
+        "duration": f"{known['duration_ns'] / 1e9:.6f} s",
+    }
+    yield Section("", [words("recording", list(facts_of_it)), names("", list(facts_of_it.values()))])
+    events = known["events"]
+    columns = [
+        names("event", [event["name"] for event in events]),
+        numbers("samples", [f"{event['samples']:,}" for event in events]),
+        numbers("value", [f"{event['value']:,}" for event in events]),
+        words("unit", [event["unit"] for event in events]),
+    ]
+    yield Section("", columns)
+    records = known["records"]
+    yield Section("", [words("record", list(records)), numbers("number", [f"{count:,}" for count in records.values()])])
+    for line in _quality(loaded):
+        yield Section(code(line, _SENTENCE), [])
+    for one in reasons:
+        pairs = list(_reason(one))
+        columns = [words("without names", [label for label, _ in pairs]), names("", [text for _, text in pairs])]
+        yield Section(code(one.name), columns)
+
+
+def _reason(one: "Reason") -> Iterator[tuple[str, str]]:
+    yield "why", one.why
+    yield from (("looked at", f"{place.path}: {place.result}") for place in one.looked_at)
+    yield from (("try", f"{advice.what}: {advice.command}") for advice in one.advice)
+
+
+def _session(loaded: "Loaded", known: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """What the header says, as (label, text)."""
+    session = known["session"]
+    for label in ("source", "hostname", "arch", "os_release", "perf_version"):
+        if session[label]:
+            yield label.replace("_", " "), session[label]
+    if session["command_line"]:
+        yield "command", " ".join(session["command_line"])
+    for line in sections.lines(loaded.recording.session.features):
+        label, _, text = line.partition(": ")
+        yield label, text
+
+
+def _quality(loaded: "Loaded") -> Iterator[str]:
+    """Sentences: deferred and copied stacks, names, what was lost or odd."""
+    deferred = deferred_line(loaded.deferred)
+    if deferred:
+        yield f"deferred: {deferred}"
+    unwound = unwound_line(loaded.unwound)
+    if unwound:
+        yield f"unwound: {unwound}"
+    yield from symbol_lines(loaded, _MOST_OBJECTS)
+    for count in loaded.diagnostics.counts.values():
+        yield f"{count.severity}: {count.words}; {count.advice}"

@@ -1,0 +1,81 @@
+"""``--stats json``: how good a conversion is, as data. The schema stands in docs/stats.md and only ever grows."""
+
+import dataclasses
+import json
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from perf2x import __version__
+from perf2x.cli import progress as console
+from perf2x.cli.gates import shares
+from perf2x.files.output import writing
+from perf2x.tables.errors import OptionError
+
+if TYPE_CHECKING:
+    from perf2x.pipeline.load import Loaded
+
+SCHEMA = 1
+
+
+def check_stats(stats: str | None) -> None:
+    """OptionError for a place that is neither ``json`` nor a JSON file."""
+    if stats is not None and stats != "json" and not stats.endswith(".json"):
+        raise OptionError(f"--stats {stats}: say json for standard error, or name a file that ends with .json")
+
+
+def write_stats(stats: str, facts: dict[str, Any]) -> None:
+    """To standard error for ``json``, else to the named file."""
+    text = json.dumps(facts, indent=2)
+    if stats == "json":
+        console.block(text)
+        return
+    with writing(stats, inputs=()) as out:
+        out.write(f"{text}\n".encode())
+
+
+def stats_of(loaded: "Loaded", output: dict[str, str], seconds: dict[str, float], gates: list[str]) -> dict[str, Any]:
+    """Everything there is to say; plain JSON values."""
+    counts = loaded.diagnostics.counts.values()
+    return {
+        "schema": SCHEMA,
+        "perf2x": __version__,
+        "source": loaded.profile.meta.source,
+        "samples": {"recorded": loaded.recorded_samples, "kept": loaded.samples},
+        "events": [dataclasses.asdict(event) for event in loaded.events],
+        "lost": {"samples": loaded.diagnostics["lost_samples"], "records": loaded.diagnostics["lost_records"]},
+        "percent": {name: round(share, 4) for name, share in shares(loaded).items()},
+        "deferred": dataclasses.asdict(loaded.deferred),
+        "unwound": _unwound(loaded),
+        "symbols": symbol_facts(loaded),
+        "records": _records(loaded),
+        "diagnostics": [dataclasses.asdict(count) for count in counts],
+        "output": output,
+        "seconds": {name: round(value, 3) for name, value in seconds.items()},
+        "gates": gates,
+    }
+
+
+def symbol_facts(loaded: "Loaded") -> dict[str, Any] | None:
+    """Frames with and without names, in all and by object; None when no names were looked up."""
+    report = loaded.symbols
+    if report is None:
+        return None
+    return {
+        "frames": report.total,
+        "named": report.named,
+        "share": round(report.share, 6),
+        "objects": [dataclasses.asdict(row) for row in report.objects],
+    }
+
+
+def _records(loaded: "Loaded") -> dict[str, int]:
+    total: Counter[str] = Counter()
+    for recording in (loaded.recording, *loaded.others):
+        total.update(recording.sideband.record_counts)
+    return dict(sorted(total.items()))
+
+
+def _unwound(loaded: "Loaded") -> dict[str, Any]:
+    report = loaded.unwound
+    ends = {end.name.lower(): count for end, count in report.ends.items()}
+    return {"samples": report.samples, "frames": report.frames, "guessed_frames": report.guessed, "ends": ends}

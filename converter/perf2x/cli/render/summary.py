@@ -1,0 +1,161 @@
+"""What a conversion tells on standard error: at most five lines, honest ones."""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from perf2x.cli.render.plain_table import plural
+from perf2x.tables.diagnostics import Severity
+from perf2x.tables.printable import short
+from perf2x.unwind.chains import End
+
+if TYPE_CHECKING:
+    from perf2x.pipeline.call_graphs import UnwindReport
+    from perf2x.pipeline.load import Loaded
+    from perf2x.stitch.deferred_report import DeferredReport
+
+_VIEWERS = {
+    "pprof": "open it: go tool pprof -http=: {0}, or drop it on speedscope.app",
+    "chrome": "open it: ui.perfetto.dev or speedscope.app",
+    "collapsed": "open it: flamegraph.pl {0} > flame.svg, or drop it on speedscope.app",
+    "html": "open it in any browser",
+    "svg": "open it in any browser",
+    "speedscope": "open it: speedscope.app",
+    "firefox": "open it: profiler.firefox.com",
+}
+
+_NAMED_OBJECTS = 3
+_UNWIND_ENDS = {
+    End.TRUNCATED: "truncated",
+    End.NO_UNWIND_INFO: "without unwind info",
+    End.NOT_MAPPED: "with an unknown caller",
+    End.BROKEN: "corrupt",
+    End.OTHER_STACK: "on a stack that was not copied",
+    End.REGISTERS_MISSING: "without the registers they need",
+    End.TOO_DEEP: "too deep",
+}
+
+
+def summary(
+    loaded: "Loaded", name: str, where: Sequence[str], notes: tuple[str, ...], *, verbose: bool
+) -> Iterator[str]:
+    """Lines for standard error: contents, losses, deferred stacks, names, and what was written ``where``."""
+    yield _contents(loaded)
+    completed = "; ".join(filter(None, (deferred_line(loaded.deferred), unwound_line(loaded.unwound))))
+    if completed:
+        yield completed
+    troubles = _troubles(loaded)
+    if troubles:
+        yield troubles
+    yield from symbol_lines(loaded, _NAMED_OBJECTS)
+    hint = _VIEWERS.get(name, "").format(where[0]) if where[0] != "standard output" else ""
+    written = f"wrote {name} to {', '.join(where)}" + "".join(f"; {text}" for text in notes)
+    yield written + (f" ({hint})" if hint else "")
+    if verbose:
+        yield from _details(loaded)
+
+
+def described(loaded: "Loaded") -> Iterator[str]:
+    """All that --verbose says about a recording, for commands that write tables."""
+    yield _contents(loaded)
+    yield from filter(None, (deferred_line(loaded.deferred), unwound_line(loaded.unwound)))
+    yield from warnings(loaded, 1000)
+    yield from _details(loaded)
+
+
+def notable(loaded: "Loaded") -> Iterator[str]:
+    """Losses, and how many frames have names."""
+    troubles = _troubles(loaded)
+    if troubles:
+        yield troubles
+    yield from symbol_lines(loaded, _NAMED_OBJECTS)
+
+
+def warnings(loaded: "Loaded", most: int = 1) -> Iterator[str]:
+    """What makes a table less true than it looks: losses, and frames without names; nothing when all is well."""
+    troubles = _troubles(loaded)
+    if troubles:
+        yield troubles
+    report = loaded.symbols
+    if report is not None and report.named < report.total:
+        yield from symbol_lines(loaded, most)
+
+
+def _contents(loaded: "Loaded") -> str:
+    counted = [event for event in loaded.events if event.samples]
+    events = ", ".join(f"{short(event.name)} {event.samples:,}" for event in counted[:4])
+    more = f" and {len(counted) - 4} more" if len(counted) > 4 else ""
+    span = loaded.profile.meta.duration_ns
+    time = f", {span / 1e9:.3f} s" if span else ""
+    kinds = plural(len(counted), "event")
+    kept, recorded = loaded.samples, loaded.recorded_samples
+    samples = f"{kept:,} of {recorded:,}" if kept < recorded else f"{kept:,}"
+    listed = f" ({events}{more})" if events else ""
+    return f"{samples} samples of {kinds}{listed}, {plural(len(loaded.profile.threads), 'thread')}{time}"
+
+
+def deferred_line(report: "DeferredReport") -> str:
+    """How many samples got their user stack back; empty when nothing was deferred."""
+    if not report.samples:
+        return ""
+    beyond = report.joined_early_record + report.joined_across_exec
+    parts = [f"{report.joined:,} of {report.samples:,} deferred user stacks joined"]
+    if beyond:
+        parts.append(f"{beyond:,} of them perf 7.2 gives up")
+    unjoined = report.missing + report.refused
+    if unjoined:
+        reasons = ", ".join(f"{reason} {count:,}" for reason, count in report.missing_reasons.items())
+        parts.append(f"{unjoined:,} missing" + (f" ({reasons})" if reasons else ""))
+    return "; ".join(parts)
+
+
+def unwound_line(report: "UnwindReport") -> str:
+    """How many copied stacks were unwound to their outermost frame, and why others were not; empty without any."""
+    if not report.samples:
+        return ""
+    whole = report.ends.get(End.COMPLETE, 0)
+    parts = [f"{math.floor(1000 * whole / report.samples) / 10:g} % of {report.samples:,} copied stacks unwound whole"]
+    for end, text in _UNWIND_ENDS.items():
+        count = report.ends.get(end, 0)
+        if count:
+            parts.append(f"{count:,} {text}")
+        if count and end is End.TRUNCATED and report.better_size > report.asked:
+            parts[-1] += f" (record with --call-graph dwarf,{report.better_size})"
+    return ", ".join(parts)
+
+
+def _troubles(loaded: "Loaded") -> str:
+    """Everything that was lost, in one line with the advice of the worst."""
+    losses = [count for count in loaded.diagnostics.counts.values() if count.severity is Severity.LOSS]
+    if not losses:
+        return ""
+    listed = ", ".join(count.words for count in losses)
+    advice = max(losses, key=lambda count: count.count).advice
+    return f"lost: {listed}" + (f"; {advice}" if advice else "")
+
+
+def symbol_lines(loaded: "Loaded", most: int) -> Iterator[str]:
+    """Share of frames with names, and the objects that lack them, at most ``most``; nothing with --no-symbols."""
+    report = loaded.symbols
+    if report is None or not report.total:
+        return
+    lacking = report.lacking()
+    named = [f"{short(row.name)} {row.unnamed:,}{_why(row.build_id, row.reason)}" for row in lacking[:most]]
+    more = f", and {len(lacking) - most} more" if len(lacking) > most else ""
+    share = f"{math.floor(report.share * 1000) / 10:g} % of {report.total:,} frames have names"
+    yield share + (f"; without: {', '.join(named)}{more}" if named else "")
+
+
+def _why(build_id: str, reason: str) -> str:
+    parts = [part for part in (f"build id {build_id[:12]}" if build_id else "", reason) if part]
+    return f" ({': '.join(parts)})" if parts else ""
+
+
+def _details(loaded: "Loaded") -> Iterator[str]:
+    session = loaded.recording.session
+    if session.command_line:
+        yield f"recorded with: {' '.join(session.command_line)}"
+    for count in loaded.diagnostics.counts.values():
+        advice = f"; {count.advice}" if count.advice else ""
+        first = f" (first: {short(count.first, 200)})" if count.first else ""
+        yield f"{count.severity}: {count.words}{first}{advice}"

@@ -1,0 +1,71 @@
+"""The table of ``perf2x top`` in every format."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from perf2x.cli.render.columns import Layout, names, numbers, table_lines
+from perf2x.cli.render.fit_text import sentence
+from perf2x.cli.render.plain_table import amount, percent, plural
+from perf2x.cli.render.show import Report
+from perf2x.tables.printable import short
+
+if TYPE_CHECKING:
+    from perf2x.analysis.totals import Total, Totals
+
+_EVENT = 60
+"""Characters of an event's name in a heading."""
+
+
+def top_report(
+    found: "Totals", rows: Sequence["Total"], by: str, sort: str, duration_ns: int, sources: Sequence[str]
+) -> Report:
+    """``rows`` of ``found``, in their order; ``sources`` are the recordings, for the Markdown's heading."""
+    said = _contents(found, len(rows), by, duration_ns)
+
+    def lines(room: int | None) -> Iterator[str]:
+        yield from sentence(f"{short(found.event, _EVENT)}: {said}", room)
+        yield from table_lines(_layouts(found, rows, by, sort), room)
+
+    def markdown() -> Iterator[str]:
+        from perf2x.cli.render.markdown import Section, code, document, listed
+
+        text = f"{code(found.event, _EVENT)}: {said}"
+        layout = [column if column.head else column.called("share") for column in _layouts(found, rows, by, sort)[0]]
+        return document(f"perf2x top: {listed(sources)}", [Section(text, layout)])
+
+    return Report(lines, lambda: _facts(found, rows), markdown, lambda: _rows(found, rows))
+
+
+def _contents(found: "Totals", shown: int, by: str, duration_ns: int) -> str:
+    time = f" in {duration_ns / 1e9:.3f} s" if duration_ns else ""
+    whole = f"{plural(found.samples, 'sample')}, {amount(found.whole, found.unit)}{time}"
+    return f"{whole}; showing {shown:,} of {plural(len(found.rows), by)}"
+
+
+def _layouts(found: "Totals", rows: Sequence["Total"], by: str, sort: str) -> list[Layout]:
+    """With less room go the amounts that the table is not sorted by, then the objects, then all amounts."""
+    own = numbers("self", [amount(row.own, found.unit, found.whole) for row in rows])
+    own_share = numbers("", [percent(row.own, found.whole) for row in rows])
+    total = numbers("total", [amount(row.total, found.unit, found.whole) for row in rows])
+    share = numbers("", [percent(row.total, found.whole) for row in rows])
+    name = names(by, [row.name for row in rows])
+    thing = [names("object", [row.object or "–" for row in rows])] if by == "function" else []
+    shares = [own_share.called("self"), share.called("total")]
+    narrow = [own, own_share, shares[1]] if sort == "self" else [shares[0], total, share]
+    return [[own, own_share, total, share, *thing, name], [*narrow, *thing, name], [*narrow, name], [*shares, name]]
+
+
+def _facts(found: "Totals", rows: Sequence["Total"]) -> dict[str, Any]:
+    return {
+        "event": found.event,
+        "unit": found.unit,
+        "samples": found.samples,
+        "value": found.whole,
+        "rows": [{"name": row.name, "object": row.object, "self": row.own, "total": row.total} for row in rows],
+    }
+
+
+def _rows(found: "Totals", rows: Sequence["Total"]) -> Iterator[Sequence[object]]:
+    yield "event", "unit", "name", "object", "self", "total"
+    for row in rows:
+        yield found.event, found.unit, row.name, row.object, row.own, row.total

@@ -1,0 +1,76 @@
+"""The page of ``perf2x view``: in a temporary file for the browser here, or served for one elsewhere."""
+
+import io
+import os
+import re
+import socket
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO
+
+from perf2x.cli import progress as console
+from perf2x.cli.http_server import ADDRESS, PageServer, serve
+from perf2x.files.output import writing
+from perf2x.tables.errors import OutputError
+
+Emit = Callable[[BinaryIO], None]
+
+_DISPLAYS = ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY")
+
+
+def open_page(emit: Emit, name: str, *, quiet: bool) -> None:
+    """Write the page to a temporary file, print its path, and open it in the user's browser."""
+    page = _temporary_page(emit, name)
+    print(page, flush=True)
+    if _opened(page):
+        return
+    if not quiet:
+        console.note("no browser can be opened here: open that file in one, or serve it: perf2x view --serve")
+
+
+def serve_page(emit: Emit, port: int, *, quiet: bool) -> None:
+    """Serve the page until Ctrl-C; its URL goes to standard output, and how to get there to standard error."""
+    page = io.BytesIO()
+    emit(page)
+
+    def announce(server: PageServer) -> None:
+        print(server.url, flush=True)
+        if not quiet:
+            tunnel = f"ssh -N -L {server.server_port}:{ADDRESS}:{server.server_port} {socket.gethostname()}"
+            console.note(f"to open it on another machine, run there: {tunnel}")
+            console.note("serving until Ctrl-C")
+
+    serve(page.getvalue(), port, announce)
+
+
+def _temporary_page(emit: Emit, name: str) -> Path:
+    """A new file of that name in a directory that only the user can enter; nothing is left of one that fails.
+
+    It stays when the command ends, since a browser may read it later: the system clears its temporary directory.
+    """
+    try:
+        folder = Path(tempfile.mkdtemp(prefix="perf2x-"))
+    except OSError as error:
+        raise OutputError(f"cannot write to {tempfile.gettempdir()}: {error.strerror}") from None
+    page = folder / re.sub(r"[^\w.+-]+", "_", name)
+    try:
+        with writing(str(page), inputs=()) as out:
+            emit(out)
+    except BaseException:
+        folder.rmdir()
+        raise
+    return page
+
+
+def _opened(page: Path) -> bool:
+    """Open the page in the user's browser; False when there is none, or no screen to show it on."""
+    if sys.platform not in ("win32", "darwin", "cygwin") and not any(map(os.environ.get, _DISPLAYS)):
+        return False  # webbrowser might start one for terminals, which shows none of the page
+    import webbrowser
+
+    try:
+        return webbrowser.open(page.as_uri())
+    except webbrowser.Error:
+        return False

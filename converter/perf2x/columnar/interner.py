@@ -1,0 +1,204 @@
+"""Rows that are equal get one number: strings, chains of addresses, stacks as a prefix tree."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import repeat
+
+import numpy as np
+import numpy.typing as npt
+
+from perf2x.columnar.arrays import I32, I64, U64, AnyArray, Bools
+from perf2x.columnar.growable import Growing
+from perf2x.columnar.hash_index import HashIndex
+from perf2x.columnar.hashing import hash_columns, hash_rows
+from perf2x.columnar.ragged import Ragged, end_to_end, offsets_of
+from perf2x.columnar.unique import unique_rows
+
+
+class Strings:
+    """A string table; index 0 is the empty string."""
+
+    def __init__(self) -> None:
+        self._index: dict[str, int] = {"": 0}
+
+    def add(self, text: str) -> int:
+        """The index of ``text``, new or known."""
+        return self._index.setdefault(text, len(self._index))
+
+    def add_all(self, texts: Iterable[str]) -> I32:
+        """(n,) int32: the indices of many strings."""
+        return np.fromiter((self.add(text) for text in texts), np.int32)
+
+    def table(self) -> list[str]:
+        """All strings in the order of their indices."""
+        return list(self._index)
+
+
+def first_alike(hashes: U64, equal: Callable[[I64, I64], Bools]) -> tuple[I64, I64]:
+    """Rows that stand for all: (kept,) their indices, rising, and (n,) the place among them of what each row equals.
+
+    ``equal(rows, others)`` compares two rows. A row that only has the hash of another, earlier one stays, and so do its
+    own repeats: the outcome is right, if not as short as it could be.
+
+    The lowest bits of hashes, as good as any, give way to the row's number: then they are sorted in one go.
+    """
+    if not len(hashes):
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    heads, run = unique_rows([hashes >> np.uint64(len(hashes).bit_length())])
+    first = heads[run]
+    repeats = np.flatnonzero(first != np.arange(len(first)))
+    odd = repeats[~equal(repeats, first[repeats])]
+    first[odd] = odd
+    is_kept = first == np.arange(len(first))
+    place = np.cumsum(is_kept) - 1
+    return np.flatnonzero(is_kept), place[first]
+
+
+def columns_equal(columns: Sequence[U64 | I64], rows: I64, others: Sequence[U64 | I64], other_rows: I64) -> Bools:
+    """(n,) bool: whether the named rows of two tables are equal in every column."""
+    same = np.ones(len(rows), np.bool_)
+    for mine, theirs in zip(columns, others, strict=True):
+        same &= mine[rows] == theirs[other_rows]
+    return same
+
+
+def _contents(columns: Sequence[I64], rows: I64) -> Iterator[bytes]:
+    """Each of the rows as bytes."""
+    return (row.tobytes() for row in np.stack([column[rows] for column in columns], axis=1))
+
+
+def _span_contents(words: AnyArray, starts: I64, lengths: I64, columns: Sequence[I64], rows: I64) -> Iterator[bytes]:
+    """Each of the rows as bytes: its columns, which are equally many, and its words."""
+    heads: Iterable[bytes] = _contents(columns, rows) if columns else repeat(b"")
+    spans = zip(starts[rows].tolist(), lengths[rows].tolist(), strict=True)
+    return (head + words[start : start + length].tobytes() for head, (start, length) in zip(heads, spans, strict=False))
+
+
+class Distinct:
+    """Distinct rows of int64 columns, numbered from 0."""
+
+    def __init__(self, columns: int) -> None:
+        self._rows = Growing(np.int64, columns)
+        self._index = HashIndex(lambda numbers: _contents(self._rows.columns(), numbers))
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def number(self, *columns: I64) -> I64:
+        """(n,) the number of each row."""
+
+        def equal(rows: I64, numbers: I64) -> Bools:
+            return columns_equal(columns, rows, self._rows.columns(), numbers)
+
+        def add(rows: I64) -> None:
+            self._rows.extend(*(column[rows] for column in columns))
+
+        return self._index.number(hash_columns(*columns), equal, add, lambda rows: _contents(columns, rows))
+
+    def columns(self) -> list[I64]:
+        """(rows,) each column; views that die when the table grows."""
+        return list(self._rows.columns())
+
+
+class ChainTable:
+    """Unique rows of words (chains of addresses, of numbers), numbered from 0.
+
+    With ``columns`` every row has so many int64 besides, which tell rows apart as well.
+    """
+
+    def __init__(self, dtype: npt.DTypeLike = np.uint64, columns: int = 0) -> None:
+        self._index = HashIndex(self._known)
+        self._words = Growing(dtype)
+        self._spans = Growing(np.int64, 2)
+        self._columns = Growing(np.int64, columns) if columns else None
+
+    def __len__(self) -> int:
+        return len(self._spans)
+
+    @property
+    def words(self) -> int:
+        """How many words all rows have."""
+        return len(self._words)
+
+    def number_spans(self, words: AnyArray, starts: I64, lengths: I64, *columns: I64) -> I64:
+        """(n,) int64 numbers of the rows words[start : start + length]."""
+
+        def equal(rows: I64, numbers: I64) -> Bools:
+            known_starts, known_lengths = self._spans[0][numbers], self._spans[1][numbers]
+            same = rows_equal(words, starts[rows], lengths[rows], self._words[0], known_starts, known_lengths)
+            if self._columns is not None:
+                same &= columns_equal(columns, rows, self._columns.columns(), numbers)
+            return same
+
+        def add(rows: I64) -> None:
+            self._spans.extend(len(self._words) + offsets_of(lengths[rows])[:-1], lengths[rows])
+            self._words.extend(end_to_end(words, starts[rows], lengths[rows]))
+            if self._columns is not None:
+                self._columns.extend(*(column[rows] for column in columns))
+
+        hashes = hash_rows(words, starts, lengths)
+        if columns:
+            hashes = hash_columns(hashes, *columns)
+        dtype = self._words[0].dtype
+
+        def asked(rows: I64) -> Iterator[bytes]:
+            return _span_contents(words.astype(dtype, copy=False), starts, lengths, columns, rows)
+
+        return self._index.number(hashes, equal, add, asked)
+
+    def _known(self, numbers: I64) -> Iterator[bytes]:
+        columns = self._columns.columns() if self._columns is not None else ()
+        return _span_contents(self._words[0], self._spans[0], self._spans[1], columns, numbers)
+
+    def number_rows(self, rows: Ragged, *columns: I64) -> I64:
+        """``number_spans`` of whole ragged rows."""
+        return self.number_spans(rows.values, rows.offsets[:-1], rows.lengths, *columns)
+
+    def table(self) -> Ragged:
+        """Every unique row, by number."""
+        return Ragged(offsets_of(self._spans[1]), self._words[0])
+
+
+def rows_equal(
+    words: AnyArray, starts: I64, lengths: I64, others: AnyArray, other_starts: I64, other_lengths: I64
+) -> Bools:
+    """(n,) bool: whether each row of one store equals its partner of another."""
+    same: Bools = lengths == other_lengths
+    if not same.all():
+        rows = np.flatnonzero(same)
+        same[rows] = rows_equal(words, starts[rows], lengths[rows], others, other_starts[rows], lengths[rows])
+        return same
+    unlike = end_to_end(words, starts, lengths) != end_to_end(others, other_starts, lengths)
+    if unlike.any():  # hardly ever: the hashes are equal
+        same[np.searchsorted(offsets_of(lengths), np.flatnonzero(unlike), "right") - 1] = False
+    return same
+
+
+def prefix_tree(rows: Ragged, innermost_first: bool = False) -> tuple[I32, I32, I32]:
+    """Rows of item numbers, root first, to a tree: (parent, item) of every node and the last node of each row, or −1.
+
+    ``innermost_first``: the rows have their roots at the end.
+
+    Level by level, so that a parent always has the smaller number::
+
+        a b c        nodes  0 (−1, a)   1 (0, b)   2 (0, d)   3 (1, c)
+        a d          rows   3   2
+    """
+    lengths = rows.lengths
+    first, step = (rows.offsets[1:] - 1, -1) if innermost_first else (rows.offsets[:-1], 1)
+    leaf = np.full(len(rows), -1, np.int64)
+    parents: list[I64] = []
+    items: list[I64] = []
+    active = np.flatnonzero(lengths > 0)
+    depth = total = 0
+    while len(active):
+        parent, item = leaf[active], rows.values[first[active] + step * depth].astype(np.int64)
+        kept, place = unique_rows([parent, item])
+        parents.append(parent[kept])
+        items.append(item[kept])
+        leaf[active] = total + place
+        total += len(kept)
+        depth += 1
+        active = active[lengths[active] > depth]
+    flat_parents = np.concatenate([*parents, np.zeros(0, np.int64)])
+    flat_items = np.concatenate([*items, np.zeros(0, np.int64)])
+    return flat_parents.astype(np.int32), flat_items.astype(np.int32), leaf.astype(np.int32)

@@ -1,0 +1,195 @@
+"""Rows of different lengths as two arrays, and the only home of index arithmetic over them.
+
+::
+
+    rows      [a b c]  []  [d e]
+    values     a b c        d e          all rows one behind the other
+    offsets    0     3 3        5        row i is values[offsets[i] : offsets[i + 1]]
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from perf2x.classes import dataclass
+from perf2x.columnar.arrays import I32, I64, AnyArray
+from perf2x.columnar.unique import kinds_of
+
+
+@dataclass(frozen=True, slots=True)
+class Ragged:
+    """``n`` rows: ``offsets`` (n + 1,) int64, rising from 0; ``values`` (offsets[-1],) of any dtype."""
+
+    offsets: I64
+    values: AnyArray
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def lengths(self) -> I64:
+        """(n,) int64: entries in each row."""
+        return np.diff(self.offsets)
+
+    def row(self, index: int) -> AnyArray:
+        """The entries of one row, a view."""
+        return self.values[int(self.offsets[index]) : int(self.offsets[index + 1])]
+
+    def rows(self) -> Iterable[AnyArray]:
+        """Every row in turn; for tests and small tables, never for samples."""
+        return (self.row(i) for i in range(len(self)))
+
+    def take(self, indices: I64) -> "Ragged":
+        """The named rows in the order given, copied."""
+        lengths = self.lengths[indices]
+        return Ragged(offsets_of(lengths), self.values[ranges(self.offsets[indices], lengths)])
+
+
+@dataclass(frozen=True, slots=True)
+class SharedRows:
+    """``n`` rows of which many are equal: ``number`` (n,) int32 points into ``table``, where each stands once."""
+
+    number: I32
+    table: Ragged
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+    @property
+    def lengths(self) -> I64:
+        """(n,) int64: entries in each row."""
+        return self.table.lengths[self.number]
+
+    def row(self, index: int) -> AnyArray:
+        """The entries of one row, a view."""
+        return self.table.row(int(self.number[index]))
+
+    def rows(self) -> Iterable[AnyArray]:
+        """Every row in turn; for tests and small tables."""
+        return (self.row(i) for i in range(len(self)))
+
+    def take(self, indices: I64) -> "SharedRows":
+        """The named rows in the order given; the table stays the same one."""
+        return SharedRows(self.number[indices], self.table)
+
+
+def offsets_of(lengths: I64) -> I64:
+    """Lengths (n,) to offsets (n + 1,): 3 0 2 becomes 0 3 3 5."""
+    offsets = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets
+
+
+def ranges(starts: I64, lengths: I64) -> I64:
+    """start, start + 1, … for every row, one behind the other.
+
+    ::
+
+        starts   10   40        lengths   3   2
+        result   10 11 12 40 41
+    """
+    offsets = offsets_of(lengths)
+    result: I64 = np.repeat(starts - offsets[:-1], lengths)
+    counting = _counting()
+    result += counting[: len(result)] if len(result) <= len(counting) else np.arange(len(result))
+    return result
+
+
+@cache
+def _counting() -> I64:
+    """0, 1, 2 …, as far as most need it."""
+    return np.arange(1 << 18)
+
+
+def end_to_end(values: AnyArray, starts: I64, lengths: I64) -> AnyArray:
+    """values[start : start + length] of every row, one behind the other; a view where they lie so already."""
+    ends = starts + lengths
+    if len(starts) and np.array_equal(ends[:-1], starts[1:]):
+        return values[starts[0] : ends[-1]]
+    return values.take(ranges(starts, lengths))
+
+
+def row_numbers(lengths: I64) -> I64:
+    """The row that each value belongs to: 3 0 2 becomes 0 0 0 2 2."""
+    return np.repeat(np.arange(len(lengths), dtype=np.int64), lengths)
+
+
+def pieces(lengths: I64, limit: int) -> Iterator[I64]:
+    """Row numbers cut into runs of about ``limit`` entries each, so that work on them stays in the cache.
+
+    ::
+
+        lengths   2 3 4 0 9      limit 8, where a row counts one more than its length
+        runs      0 1 | 2 3 | 4
+    """
+    ends = np.cumsum(lengths + 1)
+    cuts = np.searchsorted(ends, np.arange(limit, ends[-1], limit), "right") if len(ends) else np.zeros(0, np.int64)
+    bounds = sorted({0, *cuts.tolist(), len(lengths)})
+    return (np.arange(first, last) for first, last in pairwise(bounds))
+
+
+def small_order(numbers: I64) -> I64:
+    """Stable order of lengths, depths and other small numbers from 0 on; numpy sorts 16-bit numbers by radix."""
+    return np.argsort(numbers.astype(np.uint16) if numbers.max(initial=0) < 1 << 16 else numbers, kind="stable")
+
+
+def distinct_small(numbers: I64) -> tuple[I64, I64]:
+    """Distinct numbers, rising, and each number's place among them: np.unique without sorting, for numbers from 0 on.
+
+    ::
+
+        numbers   5 2 5 0        used   0 · 2 · · 5        result   0 2 5,  2 1 2 0
+
+    Numbers that reach far beyond how many there are, are sorted after all.
+    """
+    reach = min(int(numbers.max(initial=-1)) + 1, 8 * len(numbers))
+    is_small = numbers < reach
+    small = numbers if is_small.all() else numbers[is_small]
+    if len(small) < len(numbers) // 2:
+        return kinds_of(numbers)
+    is_used = np.zeros(reach, np.bool_)
+    is_used[small] = True
+    distinct = np.flatnonzero(is_used)
+    rank = np.empty(reach, np.int64)
+    rank[distinct] = np.arange(len(distinct))
+    if small is numbers:
+        return distinct, rank[numbers]
+    large, place_of_large = kinds_of(numbers[~is_small])
+    place = np.empty(len(numbers), np.int64)
+    place[is_small], place[~is_small] = rank[small], len(distinct) + place_of_large
+    return np.append(distinct, large), place
+
+
+def ragged_of(rows: Sequence[Sequence[int]], dtype: Any = np.uint64) -> Ragged:
+    """Python rows to a table; for tests and small inputs."""
+    lengths = np.array([len(row) for row in rows], np.int64)
+    flat = [value for row in rows for value in row]
+    return Ragged(offsets_of(lengths), np.array(flat, dtype))
+
+
+def concatenate(parts: Sequence[Ragged], dtype: Any = np.uint64) -> Ragged:
+    """The rows of every part, in order."""
+    if not parts:
+        return Ragged(np.zeros(1, np.int64), np.zeros(0, dtype))
+    lengths = np.concatenate([part.lengths for part in parts])
+    return Ragged(offsets_of(lengths), np.concatenate([part.values for part in parts]))
+
+
+def side_by_side(parts: Sequence[Ragged]) -> Ragged:
+    """Tables of equally many rows glued row by row; all values of the first part's dtype.
+
+    ::
+
+        parts     [a b] [] [c]     [x] [y z] []
+        result    [a b x] [y z] [c]
+    """
+    offsets: I64 = np.sum([part.offsets for part in parts], axis=0, dtype=np.int64)
+    values = np.empty(offsets[-1], parts[0].values.dtype)
+    start = offsets[:-1].copy()
+    for part in parts:
+        values[ranges(start, part.lengths)] = part.values
+        start += part.lengths
+    return Ragged(offsets, values)

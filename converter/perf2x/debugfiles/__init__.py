@@ -1,0 +1,1 @@
+"""Find the file on this machine that a recording names, by build id first."""

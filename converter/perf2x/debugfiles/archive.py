@@ -1,0 +1,65 @@
+"""Tarballs of ``perf archive``: the build-id cache of a recording, read in place and never unpacked.
+
+Source of truth: tools/perf/builtin-archive.c and perf-archive.sh; the members are those of ``~/.debug``:
+``usr/bin/prog/BUILDID/elf``, ``[kernel.kallsyms]/BUILDID/kallsyms`` and links in ``.build-id``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from perf2x.files.tarball import damage, opened
+from perf2x.files.unpack_limit import allowed_in_memory
+from perf2x.tables.errors import ObjectError
+
+if TYPE_CHECKING:
+    import tarfile
+
+
+def name_key(name: str) -> bytes:
+    """What stands for the build id of an object that has none: twenty bytes made of its recorded name."""
+    from hashlib import sha1  # loads OpenSSL
+
+    return sha1(b"no build id:" + name.encode(errors="surrogateescape"), usedforsecurity=False).digest()
+
+
+class Archive:
+    """One tarball, plain or compressed by gzip, bzip2 or xz; its table of contents is read when first asked."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._members: dict[tuple[str, str], tarfile.TarInfo] | None = None
+
+    def member(self, build_id: bytes, kinds: Iterable[str]) -> tuple[str, bytes] | None:
+        """(name, bytes) of the first of ``kinds`` (elf, debug, vdso, kallsyms) for a build id; None without one.
+
+        ObjectError when the tarball cannot be read.
+        """
+        try:
+            members = self._index()
+            for kind in kinds:
+                found = members.get((build_id.hex(), kind))
+                if found is not None:
+                    return f"{self.path}, {found.name}", self._read(found)
+        except damage() as error:
+            raise ObjectError(f"{self.path}: cannot be read as a tarball: {error}") from None
+        return None
+
+    def _index(self) -> dict[tuple[str, str], tarfile.TarInfo]:
+        """Regular members by (build id, kind): the last two parts of their names; older caches have no kind."""
+        if self._members is None:
+            self._members = {}
+            with opened(self.path) as tar:
+                for info in tar.members():
+                    parts = info.name.split("/")
+                    if not info.isreg() or len(parts) < 2:
+                        continue
+                    key = (parts[-2], parts[-1]) if len(parts[-1]) < 10 else (parts[-1], "elf")
+                    self._members.setdefault(key, info)
+        return self._members
+
+    def _read(self, info: tarfile.TarInfo) -> bytes:
+        with opened(self.path) as tar:
+            return b"".join(tar.chunks(info, allowed_in_memory(self.path.stat().st_size)))

@@ -1,0 +1,172 @@
+"""A client for debuginfod servers, which hand out executables and debug files by build id.
+
+Source of truth: elfutils' debuginfod(8) web API and debuginfod-find(1) for the cache and the variables:
+DEBUGINFOD_URLS, DEBUGINFOD_CACHE_PATH, DEBUGINFOD_TIMEOUT, DEBUGINFOD_MAXSIZE, DEBUGINFOD_MAXTIME. The cache is shared
+with elfutils, gdb and others: CACHE/BUILDID/{debuginfo,executable}; an empty file means "no server had it".
+"""
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import field
+from pathlib import Path
+from typing import IO
+
+from perf2x.binary.elf.file import ElfObject, open_elf
+from perf2x.classes import dataclass
+from perf2x.files.temporary import appearing
+from perf2x.files.unpack_limit import Disk, allowed_download, shown
+from perf2x.tables.diagnostics import Diagnostics, Severity
+from perf2x.tables.errors import FormatError, ObjectError
+
+BLOCK = 1 << 16
+MISS_SECONDS = 600
+"""How long "no server had it" counts (debuginfod-find(1), cache_miss_s)."""
+SLOW_SECONDS = 90
+Progress = Callable[[str, int, int], None]
+"""Called with (what, bytes done, bytes in all or 0)."""
+
+
+def debuginfod_urls(given: Sequence[str] = (), environment: Mapping[str, str] = os.environ) -> tuple[str, ...]:
+    """The servers: those given, else DEBUGINFOD_URLS (separated by blanks); none of either: no network."""
+    words = [word for text in given for word in text.split()] or environment.get("DEBUGINFOD_URLS", "").split()
+    return tuple(word.rstrip("/") for word in words if word.startswith(("http://", "https://")))
+
+
+def cache_directory(environment: Mapping[str, str] = os.environ) -> Path | None:
+    """DEBUGINFOD_CACHE_PATH, else XDG_CACHE_HOME/debuginfod_client, else ~/.cache/debuginfod_client."""
+    if path := environment.get("DEBUGINFOD_CACHE_PATH"):
+        return Path(path)
+    if path := environment.get("XDG_CACHE_HOME"):
+        return Path(path) / "debuginfod_client"
+    try:
+        return Path.home() / ".cache" / "debuginfod_client"
+    except RuntimeError:
+        return None
+
+
+def _number(environment: Mapping[str, str], name: str, default: int) -> int:
+    text = environment.get(name, "")
+    return int(text) if text.isdigit() and int(text) > 0 else default
+
+
+@dataclass(slots=True)
+class Debuginfod:
+    """Asks servers in order; one that cannot be reached is not asked again."""
+
+    urls: tuple[str, ...]
+    cache: Path | None
+    diagnostics: Diagnostics
+    progress: Progress | None = None
+    timeout: int = field(default_factory=lambda: _number(os.environ, "DEBUGINFOD_TIMEOUT", SLOW_SECONDS))
+    """Seconds without any data before a server is given up."""
+    largest: int = field(default_factory=lambda: _number(os.environ, "DEBUGINFOD_MAXSIZE", sys.maxsize))
+    """Bytes of one file; it lowers the limit of files/unpack_limit.py and never raises it."""
+    longest: int = field(default_factory=lambda: _number(os.environ, "DEBUGINFOD_MAXTIME", 3600))
+    """Seconds for one file in all."""
+    _dead: set[str] = field(default_factory=set)
+
+    def fetch(self, kind: str, build_id: bytes) -> Iterator[ElfObject]:
+        """The file of ``kind`` (``executable`` or ``debuginfo``) for a build id, if the cache or a server has it."""
+        path = self._path(kind, build_id)
+        if path is None:
+            return
+        if _is_miss(path):
+            return
+        if (not path.is_file() or path.stat().st_size == 0) and not self._download(kind, build_id, path):
+            return
+        try:
+            yield open_elf(path)
+        except ObjectError as error:
+            self._count("debuginfod_unusable", str(error))
+
+    def _path(self, kind: str, build_id: bytes) -> Path | None:
+        if self.cache is None or len(build_id) < 4:
+            return None
+        return self.cache / build_id.hex() / kind
+
+    def _download(self, kind: str, build_id: bytes, path: Path) -> bool:
+        answers = [404 if url in self._dead else 0 for url in self.urls]
+        for index, url in enumerate(self.urls):
+            if not answers[index]:
+                answers[index] = self._from(url, kind, build_id, path)
+            if answers[index] == 200:
+                return True
+        if len(self._dead) < len(self.urls) and all(answer == 404 for answer in answers):
+            _remember_miss(path)
+        return False
+
+    def _from(self, url: str, kind: str, build_id: bytes, path: Path) -> int:
+        """200 when the file is there now, 404 when the server does not have it, 0 when something went wrong."""
+        import urllib.error  # with TLS and http, 25 ms: only for those who have a server
+        import urllib.request
+        from http.client import HTTPException
+
+        address = f"{url}/buildid/{build_id.hex()}/{kind}"
+        request = urllib.request.Request(address, headers={"User-Agent": "perf2x"})
+        try:
+            with urllib.request.urlopen(request, timeout=self.timeout) as answer:
+                return 200 * self._store(answer, address, int(answer.headers.get("Content-Length") or 0), path)
+        except urllib.error.HTTPError as error:
+            if error.code == 404:
+                return 404
+            self._count("debuginfod_failed", f"{address}: {error.code} {error.reason}")
+        except (OSError, HTTPException, ValueError) as error:
+            self._dead.add(url)
+            self._count("debuginfod_failed", f"{url}: {getattr(error, 'reason', error)}")
+        return 0
+
+    def _store(self, answer: IO[bytes], address: str, size: int, path: Path) -> bool:
+        """Into a temporary file first, so that nobody ever sees half of one."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with appearing(path) as new:
+            try:
+                reason = self._copy(answer, new.file, address, size)
+            except FormatError as error:
+                reason = str(error)
+            if not reason:
+                new.keep()
+                return True
+        self._count("debuginfod_failed", f"{address}: {reason}")
+        return False
+
+    def _copy(self, answer: IO[bytes], out: IO[bytes], address: str, size: int) -> str:
+        """Copy all of it; why not, where a limit stops it."""
+        end, done = time.monotonic() + self.longest, 0
+        disk = Disk(address, str(self.cache), "a download; DEBUGINFOD_CACHE_PATH names another place")
+        most = min(self.largest, allowed_download())
+        while block := answer.read(BLOCK):
+            done += len(block)
+            if done > most or size > most:
+                lever = "DEBUGINFOD_MAXSIZE" if most == self.largest else "--max-unpacked SIZE"
+                return f"larger than {shown(most)}; {lever} raises the limit"
+            if time.monotonic() > end:
+                return f"not there after {self.longest} seconds"
+            disk.take(len(block))
+            out.write(block)
+            if self.progress is not None:
+                self.progress(address, done, size)
+        return "" if done >= size else f"only {done} of {size} bytes came"
+
+    def _count(self, name: str, where: str) -> None:
+        advice = "a debuginfod server did not give what it was asked for; names or lines may be missing."
+        self.diagnostics.add(name, Severity.LOSS, advice, where=where)
+
+
+def _is_miss(path: Path) -> bool:
+    """Whether the cache says that no server had it, and says so recently enough."""
+    try:
+        found = path.stat()
+    except OSError:
+        return False
+    return found.st_size == 0 and time.time() - found.st_mtime < MISS_SECONDS
+
+
+def _remember_miss(path: Path) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)
+        path.touch()
+    except OSError:
+        pass

@@ -1,0 +1,108 @@
+"""Where the rest of an object's debug info is: what ``dwz`` moved away, and what ``-gsplit-dwarf`` never linked.
+
+Names in debug info are data as paths in recordings are: under a symfs they never lead out of it.
+Source of truth: dwz(1) and elfutils libdw/dwarf_getalt.c for ``.gnu_debugaltlink``; gdb/dwarf2/read.c lookup_dwo_file
+and try_open_dwop_file for ``.dwo`` and ``.dwp``.
+"""
+
+import posixpath
+from collections.abc import Iterator
+from pathlib import Path
+
+from perf2x.binary.elf.file import ElfObject, open_object
+from perf2x.binary.elf.notes import same_build_id
+from perf2x.debugfiles.finder import Finder, Found, cached_paths, in_debug_dir
+from perf2x.files.rooted_paths import below, is_file
+from perf2x.tables.errors import ObjectError
+from perf2x.tables.mapping_names import is_real_path
+
+
+def has_supplementary(file: ElfObject) -> bool:
+    """Whether dwz moved a part of the debug info to another file."""
+    return file.section(".gnu_debugaltlink") is not None
+
+
+def lies_elsewhere(file: ElfObject) -> bool:
+    """Whether a part of the debug info is in other files; ObjectError when that cannot be told."""
+    strings = file.section(".debug_str")
+    has_dwo = strings is not None and file.section(".debug_addr") is not None and b".dwo\0" in file.data(strings)
+    return has_dwo or has_supplementary(file)
+
+
+def supplementary_file(finder: Finder, file: ElfObject) -> ElfObject | None:
+    """The file that ``.gnu_debugaltlink`` of ``file`` names, by build id; None when it is nowhere.
+
+    ObjectError when the link cannot be read, or names the file itself.
+    """
+    section = file.section(".gnu_debugaltlink")
+    data = file.data(section) if section is not None else b""
+    name, _, build_id = data.partition(b"\0")
+    if not name or len(build_id) < 2:
+        raise ObjectError(f"{file.name}: its link to a dwz file is cut off")
+    if same_build_id(build_id, file.build_id):
+        raise ObjectError(f"{file.name}: its link to a dwz file names the file itself")
+    link = name.decode(errors="surrogateescape")
+    for path in _supplementary_paths(finder, file, link, build_id):
+        if is_file(path):
+            try:
+                found = open_object(path)
+            except ObjectError:
+                continue
+            if same_build_id(build_id, found.build_id):
+                return found
+    return next((f for f in finder.fetch("debuginfo", build_id) if same_build_id(build_id, f.build_id)), None)
+
+
+def _supplementary_paths(finder: Finder, file: ElfObject, link: str, build_id: bytes) -> Iterator[Path]:
+    if finder.places.buildid_dir:
+        yield from cached_paths(finder.places.buildid_dir, build_id, ("debug", "elf"))
+    for directory in finder.debug_dirs():
+        yield from in_debug_dir(directory, "", build_id)
+    yield from _named(finder, file, "", link)
+    for directory in finder.debug_dirs():  # where distributions put them: /usr/lib/debug/.dwz
+        tail = link[link.find("/.dwz/") :] if "/.dwz/" in link else f"/.dwz/{link.rpartition('/')[2]}"
+        yield from filter(None, [below(directory, tail)])
+
+
+def package_file(finder: Finder, found: Found, recorded: str) -> ElfObject | None:
+    """The DWARF package (``.dwp``) of an object: beside its files, beside the recorded path, in debug directories."""
+    for path in _package_paths(finder, found, recorded):
+        if is_file(path):
+            return open_object(path)
+    return None
+
+
+def _package_paths(finder: Finder, found: Found, recorded: str) -> Iterator[Path]:
+    for file in found.files:
+        if file.path is not None:
+            yield file.path.with_name(f"{file.path.name}.dwp")
+            yield file.path.with_name(f"{file.path.name.removesuffix('.debug')}.dwp")
+    if is_real_path(recorded):
+        yield from finder.on_disk(f"{recorded}.dwp")
+        for directory in finder.debug_dirs():
+            yield from filter(None, [below(directory, f"{recorded}.dwp")])
+
+
+def split_paths(finder: Finder, file: ElfObject, comp_dir: str, name: str) -> Iterator[Path]:
+    """Where a unit's ``.dwo`` may lie: as it was compiled (under symfs), beside the program, in debug directories."""
+    yield from _named(finder, file, comp_dir, name)
+    last = name.rpartition("/")[2]
+    if file.path is not None and last.strip("."):
+        yield file.path.with_name(last)
+    for directory in finder.debug_dirs():
+        yield from filter(None, [below(directory, posixpath.join(comp_dir, name)), below(directory, last)])
+
+
+def _named(finder: Finder, file: ElfObject, folder: str, name: str) -> Iterator[Path]:
+    """A path that debug info states: absolute as on the recorded machine, else from the file's own directory.
+
+    Beside a file that lies outside of symfs nothing is looked for then: the path could lead anywhere.
+    """
+    whole, symfs = posixpath.join(folder, name), finder.places.symfs
+    if whole.startswith("/"):
+        yield from finder.on_disk(whole)
+    elif file.path is not None and symfs is None:
+        yield file.path.parent / whole
+    elif file.path is not None and symfs is not None and file.path.is_relative_to(symfs):
+        inside = file.path.parent.relative_to(symfs)
+        yield from filter(None, [below(symfs, f"/{inside.as_posix()}/{whole}")])

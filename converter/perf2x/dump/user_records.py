@@ -1,0 +1,135 @@
+"""What stands behind the name of a record that becomes no table: its fields, by the struct that holds them.
+
+Source of truth: tools/lib/perf/include/perf/event.h and include/uapi/linux/perf_event.h.
+"""
+
+import struct
+from collections.abc import Callable
+
+from perf2x.abi.layouts import ByteOrder
+from perf2x.abi.perffile import EventUpdate, Feature, UserRecordType
+from perf2x.abi.uapi import RecordType
+from perf2x.dump.events import attribute_pairs
+from perf2x.reader.header.attributes import parse_attr
+from perf2x.reader.header.section_reader import SectionError, SectionReader, text
+from perf2x.reader.header.session_builder import Draft
+
+FIELDS: dict[int, tuple[tuple[str, str], ...]] = {
+    RecordType.READ: (("pid", "I"), ("tid", "I"), ("value", "Q")),
+    RecordType.AUX: (("offset", "Q"), ("size", "Q"), ("flags", "Q")),
+    RecordType.ITRACE_START: (("pid", "I"), ("tid", "I")),
+    RecordType.BPF_EVENT: (("type", "H"), ("flags", "H"), ("id", "I")),
+    RecordType.TEXT_POKE: (("addr", "Q"), ("old_len", "H"), ("new_len", "H")),
+    RecordType.AUX_OUTPUT_HW_ID: (("hw_id", "Q"),),
+    UserRecordType.HEADER_EVENT_TYPE: (("id", "Q"),),
+    UserRecordType.HEADER_TRACING_DATA: (("size", "I"),),
+    UserRecordType.FINISHED_ROUND: (),
+    UserRecordType.FINISHED_INIT: (),
+    UserRecordType.AUXTRACE_INFO: (("type", "I"),),
+    UserRecordType.AUXTRACE: (
+        ("size", "Q"), ("offset", "Q"), ("reference", "Q"), ("idx", "I"), ("tid", "I"), ("cpu", "I"),
+    ),
+    UserRecordType.AUXTRACE_ERROR: (
+        ("type", "I"), ("code", "I"), ("cpu", "I"), ("pid", "I"), ("tid", "I"), ("fmt", "I"), ("ip", "Q"),
+    ),
+    UserRecordType.STAT: (("id", "Q"), ("cpu", "I"), ("thread", "I"), ("val", "Q"), ("ena", "Q"), ("run", "Q")),
+    UserRecordType.STAT_ROUND: (("type", "Q"), ("time", "Q")),
+    UserRecordType.TIME_CONV: (("time_shift", "Q"), ("time_mult", "Q"), ("time_zero", "Q")),
+    UserRecordType.SCHEDSTAT_CPU: (("timestamp", "Q"), ("cpu", "I"), ("version", "H")),
+    UserRecordType.SCHEDSTAT_DOMAIN: (("timestamp", "Q"), ("cpu", "I"), ("version", "H"), ("domain", "H")),
+}  # fmt: skip
+"""Fixed fields in the order of the struct, with their struct codes."""
+
+
+def user_record_text(kind: int, payload: bytes, draft: Draft) -> str:
+    """The rest of the record's line."""
+    section = SectionReader(payload, draft.order)
+    try:
+        if kind in FIELDS:
+            return _fields(FIELDS[kind], section)
+        if kind in _OTHERS:
+            return _OTHERS[kind](section, draft)
+    except (SectionError, struct.error):
+        return ": cut short or damaged"
+    return f": {len(payload)} bytes"
+
+
+def _fields(fields: tuple[tuple[str, str], ...], section: SectionReader) -> str:
+    return "".join(f" {name}: {section.numbers(code)[0]}" for name, code in fields)
+
+
+def _attr(section: SectionReader, draft: Draft) -> str:
+    event = parse_attr(section.data, draft.order, 0)
+    return ", " + ", ".join(f"{name} = {value}" for name, value in attribute_pairs(event))
+
+
+def _feature(section: SectionReader, draft: Draft) -> str:
+    number = section.u64()
+    names = {int(feature): feature.name for feature in Feature}
+    return f", {names.get(number, number)}: {section.left} bytes"
+
+
+def _build_id(section: SectionReader, draft: Draft) -> str:
+    pid = struct.unpack(draft.order + "i", section.take(4))[0]
+    return f" pid: {pid} {section.take(20).hex()} {text(section.data[28:])}"
+
+
+def _id_index(section: SectionReader, draft: Draft) -> str:
+    count = section.u64()
+    entries = [section.numbers("QQQQ") for _ in range(section.fitting(count, 32))]
+    listed = ", ".join(f"{{id: {i} idx: {x} cpu: {_signed(c)} tid: {_signed(t)}}}" for i, x, c, t in entries)
+    return f" nr: {count} {listed}".rstrip()
+
+
+def _signed(number: int) -> int:
+    return number - (1 << 64) if number >> 63 else number
+
+
+def _thread_map(section: SectionReader, draft: Draft) -> str:
+    count = section.u64()
+    threads = [section.numbers("Q16s") for _ in range(section.fitting(count, 24))]
+    listed = ", ".join(f"{_signed(pid)}:{text(comm)}".rstrip(":") for pid, comm in threads)
+    return f" nr: {count} thread{'s' if count > 1 else ''}: {listed}"
+
+
+def _cpu_map(section: SectionReader, draft: Draft) -> str:
+    """Type 0 is a list of u16, 1 a mask, 2 a range { u8 any; u8; u16 start, end }."""
+    kind = section.numbers("H")[0]
+    if kind == 0:
+        count = section.numbers("H")[0]
+        return ": " + ",".join(map(str, section.numbers(f"{section.fitting(count, 2)}H")))
+    if kind == 2:
+        _, _, start, end = section.numbers("BBHH")
+        return f": {start}-{end}"
+    return f": mask {section.take(section.left).hex()}"
+
+
+def _stat_config(section: SectionReader, draft: Draft) -> str:
+    count = section.u64()
+    pairs = [section.numbers("QQ") for _ in range(section.fitting(count, 16))]
+    return " " + ", ".join(f"{tag}: {value}" for tag, value in pairs)
+
+
+def _event_update(section: SectionReader, draft: Draft) -> str:
+    what, identifier = section.numbers("QQ")
+    names = {int(update): update.name.lower() for update in EventUpdate}
+    data = section.take(section.left)
+    shown = f"{_double(data, draft.order)}" if what == EventUpdate.SCALE else text(data)
+    return f" id: {identifier} {names.get(what, what)}" + (f": {shown}" if what != EventUpdate.CPUS else "")
+
+
+def _double(data: bytes, order: ByteOrder) -> float:
+    number: float = struct.unpack(order + "d", data[:8])[0]
+    return number
+
+
+_OTHERS: dict[int, Callable[[SectionReader, Draft], str]] = {
+    UserRecordType.HEADER_ATTR: _attr,
+    UserRecordType.HEADER_FEATURE: _feature,
+    UserRecordType.HEADER_BUILD_ID: _build_id,
+    UserRecordType.ID_INDEX: _id_index,
+    UserRecordType.THREAD_MAP: _thread_map,
+    UserRecordType.CPU_MAP: _cpu_map,
+    UserRecordType.STAT_CONFIG: _stat_config,
+    UserRecordType.EVENT_UPDATE: _event_update,
+}

@@ -1,0 +1,145 @@
+"""Chrome trace JSON: a flame chart over time for Perfetto, chrome://tracing and Speedscope.
+
+Source of truth: the "Trace Event Format" document, and what the three viewers' importers accept. Complete events
+(``X``) and metadata (``M``) only; no ``args`` on slices (Speedscope shows them as part of the name), no ``cat`` on the
+first event (Speedscope would look for V8 profiles), no escapes beyond JSON's own (Perfetto refuses surrogate pairs).
+The compact style, V8's profiles, stands in chrome_cpuprofile.py.
+"""
+
+from collections.abc import Iterator
+from typing import BinaryIO, ClassVar, cast
+
+import numpy as np
+
+from perf2x.analysis.shown_events import event_index
+from perf2x.classes import dataclass
+from perf2x.columnar.arrays import I64, AnyArray
+from perf2x.columnar.ragged import distinct_small
+from perf2x.emit.chrome.counters import counter_events
+from perf2x.emit.chrome.cpuprofile import cpu_profile_events
+from perf2x.emit.chrome.drawing import Drawing, cpus_drawing, threads_drawing
+from perf2x.emit.chrome.metadata import recording_facts, track_names
+from perf2x.emit.encoding.chunks import interleaved, number_pieces, pieces
+from perf2x.emit.encoding.json_text import json_bytes
+from perf2x.emit.timeline.slices import Slices
+from perf2x.files.background_writer import Beside
+from perf2x.tables.errors import OptionError
+from perf2x.tables.plugin_options import check_choices, option
+from perf2x.tables.profile import Profile
+
+_SLICES_PER_WRITE = 1 << 12
+_MANY = 1_000_000
+"""Slices that viewers are slow with."""
+_LARGE = 200_000
+"""Samples from which on the file is worth a thread that writes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chrome:
+    """Chrome trace JSON, a flame chart over time: for Perfetto, chrome://tracing and Speedscope."""
+
+    suffix: ClassVar[str] = ".trace.json"
+    timeline: ClassVar[bool] = True
+    needs_time: ClassVar[bool] = True
+    columns: ClassVar[frozenset[str]] = frozenset({"cpu"})
+
+    style: str = option(
+        "slices",
+        "slices (a box per call), or cpuprofile (V8's profiles: ten times smaller, Firefox Profiler reads it too)",
+        ("slices", "cpuprofile"),
+    )
+    event: str | None = option(None, "draw the samples of this event only; default: of all events")
+    per_cpu: bool = option(False, "a track for each CPU, too, with what ran there")
+    counters: bool = option(False, "a curve for each other event and process")
+    min_duration: int = option(0, "leave out slices shorter than this many microseconds")
+    max_events: int = option(0, "refuse to write more slices than this; 0: no limit")
+
+    def __post_init__(self) -> None:
+        check_choices(self)
+
+    def emit(self, profile: Profile, out: BinaryIO) -> None:
+        """Write one JSON object, event by event."""
+        drawings = self._drawings(profile)
+        if self.max_events and self.style == "slices":
+            count = sum(drawing.count(self.min_duration) for drawing in drawings)
+            if count > self.max_events:
+                raise OptionError(f"{count} slices are more than max_events={self.max_events}; {_WAYS_OUT}")
+        if len(profile.samples) < _LARGE:
+            self._write(profile, drawings, out)
+        else:
+            with Beside(out) as beside:
+                self._write(profile, drawings, cast("BinaryIO", beside))
+
+    def _write(self, profile: Profile, drawings: list[Drawing], out: BinaryIO) -> None:
+        out.write(b'{"displayTimeUnit":"ns","metadata":%b,"traceEvents":[\n' % json_bytes(recording_facts(profile)))
+        comma = b""
+        for piece in self._events(profile, drawings):
+            out.write(comma)
+            out.write(piece)
+            comma = b",\n"
+        out.write(b"\n]}\n")
+
+    def notes(self, profile: Profile) -> tuple[str, ...]:
+        """A word of warning where viewers will be slow."""
+        if self.style != "slices":
+            return ()
+        drawings = self._drawings(profile)
+        if sum(drawing.at_most() for drawing in drawings) <= _MANY:
+            return ()
+        count = sum(drawing.count(self.min_duration) for drawing in drawings)
+        return (f"{count / 1e6:.1f} million slices make viewers slow; {_WAYS_OUT}",) if count > _MANY else ()
+
+    def _drawings(self, profile: Profile) -> list[Drawing]:
+        wanted = self._wanted(profile)
+        drawings = [threads_drawing(profile, wanted)]
+        if self.per_cpu and profile.samples.cpu is not None:
+            drawings.append(cpus_drawing(profile, wanted))
+        return drawings
+
+    def _wanted(self, profile: Profile) -> I64:
+        """Rows of samples to draw."""
+        if self.event is None or not profile.events:
+            return np.arange(len(profile.samples), dtype=np.int64)
+        return np.flatnonzero(profile.samples.event == event_index(profile, self.event))
+
+    def _events(self, profile: Profile, drawings: list[Drawing]) -> Iterator[bytes | memoryview]:
+        """Every event as JSON; pieces of many, commas between."""
+        if self.style == "cpuprofile":
+            for number, drawing in enumerate(drawings):
+                yield from cpu_profile_events(drawing, first_id=1 + number * len(drawings[0].tracks))
+        for drawing in drawings:
+            yield from track_names(profile, drawing.tracks, drawing.weight)
+        if self.style == "slices":
+            for drawing in drawings:
+                yield from slice_events(drawing, self.min_duration)
+        if self.counters:
+            yield from counter_events(profile, drawings[0].tracks)
+
+
+_WAYS_OUT = "--min-duration leaves out the short ones, --chrome-style cpuprofile is ten times smaller"
+
+
+def slice_events(drawing: Drawing, shortest: int) -> Iterator[memoryview]:
+    """Complete events, parents before children."""
+    heads = pieces(b'{"ph":"X","name":%b,"ts":' % name for name in drawing.names)
+    ids = zip(drawing.tracks.pid.tolist(), drawing.tracks.tid.tolist(), strict=True)
+    tails = pieces(b',"pid":%d,"tid":%d},\n' % pair for pair in ids)
+    for moments, slices in drawing.slices(shortest):
+        starts, (durations, duration) = number_pieces(moments.start), _durations(slices)
+        for start in range(0, len(slices), _SLICES_PER_WRITE):
+            rows = slice(start, start + _SLICES_PER_WRITE)
+            moment = slices.moment[rows]
+            name = drawing.key[slices.node[rows]]
+            columns = heads[name], starts[moment], durations[duration[rows]], tails[moments.track[moment]]
+            yield memoryview(interleaved(*columns))[:-2]
+
+
+def _durations(slices: Slices) -> tuple[AnyArray, I64]:
+    """What stands behind the start of each slice: few different texts, and which of them it is.
+
+    An early end is a quarter of a microsecond before the whole one: 7 becomes 6.75.
+    """
+    early = slices.is_early.astype(np.int64)
+    distinct, place = distinct_small((slices.duration - early) * 2 + early)
+    columns = (distinct // 2).tolist(), (distinct % 2).tolist()
+    return pieces(b',"dur":%d%b' % (whole, b".75" * quarter) for whole, quarter in zip(*columns, strict=True)), place

@@ -1,0 +1,67 @@
+"""Metadata events of a Chrome trace: names and order of processes and threads, facts about the recording.
+
+Each has ``ts`` although the format does not ask for it: older importers refuse a file with an event that lacks it.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from perf2x.columnar.arrays import I64
+from perf2x.emit.encoding.json_text import json_bytes
+from perf2x.emit.timeline.tracks import CPUS_ID, Tracks
+from perf2x.tables.output_text import base_name, printable
+from perf2x.tables.profile import Profile
+
+
+def track_names(profile: Profile, tracks: Tracks, weight: I64) -> Iterator[bytes]:
+    """Name and place of each process and thread, the busiest process first, leaders before their other threads."""
+    pids, first, process = np.unique(tracks.pid, return_index=True, return_inverse=True)
+    busy = np.zeros(len(pids), np.int64)
+    np.add.at(busy, process.reshape(-1), weight)
+    for place, row in enumerate(np.lexsort((pids, -busy, pids == CPUS_ID)).tolist()):
+        lane = int(first[row])
+        ids = (int(pids[row]), int(tracks.tid[lane]))
+        yield _metadata("process_name", ids, {"name": _process_name(profile, tracks, lane)})
+        yield _metadata("process_sort_index", ids, {"sort_index": place})
+    for lane in range(len(tracks)):
+        ids = (int(tracks.pid[lane]), int(tracks.tid[lane]))
+        yield _metadata("thread_name", ids, {"name": track_name(profile, tracks, lane)})
+        if ids[0] == ids[1]:
+            yield _metadata("thread_sort_index", ids, {"sort_index": -1})
+
+
+def track_name(profile: Profile, tracks: Tracks, lane: int) -> str:
+    """What a lane is called: the thread's comm, ``swapper/3`` for an idle one, ``CPU 3`` for a processor's."""
+    cpu = int(tracks.cpu[lane])
+    if tracks.pid[lane] == CPUS_ID:
+        return f"CPU {cpu}" if cpu >= 0 else "CPU unknown"
+    if cpu >= 0:
+        return f"swapper/{cpu}"
+    return printable(profile.strings[profile.threads.comm[tracks.thread[lane]]])
+
+
+def _process_name(profile: Profile, tracks: Tracks, lane: int) -> str:
+    pid = int(tracks.pid[lane])
+    if pid in (0, CPUS_ID):
+        return "idle" if pid == 0 else "CPUs"
+    return printable(profile.strings[profile.threads.process[tracks.thread[lane]]])
+
+
+def _metadata(name: str, ids: tuple[int, int], args: dict[str, object]) -> bytes:
+    return json_bytes({"ph": "M", "name": name, "ts": 0, "pid": ids[0], "tid": ids[1], "args": args})
+
+
+def recording_facts(profile: Profile) -> dict[str, object]:
+    """The ``metadata`` member; ``ts`` 0 is ``start-ns`` on the recording's clock."""
+    meta, start = profile.meta, profile.samples.time
+    facts = {
+        "source": printable(base_name(meta.source)),
+        "start-ns": int(start[0]) if start is not None and len(start) else 0,
+        "wall-start-ns": meta.wall_start_ns,
+        "hostname": printable(meta.hostname),
+        "os-release": printable(meta.os_release),
+        "command": printable(" ".join(meta.command_line)),
+        "perf-version": printable(meta.perf_version),
+    }
+    return {"tool": "perf2x"} | {key: value for key, value in facts.items() if value}

@@ -1,0 +1,1 @@
+"""Numbers, texts and messages → bytes, a column at a time."""

@@ -1,0 +1,33 @@
+"""Text made of pieces that many rows share: each piece is made once, and rows only name it.
+
+Pieces stand in arrays of objects: numpy picks a million of them in a tenth of the time that a list takes.
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from perf2x.columnar.arrays import AnyArray
+from perf2x.emit.encoding.decimal import decimal_cells, without_nulls
+
+
+def pieces(texts: Iterable[bytes]) -> AnyArray:
+    """(n,) objects."""
+    listed = texts if isinstance(texts, list) else list(texts)
+    table = np.empty(len(listed), np.object_)
+    table[:] = listed
+    return table
+
+
+def number_pieces(values: AnyArray, end: bytes = b"") -> AnyArray:
+    """(n,) objects: whole numbers as texts, with ``end`` behind each."""
+    texts = without_nulls(decimal_cells(values, b"\n"))
+    return pieces((text + end for text in texts.split(b"\n")[1:]) if end else texts.split(b"\n")[1:])
+
+
+def interleaved(*columns: AnyArray) -> bytes:
+    """Row by row the texts of equally long columns of pieces, one behind the other."""
+    flat = [b""] * (len(columns) * len(columns[0]))
+    for place, column in enumerate(columns):
+        flat[place :: len(columns)] = column.tolist()
+    return b"".join(flat)

@@ -1,0 +1,81 @@
+"""Whole numbers to decimal texts, a column at a time: four digits of all of them in one look at a table.
+
+::
+
+    numbers    7   120034                   cells   ,··· 7···          NUL where nothing stands (·)
+    words      7      12  0034                      ,···   12 0034
+    text       ,7,120034                    all cells one behind the other, without the NULs
+"""
+
+from functools import cache
+
+import numpy as np
+
+from perf2x.columnar.arrays import U32, U64, AnyArray, Bools
+
+_TEN_THOUSAND = 10_000
+
+
+def decimal_cells(values: AnyArray, before: bytes = b"") -> U32:
+    """(n, words) uint32, each four bytes of text: ``before`` (three bytes at most), a minus sign, the digits.
+
+    ``values`` are whole numbers of any dtype. NULs stand wherever a cell has no text.
+    """
+    less = values < 0 if values.dtype.kind == "i" and values.min(initial=0) < 0 else None
+    rest = _magnitudes(values, less)
+    largest = int(rest.max(initial=0))
+    if largest < 1 << 32:
+        rest = rest.astype(np.uint32)
+    count = max(1, -(-len(str(largest)) // 4))
+    cells = np.empty((len(rest), 1 + count), np.uint32)
+    cells[:, 0] = _heads(before, less)
+    leading, units = _tables()
+    ten_thousand = rest.dtype.type(_TEN_THOUSAND)
+    for place in range(count, 0, -1):
+        above = rest // ten_thousand if place > 1 else None
+        word = rest if above is None else rest - above * ten_thousand + (above > 0) * ten_thousand
+        index = word if word.dtype == np.uint32 else word.view(np.int64)  # numpy 2.0 takes no uint64 as index
+        cells[:, place] = (units if place == count else leading).take(index)
+        rest = rest if above is None else above
+    return cells
+
+
+def without_nulls(cells: AnyArray) -> bytes:
+    """The text of all cells in order."""
+    return cells.tobytes().translate(None, b"\0")
+
+
+def _magnitudes(values: AnyArray, less: Bools | None) -> AnyArray:
+    """As uint64, where the magnitude of the least int64 has room."""
+    if less is None:
+        return values if values.dtype.kind == "u" else values.astype(np.int64).view(np.uint64)
+    wide = values.astype(np.int64)
+    magnitudes: U64 = np.where(less, -wide, wide).view(np.uint64)
+    return magnitudes
+
+
+def _heads(before: bytes, less: Bools | None) -> AnyArray:
+    """What stands in front of each number."""
+    plain, signed = np.array([before, before + b"-"], "S4").view(np.uint32)
+    heads: AnyArray = plain if less is None else np.where(less, signed, plain)
+    return heads
+
+
+@cache
+def _tables() -> tuple[U32, U32]:
+    """Texts of four digits: 0 … 9999 as they are written, 10000 + i with zeros in front.
+
+    For words that digits may follow, 0 is nothing; for the last one it is a zero.
+    """
+    number = np.arange(_TEN_THOUSAND, dtype=np.uint16)
+    full = np.empty((_TEN_THOUSAND, 4), np.uint8)
+    for place in range(3, -1, -1):
+        full[:, place] = number % 10 + ord("0")
+        number //= 10
+    bare = full.copy()
+    for place in range(4):
+        bare[: 10 ** (3 - place), place] = 0
+    leading = np.concatenate([bare, full]).view(np.uint32).reshape(-1)
+    units = leading.copy()
+    units[0] = np.array([b"0"], "S4").view(np.uint32)[0]
+    return leading, units

@@ -1,0 +1,184 @@
+"""Protobuf messages from columns: one numpy pass per field instead of one Python object per message.
+
+Source of truth: the protobuf encoding guide (protobuf.dev/programming-guides/encoding). Every function makes a Ragged
+of uint8, one row of bytes per message; rows are glued with ragged.side_by_side.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from perf2x.classes import dataclass
+from perf2x.columnar.arrays import I64, U64, AnyArray
+from perf2x.columnar.ragged import Ragged, distinct_small, offsets_of, side_by_side
+from perf2x.emit.encoding.chunks import interleaved, pieces
+from perf2x.emit.encoding.decimal import without_nulls
+
+_VARINT, _LENGTH = 0, 2
+_LIMITS = np.array([1 << (7 * size) for size in range(1, 10)], np.uint64)
+"""The least value that needs 2, 3, … 10 bytes."""
+_MORE = np.array([(1 << 8 * size) // 255 * 0x80 for size in range(8)], np.uint64)
+"""The top bits of 1, 2, … 8 bytes, set on all but the last."""
+
+
+def varints(values: AnyArray) -> Ragged:
+    """Each value as a varint: seven bits a byte, lowest first, the top bit set on all but the last.
+
+    Signed values are written as their 64-bit two's complement, as int64 fields are. Up to eight bytes are made as one
+    word::
+
+        value   1 0010111         word   0000 0001 | 1001 0111      bytes, the lowest first   97 01
+    """
+    rest = values.astype(np.int64).view(np.uint64) if values.dtype.kind == "i" else values.astype(np.uint64)
+    size = np.ones(len(rest), np.int64)
+    for limit in _LIMITS[: np.searchsorted(_LIMITS, rest.max(initial=0), side="right")]:
+        size += rest >= limit
+    if size.max(initial=1) > 8:
+        return _long_varints(rest, size)
+    cells = _varint_cells(rest, size)
+    held = np.arange(cells.itemsize) < size[:, None]
+    return Ragged(offsets_of(size), cells.view(np.uint8).reshape(len(rest), cells.itemsize)[held])
+
+
+def _varint_cells(rest: U64, size: I64) -> AnyArray:
+    """The bytes of each varint from the lowest on, in words of four or eight."""
+    width = int(size.max(initial=1))
+    words = _MORE[size - 1]
+    for place in range(width):
+        words |= (rest & np.uint64(0x7F << 7 * place)) << np.uint64(place)
+    return words.astype("<u4" if width <= 4 else "<u8")
+
+
+class Ids:
+    """Varints of the ids 1 … count, which are made once and picked: no byte of theirs is 0, so NULs can fill cells."""
+
+    def __init__(self, count: int) -> None:
+        encoded = varints(np.arange(1, count + 1, dtype=np.uint64))
+        self._size = encoded.lengths
+        self._cells = _varint_cells(np.arange(1, count + 1, dtype=np.uint64), self._size)
+
+    def rows(self, rows: Ragged) -> Ragged:
+        """The ids of every row end to end, as bytes; numbers count from 0."""
+        ends = np.append(0, np.cumsum(self._size[rows.values]))
+        data = without_nulls(self._cells[rows.values])
+        return Ragged(ends[rows.offsets], np.frombuffer(data, np.uint8))
+
+
+def _long_varints(rest: U64, size: I64) -> Ragged:
+    """The same byte by byte, for any length."""
+    offsets = offsets_of(size)
+    out = np.empty(offsets[-1], np.uint8)
+    at, rows = offsets[:-1].copy(), np.arange(len(rest))
+    while len(rows):
+        last = rest < 128
+        out[at] = (rest & np.uint64(127)).astype(np.uint8) | (~last).astype(np.uint8) << 7
+        rows, at, rest = rows[~last], at[~last] + 1, rest[~last] >> np.uint64(7)
+    return Ragged(offsets, out)
+
+
+def number_field(field: int, values: AnyArray) -> Ragged:
+    """A varint field of every message; value 0 is left out, as proto3 does."""
+    present = np.flatnonzero(values)
+    return _scattered(len(values), present, _tagged(field, _VARINT, varints(values[present])))
+
+
+def packed_field(field: int, rows: Ragged) -> Ragged:
+    """A repeated varint field in packed form; rows without values are left out."""
+    return message_field(field, _concatenated(varints(rows.values), rows.offsets))
+
+
+def message_field(field: int, messages: Ragged) -> Ragged:
+    """Bytes as a length-delimited field; empty rows are left out."""
+    present = np.flatnonzero(messages.lengths)
+    held = messages.take(present)
+    return _scattered(len(messages), present, side_by_side([_tagged(field, _LENGTH, varints(held.lengths)), held]))
+
+
+def nested_field(field: int, messages: Ragged, offsets: I64) -> Ragged:
+    """A repeated message field: owner i holds ``messages[offsets[i]:offsets[i + 1]]``. Empty messages are kept."""
+    delimited = side_by_side([_tagged(field, _LENGTH, varints(messages.lengths)), messages])
+    return _concatenated(delimited, offsets)
+
+
+def top_level(field: int, messages: Ragged) -> bytes:
+    """All messages as one repeated field of the outermost message, ready to be written."""
+    return bytes(nested_field(field, messages, np.array([0, len(messages)], np.int64)).values)
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """Rows of bytes as objects, each made once, for messages that share them."""
+
+    pieces: AnyArray
+    lengths: I64
+
+
+Chosen = tuple[Texts, I64]
+"""Texts and rows of them: message i has what stands in row ``chosen[1][i]``."""
+
+
+def texts_of(rows: Ragged) -> Texts:
+    """Every row as an object."""
+    data = rows.values.tobytes()
+    return Texts(pieces([data[start:end] for start, end in pairwise(rows.offsets.tolist())]), rows.lengths)
+
+
+def whole(rows: Ragged) -> Chosen:
+    """Every row once, in order."""
+    return texts_of(rows), np.arange(len(rows))
+
+
+def chosen_packed(field: int, rows: Ragged, chosen: I64) -> list[Chosen]:
+    """``packed_field`` of the chosen rows, as two parts of a message."""
+    return chosen_field(field, _concatenated(varints(rows.values), rows.offsets), chosen)
+
+
+def chosen_field(field: int, rows: Ragged, chosen: I64) -> list[Chosen]:
+    """``message_field`` of the chosen rows of bytes, as two parts of a message."""
+    texts = texts_of(rows)
+    heads, place = _heads(field, texts.lengths, leave_out_empty=True)
+    return [(heads, place[chosen]), (texts, chosen)]
+
+
+def chosen_messages(field: int, parts: Sequence[Chosen]) -> bytes:
+    """A repeated message field of the outermost message; each message is a text of every part, side by side."""
+    sizes: I64 = np.sum([texts.lengths[rows] for texts, rows in parts], axis=0)
+    head = _heads(field, sizes, leave_out_empty=False)
+    return interleaved(*(texts.pieces[rows] for texts, rows in (head, *parts)))
+
+
+def _heads(field: int, sizes: I64, leave_out_empty: bool) -> Chosen:
+    """What stands in front of length-delimited fields of these sizes; nothing where an empty one is left out."""
+    distinct, place = distinct_small(sizes)
+    written = np.flatnonzero(distinct >= leave_out_empty)
+    return texts_of(_scattered(len(distinct), written, _tagged(field, _LENGTH, varints(distinct[written])))), place
+
+
+def text_fields(field: int, texts: Sequence[str]) -> bytes:
+    """A repeated string field of the outermost message."""
+    encoded = [text.encode() for text in texts]
+    lengths = varints(np.array([len(text) for text in encoded], np.int64))
+    sizes, ends = lengths.values.tobytes(), lengths.offsets.tolist()
+    tag = bytes([field << 3 | _LENGTH])
+    return b"".join(
+        piece for row, text in enumerate(encoded) for piece in (tag, sizes[ends[row] : ends[row + 1]], text)
+    )
+
+
+def _tagged(field: int, wire_type: int, rows: Ragged) -> Ragged:
+    """Every row behind the field's tag; fields up to 15 have tags of one byte, and the schema has no other."""
+    tag = Ragged(np.arange(len(rows) + 1, dtype=np.int64), np.full(len(rows), field << 3 | wire_type, np.uint8))
+    return side_by_side([tag, rows])
+
+
+def _scattered(count: int, present: I64, rows: Ragged) -> Ragged:
+    """A table of ``count`` rows that are empty except the present ones."""
+    lengths = np.zeros(count, np.int64)
+    lengths[present] = rows.lengths
+    return Ragged(offsets_of(lengths), rows.values)
+
+
+def _concatenated(rows: Ragged, offsets: I64) -> Ragged:
+    """Neighbouring rows made one: row i is rows[offsets[i]:offsets[i + 1]]; no byte moves."""
+    return Ragged(rows.offsets[offsets], rows.values)

@@ -1,0 +1,118 @@
+"""Two profiles on one page: the flame graph of one, coloured by what changed since the other; red grew, blue shrank.
+
+The page is that of emit/flame/html.py; its data has, for every row of samples, what it was before and what it is after.
+Threads of two recordings are the same when their names are: ids never come back.
+"""
+
+from collections.abc import Iterator
+from typing import BinaryIO
+
+import numpy as np
+
+from perf2x.analysis.frames import Frames, frames_of
+from perf2x.classes import dataclass
+from perf2x.columnar.arrays import I64, Bools
+from perf2x.columnar.unique import unique_rows
+from perf2x.emit.encoding.json_text import json_bytes, json_table
+from perf2x.emit.flame.frame_tree import expand, merge
+from perf2x.emit.flame.html import event_table, frame_table, node_table
+from perf2x.emit.flame.page_file import field, write_page
+from perf2x.emit.flame.title import facts, heading
+from perf2x.tables.output_text import base_name, one_line
+from perf2x.tables.profile import Profile
+from perf2x.transform.merge import merge as merged
+
+_BEFORE, _AFTER = {"side": "before"}, {"side": "after"}
+
+
+@dataclass(frozen=True, slots=True)
+class DifferencePage:
+    """What the page shows at first; a reader can choose otherwise."""
+
+    title: str = ""
+    normalize: bool = False
+    """Scale ``after`` to the whole of ``before``, so that shares compare."""
+    samples: bool = False
+    """Show numbers of samples instead of periods."""
+    compress: bool = True
+
+    def emit(self, before: Profile, after: Profile, out: BinaryIO) -> None:
+        """Write the page; equal profiles give equal bytes."""
+        write_page(self.title or heading(after), self._data(before, after), out, compress=self.compress)
+
+    def _data(self, before: Profile, after: Profile) -> Iterator[bytes]:
+        """Data of ``html.py`` with ``beforeValue`` and ``beforeCount``, as page/compare.js reads it."""
+        profile = merged([before, after], [_BEFORE, _AFTER])
+        frames = frames_of(profile)
+        key, first = _shown_alike(frames)
+        samples = profile.samples
+        stack = samples.stack.astype(np.int64)
+        rows = expand(profile.stacks, frames.of_location)
+        tree, node = merge(rows, key, np.zeros(len(stack), np.int64), stack)
+        names, thread = _threads(profile)
+        old = _is_before(profile)
+        strings: dict[str, int] = {}
+        yield b"{" + field("title", self.title or heading(after)) + field("facts", _facts(before, after))
+        yield field("direction", "icicle") + field("defaultEvent", profile.default_event)
+        yield field("compare", {"normalize": self.normalize, "samples": self.samples})
+        yield field("events", event_table(profile))
+        yield field("threads", [{"name": name, "process": name, "pid": -1, "tid": -1} for name in names])
+        yield b'"frames":' + b"".join(frame_table(profile, frames, strings, first)) + b","
+        yield b'"nodes":' + b"".join(node_table(tree)) + b","
+        yield b'"rows":' + b"".join(_rows(profile, thread, node - 1, old)) + b","
+        yield field("noMoments", "A difference has no time.") + b'"moments":null,'
+        yield b'"strings":' + json_bytes(list(strings)) + b"}"
+
+
+def _shown_alike(frames: Frames) -> tuple[I64, I64]:
+    """For each frame the number of what it is shown as, and for each such number its first frame.
+
+    Source files and lines move between two builds, and so does the mapping; the name and the object stay.
+    """
+    known: dict[tuple[str, str, int, bool], int] = {}
+    columns = zip(frames.name, frames.object, frames.mode.tolist(), frames.inlined.tolist(), strict=True)
+    key = np.fromiter((known.setdefault(column, len(known)) for column in columns), np.int64, len(frames))
+    first = np.zeros(len(known), np.int64)
+    first[key[::-1]] = np.arange(len(frames))[::-1]
+    return key, first
+
+
+def _threads(profile: Profile) -> tuple[list[str], I64]:
+    """Names of threads, and the name of each sample's thread."""
+    texts = [one_line(profile.strings[row]) for row in profile.threads.comm.tolist()]
+    names = list(dict.fromkeys(texts))
+    place = {name: row for row, name in enumerate(names)}
+    return names, np.array([place[text] for text in texts], np.int64)[profile.samples.thread]
+
+
+def _is_before(profile: Profile) -> Bools:
+    """(samples,) bool."""
+    tags = profile.samples.tags
+    if tags is None:
+        return np.zeros(len(profile.samples), np.bool_)
+    return np.isin(tags, [row for row, tag in enumerate(profile.tag_sets) if tag == _BEFORE])
+
+
+def _rows(profile: Profile, thread: I64, node: I64, old: Bools) -> Iterator[bytes]:
+    samples = profile.samples
+    event = samples.event.astype(np.int64)
+    first, kind = unique_rows([thread, event, node])
+    columns = [("thread", thread[first]), ("event", event[first]), ("node", node[first])]
+    for name, side, column in (
+        ("value", ~old, samples.value),
+        ("count", ~old, samples.count),
+        ("beforeValue", old, samples.value),
+        ("beforeCount", old, samples.count),
+    ):
+        total = np.zeros(len(first), np.int64)
+        np.add.at(total, kind[side], column[side])
+        columns.append((name, total))
+    yield from json_table(columns)
+
+
+def _facts(before: Profile, after: Profile) -> list[str]:
+    said = []
+    for word, profile in (("before", before), ("after", after)):
+        source = one_line(base_name(profile.meta.source))
+        said.append(f"{word}: {source}, {facts(profile)[0]}")
+    return said

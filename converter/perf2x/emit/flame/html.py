@@ -1,0 +1,155 @@
+"""A flame graph that is one HTML file: no network, nothing to install, good as a CI artifact.
+
+The page's own parts stand in page/ (plain HTML, CSS and JavaScript, no build step); this module fills in the data:
+the merged tree of frames, the summed samples, and the moments of the timeline.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import BinaryIO, ClassVar
+
+import numpy as np
+
+from perf2x.analysis.frames import Frames, are_jit, frames_of
+from perf2x.classes import dataclass
+from perf2x.columnar.arrays import I64, AnyArray
+from perf2x.columnar.unique import unique_rows
+from perf2x.emit.encoding.json_text import json_bytes, json_table
+from perf2x.emit.flame.frame_tree import FrameTree, expand, merge
+from perf2x.emit.flame.page_file import field, write_page
+from perf2x.emit.flame.title import facts, heading
+from perf2x.emit.timeline.tracks import Tracks, moments_of, tracks_of
+from perf2x.tables.output_text import one_line
+from perf2x.tables.plugin_options import check_choices, option
+from perf2x.tables.profile import Profile
+
+
+@dataclass(frozen=True, slots=True)
+class Html:
+    """Interactive flame graph in one HTML file: no network, opens anywhere, keeps as a CI artifact."""
+
+    suffix: ClassVar[str] = ".html"
+    timeline: ClassVar[bool] = True
+    columns: ClassVar[frozenset[str]] = frozenset({"cpu"})
+
+    title: str = option("", "heading of the page; default: the recorded command, or the busiest process")
+    direction: str = option(
+        "icicle", "where roots are at first: on top (icicle) or at the bottom (flame)", ("icicle", "flame")
+    )
+    max_moments: int = option(500_000, "leave the view over time out of recordings with more samples than this")
+    compress: bool = option(True, "keep the data gzip-compressed in the page; no: plain JSON, three times as large")
+
+    def __post_init__(self) -> None:
+        check_choices(self)
+
+    def emit(self, profile: Profile, out: BinaryIO) -> None:
+        """Write the page; the data is encoded as it is made."""
+        write_page(self._title(profile), self._data(profile), out, compress=self.compress)
+
+    def notes(self, profile: Profile) -> tuple[str, ...]:
+        """Says when the view over time is missing."""
+        return (_no_moments(profile, self.max_moments),) if len(profile.samples) > self.max_moments else ()
+
+    def _title(self, profile: Profile) -> str:
+        return self.title or heading(profile)
+
+    def _data(self, profile: Profile) -> Iterator[bytes]:
+        """The profile as one JSON object, as emit/flame/page/data.js reads it."""
+        frames = frames_of(profile)
+        rows = expand(profile.stacks, frames.of_location)
+        samples = profile.samples
+        stack = samples.stack.astype(np.int64)
+        tree, node = merge(rows, np.arange(len(frames)), np.zeros(len(stack), np.int64), stack)
+        node = node - 1  # row 0 is the root of all; the page knows it as -1
+        tracks, track = tracks_of(profile)
+        strings: dict[str, int] = {}
+        yield b"{" + field("title", self._title(profile)) + field("facts", facts(profile))
+        yield field("direction", self.direction) + field("defaultEvent", profile.default_event)
+        yield field("events", event_table(profile)) + field("threads", _threads(profile, tracks))
+        yield b'"frames":' + b"".join(frame_table(profile, frames, strings, np.arange(len(frames)))) + b","
+        yield b'"nodes":' + b"".join(node_table(tree)) + b","
+        yield b'"rows":' + b"".join(_rows(profile, track, node)) + b","
+        if samples.time is None or len(samples) > self.max_moments:
+            yield field("noMoments", _no_moments(profile, self.max_moments)) + b'"moments":null,'
+        else:
+            yield b'"moments":' + b"".join(_moments(profile, track, node)) + b","
+        yield b'"strings":' + json_bytes(list(strings)) + b"}"
+
+
+def event_table(profile: Profile) -> list[dict[str, object]]:
+    """Name, unit and number of samples of every event."""
+    counts = np.zeros(len(profile.events), np.int64)
+    np.add.at(counts, profile.samples.event.astype(np.int64), profile.samples.count)
+    return [
+        {"name": one_line(event.name), "unit": event.unit, "samples": count}
+        for event, count in zip(profile.events, counts.tolist(), strict=True)
+    ]
+
+
+def _threads(profile: Profile, tracks: Tracks) -> list[dict[str, object]]:
+    threads, text = profile.threads, profile.strings
+    return [
+        {
+            "name": f"swapper/{cpu}" if cpu >= 0 else one_line(text[threads.comm[thread]]),
+            "process": "idle" if pid == 0 else one_line(text[threads.process[thread]]),
+            "pid": pid,
+            "tid": tid,
+        }
+        for pid, tid, thread, cpu in zip(*(getattr(tracks, name).tolist() for name in Tracks.__slots__), strict=True)
+    ]
+
+
+def frame_table(profile: Profile, frames: Frames, strings: dict[str, int], rows: I64) -> Iterator[bytes]:
+    """Columns of the given frames; their texts are numbered in ``strings``, which grows."""
+
+    def texts(values: Sequence[str]) -> I64:
+        number = {value: strings.setdefault(one_line(value), len(strings)) for value in dict.fromkeys(values)}
+        return np.array([number[value] for value in values], np.int64)
+
+    chosen = rows.tolist()
+    function = frames.function[rows]
+    file_of = [profile.strings[row] for row in profile.functions.filename]
+    yield from json_table(
+        [
+            ("name", texts([frames.name[row] for row in chosen])),
+            ("object", texts([frames.object[row] for row in chosen])),
+            ("file", texts([file_of[row] if row >= 0 else "" for row in function.tolist()])),
+            ("mode", frames.mode[rows]),
+            ("inlined", frames.inlined[rows].astype(np.uint8)),
+            ("resolved", (function >= 0).astype(np.uint8)),
+            ("jit", are_jit(profile, frames)[rows].astype(np.uint8)),
+        ]
+    )
+
+
+def node_table(tree: FrameTree) -> Iterator[bytes]:
+    """Columns of the tree without the root of all, which the page knows as −1."""
+    yield from json_table([("parent", tree.parent[1:] - 1), ("frame", tree.key[1:])])
+
+
+def _rows(profile: Profile, track: I64, node: I64) -> Iterator[bytes]:
+    samples = profile.samples
+    first, kind = unique_rows([track, samples.event.astype(np.int64), node])
+    value, count = np.zeros(len(first), np.int64), np.zeros(len(first), np.int64)
+    np.add.at(value, kind, samples.value)
+    np.add.at(count, kind, samples.count)
+    columns: list[tuple[str, AnyArray]] = [("thread", track[first]), ("event", samples.event[first])]
+    yield from json_table([*columns, ("node", node[first]), ("value", value), ("count", count)])
+
+
+def _moments(profile: Profile, track: I64, node: I64) -> Iterator[bytes]:
+    """Runs of one stack on one track; ``start`` holds differences, which compress well."""
+    moments = moments_of(profile, track, np.arange(len(profile.samples)))
+    stack = node[moments.sample]
+    begins = np.ones(len(moments), np.bool_)
+    begins[1:] = (stack[1:] != stack[:-1]) | ~moments.joined[:-1]
+    first = np.flatnonzero(begins)
+    last = np.append(first[1:], len(moments)) - 1 if len(first) else first
+    start = moments.start[first]
+    columns = [("track", moments.track[first]), ("start", np.diff(start, prepend=0))]
+    yield from json_table([*columns, ("duration", moments.end[last] - start), ("node", stack[first])])
+
+
+def _no_moments(profile: Profile, limit: int) -> str:
+    if profile.samples.time is None:
+        return "The recording has no times."
+    return f"The view over time is left out: {len(profile.samples):,} samples are more than max_moments={limit:,}"

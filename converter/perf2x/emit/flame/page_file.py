@@ -1,0 +1,64 @@
+"""The page around the data: HTML, style and scripts of emit/flame/page/ as one file, the profile inside it as text.
+
+Separate from html.py because the difference of two profiles (diff_page.py) is shown by the same page.
+"""
+
+import base64
+import html
+import io
+import re
+from collections.abc import Iterator
+from importlib.resources import files
+from typing import BinaryIO
+
+from perf2x.emit.encoding.json_text import json_bytes
+from perf2x.files.background_writer import Packing
+from perf2x.tables.output_text import printable
+
+_SCRIPTS = ("data.js", "compare.js", "layout.js", "draw.js", "page.js", "panels.js", "input.js")
+_BYTES_PER_LINE = 57 * 1024
+
+
+def write_page(title: str, pieces: Iterator[bytes], out: BinaryIO, *, compress: bool) -> None:
+    """The whole file; ``pieces`` are one JSON object, as emit/flame/page/data.js reads it."""
+    head, tail = _page(title)
+    out.write(head)
+    for piece in _packed(pieces) if compress else (_inside_script(piece) for piece in pieces):
+        out.write(piece)
+    out.write(tail)
+
+
+def field(name: str, value: object) -> bytes:
+    """One member of the object, with the comma that separates it from the next."""
+    return json_bytes(name) + b":" + json_bytes(value) + b","
+
+
+def _page(title: str) -> tuple[bytes, bytes]:
+    """The page's text before and behind the data."""
+    folder = files("perf2x.emit.flame") / "page"
+    parts = {
+        "TITLE": html.escape(printable(title)),
+        "STYLE": (folder / "page.css").read_text("utf-8"),
+        "SCRIPT": "\n".join((folder / name).read_text("utf-8") for name in _SCRIPTS),
+    }
+    page = (folder / "page.html").read_text("utf-8")
+    head, tail = page.split("{{DATA}}")
+    fill = re.compile(r"\{\{(\w+)\}\}")
+    return (
+        fill.sub(lambda found: parts[found.group(1)], head).encode(),
+        fill.sub(lambda found: parts[found.group(1)], tail).encode(),
+    )
+
+
+def _packed(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Pieces as base64 of gzip, in lines."""
+    packed = io.BytesIO()
+    with Packing(packed) as out:
+        out.writelines(pieces)
+    for start in range(0, packed.tell(), _BYTES_PER_LINE):
+        yield base64.b64encode(packed.getbuffer()[start : start + _BYTES_PER_LINE]) + b"\n"
+
+
+def _inside_script(piece: bytes) -> bytes:
+    """JSON that cannot end the script element around it."""
+    return piece.replace(b"<", b"\\u003c")

@@ -1,0 +1,1 @@
+"""pprof: gzip-compressed protobuf."""

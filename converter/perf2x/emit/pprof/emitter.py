@@ -1,0 +1,181 @@
+"""pprof: gzip-compressed protobuf for ``go tool pprof``, Speedscope, Perfetto, Pyroscope and Parca.
+
+Schema: proto/profile.proto. Small fields go through the generated classes, tables and samples through
+encoding/protobuf.py (protobuf messages may be written in pieces: concatenated fields are one message).
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, BinaryIO, ClassVar
+
+import numpy as np
+
+from perf2x.analysis.shown_events import plain_names
+from perf2x.classes import dataclass
+from perf2x.columnar.arrays import I64
+from perf2x.columnar.ragged import Ragged
+from perf2x.columnar.unique import kinds_of, unique_rows
+from perf2x.emit.encoding.protobuf import Chosen, Ids, chosen_field, chosen_messages, chosen_packed, text_fields, whole
+from perf2x.emit.pprof.labels import LABELS, LabelBytes, label_columns
+from perf2x.emit.pprof.tables import (
+    REST,
+    StringTable,
+    encode_functions,
+    encode_locations,
+    encode_mappings,
+    encode_rest,
+    lines_as_recorded,
+    lines_with_placeholders,
+    mapping_order,
+    one_location_per_line,
+    without_inlining,
+)
+from perf2x.emit.pprof.values import ValueKind, heaviest, summed_values, value_kinds
+from perf2x.files.background_writer import Packing
+from perf2x.tables.plugin_options import check_choices, option
+from perf2x.tables.profile import Profile
+from perf2x.tables.stack_tree import depths, paths
+
+if TYPE_CHECKING:
+    from perf2x.emit.pprof import profile_pb2
+
+_SAMPLES_PER_WRITE = 16_384
+
+
+@dataclass(frozen=True, slots=True)
+class Pprof:
+    """pprof protobuf, gzip-compressed: for go tool pprof, Speedscope, Perfetto, Pyroscope, Parca."""
+
+    suffix: ClassVar[str] = ".pb.gz"
+
+    label: tuple[str, ...] = option(("pid", "tid", "comm"), "labels of samples, separated by commas", LABELS)
+    inline: str = option(
+        "lines",
+        "inlined functions: lines of one location (as the format means it), frames (Speedscope shows them), off",
+        ("lines", "frames", "off"),
+    )
+    names: str = option(
+        "plain", "names of sample types: plain (cycles), or compat (perf_data_converter's)", ("plain", "compat")
+    )
+    max_samples: int = option(0, "write no more samples than this (Pyroscope takes 16000); the rest is one sum")
+    placeholders: bool = option(True, "name unresolved frames after their object; no: leave them to pprof")
+    compress: bool = option(True, "gzip the output, as the format demands; no: plain protobuf")
+
+    def __post_init__(self) -> None:
+        check_choices(self)
+
+    @property
+    def timeline(self) -> bool:
+        """Only a label with the time keeps samples apart."""
+        return "time" in self.label
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """Columns that labels are made of; the user's own (``--tag``) are always written."""
+        return frozenset(self.label) & {"cpu", "cgroup"} | {"tags"}
+
+    def emit(self, profile: Profile, out: BinaryIO) -> None:
+        """Write the whole file; gzip without a time stamp, so that equal profiles are equal bytes."""
+        if not self.compress:
+            out.writelines(self.pieces(profile))
+            return
+        with Packing(out) as packed:
+            packed.writelines(self.pieces(profile))
+
+    def notes(self, profile: Profile) -> tuple[str, ...]:
+        """How much was summed up because of max_samples."""
+        if not 0 < self.max_samples < len(profile.samples):
+            return ()
+        columns = label_columns(profile, self.label, StringTable(profile).add)
+        first, merged = unique_rows([profile.samples.stack.astype(np.int64), *(one.values for one in columns)])
+        values = summed_values(profile, value_kinds(profile, self.names == "compat"), merged, len(first))
+        kept = heaviest(values, self.max_samples)
+        if len(kept) == len(first):
+            return ()
+        share = 1 - values[kept, -1].sum() / max(values[:, -1].sum(), 1)
+        left = f"{len(first) - len(kept):,} of {len(first):,}"
+        return (f"{left} samples are summed up as {REST}: {share:.1%} of the value",)
+
+    def pieces(self, profile: Profile) -> Iterator[bytes]:
+        """The uncompressed message, some thousand samples at a time; the string table comes last."""
+        strings = StringTable(profile)
+        kinds = value_kinds(profile, self.names == "compat")
+        yield _header(profile, strings, kinds).SerializeToString(deterministic=True)
+        order = mapping_order(profile)
+        yield encode_mappings(profile.mappings, order)
+        if self.placeholders:
+            lines, names = lines_with_placeholders(profile, strings)
+        else:
+            lines, names = lines_as_recorded(profile.locations), []
+        count = len(profile.locations)
+        written, owner = None, np.arange(count)
+        if self.inline == "off":
+            lines = without_inlining(lines)
+        elif self.inline == "frames":
+            lines, written, owner = one_location_per_line(lines)
+        yield encode_locations(profile.locations, lines, owner, order)
+        if self.max_samples:
+            names = [*names, strings.add(REST)]
+            yield encode_rest(len(owner) + 1, len(profile.functions) + len(names))
+        yield encode_functions(profile.functions, names)
+        yield from self._samples(profile, strings, written)
+        yield text_fields(6, strings.texts)
+
+    def _samples(self, profile: Profile, strings: StringTable, written: Ragged | None) -> Iterator[bytes]:
+        """Profile.sample (2): unique (stack, labels), in this order, values of all sample types side by side.
+
+        ``written``: the locations in the file of each of the profile's; None: the same.
+        """
+        samples = profile.samples
+        columns = label_columns(profile, self.label, strings.add)
+        first, merged = unique_rows([samples.stack.astype(np.int64), *(column.values for column in columns)])
+        values = summed_values(profile, value_kinds(profile, self.names == "compat"), merged, len(first))
+        kept = heaviest(values, self.max_samples)
+        parent = profile.stacks.parent.astype(np.int64)
+        depth = depths(parent)
+        labels = LabelBytes(columns, first[kept], profile, strings.add)
+        count = len(profile.locations) if written is None else len(written.values)
+        ids = Ids(count)
+        for start in range(0, len(kept), _SAMPLES_PER_WRITE):
+            part = kept[start : start + _SAMPLES_PER_WRITE]
+            leaf, stack = kinds_of(samples.stack[first[part]].astype(np.int64))
+            path = paths(parent, depth, leaf)
+            places = Ragged(path.offsets, profile.stacks.location[path.values])
+            if written is not None:
+                lines = written.take(places.values.astype(np.int64))
+                places = Ragged(lines.offsets[path.offsets], lines.values)
+            location_ids = chosen_field(1, ids.rows(places), stack)
+            yield _encoded(location_ids, values[part], labels.of(start, start + len(part)))
+        if len(kept) < len(first):
+            rest = values.sum(axis=0) - values[kept].sum(axis=0)
+            row, nothing = np.zeros(1, np.int64), Ragged(np.zeros(2, np.int64), np.zeros(0, np.uint8))
+            place = chosen_packed(1, Ragged(np.array([0, 1]), np.array([count + 1])), row)
+            yield _encoded(place, rest.reshape(1, -1), whole(nothing))
+
+
+def _encoded(location_ids: list[Chosen], values: I64, labels: Chosen) -> bytes:
+    """Samples of some rows: encoded location ids (innermost first), (rows, types) values, encoded labels."""
+    first, kind = unique_rows(list(values.T))  # most samples of a stack came once
+    numbers = chosen_packed(2, Ragged(np.arange(len(first) + 1) * values.shape[1], values[first].reshape(-1)), kind)
+    return chosen_messages(2, [*location_ids, *numbers, labels])
+
+
+def _header(profile: Profile, strings: StringTable, kinds: list[ValueKind]) -> "profile_pb2.Profile":
+    """Everything but tables and samples."""
+    from perf2x.emit.pprof import profile_pb2
+
+    meta, message = profile.meta, profile_pb2.Profile()
+    for kind in kinds:
+        message.sample_type.add(type=strings.add(kind.name), unit=strings.add(kind.unit))
+    if kinds:
+        message.default_sample_type = strings.add(kinds[-1].name)
+    if profile.events:
+        event = profile.events[profile.default_event]
+        name = plain_names(profile.events)[profile.default_event]
+        message.period_type.type, message.period_type.unit = strings.add(name), strings.add(event.unit)
+        by_clock = event.unit == "nanoseconds" and event.frequency
+        message.period = 1_000_000_000 // event.frequency if by_clock else event.period
+    message.time_nanos, message.duration_nanos = meta.wall_start_ns, meta.duration_ns
+    lines = [f"perf-version:{meta.perf_version}"] if meta.perf_version else []
+    lines += [f"perf-command:{' '.join(meta.command_line)}"] if meta.command_line else []
+    message.comment.extend(strings.add(line) for line in (*lines, *meta.comments))
+    return message

@@ -1,0 +1,185 @@
+"""Labels of pprof samples: what tells samples of one stack apart.
+
+Separate from the rest of pprof because each label also decides which rows may be summed.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+
+from perf2x.abi.uapi import CpuMode
+from perf2x.classes import dataclass
+from perf2x.columnar.arrays import I64, Bools
+from perf2x.columnar.hashing import hash_columns
+from perf2x.columnar.interner import columns_equal, first_alike
+from perf2x.columnar.ragged import Ragged, offsets_of, side_by_side
+from perf2x.emit.encoding.protobuf import Chosen, nested_field, number_field, texts_of, whole
+from perf2x.tables.profile import Profile
+
+MODE_NAMES = {
+    CpuMode.UNKNOWN: "unknown",
+    CpuMode.KERNEL: "kernel",
+    CpuMode.USER: "user",
+    CpuMode.HYPERVISOR: "hypervisor",
+    CpuMode.GUEST_KERNEL: "guest kernel",
+    CpuMode.GUEST_USER: "guest user",
+}
+
+Intern = Callable[[str], int]
+"""A text to its index in the string table."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelColumn:
+    """One label of every sample row: a number (``unit`` set) or an index into the string table."""
+
+    key: str
+    values: I64
+    unit: str = ""
+
+
+def label_columns(profile: Profile, wanted: tuple[str, ...], intern: Intern) -> list[LabelColumn]:
+    """The wanted labels that this profile can give, in the order of their names in ``LABELS``."""
+    made = (LABELS[name](profile, intern) for name in LABELS if name in wanted)
+    return [column for column in made if column is not None] + _tags(profile, intern)
+
+
+def _tags(profile: Profile, intern: Intern) -> list[LabelColumn]:
+    """Labels that tell merged inputs apart; a sample whose input lacks one has an empty text there."""
+    if profile.samples.tags is None:
+        return []
+    keys = sorted({key for tags in profile.tag_sets for key in tags})
+    return [
+        LabelColumn(key, np.array([intern(tags.get(key, "")) for tags in profile.tag_sets])[profile.samples.tags])
+        for key in keys
+    ]
+
+
+def encoded_labels(columns: Sequence[LabelColumn], rows: I64, profile: Profile, intern: Intern) -> Ragged:
+    """The label fields (Sample.label) of the given sample rows, labels of the whole profile included."""
+    fixed = [(intern(key), intern(value)) for key, value in sorted(profile.labels.items())]
+    parts = [_encoded(intern(column.key), column.values[rows], intern(column.unit)) for column in columns]
+    parts += [_encoded(key, np.full(len(rows), value, np.int64), 0) for key, value in fixed]
+    empty = Ragged(np.zeros(len(rows) + 1, np.int64), np.zeros(0, np.uint8))
+    return side_by_side(parts) if parts else empty
+
+
+class LabelBytes:
+    """The encoded labels of many samples: those that samples have in common are encoded once.
+
+    ``rows`` (n,) are rows of the profile's samples.
+    """
+
+    def __init__(self, columns: Sequence[LabelColumn], rows: I64, profile: Profile, intern: Intern) -> None:
+        values = [column.values[rows] for column in columns] or [np.zeros(len(rows), np.int64)]
+
+        def equal(some: I64, others: I64) -> Bools:
+            return columns_equal(values, some, values, others)
+
+        kept, self._place = first_alike(hash_columns(*values), equal)
+        self._rows, self._encode = rows, partial(encoded_labels, columns, profile=profile, intern=intern)
+        shared = 4 * len(kept) < len(rows)  # not where they say the time: then they are encoded when they are asked for
+        self._known = texts_of(self._encode(rows=rows[kept])) if shared else None
+
+    def of(self, start: int, stop: int) -> Chosen:
+        """The labels of the samples ``start`` … ``stop`` − 1 of those given."""
+        if self._known is None:
+            return whole(self._encode(rows=self._rows[start:stop]))
+        return self._known, self._place[start:stop]
+
+
+def _encoded(key: int, values: I64, unit: int) -> Ragged:
+    """One Label message per value, as Sample.label (3): key 1, str 2, num 3, num_unit 4. An empty text is no label."""
+    unique, inverse = np.unique(values, return_inverse=True)
+    count = len(unique)
+    number = [number_field(3, unique), number_field(4, np.full(count, unit, np.int64))]
+    messages = side_by_side(
+        [number_field(1, np.full(count, key, np.int64)), *(number if unit else [number_field(2, unique)])]
+    )
+    held = np.ones(count, np.bool_) if unit else unique != 0
+    offsets = offsets_of(held.astype(np.int64))
+    return nested_field(3, messages.take(np.flatnonzero(held)), offsets).take(inverse.reshape(-1).astype(np.int64))
+
+
+def _texts(values: I64, names: list[str], intern: Intern) -> I64:
+    """Row numbers to string indices, interning only the names that occur."""
+    used, inverse = np.unique(values, return_inverse=True)
+    return np.array([intern(names[row]) for row in used.tolist()], np.int64)[inverse.reshape(-1)]
+
+
+def _thread_texts(profile: Profile, texts: list[str], intern: Intern) -> I64:
+    return _texts(profile.samples.thread.astype(np.int64), texts, intern)
+
+
+def _pid(profile: Profile, intern: Intern) -> LabelColumn:
+    return LabelColumn("pid", profile.threads.pid.astype(np.int64)[profile.samples.thread], "pid")
+
+
+def _tid(profile: Profile, intern: Intern) -> LabelColumn:
+    return LabelColumn("tid", profile.threads.tid.astype(np.int64)[profile.samples.thread], "tid")
+
+
+def _comm(profile: Profile, intern: Intern) -> LabelColumn:
+    names = [profile.strings[row] for row in profile.threads.comm]
+    return LabelColumn("comm", _thread_texts(profile, names, intern))
+
+
+def _process(profile: Profile, intern: Intern) -> LabelColumn:
+    names = [profile.strings[row] for row in profile.threads.process]
+    return LabelColumn("process", _thread_texts(profile, names, intern))
+
+
+def _thread(profile: Profile, intern: Intern) -> LabelColumn:
+    """``name/tid``: one value per thread even where a pool names its threads alike."""
+    pairs = zip(profile.threads.comm, profile.threads.tid, strict=True)
+    return LabelColumn(
+        "thread", _thread_texts(profile, [f"{profile.strings[comm]}/{tid}" for comm, tid in pairs], intern)
+    )
+
+
+def _cpu(profile: Profile, intern: Intern) -> LabelColumn | None:
+    cpu = profile.samples.cpu
+    return None if cpu is None else LabelColumn("cpu", cpu.astype(np.int64), "cpu")
+
+
+def _cgroup(profile: Profile, intern: Intern) -> LabelColumn | None:
+    cgroup = profile.samples.cgroup
+    return (
+        None
+        if cgroup is None
+        else LabelColumn("cgroup", _texts(cgroup.astype(np.int64), list(profile.strings), intern))
+    )
+
+
+def _mode(profile: Profile, intern: Intern) -> LabelColumn:
+    """Whose instruction the sample hit: the mode of its innermost frame."""
+    location = np.append(profile.stacks.location, -1)[profile.samples.stack]
+    mode = np.append(profile.locations.mode, int(CpuMode.UNKNOWN))[location].astype(np.int64)
+    return LabelColumn("mode", _texts(mode, [MODE_NAMES.get(CpuMode(row), "") for row in CpuMode], intern))
+
+
+def _event(profile: Profile, intern: Intern) -> LabelColumn:
+    return LabelColumn(
+        "event", _texts(profile.samples.event.astype(np.int64), [event.name for event in profile.events], intern)
+    )
+
+
+def _time(profile: Profile, intern: Intern) -> LabelColumn | None:
+    time = profile.samples.time
+    return None if time is None else LabelColumn("time", time.astype(np.int64), "nanoseconds")
+
+
+LABELS: dict[str, Callable[[Profile, Intern], LabelColumn | None]] = {
+    "pid": _pid,
+    "tid": _tid,
+    "comm": _comm,
+    "process": _process,
+    "thread": _thread,
+    "cpu": _cpu,
+    "cgroup": _cgroup,
+    "mode": _mode,
+    "event": _event,
+    "time": _time,
+}
+"""Every label by the name that users write."""

@@ -1,0 +1,159 @@
+"""The tables of a pprof file: mappings, locations, functions, strings, as bytes of profile.proto fields.
+
+Ids are 1 … N in order, which Parca demands and Speedscope (32-bit ids) needs.
+"""
+
+import numpy as np
+
+from perf2x.classes import dataclass
+from perf2x.columnar.arrays import I64
+from perf2x.columnar.ragged import Ragged, offsets_of, ranges, side_by_side
+from perf2x.emit.encoding.protobuf import nested_field, number_field, top_level
+from perf2x.tables.mapping_names import is_real_path, without_deleted
+from perf2x.tables.output_text import bracketed, printable
+from perf2x.tables.profile import Functions, Locations, Mappings, Profile
+
+REST = "[other stacks]"
+"""The frame of all samples that a limit left no room for."""
+
+
+class StringTable:
+    """Texts by index; starts as the profile's own table, so that its indices stay valid. All are valid UTF-8."""
+
+    def __init__(self, profile: Profile) -> None:
+        self.texts = [printable(text) for text in profile.strings]
+        self._index = {text: row for row, text in reversed(list(enumerate(self.texts)))}
+
+    def add(self, text: str) -> int:
+        """The index of a text, appended when new."""
+        text = printable(text)
+        row = self._index.setdefault(text, len(self.texts))
+        if row == len(self.texts):
+            self.texts.append(text)
+        return row
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """What stands at each pprof location, innermost first: rows of functions and line numbers."""
+
+    offsets: I64
+    function: I64
+    number: I64
+
+
+def mapping_order(profile: Profile) -> I64:
+    """Rows of mappings in file order: the main program first, as readers expect, the others as they come.
+
+    Of several programs the one with the most locations is taken for it.
+    """
+    names = [profile.strings[row] for row in profile.mappings.filename]
+    programs = [
+        row
+        for row, name in enumerate(names)
+        if is_real_path(without_deleted(name)) and ".so" not in name and not profile.mappings.is_kernel[row]
+    ]
+    known = profile.locations.mapping[profile.locations.mapping >= 0]
+    locations = np.bincount(known, minlength=len(names)).tolist()
+    main = sorted(programs, key=lambda row: -locations[row])[:1]
+    return np.array(main + [row for row in range(len(names)) if row not in main], np.int64)
+
+
+def encode_mappings(mappings: Mappings, order: I64) -> bytes:
+    """Profile.mapping (3)."""
+    flags = (mappings.has_functions, mappings.has_filenames, mappings.has_line_numbers, mappings.has_inline_frames)
+    texts = (mappings.filename, mappings.build_id)
+    fields = [number_field(1, np.arange(1, len(order) + 1))]
+    fields += [
+        number_field(2 + at, column[order])
+        for at, column in enumerate((mappings.start, mappings.limit, mappings.offset))
+    ]
+    fields += [number_field(5 + at, column[order]) for at, column in enumerate(texts)]
+    fields += [number_field(7 + at, flag[order].astype(np.int64)) for at, flag in enumerate(flags)]
+    return top_level(3, side_by_side(fields))
+
+
+def encode_functions(functions: Functions, placeholders: list[int]) -> bytes:
+    """Profile.function (5): the profile's own, then one per placeholder name (string indices)."""
+    bare = np.zeros(len(placeholders), np.int64)
+    names = np.array(placeholders, np.int64)
+    columns = (
+        np.arange(1, len(functions) + len(placeholders) + 1),
+        np.append(functions.name, names),
+        np.append(functions.system_name, names),
+        np.append(functions.filename, bare),
+        np.append(np.maximum(functions.start_line, 0), bare),
+    )
+    return top_level(5, side_by_side([number_field(1 + at, column) for at, column in enumerate(columns)]))
+
+
+def lines_with_placeholders(profile: Profile, strings: StringTable) -> tuple[Lines, list[int]]:
+    """Lines of every location; unresolved ones get a function named after their object, ``[libfoo.so]``.
+
+    Speedscope drops locations without a function, which would cut the stack in two. The address stays, and the
+    mapping's has_functions stays false while nothing in it is resolved, so pprof still symbolizes such a file itself.
+    """
+    locations = profile.locations
+    count = np.diff(locations.line_offsets)
+    bare = np.flatnonzero(count == 0)
+    names = [bracketed(profile.strings[row]) for row in profile.mappings.filename] + [bracketed("")]
+    held = locations.mapping[bare].astype(np.int64)  # -1 takes the last name
+    used, inverse = np.unique(held, return_inverse=True)
+    texts = [strings.add(names[row]) for row in used.tolist()]
+    unique = list(dict.fromkeys(texts))
+    function_of_text = {text: len(profile.functions) + row for row, text in enumerate(unique)}
+    offsets = offsets_of(np.maximum(count, 1))
+    function, number = np.zeros(offsets[-1], np.int64), np.zeros(offsets[-1], np.int64)
+    function[offsets[bare]] = np.array([function_of_text[text] for text in texts], np.int64)[inverse.reshape(-1)]
+    named = np.flatnonzero(count)
+    into = ranges(offsets[named], count[named])
+    function[into], number[into] = locations.line_function, locations.line_number
+    return Lines(offsets, function, number), unique
+
+
+def lines_as_recorded(locations: Locations) -> Lines:
+    """Lines of every location; unresolved ones have none, for those who symbolize later."""
+    return Lines(
+        locations.line_offsets, locations.line_function.astype(np.int64), locations.line_number.astype(np.int64)
+    )
+
+
+def without_inlining(lines: Lines) -> Lines:
+    """Only the last line of each location: the function that the address really belongs to."""
+    some = np.flatnonzero(np.diff(lines.offsets))
+    last = lines.offsets[1:][some] - 1
+    return Lines(offsets_of((np.diff(lines.offsets) > 0).astype(np.int64)), lines.function[last], lines.number[last])
+
+
+def one_location_per_line(lines: Lines) -> tuple[Lines, Ragged, I64]:
+    """Inlined functions as locations of their own, for viewers that show one line of each.
+
+    Returns the lines of the new locations, the new locations of each old one (innermost first), and the old location
+    of each new one.
+    """
+    count = np.maximum(np.diff(lines.offsets), 1)
+    offsets = offsets_of(count)
+    owner = np.repeat(np.arange(len(count)), count)
+    has_line = (np.diff(lines.offsets) > 0)[owner].astype(np.int64)
+    return Lines(offsets_of(has_line), lines.function, lines.number), Ragged(offsets, np.arange(offsets[-1])), owner
+
+
+def encode_locations(locations: Locations, lines: Lines, owner: I64, order: I64) -> bytes:
+    """Profile.location (4). ``owner`` is the profile's location behind each written one, ``order`` that of mappings."""
+    mapping_id = np.zeros(len(order) + 1, np.int64)  # the last one serves mapping -1
+    mapping_id[order] = np.arange(1, len(order) + 1)
+    line_messages = side_by_side([number_field(1, lines.function + 1), number_field(2, np.maximum(lines.number, 0))])
+    fields = [
+        number_field(1, np.arange(1, len(owner) + 1)),
+        number_field(2, mapping_id[locations.mapping[owner]]),
+        number_field(3, locations.lookup[owner]),
+        nested_field(4, line_messages, lines.offsets),
+    ]
+    return top_level(4, side_by_side(fields))
+
+
+def encode_rest(location: int, function: int) -> bytes:
+    """One more Profile.location (4), in no mapping, for REST."""
+    line = number_field(1, np.array([function]))
+    fields = [number_field(1, np.array([location])), nested_field(4, line, np.array([0, 1]))]
+    return top_level(4, side_by_side(fields))

@@ -1,0 +1,1 @@
+"""Samples → slices over time."""

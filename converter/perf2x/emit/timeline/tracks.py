@@ -1,0 +1,179 @@
+"""Timelines: which track a sample is drawn on, and how long its stack is shown there.
+
+perf writes nothing while a thread sleeps. Showing each stack until the next sample would draw hours of work that never
+happened, so a stack ends when its thread is switched out, or else one and a half sampling periods after its sample.
+"""
+
+import numpy as np
+
+from perf2x.classes import dataclass
+from perf2x.columnar.arrays import I64, U64, Bools
+from perf2x.columnar.ragged import distinct_small, small_order
+from perf2x.columnar.unique import rows_by, unique
+from perf2x.tables.profile import Profile, ProfileEvent
+
+UNKNOWN_ID = 4_194_305
+"""Stands for pid −1: just above the kernel's largest pid (PID_MAX_LIMIT); viewers turn negative ids into 0."""
+
+CPUS_ID = 4_194_306
+"""The process that holds the tracks of CPUs."""
+
+_PERIODS_SHOWN = 1.5
+_LONGEST_GUESS_NS = 10_000_000.0
+
+
+@dataclass(frozen=True, slots=True)
+class Tracks:
+    """One row per horizontal lane of a viewer, by pid, then tid."""
+
+    pid: I64
+    tid: I64
+    thread: I64
+    """The thread row (Profile.threads) that was sampled last: its name is the lane's."""
+    cpu: I64
+    """CPU of an idle or a processor's lane, −1 for threads."""
+
+    def __len__(self) -> int:
+        return len(self.pid)
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """One row per sample that is shown, by track, then time. Times are microseconds since the first sample.
+
+    Rows of a track never overlap; ``joined`` says that row i ends where row i + 1 of the same track begins.
+    """
+
+    track: I64
+    sample: I64
+    """Row in Profile.samples."""
+    start: I64
+    end: I64
+    joined: Bools
+
+    def __len__(self) -> int:
+        return len(self.track)
+
+
+def tracks_of(profile: Profile) -> tuple[Tracks, I64]:
+    """All tracks, and the track of each sample.
+
+    Idle threads all have pid and tid 0, one per CPU at a time: each CPU's gets a tid of its own (1 + CPU), since
+    viewers join threads of one id, and take tid 0 for "unknown".
+    """
+    thread, cpu, seen = _threads_seen(profile)
+    pid, tid = _ids(profile, thread)
+    idle = (pid == 0) & (tid == 0)
+    cpu[~idle] = -1
+    tid[idle] = 1 + np.maximum(cpu[idle], 0)
+    unique, track_of_seen = np.unique(pid << 32 | tid, return_inverse=True)
+    track = track_of_seen.reshape(-1).astype(np.int64)[seen]
+    last = np.zeros(len(unique), np.int64)
+    last[track] = np.arange(len(track))  # the last assignment wins: rows are in time order
+    return Tracks(unique >> 32, unique & 0xFFFFFFFF, thread[seen[last]], cpu[seen[last]]), track
+
+
+def _threads_seen(profile: Profile) -> tuple[I64, I64, I64]:
+    """The pairs of thread and CPU (−1: not known) that samples have, and each sample's pair."""
+    cpu = profile.samples.cpu
+    width = 1 if cpu is None else int(cpu.max(initial=-1)) + 2
+    number = profile.samples.thread.astype(np.int64) * width + (0 if cpu is None else cpu.astype(np.int64) + 1)
+    pairs, seen = distinct_small(number)
+    return pairs // width, pairs % width - 1, seen
+
+
+def cpu_tracks_of(profile: Profile) -> tuple[Tracks, I64]:
+    """A track per CPU, and the track of each sample; the profile must know CPUs."""
+    cpu = np.zeros(0, np.int64) if profile.samples.cpu is None else profile.samples.cpu.astype(np.int64)
+    unique, track = np.unique(cpu, return_inverse=True)
+    count = len(unique)
+    return Tracks(np.full(count, CPUS_ID), 1 + unique, np.zeros(count, np.int64), unique), track.reshape(-1)
+
+
+def moments_of(profile: Profile, track: I64, wanted: I64) -> Moments:
+    """When each wanted sample (rows, ascending) is on screen; rows shorter than any microsecond are left out."""
+    if profile.samples.time is None or not len(wanted):
+        none = np.zeros(0, np.int64)
+        return Moments(none, none, none, none, np.zeros(0, np.bool_))
+    order = wanted[small_order(track[wanted])]
+    lane, time = track[order], profile.samples.time[order]
+    end = _ends(profile, order, lane, time)
+    origin = np.uint64(profile.samples.time[0])
+    start_us = ((time - origin) // np.uint64(1000)).astype(np.int64)
+    end_us = ((end - origin) // np.uint64(1000)).astype(np.int64)
+    following = np.append(np.where(lane[1:] == lane[:-1], start_us[1:], np.iinfo(np.int64).max), np.iinfo(np.int64).max)
+    end_us = np.minimum(np.maximum(end_us, start_us + 1), following[: len(end_us)])
+    shown = end_us > start_us
+    lane, order, start_us, end_us = lane[shown], order[shown], start_us[shown], end_us[shown]
+    joined = np.zeros(len(lane), np.bool_)
+    joined[:-1] = (lane[1:] == lane[:-1]) & (start_us[1:] == end_us[:-1])
+    return Moments(lane, order, start_us, end_us, joined)
+
+
+def _ids(profile: Profile, thread: I64) -> tuple[I64, I64]:
+    pid, tid = profile.threads.pid.astype(np.int64), profile.threads.tid.astype(np.int64)
+    nameless = (tid < 0) | ((tid == 0) & (pid != 0))  # Perfetto takes tid 0 of another process for its leader
+    return np.where(pid < 0, UNKNOWN_ID, pid)[thread], np.where(nameless, UNKNOWN_ID, tid)[thread]
+
+
+def _ends(profile: Profile, order: I64, lane: I64, time: U64) -> U64:
+    """Nanoseconds at which each row's stack leaves the screen: next sample, switch-out or gap, whichever is first."""
+    far = np.iinfo(np.uint64).max
+    following = np.full(len(time), far, np.uint64)
+    if len(time):
+        following[:-1] = np.where(lane[1:] == lane[:-1], time[1:], far)
+    out, watched = _switched_out(profile, order, lane, time)
+    gap = time + _gaps(profile, order, lane, time)
+    return np.minimum(following, np.where(watched & (np.minimum(following, out) < far), out, np.minimum(out, gap)))
+
+
+def _switched_out(profile: Profile, order: I64, lane: I64, time: U64) -> tuple[U64, Bools]:
+    """The first switch-out of each row's thread after the row, and whether that thread's switches were recorded."""
+    far = np.iinfo(np.uint64).max
+    out, watched = np.full(len(time), far, np.uint64), np.zeros(len(time), np.bool_)
+    switches = profile.switches
+    if switches is None or not len(switches.time):
+        return out, watched
+    pid, tid = _ids(profile, switches.thread.astype(np.int64))
+    left = switches.is_out & ~((pid == 0) & (tid == 0))
+    pids, tids = _ids(profile, profile.samples.thread[order].astype(np.int64))
+    thread = np.unique(np.append(pid[left] << 32 | tid[left], pids << 32 | tids), return_inverse=True)[1].reshape(-1)
+    # times as ranks, so that (thread, time) fits one integer
+    moment = np.unique(np.append(switches.time[left], time), return_inverse=True)[1].reshape(-1)
+    width, count = len(moment) + 1, int(left.sum())
+    known = np.sort(thread[:count] * width + moment[:count])
+    at = np.searchsorted(known, thread[count:] * width + moment[count:])
+    inside = np.minimum(at, max(count - 1, 0))
+    found = (at < count) & (known[inside] // width == thread[count:]) if count else watched
+    times = unique(np.append(switches.time[left], time))
+    out[found] = times[known[inside[found]] % width]
+    return out, np.isin(thread[count:], thread[:count])
+
+
+def _gaps(profile: Profile, order: I64, lane: I64, time: U64) -> U64:
+    """How long a row's stack is believed without a newer sample, by its event.
+
+    Clock events say so themselves. Others happen when they happen: their median distance counts, but no more than a
+    clock event of the same recording allows, which would have seen the thread run.
+    """
+    event = profile.samples.event[order]
+    kinds = list(rows_by(event))
+    clocks = {kind: period for kind, _ in kinds if (period := _clock_period_ns(profile.events[kind]))}
+    longest = min(clocks.values(), default=_LONGEST_GUESS_NS)
+    gaps = np.zeros(len(profile.events), np.uint64)
+    for kind, rows in kinds:
+        period = clocks.get(kind) or min(_median_step_ns(lane[rows], time[rows]), longest)
+        gaps[kind] = int(_PERIODS_SHOWN * period)
+    return gaps[event]
+
+
+def _clock_period_ns(event: ProfileEvent) -> float:
+    """Time between two samples of a busy thread as it was asked for; 0 where only the hardware knows."""
+    if event.frequency:
+        return 1e9 / event.frequency
+    return float(event.period) if event.unit == "nanoseconds" else 0.0
+
+
+def _median_step_ns(lane: I64, time: U64) -> float:
+    steps = np.diff(time)[lane[1:] == lane[:-1]]
+    return float(np.median(steps)) if len(steps) else 0.0

@@ -1,0 +1,1 @@
+"""Files of the machine that converts: outputs, temporary files, limits of what may be unpacked."""

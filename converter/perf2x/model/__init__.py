@@ -1,1 +1,0 @@
-"""The tables that flow between the stages."""

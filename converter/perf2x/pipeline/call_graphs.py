@@ -1,0 +1,269 @@
+"""Completes samples whose user part was not recorded as a callchain: ``--call-graph dwarf`` and ``--call-graph lbr``.
+
+Separate from the pipeline, which it serves, because it joins three stages: the stitcher's picture of processes answers
+for the unwinder's addresses, and what comes out goes back into the samples that the stitcher is given. Most recordings
+have nothing to unwind: the unwinder and the readers of objects are imported when there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from perf2x.abi.uapi import BranchSampleType, SampleType
+from perf2x.classes import dataclass
+from perf2x.columnar.arrays import I32, I64, U8, U64, Bools
+from perf2x.columnar.ragged import Ragged, concatenate
+from perf2x.stitch.lbr import call_stack_chains, no_state, stitch
+from perf2x.stitch.stitcher import Root, Stitcher
+from perf2x.tables.diagnostics import Diagnostics, Severity
+from perf2x.tables.errors import ObjectError
+from perf2x.tables.events import Branches, Event, Mmaps, Samples, Session, UserStacks, Want
+from perf2x.unwind.chains import MAX_DEPTH, End, Lookup, UserMappings
+
+if TYPE_CHECKING:
+    from perf2x.binary.elf.file import ElfObject
+    from perf2x.debugfiles.finder import Finder
+    from perf2x.unwind.unwinder import Unwinder
+
+PROT_EXEC = 4
+DATA_NAMES = frozenset({"[stack]", "[heap]", "[vvar]", "[vvar_vclock]"})
+"""Recorded as executable at exec, before their protection is settled (fs/exec.c setup_arg_pages)."""
+LARGEST_COPY = 65528
+"""What ``--call-graph dwarf,SIZE`` takes at most (tools/perf/util/callchain.c get_stack_size)."""
+ROOTS = {
+    End.TRUNCATED: Root.STACK_TRUNCATED,
+    End.NO_UNWIND_INFO: Root.NO_UNWIND_INFO,
+    End.BROKEN: Root.STACK_CORRUPT,
+    End.NOT_MAPPED: Root.CALLER_UNKNOWN,
+    End.OTHER_STACK: Root.OTHER_STACK,
+    End.REGISTERS_MISSING: Root.REGISTERS_MISSING,
+    End.TOO_DEEP: Root.TOO_DEEP,
+}
+"""The made-up frame that an end puts below a stack."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallGraphOptions:
+    """What a user can say about unwinding."""
+
+    max_depth: int = MAX_DEPTH
+    stitch_lbr: bool = False
+    """Complete branch records from those of the thread's previous sample, as perf's ``--stitch-lbr``."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnwindReport:
+    """How the unwinding of stack copies went; ``ends`` counts samples by ``End``."""
+
+    ends: dict[End, int]
+    frames: int = 0
+    guessed: int = 0
+    """Frames crossed by frame pointer, for want of unwind information."""
+    asked: int = 0
+    """Bytes of stack that were asked for, 0 when nothing was to be unwound."""
+
+    @property
+    def samples(self) -> int:
+        """Samples with a user stack to unwind."""
+        return sum(count for end, count in self.ends.items() if end is not End.NO_REGISTERS)
+
+    @property
+    def better_size(self) -> int:
+        """What to record with when copies were too short."""
+        return min(max(4 * self.asked, 32768), LARGEST_COPY)
+
+
+@dataclass(frozen=True, slots=True)
+class Unwound:
+    """What was counted in one process."""
+
+    ends: I64
+    frames: int
+    guessed: int
+    problems: list[str]
+
+
+class CallGraphs:
+    """Completes the batches of one recording, in order; objects and rules are kept from one to the next."""
+
+    def __init__(
+        self, session: Session, stitcher: Stitcher, finder: Callable[[], Finder], options: CallGraphOptions
+    ) -> None:
+        self._stitcher, self._options = stitcher, options
+        self._copied = _events(session, _copies_stack)
+        self._called = _events(session, _keeps_calls)
+        self._depth = _registers(session)
+        self._session_arch = session.arch or "x86_64"
+        self._state = no_state()
+        self._ends = np.zeros(len(End), np.int64)
+        self._frames = self._guessed = 0
+        self._problems: list[str] = []
+        self._asked = max((session.events[row].sample_stack_user for row in self._copied.tolist()), default=0)
+        self._unwinder: Unwinder | None = None
+        if len(self._copied):
+            mappings = _mappings(stitcher.mmaps, session)
+            self._unwinder = _make_unwinder(mappings, finder(), self._session_arch, options)
+
+    @property
+    def want(self) -> Want:
+        """The columns that samples have to be read with."""
+        stacks = Want.STACKS if len(self._copied) else Want(0)
+        return stacks | (Want.BRANCHES if len(self._called) else Want(0))
+
+    def complete(self, samples: Samples) -> tuple[Samples, U8 | None]:
+        """The samples with whole chains, and the ``Root`` of each where one was cut short; None: nothing to do."""
+        root: U8 | None = None
+        if len(self._called) and samples.branches is not None:
+            samples = replace(samples, chain=self._with_calls(samples, samples.branches))
+        if self._unwinder is not None and samples.user_stacks is not None:
+            use = np.isin(samples.event, self._copied)
+            chain, root = self._unwound(self._unwinder, samples, samples.user_stacks, use)
+            samples = replace(samples, chain=chain, user_stacks=None)
+        return samples, root
+
+    @property
+    def in_order(self) -> bool:
+        """Whether a batch builds on those before it."""
+        return self._options.stitch_lbr and len(self._called) > 0
+
+    def counted(self) -> Unwound:
+        """The figures so far, for ``absorb`` in another process."""
+        problems = self._unwinder.problems() if self._unwinder is not None else []
+        return Unwound(self._ends, self._frames, self._guessed, problems)
+
+    def absorb(self, unwound: Unwound) -> None:
+        """Add the figures of other batches."""
+        self._ends += unwound.ends
+        self._frames += unwound.frames
+        self._guessed += unwound.guessed
+        self._problems += unwound.problems
+
+    def report(self) -> UnwindReport:
+        """The figures after every batch."""
+        ends = {end: int(self._ends[end]) for end in End if self._ends[end]}
+        return UnwindReport(ends, self._frames, self._guessed, self._asked if ends else 0)
+
+    def note(self, diagnostics: Diagnostics) -> None:
+        """Count what rests on guesses, and damaged objects."""
+        advice = "code without unwind information was crossed by frame pointer; install its debug info."
+        diagnostics.add("guessed_frames", Severity.GUESS, advice, self._guessed)
+        if self._unwinder is not None and not self._unwinder.knows_arch:
+            advice = f"stacks of {self._session_arch} processors cannot be unwound; record with frame pointers."
+            diagnostics.add("stacks_not_unwound", Severity.LOSS, advice, int(self._ends[End.NO_REGISTERS]))
+        for problem in dict.fromkeys([*self.counted().problems, *self._problems]):
+            diagnostics.add(
+                "damaged_unwind_info", Severity.GUESS, "functions of damaged objects are guessed.", 1, problem
+            )
+
+    def _unwound(self, unwinder: Unwinder, samples: Samples, stacks: UserStacks, use: Bools) -> tuple[Ragged, U8]:
+        from perf2x.unwind.join_chains import with_user_part
+
+        stacks = replace(stacks, abi=np.where(use, stacks.abi, 0).astype(np.uint8))
+        chains = unwinder.unwind(stacks, self._lookup(samples))
+        self._ends += np.bincount(chains.end[use], minlength=len(End))
+        self._frames += len(chains.chain.values)
+        self._guessed += int(chains.guessed.sum())
+        roots = np.zeros(len(End), np.uint8)
+        roots[list(ROOTS)] = list(ROOTS.values())
+        return with_user_part(samples.chain, chains, use), roots[chains.end]
+
+    def _lookup(self, samples: Samples) -> Lookup:
+        spaces = self._stitcher.spaces
+        moment = self._stitcher.moments.of(samples.time, samples.position)
+        epoch = spaces.epoch(samples.pid.astype(np.int64), moment)
+
+        def lookup(rows: I64, address: U64) -> I32:
+            here_only = np.zeros(len(rows), np.bool_)  # after an exec the stack that was copied is the new program's
+            return spaces.find(epoch[rows], address, here_only).astype(np.int32)
+
+        return lookup
+
+    def _with_calls(self, samples: Samples, branches: Branches) -> Ragged:
+        older = None
+        if self._options.stitch_lbr and branches.hw_index is not None and self._depth:
+            time = samples.position if samples.time is None else samples.time.view(np.int64)
+            order = np.empty(len(time), np.int64)
+            order[np.lexsort([samples.position, time])] = np.arange(len(time))
+            older, self._state = stitch(branches, samples.tid.astype(np.int64), order, self._depth, self._state)
+        chain = call_stack_chains(samples.chain, samples.ip, branches, older)
+        called = np.isin(samples.event, self._called)
+        return chain if called.all() else _either(chain, samples.chain, called)
+
+
+def _either(first: Ragged, second: Ragged, choose_first: Bools) -> Ragged:
+    """Rows of one table or the other."""
+    both = concatenate([first, second])
+    rows = np.arange(len(first), dtype=np.int64)
+    return both.take(np.where(choose_first, rows, rows + len(first)))
+
+
+def completes_stacks(session: Session) -> bool:
+    """Whether there is anything to do for ``CallGraphs``."""
+    return any(_copies_stack(event) or _keeps_calls(event) for event in session.events)
+
+
+def _events(session: Session, test: Callable[[Event], bool]) -> I64:
+    return np.array([event.index for event in session.events if test(event)], np.int64)
+
+
+def _copies_stack(event: Event) -> bool:
+    needed = SampleType.REGS_USER | SampleType.STACK_USER
+    return event.sample_type & needed == needed
+
+
+def _keeps_calls(event: Event) -> bool:
+    has_branches = bool(event.sample_type & SampleType.BRANCH_STACK)
+    return has_branches and bool(event.branch_sample_type & BranchSampleType.CALL_STACK)
+
+
+def _registers(session: Session) -> int:
+    """How many branch records the processor keeps (HEADER_CPU_PMU_CAPS, PMU_CAPS); 0 when the file does not say."""
+    several = session.features.get("pmu_caps")
+    units = [session.features.get("cpu_pmu_caps"), *(several.values() if isinstance(several, dict) else ())]
+    texts = [str(caps.get("branches", "")) for caps in units if isinstance(caps, dict)]
+    return max((int(text) for text in texts if text.isdigit()), default=0)
+
+
+def _mappings(mmaps: Mmaps, session: Session) -> UserMappings:
+    named = np.array([name not in DATA_NAMES for name in mmaps.filename], np.bool_)
+    is_code = named & ~mmaps.is_data & ((mmaps.prot < 0) | (mmaps.prot & PROT_EXEC != 0))
+    build_ids = [
+        build_id or session.build_ids.get(name, b"")
+        for build_id, name in zip(mmaps.build_id, mmaps.filename, strict=True)
+    ]
+    return UserMappings(mmaps.start, mmaps.pgoff, mmaps.filename, build_ids, is_code)
+
+
+def _make_unwinder(mappings: UserMappings, finder: Finder, arch: str, options: CallGraphOptions) -> Unwinder:
+    from perf2x.unwind.unwinder import Unwinder
+
+    return Unwinder(mappings, _opener(finder), arch, options.max_depth)
+
+
+def _opener(finder: Finder) -> Callable[[str, bytes], tuple[ElfObject | None, ElfObject | None]]:
+    """Objects for the unwinder: the file that was mapped, and the one with its debug info."""
+
+    def find(name: str, build_id: bytes) -> tuple[ElfObject | None, ElfObject | None]:
+        found = finder.find(name, build_id)
+        code = found.code
+        if code is None and name == "[vdso]":
+            code = _running_vdso(build_id)
+        return code, None if found.dwarf is code else found.dwarf
+
+    return find
+
+
+def _running_vdso(build_id: bytes) -> ElfObject | None:
+    """This machine's vDSO, when it is the recorded one."""
+    from perf2x.binary.elf.file import open_elf
+    from perf2x.binary.elf.running_vdso import own_vdso
+
+    try:
+        image = open_elf(own_vdso(), "[vdso]")
+    except ObjectError:
+        return None
+    return image if build_id and image.build_id == build_id else None

@@ -1,0 +1,52 @@
+"""The reason why a recording gives not a single sample: an empty output that says nothing is worse than none.
+
+Beside the pipeline, whose result it looks at. The worst damage comes first: what was counted later follows from it.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from perf2x.tables.diagnostics import Count, Diagnostics
+from perf2x.tables.errors import FormatError
+from perf2x.tables.events import Recording
+
+_DAMAGE: dict[str, Callable[[Count], str]] = {
+    "wrapper_damaged": lambda count: f"the compressed file is cut or damaged ({count.first})",
+    "compressed_records_broken": lambda count: f"its compressed records cannot be unpacked ({count.first})",
+    "samples_of_unknown_event": lambda count: (
+        f"all of its samples belong to events that the file does not name ({count.count:,})"
+    ),
+    "samples_malformed": lambda count: f"all of its samples are damaged ({count.count:,})",
+    "bytes_after_last_record": lambda count: f"its records are damaged at {count.first}",
+    "compressed_bytes_after_last_record": lambda _: "its compressed records end inside the first sample",
+    "file_cut": lambda count: f"the file lacks its last {count.count:,} bytes: copy it again, whole",
+    "records_malformed": lambda count: f"{count.count:,} of its records are damaged, the first one is {count.first}",
+}
+
+
+def no_samples(recordings: Sequence[Recording], diagnostics: Diagnostics) -> FormatError:
+    """The error that names the recordings and the reason."""
+    names = ", ".join(recording.session.source for recording in recordings)
+    return FormatError(f"{names}: no samples: {reason(recordings, diagnostics.counts)} (--allow-empty goes on)")
+
+
+def damage(counts: Mapping[str, Count]) -> str:
+    """The damage that explains it; "" where all that the recording holds was read."""
+    return next((words(counts[name]) for name, words in _DAMAGE.items() if name in counts), "")
+
+
+def reason(recordings: Sequence[Recording], counts: Mapping[str, Count]) -> str:
+    """The first thing that explains it."""
+    if found := damage(counts):
+        return found
+    if "unfinished_file" in counts:
+        return "perf record was killed before it wrote a sample"
+    if not any(recording.session.events for recording in recordings):
+        return "the file names no event"
+    if "hardware_trace" in counts:
+        return "there is only hardware trace; perf inject --itrace turns it into samples"
+    if "lost_samples" in counts or "lost_records" in counts:
+        return "the kernel lost them all; record with a larger buffer (-m)"
+    recorded = sum(recording.sample_count for recording in recordings)
+    if recorded:
+        return f"the options leave none of its {recorded:,}"
+    return "nothing was sampled while perf record ran"

@@ -1,0 +1,6 @@
+"""Find emitters and symbol sources, and test those of others: ``from perf2x.plugins import Emitter, option``."""
+
+from perf2x.plugins.registry import Emitter
+from perf2x.tables.plugin_options import option
+
+__all__ = ["Emitter", "option"]

@@ -1,0 +1,343 @@
+"""What a plugin's own tests inherit: ``class TestMine(EmitterContract)`` and one method that builds the emitter.
+
+Likewise ``class TestMine(SymbolSourceContract)`` for a symbol source.
+
+Also :class:`ProfileBuilder`, which makes profiles by hand, so that an emitter is tested without any recording. Separate
+from the plugin finder because it is imported by tests only; needs nothing but pytest at run time.
+"""
+
+import io
+from collections.abc import Sequence
+from typing import Any, BinaryIO, cast
+
+import numpy as np
+
+from perf2x.abi.uapi import CpuMode
+from perf2x.plugins.registry import Emitter, notes
+from perf2x.plugins.source_contract import SymbolSourceContract
+from perf2x.tables.profile import (
+    Functions,
+    Locations,
+    Mappings,
+    Meta,
+    Profile,
+    ProfileEvent,
+    ProfileSamples,
+    Stacks,
+    Threads,
+    ThreadSwitches,
+)
+
+__all__ = ["EmitterContract", "ProfileBuilder", "SequentialSink", "SymbolSourceContract"]
+
+Line = tuple[str, str, int]
+"""Function name, source file, line number."""
+
+
+class ProfileBuilder:
+    """Makes a Profile row by row. Every method returns the row it added, equal rows are added once."""
+
+    def __init__(self) -> None:
+        self._strings: dict[str, int] = {"": 0}
+        self._tables: dict[str, dict[Any, int]] = {
+            name: {} for name in ("threads", "mappings", "functions", "locations", "stacks")
+        }
+        self._functions: dict[tuple[str, int], int] = {}
+        self._events: list[ProfileEvent] = []
+        self._samples: list[tuple[int, ...]] = []
+        self._switches: list[tuple[int, int, bool]] = []
+
+    def event(self, name: str = "cpu-clock", unit: str = "nanoseconds", period: int = 0, frequency: int = 1000) -> int:
+        """One more event."""
+        self._events.append(ProfileEvent(name, unit, period, frequency))
+        return len(self._events) - 1
+
+    def thread(self, comm: str = "prog", pid: int = 100, tid: int | None = None, process: str | None = None) -> int:
+        """A thread; ``tid`` defaults to ``pid``, the process's name to ``comm``."""
+        row = (pid, pid if tid is None else tid, self._text(comm), self._text(comm if process is None else process))
+        return self._row("threads", row)
+
+    def mapping(
+        self, filename: str, start: int = 0x400000, size: int = 0x10000, build_id: str = "", kernel: bool = False
+    ) -> int:
+        """A mapped file."""
+        pid = -1 if kernel else 100
+        return self._row("mappings", (start, start + size, 0, self._text(filename), self._text(build_id), pid, kernel))
+
+    def location(
+        self,
+        address: int,
+        mapping: int = -1,
+        lines: Sequence[str | Line] = (),
+        mode: int = CpuMode.USER,
+        caller: int = 0,
+    ) -> int:
+        """A place; ``lines`` innermost first, plain texts being functions without source; ``caller`` 1 for callers."""
+        rows = tuple(self._line((line, "", 0) if isinstance(line, str) else line) for line in lines)
+        return self._row("locations", (address, address - caller, mapping, int(mode), rows))
+
+    def function(self, name: str, mode: int = CpuMode.USER) -> int:
+        """The location of a function of this name, in no mapping."""
+        known = self._functions.get((name, mode))
+        if known is None:
+            known = self.location(0x1000 + 16 * len(self._tables["locations"]), lines=[name], mode=mode)
+            self._functions[name, mode] = known
+        return known
+
+    def stack(self, locations: Sequence[int]) -> int:
+        """A stack, root first; −1 for an empty one."""
+        row = -1
+        for location in locations:
+            row = self._row("stacks", (row, location))
+        return row
+
+    def sample(
+        self,
+        locations: Sequence[int],
+        thread: int = 0,
+        event: int = 0,
+        value: int = 1_000_000,
+        count: int = 1,
+        time: int = 0,
+        cpu: int = 0,
+    ) -> None:
+        """One row of samples, its stack root first."""
+        self._samples.append((event, thread, self.stack(locations), value, count, time, cpu))
+
+    def switch(self, time: int, thread: int = 0, is_out: bool = True) -> None:
+        """The moment at which a thread left or entered a CPU."""
+        self._switches.append((time, thread, is_out))
+
+    def build(self, timeline: bool = False, meta: Meta | None = None) -> Profile:
+        """The profile, checked. Aggregated unless ``timeline``: equal (event, thread, stack) summed, no times."""
+        rows = sorted(self._samples, key=lambda row: row[5]) if timeline else _summed(self._samples)
+        resolved = {row[2] for row in self._tables["locations"] if row[4]}
+        profile = Profile(
+            strings=list(self._strings),
+            events=tuple(self._events),
+            threads=Threads(*_columns(self._tables["threads"], 4)),
+            mappings=self._mappings(resolved),
+            functions=Functions(*_columns(self._tables["functions"], 4)),
+            locations=self._locations(),
+            stacks=Stacks(*_columns(self._tables["stacks"], 2)),
+            samples=_samples(rows, timeline),
+            meta=meta or Meta(),
+            switches=self._thread_switches() if timeline else None,
+        )
+        profile.check()
+        return profile
+
+    def _text(self, text: str) -> int:
+        return self._strings.setdefault(text, len(self._strings))
+
+    def _row(self, table: str, row: tuple[Any, ...]) -> int:
+        rows = self._tables[table]
+        return rows.setdefault(row, len(rows))
+
+    def _line(self, line: Line) -> tuple[int, int]:
+        name, filename, number = line
+        return self._row("functions", (self._text(name), self._text(name), self._text(filename), 0)), number
+
+    def _mappings(self, resolved: set[int]) -> Mappings:
+        rows = list(self._tables["mappings"])
+        start, limit, offset = (np.array([row[at] for row in rows], np.uint64) for at in range(3))
+        filename, build_id, pid = (np.array([row[at] for row in rows], np.int32) for at in (3, 4, 5))
+        named = np.array([row in resolved for row in range(len(rows))], np.bool_)
+        none = np.zeros(len(rows), np.bool_)
+        kernel = np.array([row[6] for row in rows], np.bool_)
+        return Mappings(start, limit, offset, filename, build_id, pid, kernel, named, none, none, none)
+
+    def _locations(self) -> Locations:
+        rows = list(self._tables["locations"])
+        address, lookup = (np.array([row[at] for row in rows], np.uint64) for at in (0, 1))
+        lines = [line for row in rows for line in row[4]]
+        return Locations(
+            address,
+            lookup,
+            np.array([row[2] for row in rows], np.int32),
+            np.array([row[3] for row in rows], np.uint8),
+            np.zeros(len(rows), np.bool_),
+            np.cumsum([0] + [len(row[4]) for row in rows]).astype(np.int64),
+            np.array([function for function, _ in lines], np.int32),
+            np.array([number for _, number in lines], np.int32),
+        )
+
+    def _thread_switches(self) -> ThreadSwitches | None:
+        rows = sorted(self._switches)
+        if not rows:
+            return None
+        return ThreadSwitches(
+            np.array([row[0] for row in rows], np.uint64),
+            np.array([row[1] for row in rows], np.int32),
+            np.array([row[2] for row in rows], np.bool_),
+        )
+
+
+def _columns(rows: dict[Any, int], width: int) -> list[np.ndarray[Any, np.dtype[np.int32]]]:
+    return [np.array([row[at] for row in rows], np.int32) for at in range(width)]
+
+
+def _summed(rows: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    totals: dict[tuple[int, int, int], tuple[int, int]] = {}
+    for event, thread, stack, value, count, _, _ in rows:
+        known = totals.get((event, thread, stack), (0, 0))
+        totals[event, thread, stack] = (known[0] + value, known[1] + count)
+    return [(*key, *total, 0, 0) for key, total in totals.items()]
+
+
+def _samples(rows: Sequence[tuple[int, ...]], timeline: bool) -> ProfileSamples:
+    event, thread, stack = (np.array([row[at] for row in rows], np.int32) for at in range(3))
+    value, count = (np.array([row[at] for row in rows], np.int64) for at in (3, 4))
+    time = np.array([row[5] for row in rows], np.uint64) if timeline else None
+    cpu = np.array([row[6] for row in rows], np.int32) if timeline else None
+    return ProfileSamples(event, thread, stack, value, count, time, cpu)
+
+
+class SequentialSink(io.RawIOBase):
+    """A stream that can only be written, as a pipe: what an emitter gets in the contract."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pieces: list[bytes] = []
+
+    def writable(self) -> bool:
+        """Yes."""
+        return True
+
+    def write(self, data: Any) -> int:
+        """Keep a copy of the bytes."""
+        self.pieces.append(bytes(data))
+        return len(data)
+
+
+ODD_NAMES = (
+    "std::vector<int, std::allocator<int> >::push_back(int const&)",
+    "semi;colon",
+    'quote"back\\slash',
+    "new\nline\ttab\rreturn",
+    "undecodable \udcff\udc80 bytes",
+    "עברית \u202eright to left",
+    "emoji 🔥 ends in digits 42",
+    "$name@plt.part.0",
+    "<script>alert(1)</script>",
+    " ",
+    "Profile",
+    "x" * 64_000,
+)
+
+
+class EmitterContract:
+    """What every emitter keeps; inherit, and say in :meth:`emitter` what to build.
+
+    Override :meth:`total` where the bytes can be read back: the contract then asserts that nothing was lost.
+    """
+
+    def emitter(self) -> Emitter:
+        """The emitter under test."""
+        raise NotImplementedError("say which emitter to test")
+
+    def total(self, output: bytes) -> int | None:
+        """Sum of all values in the output; None when the format cannot tell."""
+        return None
+
+    def output(self, profile: Profile) -> bytes:
+        """The emitter's bytes for a profile, through a sink that cannot seek."""
+        sink = SequentialSink()
+        self.emitter().emit(profile, cast(BinaryIO, sink))
+        return b"".join(sink.pieces)
+
+    def profile(self, builder: ProfileBuilder) -> Profile:
+        """Built as this emitter wants it: summed, or one row per sample."""
+        return builder.build(timeline=self.emitter().timeline)
+
+    def _holds(self, builder: ProfileBuilder) -> bytes:
+        profile = self.profile(builder)
+        first = self.output(profile)
+        assert all(notes(self.emitter(), profile)), "a note for the user is empty"
+        assert first == self.output(profile), "two runs gave different bytes"
+        total = self.total(first)
+        assert total is None or total == int(profile.samples.value.sum()), "values were lost or invented"
+        return first
+
+    def test_suffix_starts_with_a_dot(self) -> None:
+        assert self.emitter().suffix.startswith(".")
+
+    def test_empty_profile(self) -> None:
+        self._holds(ProfileBuilder())
+
+    def test_event_without_samples(self) -> None:
+        builder = ProfileBuilder()
+        builder.event()
+        builder.thread()
+        self._holds(builder)
+
+    def test_one_sample(self) -> None:
+        assert self._holds(_threads_of(1, depth=1))
+
+    def test_sample_without_a_stack(self) -> None:
+        builder = _threads_of(1, depth=2)
+        builder.sample([])
+        self._holds(builder)
+
+    def test_unresolved_frames(self) -> None:
+        builder = _threads_of(1, depth=1)
+        library = builder.mapping("/usr/lib/libfoo.so.1 (deleted)", 0x7F0000000000)
+        places = [builder.location(0x7F0000001000, library), builder.location(0xDEAD)]
+        builder.sample(places, time=5_000_000)
+        self._holds(builder)
+
+    def test_highest_addresses(self) -> None:
+        builder = _threads_of(1, depth=1)
+        kernel = builder.mapping("[kernel.kallsyms]_text", 2**64 - 2**31, 2**31 - 1, kernel=True)
+        builder.sample([builder.location(2**64 - 2**20, kernel, ["end"], CpuMode.KERNEL, 1)], time=5_000_000)
+        self._holds(builder)
+
+    def test_odd_names(self) -> None:
+        builder = ProfileBuilder()
+        builder.event("probe_libc:mall;oc\n", "count", period=1)
+        for number, name in enumerate(ODD_NAMES):
+            thread = builder.thread(name[:15], 100 + number)
+            places = [builder.function(name), builder.function("leaf " + name)]
+            builder.sample(places, thread, time=number * 1_000_000)
+        assert self._holds(builder)
+
+    def test_several_threads_and_modes(self) -> None:
+        builder = _threads_of(3, depth=5)
+        thread = builder.thread("prog", 100, 100)
+        entry = builder.function("entry_SYSCALL_64", CpuMode.KERNEL)
+        builder.sample([builder.function("main"), entry], thread, time=9_000_000)
+        self._holds(builder)
+
+    def test_idle_and_unknown_threads(self) -> None:
+        builder = _threads_of(1, depth=2)
+        odd = [builder.thread("swapper", 0, 0), builder.thread("", -1, -1), builder.thread(":7", 7, 0)]
+        place = builder.function("cpu_startup_entry", CpuMode.KERNEL)
+        for number in range(6):
+            builder.sample([place], odd[number % 3], time=number * 1_000_000, cpu=number)
+        self._holds(builder)
+
+    def test_ten_thousand_threads(self) -> None:
+        self._holds(_threads_of(10_000, depth=2))
+
+    def test_a_thousand_deep(self) -> None:
+        self._holds(_threads_of(2, depth=1000))
+
+    def test_large_values(self) -> None:
+        builder = _threads_of(1, depth=1)
+        builder.sample([builder.function("huge")], value=2**60, time=7_000_000)
+        self._holds(builder)
+
+
+def _threads_of(threads: int, depth: int) -> ProfileBuilder:
+    """Each thread has one sample, in a stack of this depth; one clock event."""
+    builder = ProfileBuilder()
+    builder.event()
+    program = builder.mapping("/usr/bin/prog", build_id="0123456789abcdef")
+    for number in range(threads):
+        thread = builder.thread(f"worker {number}", 100, 100 + number, "prog")
+        places = [
+            builder.location(0x400010 + 16 * level, program, [(f"level_{level}", "prog.c", level + 1)], caller=1)
+            for level in range(depth)
+        ]
+        builder.sample(places, thread, time=number * 1000, value=1_000_000 + number)
+    return builder

@@ -1,0 +1,92 @@
+"""COMPRESSED and COMPRESSED2 records → the records inside.
+
+One zstd stream runs through all compressed records of a file (tools/perf/util/zstd.c), and a record inside may start in
+one of them and end in the next::
+
+    COMPRESSED |zstd …|   COMPRESSED |zstd …|
+    unpacked   |rec|rec|re            c|rec|
+    handed out |rec|rec|             |rec|rec|
+"""
+
+import struct
+
+import numpy as np
+
+from perf2x.abi.layouts import HEADER_SIZE, ByteOrder
+from perf2x.abi.perffile import UserRecordType
+from perf2x.columnar.arrays import U8
+from perf2x.files import unpack_limit as unpacking
+from perf2x.reader.containers.zstd import TooLargeError, ZstdStream
+from perf2x.reader.record_framing import Frame, frame
+from perf2x.tables.errors import FormatError
+
+MOST_EACH = 64 << 20
+"""Most that a compressed record, of at most 64 KiB, may unpack to; less where the file's ring buffers are smaller."""
+
+
+class Unpacker:
+    """Unpacks the compressed records of one stretch in file order, bounded by ``limit`` each and the policy of
+    files/unpack_limit.py over all.
+
+    The first bytes that are no zstd, or no records, end the stream: what comes later depends on them.
+    """
+
+    def __init__(self, limit: int, packed_total: int) -> None:
+        self._stream = ZstdStream()
+        self._tail = b""
+        self._limit = min(limit or MOST_EACH, MOST_EACH)
+        self._packed = packed_total
+        self._most = self._room = unpacking.allowed(packed_total)
+        self._broken = ""
+
+    @property
+    def leftover(self) -> int:
+        """Bytes of a record that never came to its end."""
+        return len(self._tail)
+
+    def first(self, record: U8, order: ByteOrder) -> tuple[U8, Frame]:
+        """The whole records that this one completes, and their frame; ValueError when the bytes are no such thing."""
+        if self._broken:
+            raise ValueError(self._broken)
+        try:
+            data = self._unpack(record, order)
+        except ValueError as error:
+            self._broken = str(error)
+            raise
+        framed = frame(data, order, specials=frozenset())
+        if framed.broken:
+            self._broken = "a record inside has an impossible size"
+        self._tail = data[framed.length :].tobytes()
+        return data[: framed.length], framed
+
+    def again(self, record: U8, order: ByteOrder, complete: int) -> U8:
+        """The same on a later walk, for a record that unpacked well: it gave ``complete`` bytes of whole records."""
+        data = self._unpack(record, order)
+        self._tail = data[complete:].tobytes()
+        return data[:complete]
+
+    def _unpack(self, record: U8, order: ByteOrder) -> U8:
+        try:
+            unpacked = self._stream.feed(_payload(record, order), min(self._limit, self._room))
+        except TooLargeError:
+            if self._room > self._limit:
+                raise
+            raise FormatError(f"compressed records: {unpacking.too_large(self._packed, self._most)}") from None
+        self._room -= len(unpacked)
+        return np.frombuffer(self._tail + unpacked, np.uint8)
+
+
+def _payload(record: U8, order: ByteOrder) -> bytes:
+    """The zstd bytes of a record.
+
+    COMPRESSED2 says how many they are, COMPRESSED fills its record. perf 6.16 forgot data_size, and the padding it is
+    there for, in all but the first record of a batch: a size that cannot be gives way to all that the record holds.
+    """
+    kind, _, size = struct.unpack_from(order + "IHH", record.data)
+    if kind == UserRecordType.COMPRESSED:
+        return record[HEADER_SIZE:].tobytes()
+    if size < HEADER_SIZE + 8:
+        raise ValueError("no room for data_size")
+    (data_size,) = struct.unpack_from(order + "Q", record.data, HEADER_SIZE)
+    start = HEADER_SIZE + 8
+    return record[start : start + data_size if 0 < data_size <= size - start else size].tobytes()

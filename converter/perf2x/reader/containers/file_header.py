@@ -1,0 +1,165 @@
+"""The container around the records: file header, attributes, sections; file mode and pipe mode meet here.
+
+Source of truth: perf_session__read_header in tools/perf/util/header.c and perf.data-file-format.txt::
+
+    file   |header|attrs|ids|data …………………|feature table|features …|
+    pipe   |magic, 16|records: HEADER_ATTR, HEADER_FEATURE, …, SAMPLE …|
+"""
+
+import struct
+from dataclasses import field
+
+from perf2x.abi import perffile
+from perf2x.abi.layouts import ATTR_SIZE_VER0, ByteOrder
+from perf2x.classes import dataclass
+from perf2x.columnar.arrays import U8
+from perf2x.tables.diagnostics import Diagnostics, Severity
+from perf2x.tables.errors import FormatError
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """struct perf_file_section."""
+
+    offset: int
+    size: int
+
+    @property
+    def end(self) -> int:
+        """One past the last byte."""
+        return self.offset + self.size
+
+
+@dataclass(slots=True)
+class Container:
+    """What surrounds the records of one file."""
+
+    name: str
+    data: U8
+    order: ByteOrder
+    is_pipe: bool
+    records: Section
+    attrs: list[tuple[bytes, tuple[int, ...]]] = field(default_factory=list)
+    """Raw perf_event_attr and ids, in file order; empty for pipes, whose attributes are records."""
+    features: dict[int, Section] = field(default_factory=dict)
+
+
+_MAGICS: dict[bytes, ByteOrder] = {perffile.MAGIC: "<", perffile.MAGIC_SWAPPED: ">"}
+_LEGACY_ATTR_SIZES = tuple(size + perffile.SECTION_SIZE for size in (64, 72, 80, 96, 104))
+
+
+def open_container(name: str, data: U8, diagnostics: Diagnostics) -> Container:
+    """Read the header; FormatError when this is no recording."""
+    magic = data[:8].tobytes()
+    if len(data) < perffile.PIPE_HEADER_SIZE:
+        raise FormatError(f"{name}: not a perf.data file: {len(data)} bytes are no whole header")
+    order = _legacy_order(data) if magic == perffile.MAGIC_LEGACY else _MAGICS.get(magic)
+    if order is None:
+        raise FormatError(f"{name}: not a perf.data file: starts with {magic!r}, expected {perffile.MAGIC!r}")
+    (size,) = struct.unpack_from(order + "Q", data.data, 8)
+    if size == perffile.PIPE_HEADER_SIZE:
+        return Container(name, data, order, True, Section(size, len(data) - size))
+    return _open_file(name, data, order, size, diagnostics)
+
+
+def _legacy_order(data: U8) -> ByteOrder | None:
+    """PERFFILE does not tell the byte order; the sizes behind it do (try_all_file_abis in tools/perf/util/header.c)."""
+    orders: tuple[ByteOrder, ...] = ("<", ">")
+    for order in orders:
+        size, attr_size = struct.unpack_from(order + "QQ", data[:24].tobytes().ljust(24, b"\0"), 8)
+        if size == perffile.PIPE_HEADER_SIZE or attr_size in _LEGACY_ATTR_SIZES:
+            return order
+    return None
+
+
+def _open_file(name: str, data: U8, order: ByteOrder, size: int, diagnostics: Diagnostics) -> Container:
+    known = (perffile.FILE_HEADER_SIZE, perffile.FILE_HEADER_SIZE_WITHOUT_FEATURES)
+    if size not in known or len(data) < size:
+        raise FormatError(f"{name}, byte 0x8: header size is {size}, expected one of {known} within {len(data)} bytes")
+    entry_size, *numbers = struct.unpack_from(order + "7Q", data.data, 16)
+    attrs, records = Section(*numbers[0:2]), Section(*numbers[2:4])
+    bits = data[72:size].tobytes()
+    unfinished = records.size == 0
+    records = _clamped(name, len(data), records, unfinished, diagnostics)
+    container = Container(name, data, order, False, records)
+    container.attrs = _read_attrs(container, attrs, entry_size)
+    if not unfinished:
+        container.features = _feature_table(container, bits, diagnostics)
+    return container
+
+
+def _clamped(name: str, file_size: int, records: Section, unfinished: bool, diagnostics: Diagnostics) -> Section:
+    """The data section, as far as the file has it; a header that was never finished says size 0."""
+    if records.offset > file_size:
+        raise FormatError(f"{name}, byte 0x28: data starts at {records.offset:#x}, the file has {file_size:#x} bytes")
+    if unfinished:
+        diagnostics.add(
+            "unfinished_file", Severity.GUESS,
+            "perf record was killed before it finished the header: read to the end of the file, no names or build ids.",
+        )  # fmt: skip
+        return Section(records.offset, file_size - records.offset)
+    if records.end > file_size:
+        diagnostics.add(
+            "file_cut", Severity.LOSS, "The file is shorter than its header says: copy it again, whole.",
+            count=records.end - file_size,
+        )  # fmt: skip
+        return Section(records.offset, file_size - records.offset)
+    return records
+
+
+def _read_attrs(container: Container, attrs: Section, entry_size: int) -> list[tuple[bytes, tuple[int, ...]]]:
+    """struct { perf_event_attr attr; perf_file_section ids; } [attrs.size / entry_size]."""
+    size = len(container.data)
+    if entry_size < ATTR_SIZE_VER0 + perffile.SECTION_SIZE or attrs.end > size or not attrs.size:
+        raise FormatError(
+            f"{container.name}, byte 0x10: attributes of {entry_size} bytes, {attrs.size} bytes at {attrs.offset:#x} "
+            f"in a file of {size}: no events can be read"
+        )
+    entries, held = [], 0
+    for at in range(attrs.offset, attrs.end - entry_size + 1, entry_size):
+        raw = container.data[at : at + entry_size - perffile.SECTION_SIZE].tobytes()
+        ids = Section(*struct.unpack_from(container.order + "QQ", container.data.data, at + len(raw)))
+        if ids.end > size:
+            raise FormatError(f"{container.name}, byte {at:#x}: ids at {ids.offset:#x} are past the end of the file")
+        held += ids.size
+        if held > size:  # sections that overlap would be read once for each event
+            raise FormatError(f"{container.name}, byte {at:#x}: the events' ids take more bytes than the file has")
+        numbers = container.data[ids.offset : ids.offset + ids.size // 8 * 8].tobytes()
+        entries.append((raw, struct.unpack(f"{container.order}{len(numbers) // 8}Q", numbers)))
+    return entries
+
+
+def _feature_numbers(bits: bytes, order: ByteOrder) -> list[int]:
+    """Bits that are set.
+
+    The bitmap is one of unsigned longs, so that of a big-endian machine looks different with 32-bit words. perf takes
+    the reading that has HOSTNAME (perf_file_header__read in tools/perf/util/header.c); else, what is known counts.
+    """
+    wide, narrow = _set_bits(bits, order, "Q"), _set_bits(bits, order, "I")
+    if order == "<" or perffile.Feature.HOSTNAME in wide:
+        return wide
+    known = {int(feature) for feature in perffile.Feature}
+    return narrow if perffile.Feature.HOSTNAME in narrow or not known.issuperset(wide) else wide
+
+
+def _set_bits(bits: bytes, order: ByteOrder, code: str) -> list[int]:
+    width = struct.calcsize(order + code)
+    words = struct.unpack(f"{order}{len(bits) // width}{code}", bits)
+    return [8 * width * row + bit for row, word in enumerate(words) for bit in range(8 * width) if word >> bit & 1]
+
+
+def _feature_table(container: Container, bits: bytes, diagnostics: Diagnostics) -> dict[int, Section]:
+    """One section for each bit that is set, behind the data."""
+    numbers = _feature_numbers(bits, container.order)
+    features = {}
+    for rank, number in enumerate(numbers):
+        at = container.records.end + rank * perffile.SECTION_SIZE
+        if at + perffile.SECTION_SIZE > len(container.data):
+            section = None
+        else:
+            section = Section(*struct.unpack_from(container.order + "QQ", container.data.data, at))
+        if section is None or section.end > len(container.data):
+            diagnostics.add("features_cut", Severity.LOSS, "Header sections lie past the end of the file.")
+            continue
+        features[number] = section
+    return features

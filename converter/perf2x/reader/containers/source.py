@@ -1,0 +1,174 @@
+"""Where the bytes come from: a file or standard input, bare or inside .gz, .zst or .xz; always one read-only buffer.
+
+Files are mapped, what cannot be mapped is spooled to an unlinked temporary file and mapped there, so that memory does
+not grow with the input.
+"""
+
+import io
+import mmap
+import sys
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import IO, Any, BinaryIO
+
+import numpy as np
+
+from perf2x.abi.perffile import MAGIC, MAGIC_LEGACY, MAGIC_SWAPPED
+from perf2x.classes import dataclass
+from perf2x.columnar.arrays import U8
+from perf2x.files import unpack_limit as unpacking
+from perf2x.reader.containers.zstd import ZstdReader
+from perf2x.tables.diagnostics import Diagnostics, Severity
+from perf2x.tables.errors import FormatError
+
+CHUNK = 1 << 20
+
+
+def _gzip(packed: IO[bytes]) -> Any:
+    import gzip
+
+    return gzip.GzipFile(fileobj=packed)
+
+
+def _xz(packed: IO[bytes]) -> Any:
+    import lzma
+
+    return lzma.LZMAFile(packed)
+
+
+_WRAPPERS: tuple[tuple[bytes, Callable[[IO[bytes]], Any]], ...] = (
+    (b"\x1f\x8b", _gzip),
+    (b"\xfd7zXZ\x00", _xz),
+    (b"\x28\xb5\x2f\xfd", ZstdReader),
+)
+
+
+def _damage() -> tuple[type[Exception], ...]:
+    """What reading a damaged wrapper raises."""
+    import lzma
+
+    return (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """All bytes of an input, read-only and mostly unread yet."""
+
+    data: U8
+    mapping: mmap.mmap | None = None
+    """What ``data`` maps, when it is a map."""
+    on_disk: int = 0
+    """Bytes of the input before it was unpacked."""
+
+    def forget(self, start: int, stop: int) -> None:
+        """Bytes [start, stop) are not needed soon: they count as this process's memory no longer."""
+        if self.mapping is None or not hasattr(self.mapping, "madvise"):
+            return
+        first, last = -(-start // mmap.PAGESIZE) * mmap.PAGESIZE, stop // mmap.PAGESIZE * mmap.PAGESIZE
+        if first < last:
+            self.mapping.madvise(mmap.MADV_DONTNEED, first, last - first)
+
+
+def load(path: str, diagnostics: Diagnostics) -> Source:
+    """``path`` ("-" is standard input) without its outer compression. FormatError for what is no readable file."""
+    if path == "-":
+        return _load_stream(sys.stdin.buffer, "standard input", diagnostics)
+    try:
+        with Path(path).open("rb") as file:
+            return _load_stream(file, path, diagnostics)
+    except (OSError, ValueError) as error:
+        raise FormatError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
+
+
+def _load_stream(file: BinaryIO, name: str, diagnostics: Diagnostics) -> Source:
+    source = _mapped(file)
+    if source is None:
+        source = _spooled(iter(lambda: file.read(CHUNK), b""), name)
+    for magic, opener in _WRAPPERS:
+        if source.data[: len(magic)].tobytes() == magic:
+            return _unwrapped(source, opener, name, diagnostics)
+    return source
+
+
+def _mapped(file: IO[bytes]) -> Source | None:
+    """The whole file as a buffer, None when it cannot be mapped (a pipe, a terminal, an empty file)."""
+    try:
+        if file.tell() != 0:
+            return None
+        mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except (OSError, ValueError):
+        return None
+    return Source(np.frombuffer(mapping, np.uint8), mapping, len(mapping))
+
+
+def _spooled(chunks: Iterable[bytes], name: str) -> Source:
+    with unpacking.spool(name) as spooled:
+        for chunk in chunks:
+            spooled.write(chunk)
+        return _mapped(spooled.done()) or Source(np.zeros(0, np.uint8))
+
+
+def _unwrapped(packed: Source, opener: Callable[[IO[bytes]], Any], name: str, diagnostics: Diagnostics) -> Source:
+    with opener(io.BufferedReader(_Bytes(packed.data))) as unpacked:
+        source = _spooled(_unpacked_chunks(unpacked, len(packed.data), name, diagnostics), name)
+    if not len(source.data):
+        raise FormatError(f"{name}: nothing can be unpacked from the compressed file")
+    return replace(source, on_disk=packed.on_disk)
+
+
+def _unpacked_chunks(unpacked: Any, packed_size: int, name: str, diagnostics: Diagnostics) -> Iterator[bytes]:
+    """What can be unpacked; a file that was cut gives what comes before the cut."""
+    total, limit = 0, unpacking.allowed(packed_size)
+    while True:
+        try:
+            chunk = unpacked.read1(CHUNK)
+        except _damage() as error:
+            diagnostics.add(
+                "wrapper_damaged", Severity.LOSS, "The compressed file is cut or damaged: copy it again, whole.",
+                where=f"{name}: {error}",
+            )  # fmt: skip
+            return
+        total += len(chunk)
+        if total > limit:
+            raise FormatError(f"{name}: {unpacking.too_large(packed_size, limit)}")
+        if total == len(chunk):
+            _check_beginning(chunk, name)
+        if not chunk:
+            return
+        yield chunk
+
+
+def _check_beginning(chunk: bytes, name: str) -> None:
+    """FormatError for what is no recording, before much of it is unpacked; short beginnings are looked at later."""
+    if len(chunk) >= len(MAGIC) and not chunk.startswith((MAGIC, MAGIC_SWAPPED, MAGIC_LEGACY)):
+        raise FormatError(f"{name}: no perf.data file in it: the unpacked data starts with {chunk[: len(MAGIC)]!r}")
+
+
+class _Bytes(io.RawIOBase):
+    """A buffer as a file, without a copy."""
+
+    def __init__(self, data: U8) -> None:
+        super().__init__()
+        self._data = data
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        part = self._data[self._at : self._at + len(buffer)]
+        buffer[: len(part)] = part.tobytes()
+        self._at += len(part)
+        return len(part)
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        self._at = offset + (0, self._at, len(self._data))[whence]
+        return self._at
+
+    def tell(self) -> int:
+        return self._at

@@ -1,0 +1,1 @@
+"""The file header and its feature sections → one Session."""

@@ -1,0 +1,154 @@
+"""Feature sections about the machine: processors, caches, memory, PMUs, BPF programs → plain values.
+
+Source of truth: the write_* and process_* functions in tools/perf/util/header.c.
+"""
+
+from typing import Any
+
+from perf2x.reader.header.section_reader import SectionReader, text
+
+
+def cpu_topology(section: SectionReader) -> dict[str, Any]:
+    """Core and thread sibling lists; {u32 core, socket} by CPU; from perf 5.3 on die lists and {u32 die} by CPU."""
+    cores, threads = section.strings(), section.strings()
+    numbers = section.numbers(f"{section.left // 4}I") if section.left % 4 == 0 else ()
+    return {"core_siblings": cores, "thread_siblings": threads, **_by_cpu(section, numbers)}
+
+
+def _by_cpu(section: SectionReader, numbers: tuple[int, ...]) -> dict[str, Any]:
+    """What follows the two lists; how many CPUs it is for stands in another section, so it is taken from the sizes.
+
+    ::
+
+        {core, socket} [n]   |   u32 dies, {u32 length, text} [dies]   |   {die} [n]
+    """
+    after = SectionReader(section.data, section.order)
+    start = section.at - 4 * len(numbers)
+    for cpus in range(1, len(numbers) // 2 + 1):
+        after.at = start + 8 * cpus
+        dies = after.try_strings()
+        if dies and after.left == 4 * cpus:
+            return {"cpus": _pairs(numbers[: 2 * cpus]), "die_siblings": dies, "dies": list(after.numbers(f"{cpus}I"))}
+    return {"cpus": _pairs(numbers)}
+
+
+def _pairs(numbers: tuple[int, ...]) -> list[dict[str, int]]:
+    return [{"core": core, "socket": socket} for core, socket in zip(numbers[::2], numbers[1::2], strict=False)]
+
+
+def numa_topology(section: SectionReader) -> list[dict[str, Any]]:
+    """u32 nr; { u32 node; u64 total_kb, free_kb; string cpus; } [nr]."""
+    nodes = []
+    for _ in range(section.count(24)):
+        node, total, free = section.numbers("IQQ")
+        nodes.append({"node": node, "total_kb": total, "free_kb": free, "cpus": section.string()})
+    return nodes
+
+
+def cache(section: SectionReader) -> list[dict[str, Any]]:
+    """u32 version, nr; { u32 level, line_size, sets, ways; string type, size, cpus; } [nr]."""
+    section.u32()
+    caches = []
+    for _ in range(section.count(28)):
+        numbers = dict(zip(("level", "line_size", "sets", "ways"), section.numbers("4I"), strict=True))
+        texts = {name: section.string() for name in ("type", "size", "cpus")}
+        caches.append(numbers | texts)
+    return caches
+
+
+def mem_topology(section: SectionReader) -> dict[str, Any]:
+    """u64 version, block_size, nr; { u64 node, size; u64 bits; u64 words[]; } [nr]: which blocks a node has."""
+    _, block_size, count = section.numbers("QQQ")
+    nodes = []
+    for _ in range(min(count, section.left // 24)):
+        node, _, bits = section.numbers("QQQ")
+        words = section.numbers(f"{section.fitting((bits + 63) // 64, 8)}Q")
+        nodes.append({"node": node, "blocks": sum(word.bit_count() for word in words)})
+    return {"block_size": block_size, "nodes": nodes}
+
+
+def pmu_mappings(section: SectionReader) -> dict[str, int]:
+    """u32 nr; { u32 type; string name; } [nr]."""
+    pairs = [(section.u32(), section.string()) for _ in range(section.count(8))]
+    return {name: number for number, name in pairs}
+
+
+def _capabilities(section: SectionReader) -> dict[str, str]:
+    return {section.string(): section.string() for _ in range(section.count(8))}
+
+
+def cpu_pmu_caps(section: SectionReader) -> dict[str, str]:
+    """u32 nr; { string name, value; } [nr]."""
+    return _capabilities(section)
+
+
+def pmu_caps(section: SectionReader) -> dict[str, dict[str, str]]:
+    """u32 nr; { u32 nr_caps; { string name, value; } [nr_caps]; string pmu; } [nr]."""
+    found = {}
+    for _ in range(section.count(8)):
+        capabilities = _capabilities(section)
+        found[section.string()] = capabilities
+    return found
+
+
+def hybrid_topology(section: SectionReader) -> dict[str, str]:
+    """u32 nr; { string pmu, cpus; } [nr]."""
+    return _capabilities(section)
+
+
+def cpu_domain_info(section: SectionReader) -> dict[str, Any]:
+    """u32 version, max_domains; { u32 cpu, nr; { u32 domain; string name, mask, list; } [nr]; } for each CPU."""
+    version, deepest = section.numbers("II")
+    cpus: dict[str, Any] = {}
+    while section.left >= 8:
+        cpu, count = section.u32(), section.count(8)
+        cpus[str(cpu)] = [_domain(section, version) for _ in range(count)]
+    return {"version": version, "max_domains": deepest, "cpus": cpus}
+
+
+def _domain(section: SectionReader, version: int) -> dict[str, Any]:
+    """Domains are named from schedstat version 17 on."""
+    number = section.u32()
+    name = section.string() if version >= NAMED_DOMAINS else ""
+    section.string()
+    return {"domain": number, "name": name, "cpus": section.string()}
+
+
+NAMED_DOMAINS = 17
+
+
+def bpf_prog_info(section: SectionReader) -> list[dict[str, Any]]:
+    """u32 nr; { u32 info_len, data_len; u64 arrays; struct bpf_prog_info; u8 data[data_len]; } [nr]."""
+    programs = []
+    for _ in range(section.count(16)):
+        info_length, data_length, _ = section.numbers("IIQ")
+        info = SectionReader(section.take(info_length), section.order)
+        section.take(data_length)
+        kind, number, tag = info.numbers("II8s")
+        info.take(48)
+        programs.append(
+            {"type": kind, "id": number, "tag": bytes(tag).hex(), "name": text(info.take(min(16, info.left)))}
+        )
+    return programs
+
+
+def bpf_btf(section: SectionReader) -> list[dict[str, int]]:
+    """u32 nr; { u32 id, size; u8 data[size]; } [nr]."""
+    found = []
+    for _ in range(section.count(8)):
+        number, size = section.numbers("II")
+        section.take(size)
+        found.append({"id": number, "size": size})
+    return found
+
+
+def e_machine(section: SectionReader) -> dict[str, int]:
+    """u32 e_machine, e_flags, as in ELF headers."""
+    machine, flags = section.numbers("II")
+    return {"e_machine": machine, "e_flags": flags}
+
+
+def simpleperf_meta_info(section: SectionReader) -> dict[str, str]:
+    """simpleperf: key NUL value NUL …."""
+    words = [word.decode("utf-8", "surrogateescape") for word in section.take(section.left).split(b"\0")]
+    return dict(zip(words[::2], words[1::2], strict=False))

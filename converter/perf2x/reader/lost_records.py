@@ -1,0 +1,45 @@
+"""What the recording itself says is missing, with what to do about it."""
+
+import numpy as np
+
+from perf2x.abi.perffile import UserRecordType
+from perf2x.columnar.arrays import I32, U64
+from perf2x.columnar.unique import rows_by
+from perf2x.tables.diagnostics import Diagnostics, Severity
+from perf2x.tables.events import Session, Sideband
+
+ADVICE = "record with a larger buffer (-m) or a lower rate (-F)"
+
+
+def note_losses(session: Session, sideband: Sideband, diagnostics: Diagnostics) -> None:
+    """Count lost records and samples, throttling and undecoded hardware trace."""
+    losts = sideband.losts
+    counted = losts.samples_only
+    diagnostics.add(
+        "lost_records", Severity.LOSS,
+        ADVICE,
+        count=int(losts.lost[~counted].sum()), where=_by_event(session, losts.event[~counted], losts.lost[~counted]),
+    )  # fmt: skip
+    diagnostics.add(
+        "lost_samples", Severity.LOSS,
+        ADVICE,
+        count=int(losts.lost[counted].sum()), where=_by_event(session, losts.event[counted], losts.lost[counted]),
+    )  # fmt: skip
+    stopped = sideband.throttles.event[~sideband.throttles.lifted]
+    diagnostics.add(
+        "throttled", Severity.LOSS,
+        "the kernel paused events that fired too often: record with a lower rate (-F)",
+        count=len(stopped), where=_by_event(session, stopped, np.ones(len(stopped), np.uint64)),
+    )  # fmt: skip
+    diagnostics.add(
+        "hardware_trace", Severity.LOSS,
+        "hardware trace is not decoded; perf inject --itrace turns it into samples",
+        count=sideband.record_counts.get(UserRecordType.AUXTRACE.name, 0),
+    )  # fmt: skip
+
+
+def _by_event(session: Session, events: I32, numbers: U64) -> str:
+    """``cycles: 120, instructions: 3``; what belongs to no event is left out."""
+    sums = {index: int(numbers[rows].sum()) for index, rows in rows_by(events)}
+    totals = [(event.name, sums.get(event.index, 0)) for event in session.events]
+    return ", ".join(f"{name}: {total}" for name, total in totals if total)

@@ -1,0 +1,1 @@
+"""One decoder for each type of record."""

@@ -1,0 +1,230 @@
+"""Every record that is no sample: one decoder each, one table of decoders.
+
+A decoder reads the fields of many records of one type as columns, in the order of the struct in
+include/uapi/linux/perf_event.h, and gives them by the names of the table they belong to. What it leaves out (time, pid,
+tid, cpu) comes from the sample_id trailer.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from perf2x.abi import uapi
+from perf2x.abi.perffile import MISC_LOST_SAMPLES_BPF, UserRecordType
+from perf2x.abi.uapi import RecordType
+from perf2x.classes import dataclass
+from perf2x.columnar.arrays import Bools
+from perf2x.columnar.hashing import identity_of
+from perf2x.reader.block import Block
+from perf2x.reader.event_table import trailer_length
+from perf2x.reader.records.field_cursor import Cursor, as_i32
+from perf2x.reader.records.sample_id import read_trailer
+from perf2x.tables.events import Event
+
+Misc = npt.NDArray[np.uint16]
+Columns = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Decoder:
+    """``table`` is the attribute of Sideband that the rows go to."""
+
+    table: str
+    decode: Callable[[Cursor, Misc], Columns]
+
+
+def _mmap(at: Cursor, misc: Misc) -> Columns:
+    """struct { header; u32 pid, tid; u64 addr, len, pgoff; char filename[]; sample_id; }."""
+    pid, tid = at.i32_pair()
+    unknown = np.full(len(at), -1, np.int32)
+    return {
+        "pid": pid, "tid": tid, "start": at.u64(), "length": at.u64(), "pgoff": at.u64(),
+        "prot": unknown, "flags": unknown, "file": np.zeros(len(at), np.uint64),
+        **_mapped_file(at, misc, [b""] * len(at)),
+    }  # fmt: skip
+
+
+def _mmap2(at: Cursor, misc: Misc) -> Columns:
+    """struct { header; u32 pid, tid; u64 addr, len, pgoff; union of 24 bytes; u32 prot, flags; char filename[]; }.
+
+    The union is { u32 maj, min; u64 ino, ino_generation; } or, with MISC_MMAP_BUILD_ID,
+    { u8 build_id_size; u8, u16 reserved; u8 build_id[20]; }.
+    """
+    pid, tid = at.i32_pair()
+    start, length, pgoff = at.u64(), at.u64(), at.u64()
+    has_build_id = has_flag(misc, uapi.MISC_MMAP_BUILD_ID)
+    build_ids = _build_ids(at, has_build_id)
+    major, minor = at.u32_pair()
+    inode, inode_generation = at.u64(), at.u64()
+    prot, flags = at.i32_pair()
+    file = identity_of(major, minor, inode, inode_generation)
+    says_which = ~has_build_id & (inode != np.uint64(0))
+    return {
+        "pid": pid, "tid": tid, "start": start, "length": length, "pgoff": pgoff,
+        "prot": prot, "flags": flags, "major": major, "minor": minor, "inode": inode,
+        "inode_generation": inode_generation, "file": np.where(says_which, file, np.uint64(0)),
+        **_mapped_file(at, misc, build_ids),
+    }  # fmt: skip
+
+
+def _build_ids(at: Cursor, carried: Bools) -> list[bytes]:
+    """size, three bytes of padding, twenty of build id, where ``carried``."""
+    found = [b""] * len(at)
+    rows = np.flatnonzero(carried)
+    if len(rows):
+        words = at.at[rows][:, None] + np.arange(3)
+        unions = at.block.data.view("V8").take(words, mode="clip").tobytes()
+        for begin, row in zip(range(0, len(unions), 24), rows.tolist(), strict=True):
+            found[row] = unions[begin + 4 : begin + 4 + min(unions[begin], 20)]
+    return found
+
+
+def _mapped_file(at: Cursor, misc: Misc, build_ids: list[bytes]) -> Columns:
+    return {
+        "cpumode": (misc & uapi.MISC_CPUMODE_MASK).astype(np.uint8),
+        "filename": at.texts(),
+        "build_id": build_ids,
+        "is_data": has_flag(misc, uapi.MISC_MMAP_DATA),
+    }
+
+
+def _comm(at: Cursor, misc: Misc) -> Columns:
+    """struct { header; u32 pid, tid; char comm[]; sample_id; }."""
+    pid, tid = at.i32_pair()
+    return {"pid": pid, "tid": tid, "comm": at.texts(), "is_exec": has_flag(misc, uapi.MISC_COMM_EXEC)}
+
+
+def _task(at: Cursor, misc: Misc) -> Columns:
+    """struct { header; u32 pid, ppid; u32 tid, ptid; u64 time; sample_id; }."""
+    pid, ppid = at.i32_pair()
+    tid, ptid = at.i32_pair()
+    is_exec = has_flag(misc, uapi.MISC_FORK_EXEC)
+    return {"pid": pid, "ppid": ppid, "tid": tid, "ptid": ptid, "is_exec": is_exec, "own_time": at.u64()}
+
+
+def _lost(at: Cursor, misc: Misc) -> Columns:
+    """struct { header; u64 id; u64 lost; sample_id; }."""
+    return {"owner_id": at.u64(), "lost": at.u64(), "samples_only": np.zeros(len(at), np.bool_)}
+
+
+def _lost_samples(at: Cursor, misc: Misc) -> Columns:
+    """struct { header; u64 lost; sample_id; }: with MISC_LOST_SAMPLES_BPF what a filter of the user's left out."""
+    filtered = has_flag(misc, MISC_LOST_SAMPLES_BPF)
+    return {"lost": np.where(filtered, np.uint64(0), at.u64()), "samples_only": np.ones(len(at), np.bool_)}
+
+
+def _throttle(at: Cursor, misc: Misc) -> Columns:
+    """struct { header; u64 time; u64 id; u64 stream_id; sample_id; }."""
+    return {"own_time": at.u64(), "owner_id": at.u64(), "lifted": np.zeros(len(at), np.bool_)}
+
+
+def _unthrottle(at: Cursor, misc: Misc) -> Columns:
+    """The same struct."""
+    return _throttle(at, misc) | {"lifted": np.ones(len(at), np.bool_)}
+
+
+def _ksymbol(at: Cursor, misc: Misc) -> Columns:
+    """struct { header; u64 addr; u32 len; u16 ksym_type; u16 flags; char name[]; sample_id; }."""
+    start = at.u64()
+    length, rest = at.u32_pair()
+    kind, flags = at.split_u16(rest)
+    unregister = (flags & np.uint64(uapi.KSYMBOL_FLAGS_UNREGISTER)) != 0
+    return {"start": start, "length": length, "type": as_i32(kind), "unregister": unregister, "name": at.texts()}
+
+
+def _switch(at: Cursor, misc: Misc) -> Columns:
+    """struct { header; sample_id; }, the thread in the trailer is the one that switches."""
+    out = has_flag(misc, uapi.MISC_SWITCH_OUT)
+    return {"is_out": out, "preempted": out & has_flag(misc, uapi.MISC_SWITCH_OUT_PREEMPT)}
+
+
+def _switch_cpu_wide(at: Cursor, misc: Misc) -> Columns:
+    """struct { header; u32 next_prev_pid, next_prev_tid; sample_id; }: the other thread, which has its own record."""
+    pid, tid = at.i32_pair()
+    return {"next_prev_pid": pid, "next_prev_tid": tid, **_switch(at, misc)}
+
+
+def _cgroup(at: Cursor, misc: Misc) -> Columns:
+    """struct { header; u64 id; char path[]; sample_id; }."""
+    return {"id": at.u64(), "path": at.texts()}
+
+
+def _namespaces(at: Cursor, misc: Misc) -> Columns:
+    """struct { header; u32 pid, tid; u64 nr_namespaces; { u64 dev, inode; } [nr]; sample_id; }."""
+    pid, tid = at.i32_pair()
+    first, count = at.counted(at.u64(), words_each=2)
+    return {"pid": pid, "tid": tid, "links": at.ragged(first, count * 2)}
+
+
+def _callchain_deferred(at: Cursor, misc: Misc) -> Columns:
+    """struct { header; u64 cookie; u64 nr; u64 ips[nr]; sample_id; }."""
+    cookie = at.u64()
+    first, count = at.counted(at.u64())
+    return {"cookie": cookie, "chain": at.ragged(first, count)}
+
+
+DECODERS: dict[int, Decoder] = {
+    RecordType.MMAP: Decoder("mmaps", _mmap),
+    RecordType.LOST: Decoder("losts", _lost),
+    RecordType.COMM: Decoder("comms", _comm),
+    RecordType.EXIT: Decoder("exits", _task),
+    RecordType.THROTTLE: Decoder("throttles", _throttle),
+    RecordType.UNTHROTTLE: Decoder("throttles", _unthrottle),
+    RecordType.FORK: Decoder("forks", _task),
+    RecordType.MMAP2: Decoder("mmaps", _mmap2),
+    RecordType.LOST_SAMPLES: Decoder("losts", _lost_samples),
+    RecordType.SWITCH: Decoder("switches", _switch),
+    RecordType.SWITCH_CPU_WIDE: Decoder("switches", _switch_cpu_wide),
+    RecordType.NAMESPACES: Decoder("namespaces", _namespaces),
+    RecordType.KSYMBOL: Decoder("ksymbols", _ksymbol),
+    RecordType.CGROUP: Decoder("cgroups", _cgroup),
+    RecordType.CALLCHAIN_DEFERRED: Decoder("deferred", _callchain_deferred),
+}
+
+
+SKIPPED: dict[int, str] = {
+    RecordType.READ: "counter totals of threads that ended (perf record -s); they belong to no stack",
+    RecordType.AUX: "hardware trace needs a decoder of its own",
+    RecordType.ITRACE_START: "hardware trace needs a decoder of its own",
+    RecordType.BPF_EVENT: "KSYMBOL says where BPF programs lie; what they are called stands in the header",
+    RecordType.TEXT_POKE: "patched kernel instructions do not change where functions lie",
+    RecordType.AUX_OUTPUT_HW_ID: "hardware trace needs a decoder of its own",
+    UserRecordType.HEADER_TRACING_DATA: "the data behind it becomes the feature section tracing_data",
+    UserRecordType.FINISHED_ROUND: "a hint for sorting a stream; here everything is sorted by time",
+    UserRecordType.FINISHED_INIT: "a hint for reading while recording",
+    UserRecordType.ID_INDEX: "ids stand in the attributes as well",
+    UserRecordType.AUXTRACE_INFO: "hardware trace needs a decoder of its own",
+    UserRecordType.AUXTRACE: "hardware trace needs a decoder of its own",
+    UserRecordType.AUXTRACE_ERROR: "hardware trace needs a decoder of its own",
+    UserRecordType.THREAD_MAP: "threads that were asked for; COMM records name all there are",
+    UserRecordType.CPU_MAP: "CPUs that were asked for",
+    UserRecordType.STAT_CONFIG: "perf stat counts; it takes no samples",
+    UserRecordType.STAT: "perf stat counts; it takes no samples",
+    UserRecordType.STAT_ROUND: "perf stat counts; it takes no samples",
+    UserRecordType.TIME_CONV: "turns the time stamp counter of hardware trace into time",
+    UserRecordType.COMPRESSED: "the records inside are read in its place",
+    UserRecordType.COMPRESSED2: "the records inside are read in its place",
+    UserRecordType.BPF_METADATA: "variables of BPF programs; they belong to no stack",
+    UserRecordType.SCHEDSTAT_CPU: "perf sched stats counts; it takes no samples",
+    UserRecordType.SCHEDSTAT_DOMAIN: "perf sched stats counts; it takes no samples",
+}
+"""Record types that become no table, each with the reason."""
+
+
+def decode_records(block: Block, kind: int, event: Event | None) -> tuple[Columns, Bools]:
+    """Columns of records of one type whose trailers are those of ``event``; and which rows are cut short."""
+    at = Cursor(block, trailer_length(event) if event else 0)
+    trailer = read_trailer(at, event)
+    columns: Columns = {
+        "position": block.positions,
+        "time": trailer.time, "pid": trailer.pid, "tid": trailer.tid, "cpu": trailer.cpu,
+    }  # fmt: skip
+    return columns | DECODERS[kind].decode(at, block.misc), at.bad
+
+
+def has_flag(misc: Misc, bit: int) -> Bools:
+    """Whether a bit of header.misc is set."""
+    flag: Bools = (misc & np.uint16(bit)) != 0
+    return flag

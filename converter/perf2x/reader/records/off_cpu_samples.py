@@ -1,0 +1,65 @@
+"""Off-CPU samples: what a BPF program measured stands in RAW and overrides the sample's own fields.
+
+Source of truth: __set_offcpu_sample and evsel__is_offcpu_event in tools/perf/util/evsel.c. The event is a bpf-output
+called ``offcpu-time``; RAW starts 4 bytes after a word boundary and holds::
+
+    { u32 pid, tid; u64 period; u64 nr; u64 ips[nr]; u64 cgroup; }      period: nanoseconds without a CPU
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from perf2x.abi.layouts import ByteOrder
+from perf2x.abi.uapi import EventType, SampleType, SoftwareConfig
+from perf2x.columnar.arrays import Bools
+from perf2x.columnar.ragged import Ragged, offsets_of, ranges
+from perf2x.reader.block import make_block
+from perf2x.reader.records.field_cursor import Cursor
+from perf2x.tables.events import Event, Samples, Want
+
+NAME = "offcpu-time"
+_HEADER = 8
+_LARGEST = 0xFFF8
+
+
+def is_off_cpu(event: Event) -> bool:
+    """Whether samples of this event are to be read this way."""
+    is_output = event.type == EventType.SOFTWARE and event.config == SoftwareConfig.BPF_OUTPUT
+    base = event.name.split(":", 1)[0]
+    return is_output and base == NAME and bool(event.sample_type & SampleType.RAW)
+
+
+def override_off_cpu(samples: Samples, whole: Bools, want: Want, order: ByteOrder) -> tuple[Samples, Bools]:
+    """The samples as measured; ``samples.raw`` must be there."""
+    if samples.raw is None:
+        return samples, whole
+    at = _payloads(samples.raw, order)
+    pid, tid = at.i32_pair()
+    period = at.u64()
+    first, lengths = at.counted(at.u64())
+    cgroup = at.u64()
+    chain = at.ragged(first, lengths)
+    second = at.block.words.take(first + 1, mode="clip")
+    ip = np.where(lengths > 1, second, np.uint64(0))
+    measured = replace(
+        samples,
+        pid=pid,
+        tid=tid,
+        period=period,
+        ip=ip,
+        cgroup=cgroup if Want.CGROUP in want else None,
+        chain=chain if Want.CHAIN in want else samples.chain,
+        raw=samples.raw if Want.RAW in want else None,
+    )
+    return measured, whole & ~at.bad
+
+
+def _payloads(raw: Ragged, order: ByteOrder) -> Cursor:
+    """A cursor at the first word of every payload, copied to where words are words."""
+    sizes = np.minimum(-(-raw.lengths // 8) * 8 + _HEADER, _LARGEST)
+    used = np.minimum(raw.lengths, sizes - _HEADER)
+    aligned = offsets_of(sizes)
+    data = np.zeros(aligned[-1], np.uint8)
+    data[ranges(aligned[:-1] + _HEADER, used)] = raw.values[ranges(raw.offsets[:-1], used)]
+    return Cursor(make_block(data, sizes.astype(np.uint16), 0, order))

@@ -1,0 +1,106 @@
+"""PERF_SAMPLE_READ: counter values in samples, and the samples that perf makes of them.
+
+perf does not report such a sample as it stands. It splits it into one for each member of the group, whose period is the
+growth of that member's counter since the sample before, and drops those that did not grow (deliver_sample_value in
+tools/perf/util/session.c)::
+
+    sample          leader period 250000, group { cpu-clock: 1250000, page-faults: 12 }
+    before          group { cpu-clock: 1000000, page-faults: 10 }
+    delivered       cpu-clock period 250000, page-faults period 2
+"""
+
+from dataclasses import field
+from itertools import pairwise
+
+import numpy as np
+
+from perf2x.abi.uapi import ReadFormat
+from perf2x.classes import dataclass
+from perf2x.columnar.arrays import I32, I64, U64
+from perf2x.columnar.ragged import offsets_of, ranges
+from perf2x.reader.records.field_cursor import Cursor
+from perf2x.tables.events import ReadValues
+
+
+def read_values(at: Cursor, read_format: int) -> ReadValues:
+    """{ value, [enabled], [running], [id], [lost] } or, with GROUP, { nr, [enabled], [running], { … } [nr] }."""
+    group = bool(read_format & ReadFormat.GROUP)
+    head = at.u64()
+    enabled = at.u64() if read_format & ReadFormat.TOTAL_TIME_ENABLED else None
+    running = at.u64() if read_format & ReadFormat.TOTAL_TIME_RUNNING else None
+    names = [name for bit, name in ((ReadFormat.ID, "id"), (ReadFormat.LOST, "lost")) if read_format & bit]
+    if not group:
+        columns = {"value": head} | {name: at.u64() for name in names}
+        offsets = np.arange(len(at) + 1, dtype=np.int64)
+    else:
+        width = 1 + len(names)
+        first, lengths = at.counted(head, words_each=width)
+        words = at.block.words.take(ranges(first, lengths * width)).reshape(-1, width)
+        columns = {name: words[:, column].copy() for column, name in enumerate(["value", *names])}
+        offsets = offsets_of(lengths)
+    return ReadValues(enabled, running, offsets, columns["value"], columns.get("id"), columns.get("lost"))
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """Samples of one block as they are delivered, in file order; ``position`` names the sample they come from."""
+
+    position: I64
+    event: I32
+    period: U64
+
+
+@dataclass(frozen=True, slots=True)
+class Readings:
+    """One row per member and sample."""
+
+    position: I64
+    time: U64
+    event: I32
+    """Owner of ``id``, −1 for nobody."""
+    id: U64
+    task: I32
+    """Thread whose counter it is where threads have their own (``inherit``), else 0."""
+    value: U64
+
+
+_COLUMNS = ("position", "time", "event", "id", "task", "value")
+
+
+@dataclass(slots=True)
+class Splitter:
+    """Gathers the counter values of all samples in the index pass, since growth follows time and not file order."""
+
+    parts: list[tuple[int, Readings]] = field(default_factory=list)
+
+    def add(self, block: int, readings: Readings) -> None:
+        """Values of one layout's samples in a block."""
+        self.parts.append((block, readings))
+
+    def finish(self, blocks: int) -> list[Delivered]:
+        """What each block delivers, where it has samples with READ."""
+        empty = Delivered(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.uint64))
+        if not self.parts:
+            return [empty] * blocks
+        numbers = np.concatenate([np.full(len(part.position), block) for block, part in self.parts])
+        whole = Readings(*(np.concatenate([getattr(part, name) for _, part in self.parts]) for name in _COLUMNS))
+        period = _growth(whole)
+        delivered = (period > 0) & (whole.event >= 0)
+        order = np.flatnonzero(delivered)
+        order = order[np.argsort(whole.position[order], kind="stable")]
+        bounds = np.searchsorted(numbers[order], np.arange(blocks + 1))
+        chosen = [order[first:last] for first, last in pairwise(bounds.tolist())]
+        return [Delivered(whole.position[rows], whole.event[rows], period[rows]) for rows in chosen]
+
+
+def _growth(readings: Readings) -> U64:
+    """Value less the one before of the same counter, in time order; the first is taken whole."""
+    order = np.lexsort((readings.position, readings.time, readings.task, readings.id))
+    value, identifier, task = readings.value[order], readings.id[order], readings.task[order]
+    same = np.zeros(len(order), np.bool_)
+    same[1:] = (identifier[1:] == identifier[:-1]) & (task[1:] == task[:-1])
+    before = np.zeros(len(order), np.uint64)
+    before[1:] = value[:-1]
+    growth = np.empty(len(order), np.uint64)
+    growth[order] = value - np.where(same, before, np.uint64(0))
+    return growth

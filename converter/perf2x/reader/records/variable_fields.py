@@ -1,0 +1,115 @@
+"""The fields of a sample that are as long as they say: RAW, BRANCH_STACK, REGS, STACK_USER, AUX.
+
+Each function stands at its field in every record, steps over it, and gives its columns. Source of truth:
+evsel__parse_sample in tools/perf/util/evsel.c.
+"""
+
+import numpy as np
+
+from perf2x.abi.uapi import BranchSampleType, RegsAbi
+from perf2x.columnar.arrays import I64, U8, U64, Bools
+from perf2x.columnar.ragged import Ragged, offsets_of, ranges
+from perf2x.reader.records.field_cursor import Cursor
+from perf2x.tables.events import Branches, UserStacks
+
+ENTRY_WORDS = 3
+"""struct perf_branch_entry: from, to, flags."""
+_BIG_ENDIAN_FLAGS = (
+    (63, 1, 0), (62, 1, 1), (61, 1, 2), (60, 1, 3), (44, 16, 4), (40, 4, 20), (38, 2, 24), (34, 4, 26), (31, 3, 30),
+)  # fmt: skip
+"""Bit in the file, width, bit in ours: mispred, predicted, in_tx, abort, cycles, type, spec, new_type, priv."""
+
+
+def raw_bytes(at: Cursor, wanted: bool) -> Ragged | None:
+    """PERF_SAMPLE_RAW: { u32 size; u8 data[size]; }, size + 4 being a multiple of 8."""
+    size = at.split(at.peek())[0]
+    words = (size + np.uint64(4 + 7)) >> np.uint64(3)
+    first, lengths = at.counted(words)
+    if not wanted:
+        return None
+    sizes = np.where(lengths > 0, size.astype(np.int64), 0)
+    return Ragged(offsets_of(sizes), at.block.data[ranges(first * 8 + 4, sizes)])
+
+
+def bytes_with_size(at: Cursor) -> Ragged:
+    """PERF_SAMPLE_AUX: { u64 size; u8 data[size]; }."""
+    size = at.u64()
+    first, lengths = at.counted((size >> np.uint64(3)) + np.uint64(1) * ((size & np.uint64(7)) != 0))
+    sizes = np.where(lengths > 0, size.astype(np.int64), 0)
+    return Ragged(offsets_of(sizes), at.block.data[ranges(first * 8, sizes)])
+
+
+def branch_stack(at: Cursor, branch_sample_type: int, wanted: bool) -> tuple[Branches | None, Ragged | None]:
+    """PERF_SAMPLE_BRANCH_STACK: { u64 nr; [u64 hw_idx]; { from, to, flags } [nr]; [u64 counters[nr]]; }."""
+    count = at.u64()
+    hw_index = at.u64() if branch_sample_type & BranchSampleType.HW_INDEX else None
+    first, lengths = at.counted(count, words_each=ENTRY_WORDS)
+    counters = None
+    if branch_sample_type & BranchSampleType.COUNTERS:
+        counter, lengths_again = at.counted(lengths.astype(np.uint64))
+        counters = at.ragged(counter, lengths_again) if wanted else None
+    if not wanted:
+        return None, None
+    words = at.block.words.take(ranges(first, lengths * ENTRY_WORDS)).reshape(-1, ENTRY_WORDS)
+    flags = words[:, 2].copy() if at.block.order == "<" else _flags_from_big_endian(words[:, 2])
+    return Branches(offsets_of(lengths), words[:, 0].copy(), words[:, 1].copy(), flags, hw_index), counters
+
+
+def _flags_from_big_endian(flags: U64) -> U64:
+    """Bit fields where a little-endian compiler puts them."""
+    moved = np.zeros(len(flags), np.uint64)
+    for source, width, target in _BIG_ENDIAN_FLAGS:
+        moved |= (flags >> np.uint64(source) & np.uint64((1 << width) - 1)) << np.uint64(target)
+    return moved
+
+
+def registers(at: Cursor, mask: int) -> tuple[U8, U64]:
+    """PERF_SAMPLE_REGS_*: { u64 abi; if abi: u64 regs[popcount(mask)], and vector registers where abi has SIMD }.
+
+    Gives (n,) abi without its SIMD bit and (n, popcount(mask)) values; rows without registers are zeros. Kernels after
+    7.2 make a bit field of ``abi`` and may append { u16 nr_vectors, vector_qwords, nr_pred, pred_qwords; u64 data[] },
+    which is stepped over. Nothing says how long the registers are where ``abi`` has any other bit: the rest of such a
+    record is given up.
+    """
+    abi = at.u64()
+    width = mask.bit_count()
+    first, lengths = at.counted(np.where(abi != 0, np.uint64(width), np.uint64(0)))
+    regs = at.block.words.take(first[:, None] + np.arange(width), mode="clip")
+    present = lengths == width
+    if abi.max(initial=0) >= RegsAbi.SIMD:
+        _skip_vector_registers(at, (abi & np.uint64(RegsAbi.SIMD)) != 0)
+        unknown = (abi & ~np.uint64(RegsAbi.GENERAL | RegsAbi.SIMD)) != 0
+        at.give_up(unknown)
+        present &= ~unknown
+        abi &= np.uint64(RegsAbi.GENERAL)
+    regs[~present] = 0
+    return np.where(present, abi, np.uint64(0)).astype(np.uint8), regs
+
+
+def _skip_vector_registers(at: Cursor, has_some: Bools) -> None:
+    """Step over vector and predicate registers: a word of two (count, width) pairs, and as many words as it says."""
+    head, one = at.counted(has_some.astype(np.uint64))
+    word = np.where(one > 0, at.block.words.take(head, mode="clip"), np.uint64(0))
+    first, second, third, fourth = (word >> np.uint64(shift) & np.uint64(0xFFFF) for shift in (0, 16, 32, 48))
+    at.counted(first * second + third * fourth)  # the pairs stay pairs in either byte order
+
+
+def user_stacks(at: Cursor, regs: tuple[U8, U64] | None, mask: int, asked: int, has_stack: bool) -> UserStacks:
+    """Registers, and PERF_SAMPLE_STACK_USER: { u64 size; [u8 data[size]; u64 dyn_size]; }."""
+    none = np.zeros(len(at), np.int64)
+    start, size = _stack(at) if has_stack else (none, none)
+    abi, values = (np.zeros(len(at), np.uint8), np.zeros((len(at), 0), np.uint64)) if regs is None else regs
+    return UserStacks(abi, values, mask, at.block.words, start, size, asked)
+
+
+def _stack(at: Cursor) -> tuple[I64, I64]:
+    """First word of each copy, and how much of it the kernel really filled (dyn_size)."""
+    size = at.u64()
+    at.bad |= size % np.uint64(8) != 0
+    words = np.where(size > 0, (size >> np.uint64(3)) + np.uint64(1), np.uint64(0))
+    first, lengths = at.counted(words)
+    filled = at.block.words.take(first + np.maximum(lengths - 1, 0), mode="clip")
+    used = np.where(lengths > 0, filled, np.uint64(0))
+    too_much = used > np.where(lengths > 0, size, np.uint64(0))
+    at.bad |= too_much
+    return first, np.where(too_much, np.uint64(0), used).astype(np.int64)

@@ -1,0 +1,100 @@
+"""Collects decoded columns block by block and joins them to the tables of Sideband."""
+
+from dataclasses import field, fields
+from typing import Any, TypeVar
+
+import numpy as np
+
+from perf2x.classes import dataclass
+from perf2x.columnar.arrays import I64, Bools
+from perf2x.columnar.interner import ChainTable
+from perf2x.columnar.ragged import Ragged, SharedRows, concatenate
+from perf2x.tables.events import (
+    Cgroups,
+    Comms,
+    DeferredChains,
+    Ksymbols,
+    Losts,
+    Mmaps,
+    Namespaces,
+    Sideband,
+    Switches,
+    Tasks,
+    Throttles,
+)  # fmt: skip
+
+Table = TypeVar("Table")
+
+_RAGGED = frozenset({"links"})
+_SHARED = "chain"
+"""The ragged column whose equal rows are kept once: a long system call repeats one user stack a thousand times."""
+_ORDER: dict[type, tuple[str, ...]] = {DeferredChains: ("position", "time", "tid", "cookie")}
+"""Columns that a table is sorted by, the most important last (numpy.lexsort); file order where none are named."""
+_TEXT = frozenset({"filename", "comm", "name", "path", "build_id"})
+_DTYPES: dict[str, Any] = {
+    "time": np.uint64, "position": np.int64, "start": np.uint64, "length": np.uint64, "pgoff": np.uint64,
+    "cookie": np.uint64, "lost": np.uint64, "id": np.uint64, "file": np.uint64, "cpumode": np.uint8,
+}  # fmt: skip
+_BOOLS = frozenset({"is_exec", "is_data", "samples_only", "unregister", "is_out", "preempted", "lifted"})
+TABLES: dict[str, type] = {
+    "mmaps": Mmaps, "comms": Comms, "forks": Tasks, "exits": Tasks, "deferred": DeferredChains, "losts": Losts,
+    "ksymbols": Ksymbols, "switches": Switches, "throttles": Throttles, "cgroups": Cgroups, "namespaces": Namespaces,
+}  # fmt: skip
+
+
+@dataclass(slots=True)
+class TableBuilder:
+    """One table in the making: for each column its parts, in the order in which they were decoded."""
+
+    row_type: type
+    parts: dict[str, list[Any]] = field(default_factory=dict)
+    chains: ChainTable = field(default_factory=ChainTable)
+
+    def append(self, columns: dict[str, Any], keep: Bools) -> None:
+        """Add the rows of ``columns`` that ``keep`` names; columns that the table does not have are dropped."""
+        whole = bool(keep.all())
+        for column in fields(self.row_type):
+            value = columns[column.name] if whole else _kept(columns[column.name], keep)
+            if column.name == _SHARED:
+                value = self.chains.number_rows(value).astype(np.int32)
+            self.parts.setdefault(column.name, []).append(value)
+
+    def finish(self) -> Any:
+        """The table, in the order that its type states."""
+        columns = {
+            column.name: _joined(column.name, self.parts.pop(column.name, [])) for column in fields(self.row_type)
+        }
+        if _SHARED in columns:
+            columns[_SHARED] = SharedRows(columns[_SHARED], self.chains.table())
+        order = np.lexsort([columns[name] for name in _ORDER.get(self.row_type, ("position",))])
+        if np.all(order[1:] > order[:-1]):
+            return self.row_type(**columns)
+        return self.row_type(**{name: _taken(columns.pop(name), order) for name in list(columns)})
+
+
+def _kept(value: Any, keep: Bools) -> Any:
+    rows = np.flatnonzero(keep)
+    return _taken(value, rows)
+
+
+def _taken(value: Any, rows: I64) -> Any:
+    if isinstance(value, Ragged | SharedRows):
+        return value.take(rows)
+    if isinstance(value, list):
+        return [value[row] for row in rows.tolist()]
+    return value[rows]
+
+
+def _joined(name: str, parts: list[Any]) -> Any:
+    if name in _RAGGED:
+        return concatenate(parts)
+    if name in _TEXT:
+        return [text for part in parts for text in part]
+    dtype = np.bool_ if name in _BOOLS else _DTYPES.get(name, np.int32)
+    return np.concatenate([np.zeros(0, dtype), *(part.astype(dtype, copy=False) for part in parts)])
+
+
+def build_sideband(builders: dict[str, TableBuilder], counts: dict[str, int], end: int) -> Sideband:
+    """All tables, the empty ones too."""
+    tables = {name: builders.get(name, TableBuilder(kind)).finish() for name, kind in TABLES.items()}
+    return Sideband(**tables, record_counts=counts, stream_end=end)

@@ -1,0 +1,1 @@
+"""Processes over time: what was mapped, what threads were called."""

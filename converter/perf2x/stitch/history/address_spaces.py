@@ -1,0 +1,285 @@
+"""Which mapping holds address X of process P at moment M.
+
+An address *space* is one life of a process image: it begins when a process is first seen, is forked (then the parent's
+space as of the fork shows through wherever the child mapped nothing itself) or executes a new program (then it is
+empty). Mappings laid over others hide them. An *epoch* names a process between two changes of its picture, so that
+stacks of one epoch can be looked up once. Follows machine__process_fork_event, thread__set_comm and
+maps__fixup_overlap_and_insert of tools/perf, except that nothing is copied.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from perf2x.abi.uapi import CpuMode
+from perf2x.classes import dataclass
+from perf2x.columnar.arrays import I64, U64, Bools
+from perf2x.columnar.unique import rows_by, unique, unique_rows
+from perf2x.stitch.history.keyed_values import Timeline
+from perf2x.stitch.history.overlapping_ranges import IntervalIndex
+from perf2x.tables.events import Comms, Ksymbols, Mmaps, Tasks
+
+KERNEL = -2
+"""Key of the kernel's own space; −1 already means "no process"."""
+_TOMBSTONE = -2
+_GENERATIONS = 16
+"""So many ancestors are asked one after the other: that is quicker than to find out what descendants have in common."""
+LONGEST_LINE = 2048
+"""The longest line of forks without an exec along which processes see what their ancestors mapped. Lookups walk up
+generation by generation; without a bound, n generations that all map something else would cost n² steps."""
+
+
+@dataclass(slots=True)
+class _Lives:
+    """Spaces being laid out; one row per life of a process image."""
+
+    pid: list[int]
+    born: list[int]
+    parent: list[int]
+    parent_moment: list[int]
+    before: list[int]
+    """The life that an exec ended, −1 where the space did not begin with an exec."""
+    current: dict[int, int]
+    depth: list[int]
+    """Ancestors that each space sees."""
+    cut: int = 0
+    """Processes at the end of a line that is too long: they see none."""
+
+    def begin(self, pid: int, moment: int, parent: int = -1, parent_moment: int = 0, before: int = -1) -> int:
+        depth = self.depth[parent] + 1 if parent >= 0 else 0
+        if depth >= LONGEST_LINE:
+            parent, depth, self.cut = -1, 0, self.cut + 1
+        self.depth.append(depth)
+        self.pid.append(pid)
+        self.born.append(moment)
+        self.parent.append(parent)
+        self.parent_moment.append(parent_moment)
+        self.before.append(before)
+        self.current[pid] = len(self.pid) - 1
+        return self.current[pid]
+
+    def of(self, pid: int) -> int:
+        """The living space of a process; one that is mentioned for the first time has been there from the start."""
+        return self.current[pid] if pid in self.current else self.begin(pid, 0)
+
+
+class AddressSpaces:
+    """The picture of every process over time. Values of ``find`` are rows of ``mmaps``."""
+
+    def __init__(
+        self,
+        mmaps: Mmaps,
+        mmap_moment: I64,
+        forks: Tasks,
+        fork_moment: I64,
+        comms: Comms,
+        comm_moment: I64,
+        ksymbols: Ksymbols,
+        ksymbol_moment: I64,
+    ) -> None:
+        owner = np.where(_is_kernel(mmaps), KERNEL, mmaps.pid.astype(np.int64))
+        pids = unique(np.concatenate([owner, forks.pid, forks.ppid, comms.pid]).astype(np.int64))
+        first_seen = _first_seen(pids.searchsorted(owner), mmap_moment)
+        lives = _lives(first_seen, pids, forks, fork_moment, comms, comm_moment)
+        self._parent = np.array(lives.parent, np.int64)
+        self._parent_moment = np.array(lives.parent_moment, np.int64)
+        self._depth = np.array(lives.depth, np.int64)
+        self.lines_cut = lives.cut
+        """Processes that do not see what their ancestors mapped, because there are more than LONGEST_LINE of them."""
+        self._before = np.array(lives.before, np.int64)
+        pid, born = pids[np.array(lives.pid, np.int64)], np.array(lives.born, np.int64)
+        spaces = Timeline(pid, born, np.arange(len(pid)))
+        self._index = _index(spaces, mmaps, owner, mmap_moment, ksymbols, ksymbol_moment)
+        kernel = np.full(len(ksymbol_moment), KERNEL, np.int64)
+        keys = np.concatenate([pid, owner, kernel])
+        moments = np.concatenate([born, mmap_moment, ksymbol_moment])
+        self._epochs = Timeline(keys, moments, np.arange(len(keys)))
+        self._epoch_space = spaces.at(keys, moments)
+        self._epoch_moment = moments
+
+    def epoch(self, pid: I64, moment: I64) -> I64:
+        """(n,) int64: the epoch of each process (or KERNEL) at each moment, −1 for processes nobody mentioned."""
+        return self._epochs.at(pid, moment)
+
+    def kernel_epoch(self, moment: I64) -> I64:
+        """(n,) int64: ``epoch`` of the kernel."""
+        return self._epochs.of(KERNEL, moment)
+
+    def is_uniform(self, first: U64, last: U64) -> Bools:
+        """(n,) whether ``find`` gives one answer for all addresses from first to last, whatever the epoch."""
+        return self._index.is_uniform(first, last)
+
+    def find(self, epoch: I64, address: U64, through_exec: Bools) -> I64:
+        """(n,) int64: row of the mapping that holds each address, −1 where none does.
+
+        Where ``through_exec`` is set, an address without a mapping is also looked for in the program that the process
+        ran before: a sample inside execve, taken after the kernel announced the new program, still has the caller's
+        addresses in its user chain.
+        """
+        if not len(self._epoch_space):
+            return np.full(len(address), -1, np.int64)
+        space = np.where(epoch >= 0, self._epoch_space[epoch], -1)
+        moment = self._epoch_moment[epoch]
+        found = self.find_at(space, moment, address)
+        again = np.flatnonzero(through_exec & (found < 0) & (space >= 0))
+        found[again] = self.find_at(self._before[space[again]], moment[again], address[again])
+        return found
+
+    def find_at(self, space: I64, moment: I64, address: U64) -> I64:
+        """The same for a space at a moment; walks up to the parents of forked processes."""
+        found = np.full(len(address), -1, np.int64)
+        todo = np.flatnonzero((space >= 0) & self._index.covers(address))  # the rest is in no process's picture
+        space, moment = space[todo], moment[todo]
+        for _ in range(_GENERATIONS):
+            if not len(todo):
+                break
+            found[todo] = self._index.find(space, moment, address[todo])
+            up = (found[todo] == -1) & (self._parent[space] >= 0)
+            todo, space, moment = todo[up], space[up], moment[up]
+            moment = np.minimum(moment, self._parent_moment[space])
+            space = self._parent[space]
+        if len(todo):
+            found[todo] = self._find_far_up(space, moment, address[todo])
+        found[found == _TOMBSTONE] = -1
+        return found
+
+    def _find_far_up(self, space: I64, moment: I64, address: U64) -> I64:
+        """``find_at`` for long lines of ancestors, generation by generation from the youngest.
+
+        Descendants of one process ask it the same: what they have in common is one question, so that the work is that
+        of the forks and not of their depth times the samples.
+        """
+        depth, address = self._depth[space], self._index.begins(address)
+        arriving = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.uint64)
+        asked: list[tuple[I64, I64, I64, I64]] = []
+        for _, rows in reversed(list(rows_by(np.append(depth, np.arange(int(depth.max()) + 1))))):
+            rows = rows[rows < len(depth)]
+            spaces = np.concatenate([arriving[0], space[rows]])
+            moments = np.concatenate([arriving[1], moment[rows]])
+            addresses = np.concatenate([arriving[2], address[rows]])
+            first, which = unique_rows([spaces, moments, addresses])
+            spaces, moments, addresses = spaces[first], moments[first], addresses[first]
+            answer = self._index.find(spaces, moments, addresses)
+            up = np.flatnonzero((answer == -1) & (self._parent[spaces] >= 0))
+            arriving = (
+                self._parent[spaces[up]], np.minimum(moments[up], self._parent_moment[spaces[up]]), addresses[up],
+            )  # fmt: skip
+            asked.append((rows, which, answer, up))
+        found = np.full(len(space), -1, np.int64)
+        above = np.zeros(0, np.int64)
+        for rows, which, answer, up in reversed(asked):
+            answer[up] = above
+            answers = answer[which]
+            found[rows] = answers[len(answers) - len(rows) :]
+            above = answers[: len(answers) - len(rows)]
+        return found
+
+
+def _is_kernel(mmaps: Mmaps) -> Bools:
+    kernel: Bools = (mmaps.pid == -1) | (mmaps.cpumode == CpuMode.KERNEL)
+    return kernel
+
+
+def _first_seen(owner: I64, moment: I64) -> dict[int, int]:
+    """When each process mapped something for the first time."""
+    order = np.lexsort((moment, owner))
+    owners, first = np.unique(owner[order], return_index=True)
+    return dict(zip(owners.tolist(), moment[order][first].tolist(), strict=True))
+
+
+def _lives(
+    first_seen: dict[int, int], pids: I64, forks: Tasks, fork_moment: I64, comms: Comms, comm_moment: I64
+) -> _Lives:
+    """Walk forks and execs in order; a Python step per fork or exec, not per sample.
+
+    A process that had mappings before it was forked had that number before somebody else did. Processes are known by
+    their place in ``pids``: ids as they stand in the file could be chosen to collide in a dictionary.
+    """
+    forked, forker, renamed = (pids.searchsorted(ids).tolist() for ids in (forks.pid, forks.ppid, comms.pid))
+    lives = _Lives([], [], [], [], [], {}, [])
+    changes = [(int(fork_moment[row]), 0, int(row)) for row in np.flatnonzero(forks.pid != forks.ppid)]
+    changes += [(int(comm_moment[row]), 1, int(row)) for row in np.flatnonzero(comms.is_exec)]
+    for moment, is_exec, row in sorted(changes):
+        if is_exec:
+            lives.begin(renamed[row], moment, before=lives.of(renamed[row]))
+            continue
+        if first_seen.get(forked[row], moment) < moment:
+            lives.of(forked[row])
+        if forks.is_exec[row]:
+            lives.begin(forked[row], moment)
+        else:
+            lives.begin(forked[row], moment, lives.of(forker[row]), moment)
+    born = set(lives.pid)
+    for pid in first_seen:
+        if pid not in born:
+            lives.begin(pid, 0)
+    return lives
+
+
+def _index(
+    spaces: Timeline, mmaps: Mmaps, owner: I64, mmap_moment: I64, ksymbols: Ksymbols, ksymbol_moment: I64
+) -> IntervalIndex:
+    """All mappings; kernel symbols that went are tombstones, those that came are mappings appended to ``mmaps``."""
+    gone = np.flatnonzero(ksymbols.unregister)
+    start = np.concatenate([mmaps.start, ksymbols.start[gone]])
+    length = np.concatenate([mmaps.length, ksymbols.length[gone]])
+    moment = np.concatenate([mmap_moment, ksymbol_moment[gone]])
+    value = np.concatenate([np.arange(len(mmaps)), np.full(len(gone), _TOMBSTONE, np.int64)])
+    key = np.concatenate([owner, np.full(len(gone), KERNEL, np.int64)])
+    space = spaces.at(key, moment)
+    known = space >= 0
+    return IntervalIndex(space[known], start[known], limits(start, length)[known], moment[known], value[known])
+
+
+def with_kernel_grown(mmaps: Mmaps) -> Mmaps:
+    """``mmaps`` with the kernel's text reaching up to the next kernel mapping, at most 1 GiB.
+
+    Its record covers _text … _etext, but .init.text and others lie behind; perf stretches the map in the same way
+    (maps__fixup_end in tools/perf/util/maps.c). 1 GiB is KERNEL_IMAGE_SIZE of x86.
+    """
+    rows = [row for row, name in enumerate(mmaps.filename) if name.startswith("[kernel.kallsyms]")]
+    if not rows:
+        return mmaps
+    starts = np.sort(mmaps.start[_is_kernel(mmaps)])
+    length = mmaps.length.copy()
+    for row in rows:
+        start = mmaps.start[row]
+        above = int(np.searchsorted(starts, start, "right"))
+        room = starts[above] - start if above < len(starts) else np.uint64(1 << 30)
+        length[row] = max(length[row], min(room, np.uint64(1 << 30)))
+    return dataclasses.replace(mmaps, length=length)
+
+
+def limits(start: U64, length: U64) -> U64:
+    """start + length, held at 2⁶⁴ − 1 where a lying record would wrap round."""
+    end = start + length
+    return np.where(end < start, np.uint64(2**64 - 1), end)
+
+
+def with_ksymbols(mmaps: Mmaps, ksymbols: Ksymbols) -> Mmaps:
+    """``mmaps`` with a kernel mapping appended for every registered kernel symbol, named after it."""
+    rows = np.flatnonzero(~ksymbols.unregister)
+    if not len(rows):
+        return mmaps
+    none = np.full(len(rows), -1, np.int32)
+    return Mmaps(
+        time=np.concatenate([mmaps.time, ksymbols.time[rows]]),
+        position=np.concatenate([mmaps.position, ksymbols.position[rows]]),
+        pid=np.concatenate([mmaps.pid, none]),
+        tid=np.concatenate([mmaps.tid, none]),
+        start=np.concatenate([mmaps.start, ksymbols.start[rows]]),
+        length=np.concatenate([mmaps.length, ksymbols.length[rows]]),
+        pgoff=np.concatenate([mmaps.pgoff, ksymbols.start[rows]]),
+        prot=np.concatenate([mmaps.prot, none]),
+        flags=np.concatenate([mmaps.flags, none]),
+        cpumode=np.concatenate([mmaps.cpumode, np.full(len(rows), CpuMode.KERNEL, np.uint8)]),
+        filename=_named(mmaps.filename, ksymbols.name, rows),
+        build_id=mmaps.build_id + [b""] * len(rows),
+        is_data=np.concatenate([mmaps.is_data, np.zeros(len(rows), np.bool_)]),
+        file=np.concatenate([mmaps.file, np.zeros(len(rows), np.uint64)]),
+    )
+
+
+def _named(filenames: Sequence[str], names: Sequence[str], rows: I64) -> list[str]:
+    return [*filenames, *(names[row] for row in rows.tolist())]

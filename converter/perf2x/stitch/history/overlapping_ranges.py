@@ -1,0 +1,118 @@
+"""Which of many overlapping ranges, each laid over the earlier ones at its moment, covers a point at a moment.
+
+The points where ranges begin or end cut the line into elementary intervals. A range is stored with every interval it
+covers, in blocks: 64 intervals it covers whole are one block of the next level, 64 such blocks one of the level above.
+So a range costs at most 126 entries a level, however many others it overlaps, and a lookup asks a few sorted arrays::
+
+    ranges        |------ a (moment 1) ------|
+                        |-- b (moment 5) --|
+    intervals     |  0  |         1        | 2 |
+    entries       (0, 1, a)  (1, 1, a)  (1, 5, b)  (2, 1, a)        point in 1 at moment 4: a, at moment 7: b
+
+Ranges live in separate spaces; the intervals of one space never meet those of another.
+"""
+
+import numpy as np
+
+from perf2x.classes import dataclass
+from perf2x.columnar.arrays import I64, U64, Bools
+from perf2x.columnar.ragged import ranges
+from perf2x.columnar.unique import unique
+
+_RADIX_BITS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class _Level:
+    """One size of blocks."""
+
+    keys: I64
+    """block << 32 | moment, rising."""
+    values: I64
+
+
+class IntervalIndex:
+    """``space``, ``moment``, ``value`` (n,) int64, ``start`` and ``limit`` (n,) uint64 of every range; moments
+    differ."""
+
+    def __init__(self, space: I64, start: U64, limit: U64, moment: I64, value: I64) -> None:
+        keep = limit > start
+        space, moment, value = space[keep], moment[keep], value[keep]
+        start, limit = start[keep], limit[keep]
+        self._points = unique(np.concatenate([start, limit]))
+        self._is_covered = self._covered(start, limit)
+        keys = np.concatenate([self._key(space, start), self._key(space, limit)])
+        self._bounds = unique(keys)
+        low = np.searchsorted(self._bounds, keys[: len(space)])
+        high = np.searchsorted(self._bounds, keys[len(space) :])
+        self._levels = _levels(low, high, moment, value)
+
+    def find(self, space: I64, moment: I64, point: U64) -> I64:
+        """(n,) int64: the value of the newest range over each point at each moment, −1 where there is none."""
+        best = np.full(len(point), -1, np.int64)
+        if not len(self._bounds):
+            return best
+        rank = np.searchsorted(self._points, point, "right") - 1
+        block = np.searchsorted(self._bounds, space * len(self._points) + rank, "right") - 1
+        block[rank < 0] = -1
+        newest = np.full(len(point), -1, np.int64)
+        for number, level in enumerate(self._levels):
+            _ask(level, block >> (_RADIX_BITS * number), moment, best, newest)
+        return best
+
+    def begins(self, point: U64) -> U64:
+        """(n,) for points that are covered: where the stretch begins in which all points have the same answers."""
+        begins: U64 = self._points[np.searchsorted(self._points, point, "right") - 1]
+        return begins
+
+    def covers(self, point: U64) -> Bools:
+        """(n,) whether any range of any space lies over each point at any moment."""
+        return self._is_covered.take(np.searchsorted(self._points, point, "right"))
+
+    def _covered(self, start: U64, limit: U64) -> Bools:
+        """Whether a range lies between each two neighbouring points, before the first and behind the last."""
+        change = np.zeros(len(self._points) + 1, np.int64)
+        np.add.at(change, np.searchsorted(self._points, start) + 1, 1)
+        np.add.at(change, np.searchsorted(self._points, limit) + 1, -1)
+        covered: Bools = np.cumsum(change) > 0
+        return covered
+
+    def is_uniform(self, first: U64, last: U64) -> Bools:
+        """(n,) whether ``find`` gives one answer for all points from first to last, whatever the space."""
+        same: Bools = np.searchsorted(self._points, first, "right") == np.searchsorted(self._points, last, "right")
+        return same
+
+    def _key(self, space: I64, point: U64) -> I64:
+        return space * len(self._points) + np.searchsorted(self._points, point)
+
+
+def _ask(level: _Level, block: I64, moment: I64, best: I64, newest: I64) -> None:
+    """Replace ``best`` and ``newest`` where this level knows a newer range."""
+    index = np.searchsorted(level.keys, block << 32 | moment, "right") - 1
+    found = level.keys[np.maximum(index, 0)]
+    hit = (index >= 0) & (block >= 0) & (found >> 32 == block)
+    hit &= (found & 0xFFFFFFFF) > newest
+    best[hit] = level.values[index[hit]]
+    newest[hit] = found[hit] & 0xFFFFFFFF
+
+
+def _levels(low: I64, high: I64, moment: I64, value: I64) -> list[_Level]:
+    """Cut each run of intervals low … high − 1 into blocks, level by level."""
+    levels: list[_Level] = []
+    while len(low):
+        up_low = -(-low >> _RADIX_BITS)
+        up_high = np.maximum(high >> _RADIX_BITS, up_low)
+        inner = up_high > up_low
+        head_end = np.where(inner, up_low << _RADIX_BITS, high)
+        tail_start = np.where(inner, up_high << _RADIX_BITS, high)
+        levels.append(_level((low, tail_start), (head_end - low, high - tail_start), moment, value))
+        low, high, moment, value = up_low[inner], up_high[inner], moment[inner], value[inner]
+    return levels
+
+
+def _level(starts: tuple[I64, I64], lengths: tuple[I64, I64], moment: I64, value: I64) -> _Level:
+    blocks = np.concatenate([ranges(start, length) for start, length in zip(starts, lengths, strict=True)])
+    owner = np.concatenate([np.repeat(np.arange(len(moment)), length) for length in lengths])
+    keys = blocks << 32 | moment[owner]
+    order = np.argsort(keys, kind="stable")
+    return _Level(keys[order], value[owner][order])

@@ -1,0 +1,197 @@
+"""Call stacks that the processor kept in its last branch records (``perf record --call-graph lbr``).
+
+In call-stack mode (PERF_SAMPLE_BRANCH_CALL_STACK) a return takes the record of its call away, so what is left are the
+calls that are still open: ``from`` is the call instruction, ``to`` the function that was called, newest first. Source
+of truth: resolve_lbr_callchain_sample and has_stitched_lbr in tools/perf/util/machine.c.
+
+::
+
+    recorded chain      KERNEL k0 k1 USER u0 u1 …          (or no KERNEL part)
+    branches            from0→to0  from1→to1  from2→to2
+    result              KERNEL k0 k1 USER u0 USER from0 USER from1 USER from2
+
+A call instruction's own address is no return address; a USER marker in front of each says so (see ``callchain``).
+"""
+
+import numpy as np
+
+from perf2x.abi.uapi import CALLCHAIN_CONTEXT_MAX, CallchainContext
+from perf2x.classes import dataclass
+from perf2x.columnar.arrays import I64, U64, Bools
+from perf2x.columnar.ragged import Ragged, offsets_of, ranges, row_numbers, side_by_side
+from perf2x.tables.events import Branches
+
+USER_MARKER = np.uint64(CallchainContext.USER)
+UNKNOWN_INDEX = np.uint64(2**64 - 1)
+STITCHED_LIMIT = 1024
+"""Calls that may be added to one sample: a thread whose stack seems to grow for ever must not fill the memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class StitchState:
+    """The last sample of every thread so far, and the older calls it was given; what the next batch goes on from."""
+
+    thread: I64
+    branches: Branches
+    older: Ragged
+    """uint64 ``from`` addresses"""
+
+
+def no_state() -> StitchState:
+    """The state before the first batch."""
+    none = np.zeros(0, np.uint64)
+    start = np.zeros(1, np.int64)
+    return StitchState(np.zeros(0, np.int64), Branches(start, none, none, none, none), Ragged(start, none))
+
+
+def call_stack_chains(chain: Ragged, ip: U64, branches: Branches, older: Ragged | None = None) -> Ragged:
+    """Chains (n rows) with the user part from the branches; rows without a user part or branches stay as they are.
+
+    The innermost user address is the one that the kernel recorded behind PERF_CONTEXT_USER, else the ``to`` of the
+    newest branch; ``ip`` stands in for samples with a bare marker that were taken in user mode. ``older`` (n rows)
+    holds calls from ``stitch`` that go behind the branches.
+    """
+    user = _user_part(chain)
+    count = np.diff(branches.offsets)
+    use = (user >= 0) & (count > 0)
+    kept = np.where(use, user - chain.offsets[:-1], chain.lengths)
+    head = Ragged(offsets_of(kept), chain.values[ranges(chain.offsets[:-1], kept)])
+    leaf = _leaf(chain, user, ip, branches)[use]
+    calls = Ragged(
+        offsets_of(np.where(use, count, 0)), branches.from_ip[ranges(branches.offsets[:-1][use], count[use])]
+    )
+    parts = [head, _marked(Ragged(offsets_of(use.astype(np.int64)), leaf)), _marked(calls)]
+    if older is not None:
+        lengths = np.where(use, older.lengths, 0)
+        parts.append(_marked(Ragged(offsets_of(lengths), older.values[ranges(older.offsets[:-1], lengths)])))
+    return side_by_side(parts)
+
+
+def _user_part(chain: Ragged) -> I64:
+    """(n,) where each row's first PERF_CONTEXT_USER stands in ``chain.values``, −1 for none."""
+    place = np.flatnonzero(chain.values == USER_MARKER)
+    row = row_numbers(chain.lengths)[place]
+    first = np.full(len(chain), -1, np.int64)
+    first[row[::-1]] = place[::-1]
+    return first
+
+
+def _leaf(chain: Ragged, user: I64, ip: U64, branches: Branches) -> U64:
+    """(n,) the innermost user address."""
+    behind = user + 1
+    recorded = (user >= 0) & (behind < chain.offsets[1:])
+    word = np.zeros(len(user), np.uint64)
+    word[recorded] = chain.values[behind[recorded]]
+    recorded &= word < np.uint64(CALLCHAIN_CONTEXT_MAX)
+    has_branch = np.diff(branches.offsets) > 0
+    to = np.zeros(len(user), np.uint64)
+    to[has_branch] = branches.to_ip[branches.offsets[:-1][has_branch]]
+    in_user_mode = user == chain.offsets[:-1]
+    return np.where(recorded, word, np.where(in_user_mode, ip, to))
+
+
+def _marked(rows: Ragged) -> Ragged:
+    """A USER marker in front of every entry."""
+    pairs = np.full((len(rows.values), 2), USER_MARKER)
+    pairs[:, 1] = rows.values
+    return Ragged(rows.offsets * 2, pairs.reshape(-1))
+
+
+def stitch(branches: Branches, thread: I64, order: I64, depth: int, state: StitchState) -> tuple[Ragged, StitchState]:
+    """Older calls that fell out of the registers but were there in the thread's previous sample (``--stitch-lbr``).
+
+    ``thread`` (n,) tells threads apart, ``order`` (n,) sorts samples by time, ``depth`` is the number of registers of
+    the processor. Returns the calls to put behind each sample's own (n rows), and the state for the next batch.
+
+    A sample continues the previous one of its thread when its oldest record is, unchanged and in the same register, one
+    of that one's records; the previous sample's still older ones (a piece) are then its own, and so are those that the
+    previous sample was given. Pieces of a thread laid newest first make every sample's answer one slice::
+
+        sample      a     b      c (not continued)  d
+        laid        [d's piece] [c: none] [b's piece] [a's piece]
+        answer of b                        ^--------- ---------^
+    """
+    everything, older = _prepend(branches, state)
+    rows = np.lexsort([np.concatenate([np.full(len(state.thread), -1, np.int64), order]), _threads(state, thread)])
+    thread = _threads(state, thread)[rows]
+    previous = np.concatenate([rows[:1], rows[:-1]])
+    distance, continued = _continued(everything, rows, previous, depth)
+    continued &= np.concatenate([[False], thread[1:] == thread[:-1]])[: len(rows)]
+    pieces = _pieces(everything, older, rows, previous, distance, continued)
+    answers = _runs(pieces, continued)
+    back = np.empty(len(rows), np.int64)
+    back[rows] = np.arange(len(rows))
+    result = answers.take(back[len(state.thread) :])
+    last = np.flatnonzero(np.concatenate([thread[1:] != thread[:-1], [True]])[: len(rows)])
+    return result, StitchState(thread[last], _take(everything, rows[last]), answers.take(last))
+
+
+def _threads(state: StitchState, thread: I64) -> I64:
+    return np.concatenate([state.thread, thread])
+
+
+def _prepend(branches: Branches, state: StitchState) -> tuple[Branches, Ragged]:
+    """The rows of the state in front of the batch's, and what those of the state were given."""
+    before = state.branches
+    count = len(branches.offsets) - 1
+    joined = Branches(
+        np.concatenate([before.offsets, before.offsets[-1] + branches.offsets[1:]]),
+        np.concatenate([before.from_ip, branches.from_ip]),
+        np.concatenate([before.to_ip, branches.to_ip]),
+        np.concatenate([before.flags, branches.flags]),
+        np.concatenate([_indices(before), _indices(branches)]),
+    )
+    offsets = np.concatenate([state.older.offsets, np.full(count, state.older.offsets[-1])])
+    return joined, Ragged(offsets, state.older.values)
+
+
+def _indices(branches: Branches) -> U64:
+    unknown = np.full(len(branches.offsets) - 1, UNKNOWN_INDEX)
+    return unknown if branches.hw_index is None else branches.hw_index
+
+
+def _take(branches: Branches, rows: I64) -> Branches:
+    lengths = np.diff(branches.offsets)[rows]
+    places = ranges(branches.offsets[rows], lengths)
+    from_ip, to_ip, flags = (column[places] for column in (branches.from_ip, branches.to_ip, branches.flags))
+    return Branches(offsets_of(lengths), from_ip, to_ip, flags, _indices(branches)[rows])
+
+
+def _continued(branches: Branches, rows: I64, previous: I64, depth: int) -> tuple[I64, Bools]:
+    """Which record of the previous sample lies in the register of this one's oldest, and whether they are the same.
+
+    Registers are a ring: hw_idx holds the newest record, so the oldest of ``nr`` lies ``nr − 1`` registers before it.
+    """
+    count, index = np.diff(branches.offsets), _indices(branches)
+    known = (index[rows] < np.uint64(depth)) & (index[previous] < np.uint64(depth)) & (count[rows] > 0)
+    oldest = depth - count[rows] + index[rows].view(np.int64) + 1
+    newest = index[previous].view(np.int64)
+    distance = (newest - oldest) % depth  # perf misses distance 0: it asks whether newest > oldest
+    possible = known & (distance < count[previous]) & (count[rows] <= depth)
+    mine, other = branches.offsets[rows + 1] - 1, branches.offsets[previous] + distance
+    same = possible.copy()
+    for column in (branches.from_ip, branches.to_ip, branches.flags):
+        same[possible] &= column[mine[possible]] == column[other[possible]]
+    return distance, same
+
+
+def _pieces(
+    branches: Branches, older: Ragged, rows: I64, previous: I64, distance: I64, continued: Bools
+) -> Ragged:  # fmt: skip
+    """What each sample adds to the answer: the previous one's records behind ``distance``; a state's row, its own."""
+    first = branches.offsets[previous] + distance + 1
+    lengths = np.where(continued, branches.offsets[previous + 1] - first, older.lengths[rows])
+    starts = np.where(continued, first, len(branches.from_ip) + older.offsets[:-1][rows])
+    values = np.concatenate([branches.from_ip, older.values])
+    return Ragged(offsets_of(lengths), values[ranges(starts, lengths)])
+
+
+def _runs(pieces: Ragged, continued: Bools) -> Ragged:
+    """Each row's piece and those before it, back to the first row of its run, newest first."""
+    count = len(pieces)
+    laid = pieces.take(np.arange(count)[::-1])
+    begin = np.maximum.accumulate(np.where(continued, 0, np.arange(count)))
+    starts = laid.offsets[:-1][::-1]
+    ends = laid.offsets[count - begin]
+    lengths = np.minimum(ends - starts, STITCHED_LIMIT)
+    return Ragged(offsets_of(lengths), laid.values[ranges(starts, lengths)])

@@ -1,0 +1,130 @@
+"""Recorded mappings to the profile's: those that are alike become one.
+
+The same file lies at another address in every process. Symbols do not depend on that, so the profile has each piece of
+a file once, where the process with the lowest address had it, and addresses are moved there (as pprof's own merge does,
+profile.Merge in github.com/google/pprof). What is named by address or belongs to one process stays where it was::
+
+    pid 7   libc 0x7f10…000     pid 8   libc 0x7f55…000          one mapping, 0x7f10…000
+    pid 7   //anon 0x2000       pid 8   //anon 0x2000            two mappings
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from perf2x.abi.uapi import CpuMode
+from perf2x.classes import dataclass
+from perf2x.columnar.arrays import I32, I64, U64, Bools
+from perf2x.columnar.interner import Strings
+from perf2x.columnar.unique import unique_rows
+from perf2x.stitch.history.address_spaces import limits
+from perf2x.tables.events import Mmaps
+from perf2x.tables.mapping_names import is_real_path, without_deleted
+from perf2x.tables.profile import Mappings
+
+_PRIVATE_NAMES = (
+    "//anon",
+    "[heap]",
+    "[stack",
+    "/memfd:",
+    "/dev/zero",
+    "anon_inode:",
+    "/SYSV",
+    "[anon",
+    "/anon_hugepage",
+)
+"""Mappings whose name means nothing outside their process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """Recorded mappings (rows of ``Mmaps``, and one more for −1) in groups that are alike, in the groups' order."""
+
+    number: I64
+    """The group of each; −1 for the last."""
+    shift: U64
+    """What its addresses are moved by, modulo 2⁶⁴."""
+    mmaps: Mmaps
+    build_ids: Sequence[str]
+    """Of each recorded mapping, hexadecimal."""
+
+    def table(self, hit: Bools, strings: Strings) -> tuple[Mappings, I64]:
+        """The groups that a recorded mapping with ``hit`` belongs to, and (groups + 1,) the row of each group or −1.
+
+        Ordered by kernel or not, name, build id, offset and address.
+        """
+        rows = np.flatnonzero(hit[:-1])
+        groups, first, inverse = np.unique(self.number[rows], return_index=True, return_inverse=True)
+        pid = np.full(len(groups), np.iinfo(np.int32).max, np.int32)
+        np.minimum.at(pid, inverse.reshape(-1), self.mmaps.pid[rows])
+        number = np.full(int(self.number.max(initial=-1)) + 2, -1, np.int64)
+        number[groups] = np.arange(len(groups))
+        return self._mappings(rows[first], pid, strings), number
+
+    def _mappings(self, rows: I64, pid: I32, strings: Strings) -> Mappings:
+        mmaps, kernel = self.mmaps, _is_kernel(self.mmaps)[rows]
+        start = mmaps.start[rows] + self.shift[rows]
+        no = np.zeros(len(rows), np.bool_)
+        return Mappings(
+            start=start, limit=limits(start, mmaps.length[rows]), offset=mmaps.pgoff[rows],
+            filename=strings.add_all(mmaps.filename[row] for row in rows.tolist()),
+            build_id=strings.add_all(self.build_ids[row] for row in rows.tolist()),
+            pid=np.where(kernel, -1, pid).astype(np.int32),
+            is_kernel=kernel,
+            has_functions=no, has_filenames=no.copy(), has_line_numbers=no.copy(), has_inline_frames=no.copy(),
+        )  # fmt: skip
+
+
+def merged_mappings(mmaps: Mmaps, recorded: Mapping[str, bytes], as_recorded: bool = False) -> Merged:
+    """Which mappings are alike. ``recorded`` are the recording's own build ids by file name, for mappings that carry
+    none. With ``as_recorded`` mappings at different addresses stay apart."""
+    build_ids = [
+        (build_id or _recorded_build_id(recorded, name)).hex()
+        for build_id, name in zip(mmaps.build_id, mmaps.filename, strict=True)
+    ]
+    traits = _traits(mmaps, build_ids, as_recorded)
+    first, inverse = unique_rows(traits)
+    order = np.lexsort([column[first] for column in reversed(traits)])
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    group = rank[inverse]
+    start = np.full(len(order), 2**64 - 1, np.uint64)
+    np.minimum.at(start, group, mmaps.start)
+    shift = start[group] - mmaps.start
+    return Merged(np.append(group, -1), np.append(shift, np.uint64(0)), mmaps, build_ids)
+
+
+def _traits(mmaps: Mmaps, build_ids: Sequence[str], as_recorded: bool) -> list[I64 | U64]:
+    """What makes mappings alike, the most important first; texts as ranks, so that they sort as texts do."""
+    name, names = _ranks(mmaps.filename)
+    private = np.array([text.startswith(_PRIVATE_NAMES) for text in names], np.bool_)[name]
+    relative = np.array([_is_relative(text) for text in names], np.bool_)[name] & ~private
+    kernel, start = _is_kernel(mmaps), mmaps.start
+    moves = relative & ~kernel & (not as_recorded)
+    return [
+        kernel.astype(np.int64), name, _ranks(build_ids)[0], mmaps.pgoff, np.where(moves, np.uint64(0), start),
+        limits(start, mmaps.length) - start, np.where(private, mmaps.pid, -1).astype(np.int64), mmaps.file,
+    ]  # fmt: skip
+
+
+def _is_kernel(mmaps: Mmaps) -> Bools:
+    kernel: Bools = (mmaps.pid == -1) | (mmaps.cpumode == CpuMode.KERNEL)
+    return kernel
+
+
+def _ranks(texts: Sequence[str]) -> tuple[I64, list[str]]:
+    """The place of each text among the distinct ones, and those in order."""
+    distinct = sorted(set(texts))
+    rank = {text: number for number, text in enumerate(distinct)}
+    return np.fromiter((rank[text] for text in texts), np.int64, len(texts)), distinct
+
+
+def _is_relative(name: str) -> bool:
+    """Whether symbols are found by the offset into the file: not in dumps of just-in-time compilers, whose code of one
+    process is mapped once."""
+    return name.startswith("[vdso") or (is_real_path(without_deleted(name)) and not name.endswith(".dump"))
+
+
+def _recorded_build_id(build_ids: Mapping[str, bytes], name: str) -> bytes:
+    """From the file's build-id table, where the kernel goes without the reference symbol that its mapping carries."""
+    return build_ids.get(name) or build_ids.get(name.partition("]")[0] + "]", b"")

@@ -1,0 +1,1 @@
+"""Mangled names → what programmers wrote."""

@@ -1,0 +1,1 @@
+"""Everything that knows names: symbol tables, the kernel, jitdumps, perf maps."""

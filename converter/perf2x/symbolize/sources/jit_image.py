@@ -1,0 +1,66 @@
+"""A jitdump as an ELF file in memory, for the unwinder: code where it stands, the runtime's own .eh_frame behind it.
+
+``perf inject --jit`` writes one ELF file per piece of code for that (tools/perf/util/genelf.c jit_write_elf); one image
+of the whole dump does as well, with file offsets as addresses. Code of runtimes that keep frame pointers is left by
+those; their call frame information is for the instructions before a frame is set up and after it is gone.
+"""
+
+import struct
+from collections.abc import Sequence
+
+from perf2x.binary.elf.file import ElfObject, open_elf
+from perf2x.symbolize.sources.jitdump import JitCode
+from perf2x.tables.errors import ObjectError
+
+PCREL_SDATA4 = 0x1B
+"""How compilers write addresses in an FDE: DW_EH_PE_pcrel | DW_EH_PE_sdata4."""
+_CIE = b"\x01zR\0"
+_PROGBITS, _STRTAB, _ALLOC, _CODE = 1, 3, 2, 6
+_NAMES = b"\0.text\0.eh_frame\0.shstrtab\0"
+
+
+def unwinding_image(data: bytes, machine: int, codes: Sequence[JitCode], name: str) -> ElfObject | None:
+    """The image of a dump (``data``; ``machine`` is its ELF number), None when no code in it has such information."""
+    at = -(-len(data) // 16) * 16
+    frames = b""
+    for code in {code.offset: code for code in codes if code.unwinding}.values():
+        frames += _entry(code, at + len(frames))
+    if not frames:
+        return None
+    body = data[64:].ljust(at - 64, b"\0") + frames + b"\0\0\0\0"
+    names_at = 64 + len(body)
+    tables = names_at + len(_NAMES)
+    tables += -tables % 8
+    body = (body + _NAMES).ljust(tables - 64, b"\0")
+    program = struct.pack("<IIQQQQQQ", 1, 5, 0, 0, 0, tables, tables, 4096)
+    sections = bytes(64) + _section(1, _PROGBITS, _CODE, 0, at)
+    sections += _section(7, _PROGBITS, _ALLOC, at, len(frames) + 4) + _section(17, _STRTAB, 0, names_at, len(_NAMES))
+    # the ELF header takes the place of the dump's own and of the first record's: no code stands there
+    header = b"\x7fELF\x02\x01\x01".ljust(16, b"\0")
+    header += struct.pack("<HHIQQQIHHHHHH", 3, machine & 0xFFFF, 1, 0, tables, tables + 56, 0, 64, 56, 1, 64, 4, 3)
+    try:
+        return open_elf(header + body + program + sections, name)
+    except ObjectError:
+        return None
+
+
+def _section(name: int, kind: int, flags: int, offset: int, size: int) -> bytes:
+    return struct.pack("<IIQQQQIIQQ", name, kind, flags, offset if flags else 0, offset, size, 0, 0, 8, 0)
+
+
+def _entry(code: JitCode, at: int) -> bytes:
+    """CIE and FDE of one piece of code, to stand at ``at``; b"" when they are written in an unusual way.
+
+    The first FDE is the code's; where it begins is said anew, because the dump does not say where it was meant to lie.
+    """
+    blob = code.unwinding
+    first = int.from_bytes(blob[:4], "little") + 4
+    second = int.from_bytes(blob[first : first + 4], "little") + 4
+    cie, fde = blob[:first], blob[first : first + second]
+    usual = cie[4:12] == b"\0\0\0\0" + _CIE and len(fde) == second >= 17 and first % 4 == second % 4 == 0
+    if not usual or cie[12:17].find(bytes([1, PCREL_SDATA4])) < 0:
+        return b""
+    start = code.offset - (at + first + 8)
+    if not (start >= -(2**31) and code.size < 2**32):
+        return b""
+    return cie + fde[:4] + struct.pack("<IiI", first + 4, start, code.size) + fde[16:]

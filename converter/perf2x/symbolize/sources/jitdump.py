@@ -1,0 +1,168 @@
+"""jit-PID.dump: compiled code with its address, time, name and lines, as runtimes write it for ``perf inject --jit``.
+
+Source of truth: tools/perf/Documentation/jitdump-specification.txt, tools/perf/util/jitdump.h and jitdump.c.
+"""
+
+import struct
+from collections.abc import Iterator
+from dataclasses import field
+from pathlib import Path
+
+from perf2x.classes import dataclass
+from perf2x.tables.errors import ObjectError
+
+MAGIC = 0x4A695444
+CODE_LOAD, CODE_MOVE, DEBUG_INFO, UNWINDING_INFO = 0, 1, 2, 4
+ARCH_TIMESTAMP = 1 << 0
+HEADER, PREFIX = struct.Struct("IIIIIIQQ"), struct.Struct("IIQ")
+LARGEST = 1 << 32
+
+
+@dataclass(frozen=True, slots=True)
+class JitLine:
+    """From ``address`` on, code belongs to this line."""
+
+    address: int
+    line: int
+    filename: str
+
+
+@dataclass(frozen=True, slots=True)
+class JitCode:
+    """One piece of code at one place from one time on; a move makes a second one with the same ``offset``."""
+
+    time: int
+    address: int
+    size: int
+    offset: int
+    """Of the code's bytes in the dump, which tells pieces apart that had the same address one after the other."""
+    name: str
+    lines: tuple[JitLine, ...] = ()
+    first: int = 0
+    """Address when it was loaded; ``lines`` refer to that."""
+    unwinding: bytes = b""
+    """Its .eh_frame, as the runtime wrote it."""
+
+
+@dataclass(frozen=True, slots=True)
+class JitDump:
+    """A whole dump, pieces in the order of the file."""
+
+    pid: int
+    """As the process itself saw it."""
+    arch_timestamps: bool
+    """Times are the processor's counter, not CLOCK_MONOTONIC."""
+    codes: tuple[JitCode, ...]
+    truncated: bool
+    """The last record is cut off; the program may still run, or was killed."""
+    machine: int = 0
+    """ELF number of the processor."""
+    name: str = ""
+    """The file, for messages."""
+
+
+@dataclass(slots=True)
+class _Reader:
+    """What was read of a dump so far."""
+
+    data: bytes
+    order: str
+    codes: list[JitCode] = field(default_factory=list)
+    by_index: dict[bytes, JitCode] = field(default_factory=dict)
+    """By the eight bytes of the number, whose hash is secret; that of an integer is not (columnar/secret_keys.py)."""
+    lines: dict[bytes, tuple[JitLine, ...]] = field(default_factory=dict)
+    """By the eight bytes of the address."""
+    unwinding: bytes = b""
+    """For the load that follows."""
+
+    def take(self, kind: int, start: int, end: int, time: int) -> None:
+        """One record's body; what is too short for its kind is passed over."""
+        if kind == CODE_LOAD and end - start >= 40:
+            self._load(start, end, time)
+        elif kind == CODE_MOVE and end - start >= 48:
+            self._move(start, time)
+        elif kind == DEBUG_INFO and end - start >= 16:
+            self._debug(start, end)
+        elif kind == UNWINDING_INFO and end - start >= 24:
+            size, header, _ = struct.unpack_from(self.order + "QQQ", self.data, start)
+            self.unwinding = self.data[start + 24 : min(start + 24 + max(size - header, 0), end)]
+
+    def _load(self, start: int, end: int, time: int) -> None:
+        _, _, _, address, size = struct.unpack_from(self.order + "IIQQQ", self.data, start)
+        name_end = self.data.find(b"\0", start + 40, end)
+        if name_end < 0 or size == 0 or address + size > 2**64:
+            return
+        name = self.data[start + 40 : name_end].decode(errors="surrogateescape")
+        lines = self.lines.pop(self.data[start + 16 : start + 24], ())
+        code = JitCode(time, address, size, name_end + 1, name, lines, address, self.unwinding)
+        self.unwinding = b""
+        self.codes.append(code)
+        self.by_index[self.data[start + 32 : start + 40]] = code
+
+    def _move(self, start: int, time: int) -> None:
+        _, _, _, _, address, size = struct.unpack_from(self.order + "IIQQQQ", self.data, start)
+        code = self.by_index.get(self.data[start + 40 : start + 48])
+        if code is None or size == 0 or address + size > 2**64:
+            return
+        self.codes.append(
+            JitCode(time, address, min(size, code.size), code.offset, code.name, code.lines, code.first, code.unwinding)
+        )
+
+    def _debug(self, start: int, end: int) -> None:
+        (count,) = struct.unpack_from(self.order + "Q", self.data, start + 8)
+        rows: list[JitLine] = []
+        at = start + 16
+        while len(rows) < count and at + 16 < end:
+            place, line, _ = struct.unpack_from(self.order + "Qii", self.data, at)
+            stop = self.data.find(b"\0", at + 16, end)
+            if stop < 0:
+                break
+            name = self.data[at + 16 : stop]
+            same = name == b"\xff" and rows
+            filename = rows[-1].filename if same else name.decode(errors="surrogateescape")
+            rows.append(JitLine(place, max(line, 0), filename))
+            at = stop + 1
+        self.lines[self.data[start : start + 8]] = tuple(sorted(rows, key=lambda row: row.address))
+
+
+def read_jitdump(path: Path) -> JitDump:
+    """Parse a dump; ObjectError when it is none. A cut-off end is normal, whatever comes before it counts."""
+    try:
+        if path.stat().st_size > LARGEST:
+            raise ObjectError(f"{path}: larger than {LARGEST} bytes")
+        data = path.read_bytes()
+    except OSError as error:
+        raise ObjectError(f"{path}: {error.strerror or error}") from None
+    return parse_jitdump(data, str(path))
+
+
+def parse_jitdump(data: bytes, name: str) -> JitDump:
+    """The same from bytes."""
+    order = _byte_order(data, name)
+    _, version, size, machine, _, pid, _, flags = struct.unpack_from(order + "IIIIIIQQ", data)
+    if version != 1 or not HEADER.size <= size <= len(data):
+        raise ObjectError(f"{name}: jitdump version {version}, header of {size} bytes")
+    reader = _Reader(data, order)
+    end = size
+    for kind, start, end, time in _records(data, order, size):
+        reader.take(kind, start, end, time)
+    return JitDump(pid, bool(flags & ARCH_TIMESTAMP), tuple(reader.codes), end != len(data), machine, name)
+
+
+def _byte_order(data: bytes, name: str) -> str:
+    if len(data) < HEADER.size:
+        raise ObjectError(f"{name}: {len(data)} bytes are no jitdump")
+    for order in "<>":
+        if struct.unpack_from(order + "I", data)[0] == MAGIC:
+            return order
+    raise ObjectError(f"{name}: no jitdump, it begins with {data[:4].hex()}")
+
+
+def _records(data: bytes, order: str, at: int) -> Iterator[tuple[int, int, int, int]]:
+    """(kind, start and end of the body, time) of every whole record; an impossible size ends the file."""
+    while at + PREFIX.size <= len(data):
+        kind, size, time = struct.unpack_from(order + "IIQ", data, at)
+        if size < PREFIX.size or at + size > len(data):
+            return
+        yield kind, at + PREFIX.size, at + size, time
+        at += size

@@ -1,0 +1,168 @@
+"""The kernel's ELF files: vmlinux with its KASLR slide, and modules that kallsyms does not know.
+
+Source of truth: tools/perf/util/symbol.c vmlinux_path__init and dso__load_vmlinux.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from perf2x.binary.elf.file import ElfObject, open_object
+from perf2x.binary.elf.relocate import MODULE_BASE, section_places
+from perf2x.binary.elf.symtab import raw_symbols
+from perf2x.columnar.arrays import U64
+from perf2x.debugfiles.finder import Found
+from perf2x.files.rooted_paths import is_file
+from perf2x.files.sysroot import VMLINUX_PLACES
+from perf2x.symbolize.sources.contract import Context, Dso, DsoKind, Symbols, nothing
+from perf2x.symbolize.sources.elf import symbols_of
+from perf2x.symbolize.sources.elf_symbols import ElfNames
+from perf2x.symbolize.sources.kernel import module_name
+from perf2x.tables.diagnostics import Severity
+from perf2x.tables.errors import ObjectError, OptionError
+
+
+class VmlinuxSource:
+    """Names, lines and inlined frames of the kernel from its own ELF file."""
+
+    order: ClassVar[int] = 5
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._asked = False
+        self._found: Found | None = None
+
+    def covers(self, dso: Dso) -> bool:
+        """The kernel, unless the user names a kallsyms file and no vmlinux."""
+        options = self._context.options
+        return (
+            dso.kind is DsoKind.KERNEL
+            and not dso.name.startswith("[guest")
+            and (options.vmlinux is not None or options.kallsyms is None)
+        )
+
+    def lookup(self, dso: Dso, address: U64) -> Symbols:
+        """Kernel functions by recorded address."""
+        found = self.files()
+        if found is None or found.symbols is None:
+            return nothing(len(address))
+        slide = kernel_slide(found.symbols, self._context.kernel_reference)
+        names = ElfNames(found, self._context.options.demangle, self._context.diagnostics)
+        return symbols_of(self._context, found, names, address - np.uint64(slide))
+
+    def files(self) -> Found | None:
+        """The recorded kernel's ELF files, None when there are none."""
+        if not self._asked:
+            self._asked, self._found = True, self._find()
+        return self._found
+
+    def _find(self) -> Found | None:
+        context, build_id = self._context, self._context.kernel_build_id
+        if context.options.vmlinux is not None:
+            return self._checked(context.options.vmlinux, build_id, must=True)
+        if not build_id:
+            return None
+        by_id = context.finder.find("[kernel.kallsyms]", build_id)
+        if by_id.symbols is not None and by_id.symbols.section(".symtab"):
+            return by_id
+        for path in self._usual_places():
+            if is_file(path) and (found := self._checked(path, build_id, must=False)):
+                return found
+        return None
+
+    def _usual_places(self) -> Iterator[Path]:
+        release = self._context.session.os_release
+        if release and "/" not in release:
+            for place in VMLINUX_PLACES:
+                yield from self._context.finder.on_disk(place.format(release))
+
+    def _checked(self, path: Path, build_id: bytes, must: bool) -> Found | None:
+        """A file as vmlinux when it is of the recorded build; what the user named is complained about otherwise."""
+        try:
+            file = open_object(path)
+        except ObjectError as error:
+            if must:
+                raise OptionError(f"--vmlinux {error}") from None
+            return None
+        if build_id and file.build_id != build_id and not self._context.finder.places.allow_mismatch:
+            if must:
+                advice = "the vmlinux given is of another build than the recorded kernel and was not used."
+                self._context.diagnostics.add("vmlinux_refused", Severity.LOSS, advice, where=str(path))
+            return None
+        return Found([file])
+
+
+def kernel_slide(vmlinux: ElfObject, reference: tuple[str, int]) -> int:
+    """By how much the kernel was moved when it booted, modulo 2**64; 0 when the recording does not tell."""
+    name, recorded_at = reference
+    section = vmlinux.section(".symtab")
+    if not name or not recorded_at or section is None:
+        return 0
+    rows, strings = raw_symbols(vmlinux, section)
+    at = np.isin(rows["name"], list(_places_of(strings, name)))
+    return (recorded_at - int(rows["value"][np.argmax(at)])) % 2**64 if at.any() else 0
+
+
+def _places_of(strings: bytes, name: str) -> Iterator[int]:
+    """Offsets at which a string table holds ``name``; linkers let names share their tails."""
+    wanted = name.encode(errors="surrogateescape") + b"\0"
+    at = strings.find(wanted)
+    while at >= 0:
+        yield at
+        at = strings.find(wanted, at + 1)
+
+
+class ModuleSource:
+    """Names of kernel modules from their ``.ko`` files, for modules that kallsyms does not list where they were."""
+
+    order: ClassVar[int] = 15
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def covers(self, dso: Dso) -> bool:
+        """Modules."""
+        return dso.kind is DsoKind.MODULE
+
+    def lookup(self, dso: Dso, address: U64) -> Symbols:
+        """Functions by recorded address, with lines and inlined functions where there is debug info."""
+        found = self.files(dso)
+        if found is None or found.symbols is None:
+            return nothing(len(address), dso.found.reason or "no module file found")
+        places = section_places(found.symbols)
+        names = ElfNames(Found([found.symbols]), self._context.options.demangle, self._context.diagnostics, places)
+        return symbols_of(self._context, found, names, address + np.uint64((MODULE_BASE - dso.start) % 2**64))
+
+    def files(self, dso: Dso) -> Found | None:
+        """The module's files, None when there are none."""
+        return dso.found if dso.found.files else self._by_name(dso)
+
+    def _by_name(self, dso: Dso) -> Found | None:
+        """Modules recorded as ``[name]`` alone: anywhere below /lib/modules/RELEASE."""
+        release = self._context.session.os_release
+        if not dso.name.startswith("[") or not release or "/" in release:
+            return None
+        recorded = f"/lib/modules/{release}"
+        for folder in self._context.finder.on_disk(recorded):
+            for path in sorted(folder.rglob("*.ko*")):
+                if module_name(path.name) == module_name(dso.name):
+                    name = f"{recorded}/{path.relative_to(folder).as_posix()}"
+                    found = self._context.finder.find(name, dso.build_id)
+                    if found.files:
+                        return found
+        return None
+
+
+class ModuleLinesSource(ModuleSource):
+    """The same, asked before kallsyms, for modules that have debug info: kallsyms knows no lines."""
+
+    order: ClassVar[int] = 7
+
+    def lookup(self, dso: Dso, address: U64) -> Symbols:
+        """Nothing at all for modules without debug info, and where the user named a kallsyms file."""
+        found = self.files(dso)
+        if found is None or found.dwarf is None or self._context.options.kallsyms is not None:
+            return nothing(len(address))
+        return super().lookup(dso, address)

@@ -1,0 +1,164 @@
+"""Names of just-in-time compiled code from /tmp/perf-PID.map, one line a function: ``START SIZE NAME``.
+
+Source of truth: tools/perf/Documentation/jit-interface.txt, tools/perf/util/symbol.c dso__load_perf_map and
+dso__find_perf_map. The file says nothing of time: where code was replaced, the entry written last wins.
+"""
+
+import platform
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from perf2x.classes import dataclass
+from perf2x.columnar.arrays import I64, U64
+from perf2x.columnar.sorted_unique import distinct_known
+from perf2x.files.rooted_paths import below, is_file
+from perf2x.files.sysroot import PERF_MAP_DIR, on_this_machine
+from perf2x.symbolize.sources.contract import Context, Dso, DsoKind, Symbols, from_functions, nothing
+from perf2x.symbolize.sources.elf_symbols import count_broken
+from perf2x.symbolize.sources.jit_names import jit_function
+from perf2x.symbolize.sources.perf_map_paths import Homes, as_the_process_saw_it, left_in_container, maps_in
+from perf2x.tables.diagnostics import Severity
+from perf2x.tables.errors import ObjectError
+
+_LINE = re.compile(rb"^(?:0x)?([0-9a-fA-F]{1,16})[ \t]+(?:0x)?([0-9a-fA-F]{1,16})[ \t]+(\S.*)$", re.MULTILINE)
+LARGEST = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class PerfMap:
+    """All entries in the file's order."""
+
+    start: U64
+    size: U64
+    names: list[str]
+
+    def find(self, address: U64) -> I64:
+        """(n,) the last entry that covers each address (sorted), −1 for none."""
+        low = np.searchsorted(address, self.start, "left")
+        end = self.start + np.maximum(self.size, np.uint64(1))
+        end = np.where(end < self.start, np.uint64(2**64 - 1), end)
+        high = np.searchsorted(address, end, "left")
+        touching = np.flatnonzero(low < high)
+        return last_cover(touching, low, high, len(address))
+
+
+def last_cover(rows: I64, low: I64, high: I64, count: int) -> I64:
+    """(count,) the last of ``rows`` whose range [low, high) holds each position, −1 for none.
+
+    Rows are taken from the last to the first; ``following[i]`` jumps over positions that already have an answer, so
+    each position is visited once however often ranges overlap.
+    """
+    result = np.full(count, -1, np.int64)
+    following = list(range(count + 1))
+    for row in rows[::-1].tolist():
+        at, end = int(low[row]), int(high[row])
+        while (at := _free(following, at)) < end:
+            result[at] = row
+            following[at] = at + 1
+    return result
+
+
+def _free(following: list[int], at: int) -> int:
+    """The first position from ``at`` on without an answer; paths are halved on the way."""
+    while following[at] != at:
+        following[at] = following[following[at]]
+        at = following[at]
+    return at
+
+
+def read_perf_map(path: Path) -> PerfMap:
+    """Parse a map; lines that are none are passed over. ObjectError when the file cannot be read."""
+    try:
+        if path.stat().st_size > LARGEST:
+            raise ObjectError(f"{path}: larger than {LARGEST} bytes")
+        data = path.read_bytes()
+    except OSError as error:
+        raise ObjectError(f"{path}: {error.strerror or error}") from None
+    rows = _LINE.findall(data)
+    start = np.array([int(row[0], 16) for row in rows], np.uint64)
+    size = np.array([int(row[1], 16) for row in rows], np.uint64)
+    return PerfMap(start, size, [row[2].rstrip().decode(errors="surrogateescape") for row in rows])
+
+
+class PerfMapSource:
+    """Names for memory without a file, by process."""
+
+    order: ClassVar[int] = 40
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._homes = Homes(context.namespaces)
+
+    def covers(self, dso: Dso) -> bool:
+        """Anonymous memory of a known process."""
+        return dso.kind is DsoKind.ANONYMOUS and dso.pid > 0
+
+    def lookup(self, dso: Dso, address: U64) -> Symbols:
+        """Functions by address in the process."""
+        path, table = self.file(dso.pid, address)
+        if path is None or table is None:
+            return nothing(len(address), f"no perf-{dso.pid}.map (--perf-map-dir)")
+        row = table.find(address)
+        used, function = distinct_known(row)
+        functions = [jit_function(table.names[one]) for one in used.tolist()]
+        return from_functions(functions, function, f"not in {path}")
+
+    def file(self, pid: int, address: U64) -> tuple[Path | None, PerfMap | None]:
+        """The map of a process, known by its name or by what it names; ObjectError when it cannot be read."""
+        path = next((path for path in self._candidates(pid) if is_file(path)), None)
+        return (path, read_perf_map(path)) if path is not None else self._by_contents(pid, address)
+
+    def _candidates(self, pid: int) -> Iterator[Path]:
+        options = self._context.options
+        if options.perf_map_dir is not None:
+            yield options.perf_map_dir / f"perf-{pid}.map"
+        if options.symfs is not None:
+            yield from filter(None, [below(options.symfs, f"{PERF_MAP_DIR}/perf-{pid}.map")])
+        elif self._recorded_here():
+            yield from self._on_this_machine(pid)
+
+    def _recorded_here(self) -> bool:
+        """Process ids mean nothing on another machine; a recording that names none may be of this one."""
+        recorded = self._context.session.hostname
+        return not recorded or recorded == platform.node()
+
+    def _on_this_machine(self, pid: int) -> Iterator[Path]:
+        yield from as_the_process_saw_it(self._context.finder.places.proc, pid)
+        yield on_this_machine(f"{PERF_MAP_DIR}/perf-{pid}.map")
+
+    def _by_contents(self, pid: int, address: U64) -> tuple[Path | None, PerfMap | None]:
+        """The map under another process's id that names the most of what was sampled, when no other names as much.
+
+        Just-in-time compiled code lies elsewhere in every process, so a map of another one hardly ever names anything.
+        """
+        best: tuple[Path | None, PerfMap | None] = None, None
+        most = 0
+        for path in self._of_other_ids(pid):
+            try:
+                table = read_perf_map(path)
+            except ObjectError as error:
+                count_broken(self._context.diagnostics, error)
+                continue
+            named = int((table.find(address) >= 0).sum())
+            if named >= most:
+                best, most = ((path, table) if named > most else (None, None)), named
+        if best[0] is not None:
+            advice = "a map named after another process id was taken: its addresses are those of the process."
+            where = f"{best[0]} for {pid}"
+            self._context.diagnostics.add("perf_map_of_other_pid", Severity.GUESS, advice, where=where)
+        return best
+
+    def _of_other_ids(self, pid: int) -> list[Path]:
+        """What the user named; beyond that, only for processes that are known to count their ids apart."""
+        options, proc = self._context.options, self._context.finder.places.proc
+        found = maps_in(options.perf_map_dir) if options.perf_map_dir is not None else []
+        if self._homes.is_container(pid):
+            if options.symfs is not None:
+                found += maps_in(below(options.symfs, PERF_MAP_DIR) or options.symfs)
+            elif self._recorded_here():
+                found += left_in_container(proc, self._homes.mount(pid)) + maps_in(on_this_machine(PERF_MAP_DIR))
+        return list(dict.fromkeys(found))

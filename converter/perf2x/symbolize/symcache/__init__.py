@@ -1,0 +1,1 @@
+"""Lines and inlined frames from DWARF, kept between conversions."""

@@ -1,0 +1,151 @@
+"""symbolic's symcache read in columns: a batch of addresses costs a few numpy calls, not a call and objects for each.
+
+The file is a header and five tables of 32-bit words, each aligned to 8 bytes::
+
+    header  files (6 words)  functions (4)  locations (4)  ranges (1)  strings
+            compile dir      name           file           start       length as LEB128, bytes
+            directory        -              line
+            name             entry          function
+            -  -  -          language       caller's location, where this one is inlined
+
+The last locations belong to the ranges one by one; a range reaches to the next one's start.
+Source of truth: symbolic-symcache/src/v9/raw.rs and lookup.rs of symbolic 13. Files of other versions are not read here
+(``dwarf`` asks the library instead); numbers that point outside their table count as absent.
+"""
+
+import posixpath
+
+import numpy as np
+
+from perf2x.classes import dataclass
+from perf2x.columnar.arrays import I64, U8, U32, U64
+from perf2x.columnar.ragged import offsets_of
+from perf2x.columnar.unique import kinds_of
+from perf2x.symbolize.source_locations import Places, Site
+from perf2x.tables.errors import ObjectError
+
+VERSION = 9
+DEEPEST = 256
+"""More inlined functions in one another than any compiler makes; a damaged file must not lead in circles."""
+_HEADER_WORDS = 20
+_NOTHING = 0xFFFFFFFF
+
+
+@dataclass(frozen=True, slots=True)
+class Symcache:
+    """The tables of one file; addresses count from the object's lowest one."""
+
+    files: U32
+    """(files, 6)"""
+    functions: U32
+    """(functions, 4)"""
+    locations: U32
+    """(locations, 4)"""
+    ranges: U32
+    """(ranges,) rising."""
+    strings: memoryview
+
+    def find(self, address: U64) -> Places:
+        """The functions that each address belongs to, innermost inlined first."""
+        levels = self._chains(self._location(address))
+        count = np.zeros(len(address), np.int64)
+        for level in levels:
+            count += level >= 0
+        offsets = offsets_of(count)
+        rows = np.zeros(int(offsets[-1]), np.int64)
+        for depth, level in enumerate(levels):
+            rows[offsets[:-1][level >= 0] + depth] = level[level >= 0]
+        line = self.locations[rows, 1].astype(np.int64)
+        site, sites = self._sites(rows)
+        return Places(offsets, site, np.where(line == _NOTHING, 0, line), sites)
+
+    def _location(self, address: U64) -> I64:
+        """(n,) the innermost location of each address, −1 for none."""
+        row = np.searchsorted(self.ranges, address, "right").astype(np.int64) - 1
+        location = row + len(self.locations) - len(self.ranges)
+        usable = (row >= 0) & (address < np.uint64(_NOTHING))
+        usable[usable] = (self.locations[location[usable]] != _NOTHING).any(1)
+        return np.where(usable, location, -1)
+
+    def _chains(self, location: I64) -> list[I64]:
+        """[(n,)] locations by depth, −1 where an address has no more."""
+        levels: list[I64] = []
+        while (location >= 0).any() and len(levels) < DEEPEST:
+            levels.append(location)
+            caller = self.locations[np.maximum(location, 0), 3].astype(np.int64)
+            location = np.where((location >= 0) & (caller < len(self.locations)), caller, -1)
+        return levels
+
+    def _sites(self, rows: I64) -> tuple[I64, list[Site]]:
+        """Distinct pairs of function and file, and which of them each row has."""
+        pair = self.locations[rows, 2].astype(np.uint64) << np.uint64(32) | self.locations[rows, 0]
+        distinct, site = kinds_of(pair)
+        function, file = distinct >> np.uint64(32), (distinct & np.uint64(_NOTHING)).tolist()
+        start = self._entry_lines(function).tolist()
+        paths = {one: self._path(one) for one in set(file)}
+        names = self._names(function)
+        sites = [Site(name, paths[where], line) for name, where, line in zip(names, file, start, strict=True)]
+        return site, sites
+
+    def _entry_lines(self, function: U64) -> I64:
+        """(n,) the line that each function's first instruction belongs to, 0 where it has none of its own."""
+        entry = np.full(len(function), _NOTHING, np.uint64)
+        known = function < np.uint64(len(self.functions))
+        entry[known] = self.functions[function[known], 2]
+        outermost = np.full(len(function), -1, np.int64)
+        for level in self._chains(self._location(entry)):
+            outermost = np.where(level >= 0, level, outermost)
+        line = np.zeros(len(function), np.int64)
+        line[outermost >= 0] = self.locations[outermost[outermost >= 0], 1]
+        return np.where(line == _NOTHING, 0, line)
+
+    def _names(self, function: U64) -> list[str]:
+        """(n,) names of functions by number, each read once."""
+        offset = np.full(len(function), _NOTHING, np.uint32)
+        known = function < np.uint64(len(self.functions))
+        offset[known] = self.functions[function[known], 0]
+        distinct, which = kinds_of(offset.astype(np.uint64))
+        names = [self._string(at) for at in distinct.tolist()]
+        return [names[i] for i in which.tolist()]
+
+    def _path(self, file: int) -> str:
+        if file >= len(self.files):
+            return ""
+        parts = [self._string(word) for word in self.files[file, :3].tolist()]
+        return posixpath.normpath(posixpath.join(*parts)) if any(parts) else ""
+
+    def _string(self, at: int) -> str:
+        length, shift = 0, 0
+        while at < len(self.strings) and shift < 35:
+            byte = self.strings[at]
+            length, shift, at = length | (byte & 0x7F) << shift, shift + 7, at + 1
+            if byte < 0x80:
+                return str(self.strings[at : at + length], errors="replace")
+        return ""
+
+
+def read_symcache(data: U8) -> Symcache | None:
+    """The tables of a symcache file, views into ``data``; None when it has another version.
+
+    ObjectError when the tables do not fit the file.
+    """
+    if len(data) < 8 or data[:4].tobytes() != b"SYMC":
+        raise ObjectError("no symcache file")
+    if int(data[4:8].view("<u4")[0]) != VERSION:
+        return None
+    if len(data) < 4 * _HEADER_WORDS:
+        raise ObjectError("symcache file: its header is cut off")
+    counts = data[44:64].view("<u4").astype(np.int64)
+    at = 4 * _HEADER_WORDS
+    tables = []
+    for count, words in zip(counts[:4].tolist(), (6, 4, 4, 1), strict=True):
+        at = -(-at // 8) * 8
+        if at + 4 * words * count > len(data):
+            raise ObjectError("symcache file: its tables are cut off")
+        tables.append(data[at : at + 4 * words * count].view("<u4").reshape(count, words))
+        at += 4 * words * count
+    at = -(-at // 8) * 8
+    files, functions, locations, starts = tables
+    if len(starts) > len(locations) or at + counts[4] > len(data):
+        raise ObjectError("symcache file: its tables are cut off")
+    return Symcache(files, functions, locations, starts.reshape(-1), data[at : at + int(counts[4])].data)

@@ -1,0 +1,1 @@
+"""What flows between the stages: events, profile, diagnostics, errors."""

@@ -1,0 +1,61 @@
+"""Named counters for everything that was skipped, lost or guessed.
+
+A file that cannot be read raises; a record that cannot be read is counted here and the work goes on.
+"""
+
+from collections.abc import Iterable
+from dataclasses import field
+from enum import StrEnum
+
+from perf2x.classes import dataclass
+from perf2x.tables.diagnostic_words import in_words
+
+
+class Severity(StrEnum):
+    """How much a count should worry the user."""
+
+    INFO = "info"
+    """Nothing is missing from the result."""
+    GUESS = "guess"
+    """The result rests on an assumption."""
+    LOSS = "loss"
+    """Something that was recorded, or should have been, is not in the result."""
+
+
+@dataclass(slots=True)
+class Count:
+    """One kind of trouble: how often, how bad, what to do, and where it was seen first."""
+
+    name: str
+    severity: Severity
+    advice: str
+    count: int = 0
+    first: str = ""
+
+    @property
+    def words(self) -> str:
+        """What it is, with its number, as people say it."""
+        return in_words(self.name, self.count)
+
+
+@dataclass(slots=True)
+class Diagnostics:
+    """All counters of one conversion, in the order in which they were first met."""
+
+    counts: dict[str, Count] = field(default_factory=dict)
+
+    def add(self, name: str, severity: Severity, advice: str, count: int = 1, where: str = "") -> None:
+        """Count ``count`` more of ``name`` (snake_case); advice and first place stay those of the first call."""
+        if count <= 0:
+            return
+        entry = self.counts.setdefault(name, Count(name, severity, advice, 0, where))
+        entry.count += count
+
+    def absorb(self, counts: Iterable[Count]) -> None:
+        """Add what was counted elsewhere."""
+        for count in counts:
+            self.add(count.name, count.severity, count.advice, count.count, count.first)
+
+    def __getitem__(self, name: str) -> int:
+        entry = self.counts.get(name)
+        return entry.count if entry else 0

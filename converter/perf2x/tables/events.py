@@ -1,0 +1,402 @@
+"""What the reader hands to the stitcher: one Session, the side-band tables, and batches of Samples.
+
+Kernel words throughout. Frozen dataclasses of equal-length arrays, one row per record in file order; −1 is "none" in
+integer columns, an absent optional column is None. Times are nanoseconds of the recording's clock. ``position`` is the
+byte offset of the record in the (decompressed) record stream: unique, rising in file order, the tie-break of equal
+times and the only order there is in a recording without timestamps.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import field
+from enum import Flag, auto
+from typing import Any, Protocol
+
+import numpy as np
+
+from perf2x.classes import dataclass
+from perf2x.columnar.arrays import I32, I64, U8, U64, Bools
+from perf2x.columnar.ragged import Ragged, SharedRows
+from perf2x.tables.diagnostics import Diagnostics
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One perf_event_attr (include/uapi/linux/perf_event.h) with its name and ids."""
+
+    index: int
+    name: str
+    type: int
+    config: int
+    sample_period: int
+    """Period, or the frequency in Hz when the ``freq`` flag is set."""
+    sample_type: int
+    read_format: int
+    flags: frozenset[str]
+    """Names from uapi.ATTR_FLAGS of the bits that are set."""
+    precise_ip: int = 0
+    ids: tuple[int, ...] = ()
+    attr_size: int = 0
+    config1: int = 0
+    config2: int = 0
+    branch_sample_type: int = 0
+    sample_regs_user: int = 0
+    sample_stack_user: int = 0
+    sample_regs_intr: int = 0
+    clockid: int = -1
+    unit: str = ""
+    scale: float = 1.0
+    group_leader: int = -1
+    """Index of the leading event when this one is a member of a group that is read as one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """What a recording says of itself: header, attributes and feature sections."""
+
+    source: str
+    """How the input is called in messages."""
+    byte_order: str
+    """``<`` or ``>``, as in numpy dtypes and struct."""
+    events: tuple[Event, ...]
+    is_pipe: bool = False
+    arch: str = ""
+    """uname -m of the recording machine, "" when the file does not say."""
+    hostname: str = ""
+    os_release: str = ""
+    perf_version: str = ""
+    command_line: tuple[str, ...] = ()
+    cpus_online: int = 0
+    cpu_description: str = ""
+    clock_id: int = -1
+    wall_clock_offset_ns: int | None = None
+    """Add to a recorded time to get nanoseconds since the epoch; None when CLOCK_DATA is absent."""
+    build_ids: Mapping[str, bytes] = field(default_factory=dict)
+    """Recorded file name to build id, from HEADER_BUILD_ID or record 67."""
+    features: Mapping[str, object] = field(default_factory=dict)
+    """Every feature section by lower-case name, decoded to plain JSON-like values."""
+    kcore_dir: str = ""
+    """Path of ``kcore_dir`` for directory recordings made with --kcore."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mmaps:
+    """PERF_RECORD_MMAP and MMAP2."""
+
+    time: U64
+    position: I64
+    pid: I32
+    tid: I32
+    start: U64
+    length: U64
+    pgoff: U64
+    prot: I32
+    """−1 for MMAP records, which do not say; PROT_EXEC is 4."""
+    flags: I32
+    cpumode: U8
+    filename: list[str]
+    build_id: list[bytes]
+    """b"" where the record carries none."""
+    is_data: Bools
+    """MISC_MMAP_DATA: a data mapping, no code."""
+    file: U64
+    """Device, inode and its generation as one hash: tells files of one name in several containers apart. 0 where the
+    record carries a build id instead, or neither."""
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+
+@dataclass(frozen=True, slots=True)
+class Comms:
+    """PERF_RECORD_COMM; ``is_exec`` is MISC_COMM_EXEC."""
+
+    time: U64
+    position: I64
+    pid: I32
+    tid: I32
+    comm: list[str]
+    is_exec: Bools
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+
+@dataclass(frozen=True, slots=True)
+class Tasks:
+    """PERF_RECORD_FORK or EXIT (one table each); ``is_exec`` is MISC_FORK_EXEC: do not copy the parent's maps."""
+
+    time: U64
+    position: I64
+    pid: I32
+    ppid: I32
+    tid: I32
+    ptid: I32
+    is_exec: Bools
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+
+@dataclass(frozen=True, slots=True)
+class DeferredChains:
+    """PERF_RECORD_CALLCHAIN_DEFERRED: user chains that complete samples with the same cookie.
+
+    Unlike the other tables sorted by (cookie, tid, time, position), so that the join needs no index beside it.
+    """
+
+    time: U64
+    position: I64
+    pid: I32
+    tid: I32
+    cpu: I32
+    cookie: U64
+    chain: SharedRows
+    """uint64; as recorded, innermost first; equal chains are kept once."""
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+
+@dataclass(frozen=True, slots=True)
+class Losts:
+    """PERF_RECORD_LOST and LOST_SAMPLES: ``lost`` records or samples that the ring buffer had no room for."""
+
+    time: U64
+    position: I64
+    event: I32
+    cpu: I32
+    pid: I32
+    tid: I32
+    lost: U64
+    samples_only: Bools
+    """True for LOST_SAMPLES, which counts samples; LOST counts records of any type."""
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+
+@dataclass(frozen=True, slots=True)
+class Throttles:
+    """PERF_RECORD_THROTTLE, and UNTHROTTLE (``lifted``): the kernel stopped an event that fired too often."""
+
+    time: U64
+    position: I64
+    event: I32
+    """−1 where the id is nobody's."""
+    cpu: I32
+    lifted: Bools
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+
+def no_throttles() -> Throttles:
+    """An empty table."""
+    none = np.zeros(0, np.int64)
+    return Throttles(none.astype(np.uint64), none, none.astype(np.int32), none.astype(np.int32), none.astype(np.bool_))
+
+
+@dataclass(frozen=True, slots=True)
+class Ksymbols:
+    """PERF_RECORD_KSYMBOL: kernel code that came (or went, ``unregister``) at run time: BPF programs, trampolines."""
+
+    time: U64
+    position: I64
+    start: U64
+    length: U64
+    type: I32
+    unregister: Bools
+    name: list[str]
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+
+@dataclass(frozen=True, slots=True)
+class Switches:
+    """PERF_RECORD_SWITCH and SWITCH_CPU_WIDE: ``tid`` left (``is_out``) or entered a CPU."""
+
+    time: U64
+    position: I64
+    pid: I32
+    tid: I32
+    cpu: I32
+    is_out: Bools
+    preempted: Bools
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+
+@dataclass(frozen=True, slots=True)
+class Cgroups:
+    """PERF_RECORD_CGROUP: names of the ids in the samples' cgroup column."""
+
+    time: U64
+    position: I64
+    id: U64
+    path: list[str]
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+
+@dataclass(frozen=True, slots=True)
+class Namespaces:
+    """PERF_RECORD_NAMESPACES; ``links`` rows are (dev, inode) pairs, flattened, indexed by namespace kind."""
+
+    time: U64
+    position: I64
+    pid: I32
+    tid: I32
+    links: Ragged
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+
+@dataclass(frozen=True, slots=True)
+class Sideband:
+    """Everything in the record stream that is not a sample, decoded once, in file order."""
+
+    mmaps: Mmaps
+    comms: Comms
+    forks: Tasks
+    exits: Tasks
+    deferred: DeferredChains
+    losts: Losts
+    ksymbols: Ksymbols
+    switches: Switches
+    cgroups: Cgroups
+    namespaces: Namespaces
+    record_counts: Mapping[str, int]
+    """Kernel name without prefix (``"MMAP2"``, ``"SAMPLE"``, ``"UNKNOWN_99"``) to number of records of the type."""
+    stream_end: int
+    """One past the last record's position."""
+    throttles: Throttles = field(default_factory=no_throttles)
+
+
+@dataclass(frozen=True, slots=True)
+class UserStacks:
+    """PERF_SAMPLE_REGS_USER and STACK_USER of a batch, for the unwinder; rows without registers have abi 0."""
+
+    abi: U8
+    """0 none, 1 32-bit, 2 64-bit."""
+    regs: U64
+    """(n, popcount(mask)) in the order of the bits of ``mask``, zeros where abi is 0."""
+    mask: int
+    """perf_event_attr.sample_regs_user."""
+    words: U64
+    """Backing store of every stack copy in the batch, in native byte order."""
+    start: I64
+    """First word of each row's copy in ``words``."""
+    size: I64
+    """Bytes that the kernel really copied (dyn_size); 0 when there is no copy."""
+    asked: int
+    """perf_event_attr.sample_stack_user: bytes that were asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Branches:
+    """PERF_SAMPLE_BRANCH_STACK of a batch, newest branch first, as one ragged table with three columns."""
+
+    offsets: I64
+    from_ip: U64
+    to_ip: U64
+    flags: U64
+    hw_index: U64 | None = None
+    """One per sample: register that holds the newest branch, all ones when unknown; None when not recorded."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadValues:
+    """PERF_SAMPLE_READ of a batch; ``value``, ``id`` and ``lost`` have one entry per sample and member of the group."""
+
+    enabled: U64 | None
+    running: U64 | None
+    offsets: I64
+    value: U64
+    id: U64 | None
+    lost: U64 | None
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """One batch of PERF_RECORD_SAMPLE in file order; all columns have ``n`` rows.
+
+    ``event`` indexes Session.events. ``cpumode`` is misc & PERF_RECORD_MISC_CPUMODE. ``chain`` is the callchain
+    exactly as recorded, context markers and cookies included, bounded by the record; rows without one are empty.
+    """
+
+    event: I32
+    position: I64
+    time: U64 | None
+    pid: I32
+    tid: I32
+    cpu: I32 | None
+    ip: U64
+    period: U64
+    """The recorded period, else attr.sample_period of a fixed-period event, else 1."""
+    cpumode: U8
+    chain: Ragged
+    addr: U64 | None = None
+    cgroup: U64 | None = None
+    weight: U64 | None = None
+    data_src: U64 | None = None
+    user_stacks: UserStacks | None = None
+    branches: Branches | None = None
+    raw: Ragged | None = None
+    """uint8 bytes of PERF_SAMPLE_RAW, in the file's byte order."""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    """Columns that only ``dump`` shows: id, stream_id, read values, transaction, phys_addr, page sizes …"""
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+
+class Want(Flag):
+    """Optional columns a caller wants decoded; everything else is skipped by size."""
+
+    CHAIN = auto()
+    """Callchains; without it ``chain`` has only empty rows (``info`` needs none)."""
+    ADDR = auto()
+    CGROUP = auto()
+    MEMORY = auto()
+    """weight and data_src"""
+    STACKS = auto()
+    """user_stacks"""
+    BRANCHES = auto()
+    RAW = auto()
+    EXTRA = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """One of ``of`` parts of a recording's blocks, counted from 0; each part is a run of blocks."""
+
+    number: int = 0
+    of: int = 1
+
+    def holds(self, index: int, total: int) -> bool:
+        """Whether the block ``index`` of ``total`` is in it."""
+        return index * self.of // max(total, 1) == self.number
+
+
+ALL = Share()
+
+
+class Recording(Protocol):
+    """An opened input: the index pass is done, samples can be read any number of times."""
+
+    session: Session
+    sideband: Sideband
+    sample_count: int
+    """Samples as perf script counts them."""
+    diagnostics: Diagnostics
+
+    def samples(self, want: Want, share: Share = ALL) -> Iterator[Samples]:
+        """Batches in file order, each a few MiB of records; arrays may be views that die with the next batch.
+
+        Shares of one recording have every batch once.
+        """
+        ...

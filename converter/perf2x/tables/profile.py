@@ -1,0 +1,270 @@
+"""What the stitcher hands to symbolizer and emitters: full stacks, pprof's words.
+
+Strings, functions, mappings, locations and threads are tables; stacks are a prefix tree; samples point into them.
+Everything is in a fixed order that depends on the input alone, so the same input gives the same bytes.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+
+import numpy as np
+
+from perf2x.classes import dataclass
+from perf2x.columnar.arrays import I32, I64, U8, U64, AnyArray, Bools
+from perf2x.columnar.unique import unique
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileEvent:
+    """One event that samples refer to; events of the recording without samples are kept, in recorded order."""
+
+    name: str
+    """As perf names it: ``cycles:P``, ``cpu-clock``, ``sched:sched_switch``."""
+    unit: str
+    """Unit of ``samples.value``: ``nanoseconds`` for cpu-clock and task-clock, else ``count``."""
+    period: int
+    """Fixed period, 0 for frequency events."""
+    frequency: int
+    """Hz, 0 for fixed-period events."""
+
+
+@dataclass(frozen=True, slots=True)
+class Threads:
+    """Unique (pid, tid, comm); ``comm`` and ``process`` (the leader's comm) index strings; −1 pid: unknown."""
+
+    pid: I32
+    tid: I32
+    comm: I32
+    process: I32
+
+    def __len__(self) -> int:
+        return len(self.pid)
+
+
+@dataclass(frozen=True, slots=True)
+class Mappings:
+    """Unique (start, limit, offset, file, build id), and pid where the file name means nothing outside its process."""
+
+    start: U64
+    limit: U64
+    """First address past the mapping."""
+    offset: U64
+    """File offset of ``start``."""
+    filename: I32
+    """String index, as recorded (``[kernel.kallsyms]_text``, ``//anon``, ``[vdso]``)."""
+    build_id: I32
+    """String index, lower-case hex, index 0 ("") when unknown."""
+    pid: I32
+    """A process that has the mapping (for perf-PID.map and /proc/PID/root); −1 for the kernel."""
+    is_kernel: Bools
+    has_functions: Bools
+    has_filenames: Bools
+    has_line_numbers: Bools
+    has_inline_frames: Bools
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+
+@dataclass(frozen=True, slots=True)
+class Functions:
+    """Unique (name, system_name, filename, start_line); the first three index strings."""
+
+    name: I32
+    system_name: I32
+    filename: I32
+    start_line: I32
+
+    def __len__(self) -> int:
+        return len(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Locations:
+    """Unique (mapping, address, lookup, mode).
+
+    ``address`` is the avma as recorded. ``lookup`` is the same for instruction pointers and one less for return
+    addresses, so that it lies inside the call. ``mapping`` is −1 where no mapping held the address. ``mode`` is a
+    uapi.CpuMode. A location made up by perf2x (``[user stack missing]``) has address 0, mapping −1, ``synthetic`` True
+    and one line.
+    Lines of location i are ``line_function[line_offsets[i]:line_offsets[i + 1]]``, innermost inlined function first;
+    no lines: unresolved.
+    """
+
+    address: U64
+    lookup: U64
+    mapping: I32
+    mode: U8
+    synthetic: Bools
+    line_offsets: I64
+    line_function: I32
+    line_number: I32
+    """0 where unknown."""
+
+    def __len__(self) -> int:
+        return len(self.address)
+
+
+@dataclass(frozen=True, slots=True)
+class Stacks:
+    """A prefix tree, root first: row i is ``location[i]`` called from row ``parent[i]``, −1 for outermost frames.
+
+    A parent always stands in an earlier row, so one pass from the front (or the back) folds anything. An empty stack is
+    the index −1 in samples.
+    """
+
+    parent: I32
+    location: I32
+
+    def __len__(self) -> int:
+        return len(self.parent)
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileSamples:
+    """Rows of samples.
+
+    Aggregated profiles: unique (event, thread, stack) and whatever extra label columns were asked for, summed; ``time``
+    is None. Timeline profiles: one row per sample in time order.
+    """
+
+    event: I32
+    thread: I32
+    stack: I32
+    """Leaf row in Stacks, −1 for an empty stack."""
+    value: I64
+    """Sum of periods, in the event's unit."""
+    count: I64
+    """Number of samples."""
+    time: U64 | None = None
+    """Nanoseconds of the recording's clock."""
+    cpu: I32 | None = None
+    cgroup: I32 | None = None
+    """String index of the cgroup's path; of an empty text where a sample does not say it."""
+    tags: I32 | None = None
+    """Row of Profile.tag_sets; None when there are none."""
+
+    def __len__(self) -> int:
+        return len(self.event)
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadSwitches:
+    """When threads left (``is_out``) or entered a CPU, in time order; for timeline emitters."""
+
+    time: U64
+    thread: I32
+    is_out: Bools
+
+
+@dataclass(frozen=True, slots=True)
+class Meta:
+    """Facts about the recording that formats carry as header fields or comments."""
+
+    source: str = ""
+    start_ns: int = 0
+    """Time of the first sample on the recording's clock; 0 without timestamps."""
+    duration_ns: int = 0
+    wall_start_ns: int = 0
+    """``start_ns`` as nanoseconds since the epoch; 0 when the file does not tell."""
+    hostname: str = ""
+    os_release: str = ""
+    arch: str = ""
+    perf_version: str = ""
+    command_line: tuple[str, ...] = ()
+    comments: tuple[str, ...] = ()
+    """Lines of statistics for formats that have room for them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A finished profile. ``strings[0]`` is ``""``; undecodable bytes are surrogate escapes."""
+
+    strings: Sequence[str]
+    events: tuple[ProfileEvent, ...]
+    threads: Threads
+    mappings: Mappings
+    functions: Functions
+    locations: Locations
+    stacks: Stacks
+    samples: ProfileSamples
+    meta: Meta = field(default_factory=Meta)
+    switches: ThreadSwitches | None = None
+    default_event: int = 0
+    """The event the user wants to see first: the first one that has samples unless chosen otherwise."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """Labels that hold for every sample (``--tag key=value``)."""
+    tag_sets: tuple[Mapping[str, str], ...] = ()
+    """Labels of some samples: of one input among several (``samples.tags``)."""
+
+    def check(self) -> None:
+        """State every invariant once; raises ValueError naming the first that does not hold."""
+        _check_strings(self)
+        _check_lengths(self)
+        _check_ranges(self)
+        _check_tree(self.stacks)
+        _check_samples(self)
+
+
+def _require(holds: bool | np.bool_, sentence: str) -> None:
+    if not holds:
+        raise ValueError(f"broken profile: {sentence}")
+
+
+def _within(column: AnyArray, low: int, high: int) -> bool:
+    return not len(column) or bool(column.min() >= low and column.max() < high)
+
+
+def _check_strings(profile: Profile) -> None:
+    _require(len(profile.strings) > 0 and profile.strings[0] == "", "string 0 is not empty")
+    _require(len(set(profile.strings)) == len(profile.strings), "a string stands twice in the table")
+
+
+def _check_lengths(profile: Profile) -> None:
+    for table in (profile.threads, profile.mappings, profile.functions, profile.stacks, profile.samples):
+        for name in table.__slots__:
+            column = getattr(table, name)
+            _require(column is None or len(column) == len(table), f"{type(table).__name__}.{name} has another length")
+    locations = profile.locations
+    for column in (locations.lookup, locations.mapping, locations.mode, locations.synthetic):
+        _require(len(column) == len(locations), "a column of locations has another length")
+    _require(len(locations.line_offsets) == len(locations) + 1, "line_offsets is not one longer than locations")
+    _require(locations.line_offsets[0] == 0, "line_offsets does not start at 0")
+    _require(locations.line_offsets[-1] == len(locations.line_function), "line_offsets ends wrong")
+    _require(len(locations.line_number) == len(locations.line_function), "line_number has another length")
+
+
+def _check_ranges(profile: Profile) -> None:
+    strings, locations = len(profile.strings), profile.locations
+    texts = (
+        profile.threads.comm, profile.threads.process, profile.mappings.filename, profile.mappings.build_id,
+        profile.functions.name, profile.functions.system_name, profile.functions.filename,
+    )  # fmt: skip
+    for column in texts:
+        _require(_within(column, 0, strings), "a string index is out of range")
+    _require(_within(locations.mapping, -1, len(profile.mappings)), "a location's mapping is out of range")
+    _require(_within(locations.line_function, 0, len(profile.functions)), "a line's function is out of range")
+    _require(_within(np.diff(locations.line_offsets), 0, 2**31), "line_offsets falls")
+    _require(locations.address.dtype == np.uint64 and locations.lookup.dtype == np.uint64, "addresses are not uint64")
+
+
+def _check_tree(stacks: Stacks) -> None:
+    rows = np.arange(len(stacks))
+    _require(bool(np.all(stacks.parent < rows)), "a parent comes after its child")
+    _require(_within(stacks.parent, -1, len(stacks)), "a parent is out of range")
+    pairs = stacks.parent.astype(np.int64) << 32 | stacks.location
+    _require(len(unique(pairs)) == len(stacks), "a stack stands twice in the tree")
+
+
+def _check_samples(profile: Profile) -> None:
+    samples = profile.samples
+    _require(_within(profile.stacks.location, 0, len(profile.locations)), "a stack's location is out of range")
+    _require(_within(samples.event, 0, len(profile.events)), "a sample's event is out of range")
+    _require(_within(samples.thread, 0, len(profile.threads)), "a sample's thread is out of range")
+    _require(_within(samples.stack, -1, len(profile.stacks)), "a sample's stack is out of range")
+    if samples.tags is not None:
+        _require(_within(samples.tags, 0, len(profile.tag_sets)), "a sample's tags are out of range")
+    _require(_within(samples.count, 1, 2**62), "a sample counts nothing")
+    _require(samples.value.dtype == np.int64 and samples.count.dtype == np.int64, "values are not int64")
+    if samples.time is not None:
+        _require(bool(np.all(samples.time[1:] >= samples.time[:-1])), "a timeline is not in time order")

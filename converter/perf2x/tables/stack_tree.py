@@ -1,0 +1,122 @@
+"""Walks the prefix tree of stacks, and builds it anew when stacks change; one numpy pass per level, never per stack."""
+
+import dataclasses
+from collections.abc import Callable
+
+import numpy as np
+
+from perf2x.columnar.arrays import I64, Bools
+from perf2x.columnar.interner import prefix_tree
+from perf2x.columnar.ragged import Ragged, distinct_small, offsets_of, row_numbers, small_order
+from perf2x.columnar.unique import unique_rows
+from perf2x.tables.profile import Profile, ProfileSamples, Stacks
+
+
+def depths(parent: I64) -> I64:
+    """Distance of every row from its root, which has 0; by pointer doubling, log(depth) passes.
+
+    ::
+
+        parent    -1 0 1 2 3
+        pass 1     0 1 1 1 1     one step known, ancestor = parent
+        pass 2     0 1 2 2 2     the ancestor's steps added, ancestor = its ancestor
+        pass 3     0 1 2 3 4
+    """
+    ancestor = parent.astype(np.int64)
+    steps = (ancestor >= 0).astype(np.int64)
+    while (rows := np.flatnonzero(ancestor >= 0)).size:
+        up = ancestor[rows]
+        steps[rows] += steps[up]
+        ancestor[rows] = ancestor[up]
+    return steps
+
+
+def paths(parent: I64, depth: I64, rows: I64, outermost_first: bool = False) -> Ragged:
+    """The rows between each given row and its root, both included, innermost first unless asked otherwise.
+
+    −1: an empty path. ``depth`` is depths(parent).
+    """
+    lengths = np.where(rows >= 0, depth[rows] + 1, 0) if len(depth) else np.zeros(len(rows), np.int64)
+    return ways_up(parent, rows, lengths, outermost_first)
+
+
+def ways_up(parent: I64, rows: I64, lengths: I64, outermost_first: bool = False) -> Ragged:
+    """As many rows as asked for of the way from each given row towards its root, the given ones first or last."""
+    offsets = offsets_of(lengths)
+    values = np.empty(offsets[-1], np.int64)
+    order = small_order(lengths)  # short ones first, so that those still on their way are always the last
+    cursor = rows[order].astype(np.int64)
+    at, step = ((offsets[1:] - 1)[order], -1) if outermost_first else (offsets[:-1][order], 1)
+    for number, done in enumerate(np.cumsum(np.bincount(lengths, minlength=1))[:-1].tolist()):
+        values[at[done:] + step * number] = cursor[done:]
+        cursor[done:] = parent[cursor[done:]]
+    return Ragged(offsets, values)
+
+
+def raised(parent: I64, rows: I64, steps: I64) -> I64:
+    """The row that lies ``steps`` above each given row."""
+    order = small_order(steps)
+    cursor = rows[order].astype(np.int64)
+    for done in np.cumsum(np.bincount(steps, minlength=1))[:-1].tolist():
+        cursor[done:] = parent[cursor[done:]]
+    result = np.empty(len(rows), np.int64)
+    result[order] = cursor
+    return result
+
+
+def used_stacks(profile: Profile) -> tuple[I64, I64]:
+    """Distinct leaf rows of the samples (−1 included when there is one), and each sample's place among them."""
+    leaves, place = distinct_small(profile.samples.stack.astype(np.int64) + 1)
+    return leaves - 1, place
+
+
+def location_rows(profile: Profile, leaves: I64) -> Ragged:
+    """(leaves,) rows of location numbers, outermost first; empty for −1."""
+    parent = profile.stacks.parent.astype(np.int64)
+    path = paths(parent, depths(parent), leaves, outermost_first=True)
+    return Ragged(path.offsets, profile.stacks.location[path.values].astype(np.int64))
+
+
+def reshaped(profile: Profile, change: Callable[[Ragged], Ragged]) -> Profile:
+    """The profile with every stack that samples use changed; samples that are alike afterwards become one.
+
+    ``change`` gets rows of location numbers, outermost first, and gives equally many. Samples of a timeline stay one
+    row each.
+    """
+    leaves, place = used_stacks(profile)
+    parent, location, leaf = prefix_tree(change(location_rows(profile, leaves)))
+    stack = leaf[place] if len(leaves) else profile.samples.stack
+    samples = dataclasses.replace(profile.samples, stack=stack.astype(np.int32))
+    return summed(dataclasses.replace(profile, stacks=Stacks(parent, location), samples=samples))
+
+
+def kept_entries(rows: Ragged, keep: Bools) -> Ragged:
+    """Only the entries where ``keep`` holds; rows may become empty."""
+    lengths = np.bincount(row_numbers(rows.lengths)[keep], minlength=len(rows))
+    return Ragged(offsets_of(lengths), rows.values[keep])
+
+
+def summed(profile: Profile) -> Profile:
+    """Equal rows of samples made one, in the order of their contents; a timeline stays as it is."""
+    if profile.samples.time is not None:
+        return profile
+    return dataclasses.replace(profile, samples=summed_samples(profile.samples))
+
+
+def summed_samples(samples: ProfileSamples) -> ProfileSamples:
+    """The same of rows without times."""
+    names = [field.name for field in dataclasses.fields(ProfileSamples) if field.name not in ("value", "count", "time")]
+    present = [name for name in names if getattr(samples, name) is not None]
+    first, kind = unique_rows([getattr(samples, name).astype(np.int64) for name in present])
+    value, count = np.zeros(len(first), np.int64), np.zeros(len(first), np.int64)
+    np.add.at(value, kind, samples.value)
+    np.add.at(count, kind, samples.count)
+    chosen = {name: getattr(samples, name)[first] for name in present}
+    return dataclasses.replace(samples, value=value, count=count, **chosen)
+
+
+def without_times(profile: Profile, *, keep_cpu: bool) -> Profile:
+    """A timeline's samples summed."""
+    cpu = profile.samples.cpu if keep_cpu else None
+    samples = dataclasses.replace(profile.samples, time=None, cpu=cpu)
+    return summed(dataclasses.replace(profile, samples=samples, switches=None))

@@ -1,0 +1,1 @@
+"""Profile → profile: select, group, merge, compact, anonymize, off-CPU time."""

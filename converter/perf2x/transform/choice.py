@@ -1,0 +1,124 @@
+"""What part of a recording is wanted, as the user said it: all kinds of wishes must hold, of one kind any value may."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import field, fields
+from fnmatch import fnmatchcase
+
+from perf2x.classes import dataclass
+from perf2x.tables.errors import OptionError
+
+_SHOWN = 8
+_GLOB = re.compile(r"[*?[]")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Nothing said: everything."""
+
+    pids: tuple[int, ...] = ()
+    tids: tuple[int, ...] = ()
+    cpus: tuple[int, ...] = ()
+    times: tuple[str, ...] = ()
+    """perf's grammar; see transform/time_ranges.py."""
+    wall_times: tuple[str, ...] = ()
+    no_idle: bool = False
+    """Leave the idle task out."""
+    comms: tuple[str, ...] = ()
+    """Names or globs of threads."""
+    dsos: tuple[str, ...] = ()
+    """Names or globs of the object that a sample was taken in."""
+    symbols: tuple[str, ...] = ()
+    """Names, globs or addresses (``0x1000``, ``0x1000-0x1fff``) of the function that a sample was taken in."""
+    no_kernel: bool = False
+    no_user: bool = False
+    max_stack: int | None = None
+    """Keep this many innermost frames."""
+
+    def __bool__(self) -> bool:
+        said = (getattr(self, entry.name) for entry in fields(self))
+        return any(value is not None and value is not False and value != () for value in said)  # 0 frames is a wish
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """How samples are put together once they are chosen."""
+
+    root: str = "none"
+    """A frame below every stack that says whose it is; one of ROOTS."""
+    merge_threads: bool = False
+    fold_recursion: bool = False
+
+
+ROOTS = ("comm", "process", "thread", "cpu", "cgroup", "none")
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Names that filters can be held against, most important first."""
+
+    kind: str
+    known: Sequence[str]
+    aliases: Sequence[Sequence[str]] = field(default=())
+    """Other ways to write each known name."""
+
+    def matching(self, patterns: Iterable[str]) -> set[int]:
+        """Rows of ``known`` that a pattern (a name or a glob) means; OptionError for a pattern that means none."""
+        rows: set[int] = set()
+        named: dict[str, set[int]] = {}
+        for row in range(len(self.known)):
+            for text in self._texts(row):
+                named.setdefault(text, set()).add(row)
+        for pattern in patterns:
+            found = set(named.get(pattern, ()))
+            if _GLOB.search(pattern):
+                found.update(*(of_text for text, of_text in named.items() if fnmatchcase(text, pattern)))
+            if not found:
+                raise OptionError(no_such(self.kind, pattern, self.known))
+            rows |= found
+        return rows
+
+    def _texts(self, row: int) -> tuple[str, ...]:
+        return (self.known[row], *(self.aliases[row] if self.aliases else ()))
+
+
+def no_such(kind: str, wanted: object, known: Sequence[str]) -> str:
+    """``no event 'cycle'; the file has: cycles:P, page-faults``: close names first when there are many."""
+    names = list(dict.fromkeys(known))
+    if len(names) > _SHOWN:
+        from difflib import get_close_matches
+
+        close = get_close_matches(str(wanted), names, _SHOWN // 2)
+        names = [*close, *(name for name in names if name not in close)]
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    shown = ", ".join(names[:_SHOWN]) or "none"
+    quoted = repr(wanted) if isinstance(wanted, str) else str(wanted)
+    return f"no {kind} {quoted}; the file has: {shown}{more}"
+
+
+def split_names(texts: Iterable[str]) -> tuple[str, ...]:
+    """``a,b`` and ``a`` then ``b`` mean the same; commas within <>, () and {} belong to a name."""
+    names: list[str] = []
+    for text in texts:
+        depth, begin = 0, 0
+        for at, char in enumerate(text):
+            depth += (char in "<({") - (char in ">)}")
+            if char == "," and depth <= 0:
+                names.append(text[begin:at])
+                begin = at + 1
+        names.append(text[begin:])
+    return tuple(name for name in names if name)
+
+
+def split_numbers(option: str, texts: Iterable[str]) -> tuple[int, ...]:
+    """Numbers and ranges of them, ``0-3,7``, rising; OptionError for anything else."""
+    numbers: set[int] = set()
+    for part in (part.strip() for text in texts for part in text.split(",")):
+        found = re.fullmatch(r"(-?\d{1,10})(?:-(\d{1,10}))?", part)
+        if not found:
+            raise OptionError(f"{option} {part!r}: expected numbers such as 7, or 0-3,7")
+        first, last = int(found.group(1)), int(found.group(2) or found.group(1))
+        if not first <= last < first + 1_000_000:
+            raise OptionError(f"{option} {part!r}: not a range of numbers")
+        numbers.update(range(first, last + 1))
+    return tuple(sorted(numbers))

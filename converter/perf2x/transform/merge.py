@@ -1,0 +1,237 @@
+"""Independent profiles as one: tables joined by content and sorted as the stitcher sorts them, samples summed.
+
+Pure: profiles in, profile out. Recordings of one session are stitched together instead (reader/joined_session.py);
+here each was finished by itself.
+"""
+
+import dataclasses
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from perf2x.columnar.arrays import I32, I64, AnyArray
+from perf2x.columnar.interner import Strings, prefix_tree
+from perf2x.columnar.ragged import Ragged, concatenate
+from perf2x.tables.profile import (
+    Functions,
+    Locations,
+    Mappings,
+    Meta,
+    Profile,
+    ProfileEvent,
+    ProfileSamples,
+    Stacks,
+    Threads,
+)
+from perf2x.tables.stack_tree import location_rows, summed, used_stacks
+
+Tags = Mapping[str, str]
+
+
+def merge(profiles: Sequence[Profile], tags: Sequence[Tags] | None = None) -> Profile:
+    """All samples of all profiles; ``tags`` (one mapping for each profile) tell afterwards where they came from.
+
+    Events are the same when name and unit are. Samples of timelines must be of one clock to be comparable.
+    """
+    tags = tags or [{}] * len(profiles)
+    strings = Strings()
+    events, event_of = _events(profiles)
+    threads, thread_of = _threads(profiles, strings)
+    mappings, mapping_of = _mappings(profiles, strings)
+    functions, function_of = _functions(profiles, strings)
+    locations, location_of = _locations(profiles, mapping_of, function_of)
+    stacks, leaves = _stacks(profiles, location_of)
+    sets = list(dict.fromkeys(tuple(sorted(tag.items())) for tag in tags))
+    samples = _samples(profiles, event_of, thread_of, leaves, strings)
+    if any(sets):
+        number = {entry: row for row, entry in enumerate(sets)}
+        place = [number[tuple(sorted(tag.items()))] for tag in tags]
+        lengths = [len(profile.samples) for profile in profiles]
+        samples = dataclasses.replace(samples, tags=np.repeat(np.array(place, np.int32), lengths))
+    whole = Profile(
+        strings=strings.table(), events=events, threads=threads, mappings=mappings, functions=functions,
+        locations=locations, stacks=stacks, samples=samples, meta=_meta(profiles),
+        default_event=int(event_of[0][profiles[0].default_event]) if events else 0,
+        labels=_common_labels(profiles), tag_sets=tuple(dict(entry) for entry in sets) if any(sets) else (),
+    )  # fmt: skip
+    return summed(_in_time_order(whole))
+
+
+def _events(profiles: Sequence[Profile]) -> tuple[tuple[ProfileEvent, ...], list[I32]]:
+    rows: dict[tuple[str, str], int] = {}
+    events: list[ProfileEvent] = []
+    numbers = []
+    for profile in profiles:
+        number = []
+        for event in profile.events:
+            row = rows.setdefault((event.name, event.unit), len(events))
+            if row == len(events):
+                events.append(event)
+            elif (event.period, event.frequency) != (events[row].period, events[row].frequency):
+                events[row] = dataclasses.replace(events[row], period=0, frequency=0)
+            number.append(row)
+        numbers.append(np.array(number, np.int32))
+    return tuple(events), numbers
+
+
+def _ordered(tables: Sequence[list[Any]]) -> tuple[list[Any], list[I64]]:
+    """Distinct rows of several tables, sorted, and where each table's rows went (−1 stays −1)."""
+    unique = sorted({row for table in tables for row in table})
+    place = {row: number for number, row in enumerate(unique)}
+    return unique, [np.array([*(place[row] for row in table), -1], np.int64) for table in tables]
+
+
+def _texts(profile: Profile, column: I32) -> list[str]:
+    return [profile.strings[row] for row in column.tolist()]
+
+
+def _threads(profiles: Sequence[Profile], strings: Strings) -> tuple[Threads, list[I64]]:
+    tables = []
+    for profile in profiles:
+        old = profile.threads
+        texts = _texts(profile, old.comm), _texts(profile, old.process)
+        tables.append(list(zip(old.pid.tolist(), old.tid.tolist(), *texts, strict=True)))
+    rows, numbers = _ordered(tables)
+    return Threads(_int32(rows, 0), _int32(rows, 1), _added(rows, 2, strings), _added(rows, 3, strings)), numbers
+
+
+def _mappings(profiles: Sequence[Profile], strings: Strings) -> tuple[Mappings, list[I64]]:
+    tables = []
+    for profile in profiles:
+        mapped = profile.mappings
+        flags = (mapped.has_functions, mapped.has_filenames, mapped.has_line_numbers, mapped.has_inline_frames)
+        columns = [
+            mapped.is_kernel.tolist(), _texts(profile, mapped.filename), mapped.start.tolist(), mapped.limit.tolist(),
+            mapped.offset.tolist(), _texts(profile, mapped.build_id), mapped.pid.tolist(), *(f.tolist() for f in flags),
+        ]  # fmt: skip
+        tables.append(list(zip(*columns, strict=True)))
+    rows, numbers = _ordered(tables)
+    return Mappings(
+        start=_column(rows, 2, np.uint64), limit=_column(rows, 3, np.uint64), offset=_column(rows, 4, np.uint64),
+        filename=_added(rows, 1, strings), build_id=_added(rows, 5, strings), pid=_int32(rows, 6),
+        is_kernel=_column(rows, 0, np.bool_), has_functions=_column(rows, 7, np.bool_),
+        has_filenames=_column(rows, 8, np.bool_), has_line_numbers=_column(rows, 9, np.bool_),
+        has_inline_frames=_column(rows, 10, np.bool_),
+    ), numbers  # fmt: skip
+
+
+def _functions(profiles: Sequence[Profile], strings: Strings) -> tuple[Functions, list[I64]]:
+    tables = []
+    for profile in profiles:
+        f = profile.functions
+        texts = [_texts(profile, column) for column in (f.name, f.system_name, f.filename)]
+        tables.append(list(zip(*texts, f.start_line.tolist(), strict=True)))
+    rows, numbers = _ordered(tables)
+    name, system_name, filename = (_added(rows, column, strings) for column in range(3))
+    return Functions(name, system_name, filename, _int32(rows, 3)), numbers
+
+
+def _locations(
+    profiles: Sequence[Profile], mapping_of: list[I64], function_of: list[I64]
+) -> tuple[Locations, list[I64]]:
+    tables = []
+    for profile, mapping, function in zip(profiles, mapping_of, function_of, strict=True):
+        old = profile.locations
+        lines = list(zip(function[old.line_function].tolist(), old.line_number.tolist(), strict=True))
+        offsets = old.line_offsets.tolist()
+        columns = [
+            mapping[old.mapping].tolist(), old.address.tolist(), old.lookup.tolist(), old.mode.tolist(),
+            old.synthetic.tolist(), [tuple(lines[a:b]) for a, b in itertools.pairwise(offsets)],
+        ]  # fmt: skip
+        tables.append(list(zip(*columns, strict=True)))
+    rows, numbers = _ordered(tables)
+    lines = [line for row in rows for line in row[5]]
+    return Locations(
+        address=_column(rows, 1, np.uint64), lookup=_column(rows, 2, np.uint64), mapping=_int32(rows, 0),
+        mode=_column(rows, 3, np.uint8), synthetic=_column(rows, 4, np.bool_),
+        line_offsets=np.cumsum([0, *(len(row[5]) for row in rows)]).astype(np.int64),
+        line_function=_int32(lines, 0), line_number=_int32(lines, 1),
+    ), numbers  # fmt: skip
+
+
+def _stacks(profiles: Sequence[Profile], location_of: list[I64]) -> tuple[Stacks, list[I64]]:
+    """The common tree, and the leaf of every sample of every profile."""
+    parts, places, first = [], [], 0
+    for profile, location in zip(profiles, location_of, strict=True):
+        leaves, place = used_stacks(profile)
+        rows = location_rows(profile, leaves)
+        parts.append(Ragged(rows.offsets, location[rows.values]))
+        places.append(place + first)
+        first += len(leaves)
+    parent, item, leaf = prefix_tree(concatenate(parts, np.int64))
+    return Stacks(parent, item), [leaf[place].astype(np.int64) for place in places]
+
+
+def _samples(
+    profiles: Sequence[Profile], event_of: list[I32], thread_of: list[I64], leaves: list[I64], strings: Strings
+) -> ProfileSamples:
+    def joined(name: str) -> AnyArray | None:
+        columns = [getattr(profile.samples, name) for profile in profiles]
+        return np.concatenate(columns) if all(column is not None for column in columns) else None
+
+    cgroups = [(profile, profile.samples.cgroup) for profile in profiles]
+    named = [_cgroups(profile, column, strings) for profile, column in cgroups if column is not None]
+    each = range(len(profiles))
+    return ProfileSamples(
+        event=np.concatenate([event_of[i][profiles[i].samples.event] for i in each]).astype(np.int32),
+        thread=np.concatenate([thread_of[i][profiles[i].samples.thread] for i in each]).astype(np.int32),
+        stack=np.concatenate(leaves).astype(np.int32),
+        value=np.concatenate([p.samples.value for p in profiles]),
+        count=np.concatenate([p.samples.count for p in profiles]),
+        time=joined("time"),
+        cpu=joined("cpu"),
+        cgroup=np.concatenate(named) if len(named) == len(profiles) else None,
+    )
+
+
+def _cgroups(profile: Profile, column: I32, strings: Strings) -> I32:
+    used, place = np.unique(column, return_inverse=True)
+    return strings.add_all(_texts(profile, used))[place.reshape(-1)]
+
+
+def _in_time_order(profile: Profile) -> Profile:
+    samples = profile.samples
+    if samples.time is None:
+        return profile
+    order = np.lexsort((samples.stack, samples.event, samples.thread, samples.time))
+    columns = {field.name: getattr(samples, field.name) for field in dataclasses.fields(samples)}
+    ordered = {name: column[order] for name, column in columns.items() if column is not None}
+    return dataclasses.replace(profile, samples=dataclasses.replace(samples, **ordered))
+
+
+def _meta(profiles: Sequence[Profile]) -> Meta:
+    """The earliest start and, as in google/pprof's merge.go, the sum of durations; texts where all agree."""
+    metas = [profile.meta for profile in profiles]
+    agreed = {
+        name: values.pop() if len(values := {getattr(meta, name) for meta in metas}) == 1 else ""
+        for name in ("hostname", "os_release", "arch", "perf_version")
+    }
+    commands = {meta.command_line for meta in metas}
+    return Meta(
+        source=", ".join(meta.source for meta in metas),
+        start_ns=min(meta.start_ns for meta in metas),
+        duration_ns=sum(meta.duration_ns for meta in metas),
+        wall_start_ns=min(meta.wall_start_ns for meta in metas),
+        command_line=commands.pop() if len(commands) == 1 else (),
+        comments=tuple(dict.fromkeys(line for meta in metas for line in meta.comments)),
+        **agreed,
+    )
+
+
+def _common_labels(profiles: Sequence[Profile]) -> dict[str, str]:
+    first = profiles[0].labels
+    return {key: value for key, value in first.items() if all(p.labels.get(key) == value for p in profiles)}
+
+
+def _column(rows: list[Any], column: int, dtype: Any) -> AnyArray:
+    return np.array([row[column] for row in rows], dtype)
+
+
+def _int32(rows: list[Any], column: int) -> I32:
+    return np.array([row[column] for row in rows], np.int32)
+
+
+def _added(rows: list[Any], column: int, strings: Strings) -> I32:
+    return strings.add_all(row[column] for row in rows)

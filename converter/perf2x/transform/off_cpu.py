@@ -1,0 +1,145 @@
+"""``--off-cpu``: finds in a recording when threads left and entered CPUs, and what they were doing when they left.
+
+Beside the pipeline, which it serves. Three kinds of recording tell, the best that there is is taken:
+
+- ``perf record --off-cpu``: samples of ``offcpu-time`` that carry the time themselves;
+- ``-e sched:sched_switch -g``: samples where a thread leaves; it is back when a context-switch record or another
+  thread's sched_switch says so, at the latest at its own next sample;
+- ``--switch-events``: records of leaving and coming back; the stack is that of the thread's last sample before.
+"""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from perf2x.abi.uapi import SampleType
+from perf2x.columnar.arrays import I64
+from perf2x.columnar.ragged import Ragged
+from perf2x.tables.diagnostics import Diagnostics, Severity
+from perf2x.tables.errors import OptionError
+from perf2x.tables.events import Recording, Samples, Want
+from perf2x.tables.profile import Profile
+from perf2x.transform.wait_intervals import (
+    HOW,
+    Moments,
+    Waits,
+    first_at_or_after,
+    last_at_or_before,
+    waits_between,
+    with_waits,
+)
+
+SWITCH = "sched:sched_switch"
+MEASURED = "offcpu-time"
+
+
+def check_how(how: str) -> None:
+    """OptionError for a way that there is not."""
+    if how not in HOW:
+        raise OptionError(f"--off-cpu {how}: it is one of {', '.join(HOW)}")
+
+
+def off_cpu(profile: Profile, recording: Recording, how: str, diagnostics: Diagnostics) -> Profile:
+    """A timeline profile with waiting time as an event; OptionError when the recording does not tell."""
+    check_how(how)
+    if any(_base(event.name) == MEASURED for event in profile.events):
+        return _measured(profile, how)
+    times = profile.samples.time
+    if times is None or not any(event.sample_type & SampleType.TIME for event in recording.session.events):
+        raise OptionError("--off-cpu: the recording does not say the time of its samples; record with: perf record -T")
+    if any(_base(event.name) == SWITCH for event in profile.events):
+        waits, open_ended = _by_tracepoint(profile, recording, diagnostics)
+    elif len(recording.sideband.switches):
+        waits, open_ended = _by_records(profile, recording, diagnostics)
+    else:
+        raise OptionError(
+            "--off-cpu: the recording does not say when threads waited; record with: perf record --off-cpu,"
+            " or -e sched:sched_switch, or --switch-events"
+        )
+    diagnostics.add("waits_without_end", Severity.INFO, "the recording ends while they last; left out", open_ended)
+    return with_waits(profile, waits, how)
+
+
+def _measured(profile: Profile, how: str) -> Profile:
+    """Samples that are waits already."""
+    row = next(row for row, event in enumerate(profile.events) if _base(event.name) == MEASURED)
+    held = np.flatnonzero(profile.samples.event == row)
+    time = profile.samples.time
+    since = np.zeros(len(held), np.uint64) if time is None else time[held]
+    waits = Waits(held, since, profile.samples.value[held])
+    return dataclasses.replace(profile, default_event=row) if how == "beside" else with_waits(profile, waits, how)
+
+
+def _by_tracepoint(profile: Profile, recording: Recording, diagnostics: Diagnostics) -> tuple[Waits, int]:
+    rows = np.array([row for row, event in enumerate(profile.events) if _base(event.name) == SWITCH], np.int64)
+    samples = _moments(profile)
+    leaving = np.flatnonzero(np.isin(profile.samples.event, rows))
+    starts = Moments(samples.tid[leaving], samples.time[leaving])
+    told = _joined(_entered(recording), _switched_to(recording, rows))
+    # Where nobody saw the thread come back, it was running again at its own next sample, perhaps for some time.
+    later = Moments(starts.tid, starts.time + np.uint64(1))  # a sample does not end its own wait
+    guessed = int((first_at_or_after(later, _joined(told, samples)) >= len(told)).sum())
+    advice = "only the thread's own next sample tells that it was back; record with -a or --switch-events"
+    diagnostics.add("guessed_ends_of_waits", Severity.GUESS, advice, guessed)
+    waits, untold = waits_between(later, _joined(told, samples), leaving)
+    return Waits(waits.sample, waits.since - np.uint64(1), waits.duration + 1), untold
+
+
+def _by_records(profile: Profile, recording: Recording, diagnostics: Diagnostics) -> tuple[Waits, int]:
+    switches = recording.sideband.switches
+    left = switches.is_out
+    starts = Moments(switches.tid[left].astype(np.int64), switches.time[left])
+    stack = last_at_or_before(starts, _moments(profile))
+    advice = "the stack of a wait is that of the thread's last sample before it; record with: perf record --off-cpu"
+    diagnostics.add("guessed_stacks_of_waits", Severity.GUESS, advice, int((stack >= 0).sum()))
+    unknown = int((stack < 0).sum())
+    diagnostics.add("waits_without_stack", Severity.LOSS, "the thread had no sample before it waited", unknown)
+    return waits_between(starts, _entered(recording), stack)
+
+
+def _moments(profile: Profile) -> Moments:
+    time = profile.samples.time
+    tid = profile.threads.tid.astype(np.int64)[profile.samples.thread]
+    return Moments(tid, np.zeros(len(tid), np.uint64) if time is None else time)
+
+
+def _entered(recording: Recording) -> Moments:
+    """When context-switch records say that threads got a CPU."""
+    switches = recording.sideband.switches
+    entered = ~switches.is_out
+    return Moments(switches.tid[entered].astype(np.int64), switches.time[entered])
+
+
+def _switched_to(recording: Recording, events: I64) -> Moments:
+    """When sched_switch samples name a thread as the next one on their CPU."""
+    traced: Any = recording.session.features.get("tracing_data", {})
+    formats = traced.get("formats", {})
+    found = [formats.get(str(recording.session.events[row].config)) for row in events.tolist()]
+    offsets = [field["offset"] for entry in found if entry for field in entry["fields"] if field["name"] == "next_pid"]
+    none = Moments(np.zeros(0, np.int64), np.zeros(0, np.uint64))
+    if not offsets:
+        return none
+    order = recording.session.byte_order
+    for batch in recording.samples(Want.RAW):
+        if batch.raw is not None and batch.time is not None:
+            none = _joined(none, _next(batch, batch.raw, events, offsets[0], order))
+    return none
+
+
+def _next(batch: Samples, raw: Ragged, events: I64, offset: int, order: str) -> Moments:
+    rows = np.flatnonzero(np.isin(batch.event, events) & (raw.lengths >= offset + 4))
+    octets = raw.values[(raw.offsets[rows] + offset)[:, None] + np.arange(4)]
+    tid = octets.astype(np.uint8).reshape(-1).view(np.dtype(order + "i4")).astype(np.int64)
+    time = np.zeros(len(batch), np.uint64) if batch.time is None else batch.time
+    return Moments(tid, time[rows])
+
+
+def _joined(one: Moments, other: Moments) -> Moments:
+    return Moments(np.concatenate([one.tid, other.tid]), np.concatenate([one.time, other.time]))
+
+
+def _base(name: str) -> str:
+    """``sched:sched_switch:u`` and ``offcpu-time`` without modifiers."""
+    parts = name.split(":")
+    return ":".join(parts[:2]) if name.startswith("sched:") else parts[0]

@@ -1,0 +1,91 @@
+"""Which entry describes an address: the sorted table of .eh_frame_hdr, or one made by walking the section.
+
+The linker's table is taken as it stands (Linux Standard Base, ".eh_frame_hdr"). Where there is none (.debug_frame,
+static objects of old) the entries are walked once: a loop over functions, a few hundred thousand at the very most,
+that reads their headers; the start addresses are then gathered as columns.
+"""
+
+import numpy as np
+
+from perf2x.abi.callframe import PointerBase, PointerFormat
+from perf2x.classes import dataclass
+from perf2x.columnar.arrays import I64, U64
+from perf2x.tables.errors import ObjectError
+from perf2x.unwind.cfi_entries import FrameSection
+
+TABLE_FORMATS = {
+    PointerBase.DATAREL | PointerFormat.SDATA4: "i4",
+    PointerBase.DATAREL | PointerFormat.UDATA4: "u4",
+    PointerBase.DATAREL | PointerFormat.SDATA8: "i8",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FrameIndex:
+    """FDEs by start address: ``start`` (n,) svma, sorted; ``offset`` (n,) of the FDE in ``section``."""
+
+    section: FrameSection
+    start: U64
+    offset: I64
+
+    def find(self, svma: U64) -> I64:
+        """For each svma the last FDE that starts at or before it, −1 for none; whether it reaches is the FDE's word."""
+        return np.searchsorted(self.start, svma, "right").astype(np.int64) - 1
+
+
+def index_from_header(section: FrameSection, header: bytes, address: int) -> FrameIndex | None:
+    """The index that .eh_frame_hdr (``header``, at svma ``address``) holds; None when it has no table we can take."""
+    at = FrameSection(header, address, True, section.byte_order, section.address_size).cursor(0, len(header))
+    version, frame_format, count_format, table_format = at.u8(), at.u8(), at.u8(), at.u8()
+    at.pointer(frame_format, address)
+    count = at.pointer(count_format, address)
+    code = TABLE_FORMATS.get(table_format)
+    if version != 1 or not count or code is None:
+        return None
+    dtype = np.dtype(section.byte_order + code)
+    if count * 2 * dtype.itemsize > len(header) - at.position:
+        raise ObjectError(f".eh_frame_hdr: {count} entries do not fit in its {len(header)} bytes")
+    pairs = np.frombuffer(header, dtype, count * 2, at.position).reshape(count, 2).astype(np.int64).view(np.uint64)
+    start = pairs[:, 0] + np.uint64(address)
+    offset = (pairs[:, 1] + np.uint64((address - section.address) % 2**64)).view(np.int64)
+    return _sorted(section, start, offset)
+
+
+def index_by_walking(section: FrameSection, past_terminator: bool = True) -> FrameIndex:
+    """The index of a section without a table; entries after a damaged one are lost, damaged FDEs are left out."""
+    starts, offsets = [], []
+    for offset in fde_offsets(section, past_terminator):
+        try:
+            fde = section.fde(offset)
+        except ObjectError:
+            continue
+        if 0 < fde.start < fde.end:  # 0: of a function that the linker threw away
+            starts.append(fde.start)
+            offsets.append(offset)
+    return _sorted(section, np.array(starts, np.uint64), np.array(offsets, np.int64))
+
+
+def fde_offsets(section: FrameSection, past_terminator: bool = True) -> list[int]:
+    """Where every FDE of a section begins, in order; the terminators of linked parts are stepped over or end it."""
+    found, offset = [], 0
+    while offset + 8 <= len(section.data):
+        try:
+            header = section.header(offset)
+        except ObjectError:
+            break
+        if header is None:
+            if not past_terminator:
+                break
+            offset += 4
+            continue
+        if header.cie != -1:
+            found.append(offset)
+        offset = header.end
+    return found
+
+
+def _sorted(section: FrameSection, start: U64, offset: I64) -> FrameIndex:
+    if len(start) > 1 and not bool(np.all(start[1:] >= start[:-1])):
+        order = np.argsort(start, kind="stable")
+        start, offset = start[order], offset[order]
+    return FrameIndex(section, start, offset)

@@ -1,0 +1,153 @@
+"""How to find the caller's registers: one rule per stretch of code, all distinct rules as columns.
+
+A program has thousands of functions and a few hundred distinct rules ("CFA = rsp + 16, rbp at CFA − 16, return address
+at CFA − 8"), so rules are interned and a step over many samples gathers them by number.
+"""
+
+from dataclasses import field
+from enum import IntEnum
+from typing import NamedTuple
+
+import numpy as np
+
+from perf2x.classes import dataclass
+from perf2x.columnar.arrays import I64, U8, U64, Bools
+from perf2x.columnar.growable import Growing
+from perf2x.unwind.expressions import Expression
+
+NO_RULE = -1
+"""No unwind information covers the address."""
+CFA_BY_EXPRESSION = -1
+"""In ``cfa_register``: ``cfa_value`` is the number of an expression."""
+
+
+class Kind(IntEnum):
+    """Where the caller's value of a register is; DWARF 5, section 6.4.1."""
+
+    SAME = 0
+    """Still in the register (also what is not mentioned, as libdw and libunwind have it)."""
+    UNDEFINED = 1
+    OFFSET = 2
+    """In memory at CFA + value."""
+    VAL_OFFSET = 3
+    """It is CFA + value."""
+    REGISTER = 4
+    """In register number value."""
+    EXPRESSION = 5
+    """In memory at what expression number value computes."""
+    VAL_EXPRESSION = 6
+    """What expression number value computes."""
+
+
+class RegisterRule(NamedTuple):
+    """Kind and value of one register."""
+
+    kind: Kind
+    value: int
+
+
+class Rule(NamedTuple):
+    """The rules in force at one address, hashable; registers not named are ``SAME``."""
+
+    cfa_register: int
+    cfa_value: int
+    return_register: int
+    is_signal_frame: bool
+    registers: tuple[tuple[int, RegisterRule], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RuleColumns:
+    """``n`` rules over ``r`` registers."""
+
+    cfa_register: I64
+    cfa_value: U64
+    return_register: I64
+    is_signal_frame: Bools
+    kind: U8
+    """(r, n)"""
+    value: U64
+    """(r, n) offsets in two's complement."""
+
+
+@dataclass(slots=True)
+class RuleTable:
+    """Every distinct rule and expression met so far."""
+
+    register_count: int
+    needed: int = 0
+    """Bit r: some rule or expression asks for register r; what nobody asks for need not be restored."""
+    rules: list[Rule] = field(default_factory=list)
+    expressions: list[Expression] = field(default_factory=list)
+    _numbers: dict[Rule, int] = field(default_factory=dict)
+    _expression_numbers: dict[Expression, int] = field(default_factory=dict)
+    _columns: "_Columns | None" = None
+
+    def number(self, rule: Rule) -> int:
+        """The number of a rule, the same for equal ones."""
+        found = self._numbers.get(rule)
+        if found is None:
+            found = self._numbers[rule] = len(self.rules)
+            self.rules.append(rule)
+            self.needed |= _asked_by(rule)
+        return found
+
+    def expression_number(self, expression: Expression) -> int:
+        """The number of an expression, the same for equal ones."""
+        found = self._expression_numbers.get(expression)
+        if found is None:
+            found = self._expression_numbers[expression] = len(self.expressions)
+            self.expressions.append(expression)
+            for step in expression:
+                self.needed |= 1 << step.register if 0 <= step.register < self.register_count else 0
+        return found
+
+    def columns(self) -> RuleColumns:
+        """All rules as arrays, to which those are added that came since."""
+        if self._columns is None:
+            self._columns = _Columns(self.register_count)
+        return self._columns.of(self.rules)
+
+
+def _asked_by(rule: Rule) -> int:
+    """Bits of the registers that a rule reads, the return address among them."""
+    needed = 1 << rule.return_register
+    if rule.cfa_register != CFA_BY_EXPRESSION:
+        needed |= 1 << rule.cfa_register
+    for _, (kind, value) in rule.registers:
+        if kind is Kind.REGISTER and 0 <= value < 64:
+            needed |= 1 << value
+    return needed
+
+
+class _Columns:
+    """Columns that grow as rules come: every batch of samples may meet a few more."""
+
+    def __init__(self, registers: int) -> None:
+        self._numbers, self._signal = Growing(np.int64, 3), Growing(np.bool_)
+        self._kind, self._value = Growing(np.uint8, registers), Growing(np.int64, registers)
+        self._columns: RuleColumns | None = None
+
+    def of(self, rules: list[Rule]) -> RuleColumns:
+        new = rules[len(self._signal) :]
+        if new or self._columns is None:
+            self._add(new)
+            cfa_register, cfa_value, return_register = self._numbers.columns()
+            self._columns = RuleColumns(
+                cfa_register, cfa_value.view(np.uint64), return_register, self._signal[0],
+                self._kind.whole(), self._value.whole().view(np.uint64),
+            )  # fmt: skip
+        return self._columns
+
+    def _add(self, rules: list[Rule]) -> None:
+        kind = np.zeros((len(self._kind.whole()), len(rules)), np.uint8)
+        value = np.zeros(kind.shape, np.int64)
+        for number, rule in enumerate(rules):
+            for register, (how, amount) in rule.registers:
+                kind[register, number] = how
+                value[register, number] = amount
+        numbers = [(rule.cfa_register, rule.cfa_value, rule.return_register) for rule in rules]
+        self._numbers.extend(*np.array(numbers, np.int64).reshape(-1, 3).T)
+        self._signal.extend(np.array([rule.is_signal_frame for rule in rules], np.bool_))
+        self._kind.extend(*kind)
+        self._value.extend(*value)

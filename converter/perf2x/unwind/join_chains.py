@@ -1,0 +1,56 @@
+"""Puts unwound user chains into the callchains of their samples.
+
+With ``--call-graph dwarf`` the kernel records no user part (``exclude_callchain_user``), so a chain is the kernel's
+part or nothing at all::
+
+    recorded      KERNEL k0 k1 k2
+    unwound       u0 u1 t2 u3 u4             t2 a signal trampoline, u3 what the signal interrupted
+    result        KERNEL k0 k1 k2 USER u0 u1 USER t2 USER u3 u4
+
+In a callchain the first address behind a marker is an instruction's own and the others are return addresses, so a
+marker in front of every exact address carries ``UserChains.is_exact`` through everything that understands callchains.
+"""
+
+import numpy as np
+
+from perf2x.abi.uapi import CallchainContext
+from perf2x.columnar.arrays import I64, Bools
+from perf2x.columnar.ragged import Ragged, offsets_of, ranges, row_numbers, side_by_side
+from perf2x.unwind.chains import UserChains
+
+USER, DEFERRED = np.uint64(CallchainContext.USER), np.uint64(CallchainContext.USER_DEFERRED)
+
+
+def with_user_part(recorded: Ragged, unwound: UserChains, use: Bools) -> Ragged:
+    """The chains (n rows) with a user part for the rows of ``use`` that were unwound; others stay as they are.
+
+    A user part that was recorded all the same gives way, except a cookie that a deferred record answers.
+    """
+    user_at, is_deferred = _user_part(recorded)
+    use = use & (unwound.chain.lengths > 0) & ~is_deferred
+    kept = np.where(use, user_at, recorded.lengths)
+    head = Ragged(offsets_of(kept), recorded.values[ranges(recorded.offsets[:-1], kept)])
+    return side_by_side([head, _marked(unwound, use)])
+
+
+def _user_part(recorded: Ragged) -> tuple[I64, Bools]:
+    """For each row how many words come before its user part, and whether that is a cookie."""
+    markers = np.flatnonzero((recorded.values == USER) | (recorded.values == DEFERRED))[::-1]
+    row = row_numbers(recorded.lengths)[markers]
+    before = recorded.lengths.copy()
+    before[row] = markers - recorded.offsets[:-1][row]
+    deferred = np.zeros(len(recorded), np.bool_)
+    deferred[row] = recorded.values[markers] == DEFERRED
+    return before, deferred
+
+
+def _marked(unwound: UserChains, use: Bools) -> Ragged:
+    """The chains of the rows of ``use`` with a marker in front of every exact address."""
+    lengths = np.where(use, unwound.chain.lengths, 0)
+    entry = ranges(unwound.chain.offsets[:-1], lengths)
+    size = 1 + unwound.is_exact[entry].astype(np.int64)
+    end = np.cumsum(size)
+    words = np.full(end[-1] if len(end) else 0, USER)
+    words[end - 1] = unwound.chain.values[entry]
+    rows = np.bincount(row_numbers(lengths), weights=size, minlength=len(lengths)).astype(np.int64)
+    return Ragged(offsets_of(rows), words)

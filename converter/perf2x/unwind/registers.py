@@ -1,0 +1,114 @@
+"""Registers of many samples at once, and the view that rules and expressions have of some of them."""
+
+import numpy as np
+
+from perf2x.classes import dataclass
+from perf2x.columnar.arrays import I64, U64, Bools
+from perf2x.tables.events import UserStacks
+from perf2x.unwind.architecture import Architecture
+from perf2x.unwind.stack_memory import StackMemory
+
+GOING = 255
+"""In a column of ends: the sample goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frames:
+    """The frame that each of ``n`` samples has been unwound to; the arrays change in place with every step."""
+
+    registers: U64
+    """(r, n)"""
+    known: U64
+    """(n,) bit r: register r holds the value it had in this frame."""
+    is_exact: Bools
+    """(n,) the program counter is an instruction's own address."""
+    crossed_signal: Bools
+    """(n,) a signal frame has been left behind, so the stack may be another one than was copied."""
+    recorded: np.uint64
+    """Bit r: register r was asked for when recording."""
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """New values of one register for some samples; not ``good``: no longer known."""
+
+    register: int
+    rows: I64
+    value: U64
+    good: Bools
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Some samples (``rows``), their registers and memory."""
+
+    frames: Frames
+    memory: StackMemory
+    architecture: Architecture
+    rows: I64
+
+    @property
+    def mask(self) -> np.uint64:
+        """All bits of a word."""
+        return np.uint64((1 << 8 * self.architecture.word) - 1)
+
+    def part(self, which: I64 | slice) -> "View":
+        """The view of some of these samples."""
+        return View(self.frames, self.memory, self.architecture, self.rows[which])
+
+    def register(self, number: int) -> tuple[U64, Bools]:
+        """Values (n,) of one register and which are known; an unheard-of register is never known."""
+        if number >= self.architecture.register_count:
+            return np.zeros(len(self.rows), np.uint64), np.zeros(len(self.rows), np.bool_)
+        known = self.frames.known[self.rows] >> np.uint64(number) & np.uint64(1)
+        return self.frames.registers[number, self.rows], known.astype(np.bool_)
+
+    def registers_of(self, number: I64) -> tuple[U64, Bools]:
+        """Values (n,) of a register per sample and which are known."""
+        inside = number < self.architecture.register_count
+        number = np.where(inside, number, 0)
+        known = self.frames.known[self.rows] >> number.view(np.uint64) & np.uint64(1)
+        return self.frames.registers[number, self.rows], known.astype(np.bool_) & inside
+
+    def load(self, address: U64, size: int) -> tuple[U64, Bools]:
+        """Memory of ``size`` bytes (0: a word of the architecture) and which of it was recorded."""
+        size = size or self.architecture.word
+        value, good = self.memory.load(self.rows, address)
+        return (value if size >= 8 else value & np.uint64((1 << 8 * size) - 1)), good
+
+    def set(self, new: Restored) -> None:
+        """Take over what a rule restored."""
+        bit = np.uint64(1 << new.register)
+        self.frames.registers[new.register, new.rows] = new.value
+        known = self.frames.known[new.rows]
+        self.frames.known[new.rows] = np.where(new.good, known | bit, known & ~bit)
+
+    def set_register(self, number: int, value: U64) -> None:
+        """Give a register a value that is known for every sample of the view."""
+        self.frames.registers[number, self.rows] = value
+        self.frames.known[self.rows] |= np.uint64(1 << number)
+
+    def cross(self, frame_pointer: U64, stack_pointer: U64, address: U64) -> None:
+        """Enter a caller of which only these three registers are known."""
+        self.frames.known[self.rows] = 0
+        self.set_register(self.architecture.frame_pointer, frame_pointer)
+        self.set_register(self.architecture.stack_pointer, stack_pointer)
+        self.set_register(self.architecture.program_counter, address)
+        self.frames.is_exact[self.rows] = False
+
+
+def first_frames(stacks: UserStacks, architecture: Architecture) -> Frames:
+    """The frames that samples were taken in, from their recorded registers."""
+    registers = np.zeros((architecture.register_count, len(stacks.abi)), np.uint64)
+    recorded, column = 0, 0
+    for bit in range(64):
+        if not stacks.mask >> bit & 1:
+            continue
+        number = architecture.from_perf.get(bit)
+        if number is not None and column < stacks.regs.shape[1]:
+            registers[number] = stacks.regs[:, column]
+            recorded |= 1 << number
+        column += 1
+    count = len(stacks.abi)
+    known = np.full(count, recorded, np.uint64)
+    return Frames(registers, known, np.ones(count, np.bool_), np.zeros(count, np.bool_), np.uint64(recorded))

@@ -1,0 +1,74 @@
+"""Reads the stack copies of many samples at once.
+
+::
+
+    stack of one sample      sp                                sp + size
+    memory                   |<------------ copied ------------>|
+    words                    start[row] … start[row] + size // 8
+"""
+
+import numpy as np
+
+from perf2x.classes import dataclass
+from perf2x.columnar.arrays import I64, U64, Bools
+from perf2x.tables.events import UserStacks
+
+LARGEST_COPY = 60_000
+"""Records are at most 64 KiB, so the kernel cuts larger requests to what is left (perf_sample_ustack_size)."""
+LARGEST_STACK = 1 << 26
+"""How far above the stack pointer a frame of the same stack may be: 64 MiB, eight times the usual limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class StackMemory:
+    """The copies of a batch: ``words`` of all, and for each sample where its copy starts and which address that is."""
+
+    words: U64
+    start: I64
+    base: U64
+    """The stack pointer at kernel entry: address of the first byte copied."""
+    count: U64
+    """Whole words copied; never more than ``words`` has."""
+    is_full: Bools
+    """All the bytes that were asked for were copied, so the stack may go on behind them."""
+
+    def load(self, rows: I64, address: U64) -> tuple[U64, Bools]:
+        """The 64-bit word at an address of each sample, and whether it was copied; 0 where not."""
+        offset = address - self.base[rows]
+        word = offset >> np.uint64(3)
+        good = word < self.count[rows]
+        low = (offset & np.uint64(7)).astype(np.int64)
+        if low.any():
+            return self._load_unaligned(rows, word, low, good)
+        return self._word(rows, word, good), good
+
+    def _word(self, rows: I64, word: U64, good: Bools) -> U64:
+        place = self.start[rows] + word.view(np.int64)
+        if good.all():
+            whole: U64 = self.words[place]
+            return whole
+        value = np.zeros(len(rows), np.uint64)
+        value[good] = self.words[place[good]]
+        return value
+
+    def _load_unaligned(self, rows: I64, word: U64, low: I64, good: Bools) -> tuple[U64, Bools]:
+        """Two neighbours put together; the processors that are unwound are little-endian."""
+        good &= (low == 0) | (word + np.uint64(1) < self.count[rows])
+        first, second = self._word(rows, word, good), self._word(rows, word + np.uint64(1), good & (low != 0))
+        shift = (low * 8).view(np.uint64)
+        upper = np.where(low == 0, np.uint64(0), second << ((np.uint64(64) - shift) & np.uint64(63)))
+        return first >> shift | upper, good
+
+    def is_beyond(self, rows: I64, address: U64) -> Bools:
+        """Whether an address lies above what was copied, as far as the same stack may reach."""
+        offset = address - self.base[rows]
+        return self.is_full[rows] & (offset >= self.count[rows] << np.uint64(3)) & (offset < np.uint64(LARGEST_STACK))
+
+
+def stack_memory(stacks: UserStacks, stack_pointer: U64) -> StackMemory:
+    """The copies of a batch whose stack pointers (n,) are given; sizes that lie are cut to the words there are."""
+    whole = np.clip(stacks.size, 0, None) >> 3
+    room = np.clip(len(stacks.words) - stacks.start, 0, None)
+    count = np.where(stacks.start >= 0, np.minimum(whole, room), 0)
+    full = stacks.size + 8 > min(stacks.asked, LARGEST_COPY)
+    return StackMemory(stacks.words, stacks.start, stack_pointer, count.view(np.uint64), full)

@@ -1,0 +1,28 @@
+"""Forged recordings, opened by the reader."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from perf2x.reader import PerfRecording, open_recording
+from perf2x.tables.events import Samples, Want
+from tests.forge import Record, Session, write_file
+
+EVERYTHING = ~Want(0)
+
+
+def reopened(folder: Path, session: Session, records: Iterable[Record]) -> PerfRecording:
+    """What the reader makes of a forged recording."""
+    return opened(folder, write_file(session, records))
+
+
+def opened(folder: Path, data: bytes) -> PerfRecording:
+    """What the reader makes of these bytes."""
+    path = folder / "perf.data"
+    path.write_bytes(data)
+    return open_recording(str(path))
+
+
+def one_batch(recording: PerfRecording, want: Want = EVERYTHING) -> Samples:
+    """All samples of a small recording."""
+    (batch,) = recording.samples(want)
+    return batch

@@ -1,0 +1,91 @@
+"""Do pairs of recordings of one program pass the gate of ``diff`` as often as its confidence says?
+
+Repetitions are resampled from a real recording: each row of samples is met a Poisson number of times. For more pairs:
+``python -m tests.unit.test_gate_experiment PERF_DATA PAIRS`` prints a table.
+"""
+
+import dataclasses
+import sys
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from perf2x.analysis.diff import Comparison
+from perf2x.analysis.totals import totals
+from perf2x.cli.diff_gate import Gate, bars_of
+from perf2x.pipeline import load as pipeline
+from perf2x.symbolize.options import SymbolOptions
+from perf2x.tables.profile import Profile
+from tests.support.recordings import CORPUS
+
+
+def loaded(path: str) -> Profile:
+    symbols = SymbolOptions(symfs=CORPUS / "common" / "symfs", kallsyms=CORPUS / "common" / "kallsyms.xz")
+    return pipeline.load(path, pipeline.LoadOptions(symbols=symbols)).profile
+
+
+def repeated(profile: Profile, random: np.random.Generator, growth: float = 0.0, times: int = 1) -> Profile:
+    """One more recording, ``times`` as long, with ``growth`` of the whole added where most samples were taken."""
+    samples = profile.samples
+    place = profile.stacks.location[samples.stack]
+    hottest = place == np.bincount(place, samples.count).argmax()
+    mean = samples.count * float(times)
+    mean[hottest] *= 1 + growth * samples.count.sum() / samples.count[hottest].sum()
+    count = random.poisson(mean)
+    met = np.flatnonzero(count)
+    columns = {
+        field.name: column[met]
+        for field in dataclasses.fields(samples)
+        if (column := getattr(samples, field.name)) is not None
+    }
+    columns |= {"count": count[met], "value": samples.value[met] // samples.count[met] * count[met]}
+    return dataclasses.replace(profile, samples=dataclasses.replace(samples, **columns))
+
+
+def failures(
+    profile: Profile, gate: Gate, pairs: int, *, normalize: bool = False, growth: float = 0, times: int = 1
+) -> int:
+    """How many of so many pairs the gate does not let pass."""
+    random, closed = np.random.default_rng(2026), 0
+    for _ in range(pairs):
+        pair = repeated(profile, random, times=times), repeated(profile, random, growth, times)
+        closed += bool(gate.verdict("function", _compared(*pair, normalize)).sentences)
+    return closed
+
+
+def _compared(before: Profile, after: Profile, normalize: bool) -> Callable[[str], Comparison]:
+    return lambda kind: Comparison(totals(before, None, kind), totals(after, None, kind), normalize)
+
+
+@pytest.mark.parametrize("bar", ["function=0.1", "1"])
+@pytest.mark.parametrize("normalize", [False, True])
+def test_repetitions_pass(bar: str, normalize: bool) -> None:
+    profile = loaded(str(CORPUS / "zstd" / "perf.data"))
+    gate = Gate(bars_of([bar]), "self", 0.95)
+    assert failures(profile, gate, 12, normalize=normalize) <= 2
+    assert failures(profile, dataclasses.replace(gate, any_change=True), 3, normalize=normalize) >= 2
+
+
+def test_growth_is_caught() -> None:
+    profile = loaded(str(CORPUS / "zstd" / "perf.data"))
+    assert failures(profile, Gate(bars_of(["function=5"]), "self", 0.95), 8, growth=0.15) >= 7
+
+
+def main(path: str, pairs: int) -> None:
+    """Print how often repetitions fail with either rule, and how often growth of a tenth of the whole is caught."""
+    profile = loaded(path)
+    print(f"{path}: {profile.samples.count.sum():,} samples, {len(totals(profile).rows)} functions, {pairs} pairs")
+    for bar in ("function=0.1", "function=1", "function=5", "total=1", "1"):
+        for normalize in (False, True):
+            for sort in ("self", "total"):
+                gate = Gate(bars_of([bar]), sort, 0.95)
+                every = dataclasses.replace(gate, any_change=True)
+                said = [failures(profile, one, pairs, normalize=normalize) for one in (every, gate)]
+                caught = [failures(profile, gate, pairs, normalize=normalize, growth=0.1, times=n) for n in (1, 4)]
+                shown = "shares" if normalize else "values"
+                print(f"{bar:13} {sort:6} {shown}: any {said[0]}, gate {said[1]}; +10 % {caught[0]}, x4 {caught[1]}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))

@@ -1,0 +1,103 @@
+"""Flags of output formats, one file per event, and the command that pprof runs, on a recording of the corpus."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from perf2x.cli.app import app
+from perf2x.cli.commands import perf_to_profile
+from perf2x.emit.pprof import profile_pb2
+
+CORPUS = Path(__file__).parents[2] / "corpus"
+EVENTS = CORPUS / "events/perf.data"
+CALLS = CORPUS / "calls/perf.data"
+
+
+def run(*words: object) -> str:
+    ran = CliRunner().invoke(app, [str(word) for word in words])
+    assert ran.exit_code == 0, ran.output
+    return ran.output
+
+
+def profile(path: Path) -> profile_pb2.Profile:
+    return profile_pb2.Profile.FromString(gzip.decompress(path.read_bytes()))
+
+
+@pytest.mark.parametrize("name", ["pprof", "chrome", "collapsed", "html", "speedscope", "svg", "firefox"])
+def test_every_format_from_a_recording_twice_the_same(tmp_path, name):
+    first, second = tmp_path / "first", tmp_path / "second"
+    for target in (first, second):
+        run("convert", CALLS, "--to", name, "-o", target, "-q")
+    assert first.read_bytes() == second.read_bytes()
+    assert first.stat().st_size > 500
+
+
+def test_per_event_writes_a_file_for_each_and_loses_nothing(tmp_path):
+    run("convert", EVENTS, "-o", tmp_path / "all.folded", "--event", "all", "--value", "samples", "-q")
+    run("convert", EVENTS, "-o", tmp_path / "one.folded", "--per-event", "--value", "samples", "-q")
+    files = sorted(tmp_path.glob("one.*.folded"))
+    assert len(files) > 1
+
+    def total(file: Path) -> int:
+        return sum(int(line.rsplit(" ", 1)[1]) for line in file.read_text().splitlines())
+
+    assert sum(map(total, files)) == total(tmp_path / "all.folded")
+
+
+def test_per_event_cannot_be_one_stream():
+    ran = CliRunner().invoke(app, ["convert", str(EVENTS), "--to", "collapsed", "-o", "-", "--per-event", "-q"])
+    assert ran.exit_code == 2
+
+
+def test_label_cpu_reaches_the_profile(tmp_path):
+    run("convert", CALLS, "-o", tmp_path / "p.pb.gz", "--label", "cpu,mode", "-q")
+    parsed = profile(tmp_path / "p.pb.gz")
+    keys = {parsed.string_table[label.key] for sample in parsed.sample for label in sample.label}
+    assert "mode" in keys
+    assert keys <= {"cpu", "mode"}
+
+
+def test_flags_that_the_format_does_not_have_are_usage_errors(tmp_path):
+    ran = CliRunner().invoke(app, ["convert", str(CALLS), "-o", str(tmp_path / "x.folded"), "--max-samples", "3"])
+    assert ran.exit_code == 2
+    assert "collapsed has no option 'max_samples'" in ran.output
+
+
+def test_formats_lists_options():
+    assert "--set max_samples=" in run("formats", "-v")
+    assert "--set" not in run("formats")
+
+
+class TestPerfToProfile:
+    def run(self, monkeypatch, *words: object) -> int:
+        monkeypatch.setattr("sys.argv", ["perf_to_profile", *map(str, words)])
+        with pytest.raises(SystemExit) as ended:
+            perf_to_profile.main()
+        return int(ended.value.code or 0)
+
+    def test_as_pprof_calls_it(self, monkeypatch, tmp_path):
+        target = tmp_path / "out.pb"
+        target.write_text("what pprof's temporary file holds")
+        with target.open("rb") as kept:  # pprof reads through the handle it had before
+            assert self.run(monkeypatch, "-i", CALLS, "-o", target, "-f") == 0
+            parsed = profile_pb2.Profile.FromString(gzip.decompress(kept.read()))
+        assert len(parsed.sample) > 0
+
+    def test_a_new_file(self, monkeypatch, tmp_path):
+        assert self.run(monkeypatch, "-i", CALLS, "-o", tmp_path / "new.pb") == 0
+        assert len(profile(tmp_path / "new.pb").sample) > 0
+
+    def test_the_input_is_never_overwritten(self, monkeypatch, tmp_path):
+        recording = tmp_path / "perf.data"
+        recording.write_bytes(CALLS.read_bytes())
+        assert self.run(monkeypatch, "-i", recording, "-o", recording, "-f") == 2
+        assert recording.read_bytes() == CALLS.read_bytes()
+
+    def test_without_f_nothing_is_overwritten(self, monkeypatch, tmp_path, capsys):
+        target = tmp_path / "out.pb"
+        target.write_text("old")
+        assert self.run(monkeypatch, "-i", CALLS, "-o", target, "-j") == 1
+        assert target.read_text() == "old"
+        assert "exists; -f overwrites it" in capsys.readouterr().err

@@ -1,0 +1,58 @@
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perf2x.columnar.hashing import mix
+from perf2x.columnar.interner import ChainTable, first_alike, prefix_tree
+from perf2x.columnar.ragged import ragged_of, ranges, side_by_side
+
+WORDS = st.one_of(st.integers(0, 3), st.integers(2**64 - 3, 2**64 - 1))
+ROWS = st.lists(st.lists(WORDS, max_size=5), max_size=30)
+
+
+@given(st.lists(ROWS, max_size=4))
+def test_equal_chains_get_equal_numbers(batches: list[list[list[int]]]) -> None:
+    table, numbers, seen = ChainTable(), [], []
+    for rows in batches:
+        ragged = ragged_of(rows)
+        starts, lengths = ragged.offsets[:-1], ragged.lengths
+        numbers += table.number_spans(ragged.values, starts, lengths).tolist()
+        seen += [tuple(row) for row in rows]
+    assert len(set(zip(numbers, seen, strict=True))) == len(set(numbers)) == len(set(seen)) == len(table)
+    stored = [tuple(row.tolist()) for row in table.table().rows()]
+    assert [stored[number] for number in numbers] == seen
+
+
+@given(st.lists(st.integers(0, 5), max_size=40), st.integers(1, 3))
+def test_rows_that_are_alike_have_one_that_stands_for_them(rows: list[int], hashes: int) -> None:
+    """Rows whose hashes collide may stay beside their equals, but never stand for another row."""
+    values = np.array(rows, np.int64)
+    kept, place = first_alike((values % hashes).astype(np.uint64), lambda mine, others: values[mine] == values[others])
+    assert values[kept[place]].tolist() == rows
+    assert kept.tolist() == sorted(set(kept.tolist()))
+    if hashes == 1 or not rows:
+        return
+    exact, _ = first_alike(mix(values.astype(np.uint64)), lambda mine, others: values[mine] == values[others])
+    assert exact.tolist() == sorted({row: index for index, row in reversed(list(enumerate(rows)))}.values())
+
+
+@given(st.lists(st.lists(st.integers(0, 3), max_size=6), max_size=20))
+def test_prefix_tree(rows: list[list[int]]) -> None:
+    parent, item, leaf = prefix_tree(ragged_of(rows, np.int64))
+
+    def path(node: int) -> list[int]:
+        return [] if node < 0 else [*path(parent[node]), int(item[node])]
+
+    assert [path(node) for node in leaf.tolist()] == rows
+    assert all(parent[node] < node for node in range(len(parent)))
+    backwards = prefix_tree(ragged_of([row[::-1] for row in rows], np.int64), innermost_first=True)
+    assert [column.tolist() for column in backwards] == [parent.tolist(), item.tolist(), leaf.tolist()]
+    assert len(parent) == len({tuple(row[: end + 1]) for row in rows for end in range(len(row))})
+
+
+@given(ROWS)
+def test_ragged_rows(rows: list[list[int]]) -> None:
+    ragged = ragged_of(rows)
+    backwards = ragged_of([row[::-1] for row in rows])
+    assert [row.tolist() for row in side_by_side([ragged, backwards]).rows()] == [row + row[::-1] for row in rows]
+    assert ranges(ragged.offsets[:-1], ragged.lengths).tolist() == list(range(sum(map(len, rows))))

@@ -1,0 +1,194 @@
+"""The debuginfod client: cache, limits, failures against a small server; the real server when it is installed."""
+
+import http.server
+import os
+import shutil
+import socket
+import subprocess
+import threading
+import time
+import urllib.request
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from perf2x.debugfiles.debuginfod import Debuginfod, cache_directory, debuginfod_urls
+from perf2x.debugfiles.finder import Finder, SearchPlaces
+from perf2x.files import unpack_limit as unpacking
+from perf2x.files.unpack_limit import at_most
+from perf2x.tables.diagnostics import Diagnostics
+from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
+
+BUILD_ID = b"\x31" * 20
+NOTE = TinySection(".note.gnu.build-id", b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0" + BUILD_ID, 0x300, "NOTE", 2)
+STRIPPED = tiny_elf([TinySection(".text", b"\x90" * 64, 0x1000, flags=6), NOTE])
+DEBUG = tiny_elf([TinySection(".text", bytes(64), 0x1000, "NOBITS", 6), NOTE,
+                  *symbol_sections([TinySymbol("f", 0x1000, 16)], 3), TinySection(".debug_info", b"x")])  # fmt: skip
+
+
+@contextmanager
+def server(answers):
+    """Serves {path: bytes or status}; yields (url, list of paths asked for)."""
+    asked = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            asked.append(self.path)
+            answer = answers.get(self.path, 404)
+            if isinstance(answer, int):
+                self.send_error(answer)
+                return
+            body, length = answer if isinstance(answer, tuple) else (answer, len(answer))
+            self.send_response(200)
+            self.send_header("Content-Length", str(length))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as httpd:
+        threading.Thread(target=httpd.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{httpd.server_address[1]}", asked
+        httpd.shutdown()
+
+
+def client(tmp_path, *urls, **limits):
+    return Debuginfod(urls, tmp_path / "cache", Diagnostics(), **limits)
+
+
+PATH = f"/buildid/{BUILD_ID.hex()}"
+
+
+def test_downloads_once_and_keeps_the_standard_layout(tmp_path):
+    seen = []
+    with server({f"{PATH}/debuginfo": DEBUG}) as (url, asked):
+        asker = client(tmp_path, url, progress=lambda *call: seen.append(call))
+        assert [f.build_id for f in asker.fetch("debuginfo", BUILD_ID)] == [BUILD_ID]
+        assert [f.build_id for f in asker.fetch("debuginfo", BUILD_ID)] == [BUILD_ID]
+    assert asked == [f"{PATH}/debuginfo"] and seen[-1][1:] == (len(DEBUG), len(DEBUG))
+    assert (tmp_path / "cache" / BUILD_ID.hex() / "debuginfo").read_bytes() == DEBUG
+    assert [p.name for p in (tmp_path / "cache" / BUILD_ID.hex()).iterdir()] == ["debuginfo"]
+
+
+def test_what_no_server_has_is_not_asked_for_again(tmp_path):
+    with server({}) as (url, asked):
+        asker = client(tmp_path, url)
+        assert not list(asker.fetch("executable", BUILD_ID)) and not list(asker.fetch("executable", BUILD_ID))
+    assert len(asked) == 1 and not asker.diagnostics.counts
+
+
+def test_the_second_server_is_asked_when_the_first_has_nothing(tmp_path):
+    with server({}) as (first, _), server({f"{PATH}/executable": STRIPPED}) as (second, _):
+        assert list(client(tmp_path, first, second).fetch("executable", BUILD_ID))
+
+
+@pytest.mark.parametrize("answer", [500, (STRIPPED[:100], len(STRIPPED)), b"no elf file"])
+def test_bad_answers_are_counted_and_leave_nothing_half(tmp_path, answer):
+    with server({f"{PATH}/executable": answer}) as (url, _):
+        asker = client(tmp_path, url)
+        assert not list(asker.fetch("executable", BUILD_ID))
+    assert sum(count.count for count in asker.diagnostics.counts.values()) == 1
+    found = [p for p in (tmp_path / "cache").rglob("*") if p.is_file() and p.stat().st_size]
+    assert all(p.read_bytes() == b"no elf file" for p in found)
+
+
+def test_a_server_that_is_not_there_is_asked_once(tmp_path):
+    asker = client(tmp_path, "http://127.0.0.1:1")
+    for kind in ("executable", "debuginfo"):
+        assert not list(asker.fetch(kind, BUILD_ID))
+    assert asker.diagnostics["debuginfod_failed"] == 1
+
+
+def test_limits(tmp_path):
+    with server({f"{PATH}/executable": STRIPPED}) as (url, _):
+        assert not list(client(tmp_path, url, largest=10).fetch("executable", BUILD_ID))
+        assert not list(client(tmp_path, url, longest=-1).fetch("executable", BUILD_ID))
+        assert list(client(tmp_path, url).fetch("executable", BUILD_ID))
+
+
+def test_the_policy_for_unpacking_bounds_downloads(tmp_path, monkeypatch):
+    """DEBUGINFOD_MAXSIZE lowers the limit of --max-unpacked and does not raise it."""
+    with server({f"{PATH}/executable": STRIPPED}) as (url, _):
+        for most, variable, said in ((10, "1000000", "--max-unpacked"), (10**6, "10", "DEBUGINFOD_MAXSIZE")):
+            monkeypatch.setenv("DEBUGINFOD_MAXSIZE", variable)
+            asker = client(tmp_path, url)
+            with at_most(most):
+                assert not list(asker.fetch("executable", BUILD_ID))
+            reason = asker.diagnostics.counts["debuginfod_failed"].first
+            assert f"larger than 10 bytes; {said}" in str(reason)
+            assert not [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
+        monkeypatch.setattr(unpacking.Disk, "_free", lambda _: -1)
+        asker = client(tmp_path, url, largest=10**6)
+        assert not list(asker.fetch("executable", BUILD_ID))
+        assert "DEBUGINFOD_CACHE_PATH names another place" in str(asker.diagnostics.counts["debuginfod_failed"].first)
+
+
+def test_a_server_cannot_pass_off_another_build(tmp_path):
+    with server({f"/buildid/{'77' * 20}/executable": STRIPPED}) as (url, _):
+        places = SearchPlaces(system_debug_dir=None, proc=None)
+        found = Finder(places, (client(tmp_path, url).fetch,)).find("/gone", b"\x77" * 20)
+    assert not found.files and "another build" in found.reason
+
+
+def test_the_finder_asks_only_for_what_is_missing(tmp_path):
+    (tmp_path / "prog").write_bytes(STRIPPED)
+    with server({f"{PATH}/executable": STRIPPED, f"{PATH}/debuginfo": DEBUG}) as (url, asked):
+        places = SearchPlaces(symfs=tmp_path, system_debug_dir=None, proc=None)
+        found = Finder(places, (client(tmp_path / "c", url).fetch,)).find("/prog", BUILD_ID)
+    assert asked == [f"{PATH}/debuginfo"]
+    assert found.symbols is not None and found.symbols.section(".symtab") and found.code is not found.symbols
+
+
+def test_environment():
+    assert debuginfod_urls((), {}) == ()
+    assert debuginfod_urls((), {"DEBUGINFOD_URLS": "https://a/ http://b ftp://c file:///d"}) == (
+        "https://a",
+        "http://b",
+    )
+    assert debuginfod_urls(("http://x",), {"DEBUGINFOD_URLS": "http://y"}) == ("http://x",)
+    assert cache_directory({"DEBUGINFOD_CACHE_PATH": "/c"}) == Path("/c")
+    assert cache_directory({"XDG_CACHE_HOME": "/x"}) == Path("/x/debuginfod_client")
+
+
+@pytest.mark.skipif(not shutil.which("debuginfod"), reason="no debuginfod server on this machine")
+def test_the_real_server(tmp_path):
+    """elfutils' own server scans a directory and hands out both files of one build id."""
+    files = tmp_path / "files"
+    files.mkdir()
+    data = Path(__file__).parents[1] / "symbolize" / "data"
+    for name in ("split.so", "split.so.debug"):
+        shutil.copy(data / name, files / name)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = ["debuginfod", "-p", str(port), "-d", str(tmp_path / "db.sqlite"), "-F", str(files), "-t", "1"]
+    environment = {**os.environ, "HOME": str(tmp_path), "DEBUGINFOD_URLS": ""}
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
+    try:
+        url = f"http://127.0.0.1:{port}"
+        from perf2x.binary.elf.file import open_elf
+
+        build_id = open_elf(files / "split.so").build_id
+        wait_until_scanned(f"{url}/buildid/{build_id.hex()}/debuginfo", process)
+        places = SearchPlaces(system_debug_dir=None, proc=None)
+        found = Finder(places, (client(tmp_path, url).fetch,)).find("/nowhere/split.so", build_id)
+        assert found.code is not None and found.dwarf is not None and found.symbols is not None
+        assert found.symbols.section(".symtab")
+        assert not list(client(tmp_path / "other", url).fetch("executable", b"\x99" * 20))
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def wait_until_scanned(address, process):
+    end = time.monotonic() + 20
+    while time.monotonic() < end and process.poll() is None:
+        try:
+            with urllib.request.urlopen(address, timeout=2) as answer:
+                answer.read()
+                return
+        except OSError:
+            time.sleep(0.2)
+    pytest.skip("the server did not get ready")

@@ -1,0 +1,87 @@
+"""What perf2x takes from the machine that it runs on, and that nothing is left of it behind a sysroot."""
+
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from perf2x.binary.elf.running_vdso import own_vdso
+from perf2x.debugfiles.finder import Finder, SearchPlaces
+from perf2x.files.sysroot import on_this_machine, sysroot
+from perf2x.symbolize.options import SymbolOptions
+from perf2x.symbolize.sources.kernel import running_kernel_build_id, running_kernel_release
+from perf2x.symbolize.symcache.directory import user_cache_dir
+from tests.support.command import folded, recording
+from tests.support.isolation import STEERING
+from tests.support.poison import WRONG, poison, wrong_object
+
+ID = bytes(range(20))
+
+
+def put(path: Path, content: bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    return path
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PERF2X_SYSROOT", str(tmp_path))
+    return tmp_path
+
+
+def test_without_a_sysroot_paths_are_the_machines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PERF2X_SYSROOT")
+    assert sysroot() is None
+    assert on_this_machine("/usr/lib/debug") == Path("/usr/lib/debug")
+
+
+def test_paths_lie_below_the_sysroot_and_are_not_put_there_twice(root: Path) -> None:
+    assert on_this_machine("/usr/lib/debug") == root / "usr/lib/debug"
+    assert on_this_machine("/../../etc/passwd") == root / "etc/passwd"
+    assert on_this_machine(f"{root}/prog") == root / "prog"
+
+
+def test_recorded_paths_and_debug_files_come_from_the_sysroot(root: Path) -> None:
+    program = put(root / "bin/prog", wrong_object(ID))
+    debug = put(root / f"usr/lib/debug/.build-id/{ID.hex()[:2]}/{ID.hex()[2:]}.debug", wrong_object(ID))
+    found = Finder(SearchPlaces()).find("/bin/prog", ID)
+    assert [file.name for file in found.files] == [str(program), str(debug)]
+
+
+def test_with_symfs_this_machines_files_are_not_asked(root: Path, tmp_path: Path) -> None:
+    """As perf does: tools/perf/util/symbol.c symbol__config_symfs, and --symfs before every path."""
+    put(root / f"usr/lib/debug/.build-id/{ID.hex()[:2]}/{ID.hex()[2:]}.debug", wrong_object(ID))
+    put(Path.home() / f".debug/.build-id/{ID.hex()[:2]}/{ID.hex()[2:]}/elf", wrong_object(ID))
+    assert len(Finder(SymbolOptions().places()).find("/bin/prog", ID).files) == 2
+    symfs = tmp_path / "symfs"
+    assert not Finder(SymbolOptions(symfs=symfs).places()).find("/bin/prog", ID).files
+    put(symfs / f".debug/.build-id/{ID.hex()[:2]}/{ID.hex()[2:]}/elf", wrong_object(ID))
+    assert len(Finder(SymbolOptions(symfs=symfs).places()).find("/bin/prog", ID).files) == 1
+
+
+def test_the_running_kernel_is_hidden_by_a_sysroot(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (own_vdso(), running_kernel_build_id(), running_kernel_release()) == (b"", b"", "")
+    monkeypatch.delenv("PERF2X_SYSROOT")
+    if sys.platform == "linux":
+        assert running_kernel_release() == platform.release()
+
+
+def test_tests_see_an_empty_home_and_no_settings() -> None:
+    assert not any(Path.home().iterdir())
+    assert user_cache_dir() is not None and str(user_cache_dir()).startswith(str(Path.home()))
+    assert not any(name.startswith("DEBUGINFOD_") for name in os.environ)
+    assert {name for name in os.environ if name.startswith("PERF2X_")} - set(STEERING) == {"PERF2X_SYSROOT"}
+
+
+@pytest.mark.slow
+def test_a_poisoned_machine_would_show(tmp_path: Path) -> None:
+    """The poison that CI runs the tests in does work: without a sysroot or symfs it is what names everything."""
+    words = [sys.executable, "-m", "perf2x", "convert", recording("calls"), "--to", "collapsed", "-o", "-"]
+    environment = {**os.environ, **poison(tmp_path), "PERF2X_MAX_STACK": ""}
+    ran = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
+    assert WRONG in ran.stdout
+    assert not any(WRONG in stack for stack in folded(recording("calls"), symbols=True))

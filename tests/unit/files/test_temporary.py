@@ -1,0 +1,99 @@
+"""What a killed process leaves behind: nothing, or what the next one removes."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from perf2x.bundle import unpack as unbundling
+from perf2x.bundle.unpack import unbundled
+from perf2x.files import temporary
+from perf2x.files.temporary import PREFIX, appearing, private_folder
+from perf2x.symbolize.options import SymbolOptions
+from tests.support import bombs
+from tests.support.command import recording
+
+LINUX = sys.platform == "linux"
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    return tmp_path
+
+
+def killed_inside(code: str, folder: Path) -> None:
+    """Run ``code`` in a process of its own, which kills itself at the end."""
+    words = [sys.executable, "-c", f"import os, signal\n{code}\nos.kill(os.getpid(), signal.SIGKILL)"]
+    ran = subprocess.run(words, env={**os.environ, "TMPDIR": str(folder)}, capture_output=True, text=True)
+    assert ran.returncode == -signal.SIGKILL, ran.stderr
+
+
+@pytest.mark.skipif(not LINUX, reason="files without names are Linux's")
+def test_a_kill_leaves_nothing_of_a_bundle(here: Path) -> None:
+    data = Path(recording("calls")).read_bytes()
+    jitted = b"1000 10 secret_name\n"
+    parts = [("perf.data", data), ("maps/perf-1.map", jitted)]
+    tar = b"".join(bombs.member_header(name, len(part)) + part + bytes(-len(part) % 512) for name, part in parts)
+    (here / "bundle.tar").write_bytes(tar)
+    code = (
+        "from perf2x.bundle.unpack import unbundled\n"
+        f"with unbundled([{str(here / 'bundle.tar')!r}], None) as (files, _):\n"
+        "    assert open(files[0], 'rb').read(8) == b'PERFILE2'\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    killed_inside(code, here)
+    (left,) = here.glob(f"{PREFIX}*")
+    assert [path for path in left.rglob("*") if path.is_file() and path.stat().st_size] == []
+    with private_folder() as folder:
+        assert list(here.glob(f"{PREFIX}*")) == [folder], "swept at the next start"
+    assert not list(here.glob(f"{PREFIX}*"))
+
+
+def test_a_bundle_may_have_more_maps_than_a_process_opens_files(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unbundling, "MOST_OPEN", 2)
+    maps = b"".join(
+        bombs.member_header(f"maps/perf-{pid}.map", 2) + (b"%02d" % pid).ljust(512, b"\0") for pid in range(4)
+    )
+    (here / "bundle.tar").write_bytes(bombs.whole_member() + maps)
+    with unbundled([str(here / "bundle.tar")], SymbolOptions()) as (_, options):
+        assert options is not None and options.perf_map_dir is not None
+        found = sorted(options.perf_map_dir.iterdir())
+        assert [path.read_bytes() for path in found] == [b"00", b"01", b"02", b"03"]
+        if LINUX:
+            assert [path.is_symlink() for path in found] == [True, False, False, False]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs locks that end with their process")
+def test_only_folders_of_dead_processes_are_swept(here: Path) -> None:
+    (here / f"{PREFIX}mine").mkdir()  # has no lock yet: its owner is about to make one
+    (here / f"{PREFIX}link").symlink_to(here)
+    with private_folder() as first, private_folder() as second:
+        assert first.exists() and second.exists()
+    stale = here / f"{PREFIX}stale"
+    stale.mkdir()
+    for name in ("lock", "perf.data"):
+        (stale / name).write_bytes(b"x")
+    with private_folder():
+        assert not stale.exists()
+    assert sorted(path.name for path in here.iterdir()) == [f"{PREFIX}link", f"{PREFIX}mine"]
+
+
+@pytest.mark.parametrize("unnamed", [True, False])
+def test_a_file_appears_whole_or_not_at_all(here: Path, unnamed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not unnamed:
+        monkeypatch.setattr(temporary, "_unnamed", lambda folder: None)
+    path = here / "file"
+    path.write_bytes(b"old")
+    with appearing(path) as new:
+        new.file.write(b"half")
+    assert path.read_bytes() == b"old" and list(here.iterdir()) == [path]
+    with appearing(path) as new:
+        new.file.write(b"whole")
+        if unnamed and LINUX:
+            assert list(here.iterdir()) == [path]
+        new.keep()
+    assert path.read_bytes() == b"whole" and list(here.iterdir()) == [path]

@@ -1,0 +1,68 @@
+"""Work handed out piece by piece comes back whole and in order, whatever becomes of the processes."""
+
+import multiprocessing.context
+import os
+import sys
+import time
+
+import pytest
+
+from perf2x.pipeline.stage_timer import Stages
+from perf2x.pipeline.task_queue import handed_out
+from perf2x.pipeline.worker_pool import MICROSECONDS_EACH, processes_for_work
+from perf2x.tables.errors import OptionError
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux only")
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, 5000])
+def test_results_come_in_order(count):
+    results = list(handed_out(3, lambda number: (number, os.getpid()), range(count), Stages(), "x"))
+    assert [number for number, _ in results] == list(range(count))
+
+
+def test_the_most_costly_is_begun_first():
+    begun = []
+    list(handed_out(1, begun.append, [5, 30, 20], Stages(), "x"))
+    assert begun == [1, 2, 0]
+
+
+def test_what_a_dead_process_took_is_done_here():
+    here = os.getpid()
+
+    def work(number):
+        if os.getpid() != here:
+            os._exit(9)
+        time.sleep(0.01)  # let the others take some
+        return number
+
+    assert list(handed_out(3, work, [1] * 20, Stages(), "x")) == list(range(20))
+
+
+def test_where_no_process_is_to_be_had(monkeypatch):
+    def refused(process):
+        raise BlockingIOError("Resource temporarily unavailable")
+
+    monkeypatch.setattr(multiprocessing.context.ForkProcess, "start", refused)
+    assert list(handed_out(3, str, [1] * 3, Stages(), "x")) == ["0", "1", "2"]
+
+
+def test_an_error_is_raised_wherever_it_happens():
+    def work(number):
+        raise OptionError("not this one")
+
+    with pytest.raises(OptionError, match="not this one"):
+        list(handed_out(2, work, [1] * 20, Stages(), "x"))
+
+
+def test_time_of_other_processes_is_told():
+    stages = Stages()
+    list(handed_out(2, lambda number: sum(range(10**5)), [1] * 20, stages, "x"))
+    assert stages.processor["x"] > 0
+
+
+def test_no_more_processes_than_there_is_work():
+    cores = len(os.sched_getaffinity(0))
+    assert processes_for_work(MICROSECONDS_EACH * 2 - 1, 100, 0) == 1
+    assert processes_for_work(MICROSECONDS_EACH * 1000, 100, 0) == min(cores, 100)
+    assert processes_for_work(0, 100, 5) == 5 and processes_for_work(0, 3, 5) == 3 and processes_for_work(0, 0, 0) == 1

@@ -1,0 +1,126 @@
+"""One recording in several processes gives what one process gives, whatever becomes of them."""
+
+import os
+import sys
+from multiprocessing.context import ForkProcess
+from pathlib import Path
+
+import pytest
+
+from perf2x.pipeline.load import Loaded, LoadOptions, load
+from perf2x.pipeline.stage_timer import Stages
+from perf2x.pipeline.worker_pool import SAMPLES_EACH, STACKS_EACH, in_shares, processes_for
+from perf2x.reader import record_stream as stream
+from perf2x.symbolize.options import SymbolOptions
+from perf2x.tables.errors import OptionError
+from perf2x.transform.choice import Choice
+from tests.support import outputs
+from tests.support.recordings import CORPUS, Case, corpus_cases
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux only")
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The recordings are small; blocks must be smaller for every process to have some."""
+    monkeypatch.setattr(stream, "SPAN", 1 << 14)
+    monkeypatch.setattr(stream, "FEW_RECORDS", 8)
+
+
+def loaded(case: Case, jobs: int, **options: object) -> Loaded:
+    symbols = SymbolOptions(symfs=case.symfs, kallsyms=case.kallsyms)
+    return load(str(case.data), LoadOptions(jobs=jobs, symbols=symbols, **options))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("case", corpus_cases(), ids=str)
+def test_three_processes_give_what_one_gives(case: Case) -> None:
+    alone, together = loaded(case, 1), loaded(case, 3)
+    assert outputs.emitted(together.profile, "pprof") == outputs.emitted(alone.profile, "pprof")
+    assert (together.deferred, together.unwound, together.events) == (alone.deferred, alone.unwound, alone.events)
+    assert together.symbols == alone.symbols
+    assert [(count.name, count.count) for count in together.diagnostics.counts.values()] == [
+        (count.name, count.count) for count in alone.diagnostics.counts.values()
+    ]
+
+
+@pytest.mark.parametrize("name", ["events", "task_end", "zstd"])
+def test_timelines_too(name: str) -> None:
+    (case,) = (case for case in corpus_cases() if case.name == name)
+    alone, together = (loaded(case, jobs, timeline=True).profile for jobs in (1, 3))
+    assert outputs.emitted(together, "chrome") == outputs.emitted(alone, "chrome")
+
+
+def test_every_process_has_its_share() -> None:
+    stages, pieces = Stages(), list[int]()
+    case = next(case for case in corpus_cases() if case.name == "events")
+    options = LoadOptions(jobs=3)
+    load(str(case.data), options, lambda stage, done, total: pieces.append(done), stages)
+    assert stages.processor["join"] > 0, "what the others came to was added up"
+
+
+def test_a_filter_that_only_another_process_can_satisfy() -> None:
+    case = next(case for case in corpus_cases() if case.name == "forker")
+    every = sorted({int(tid) for tid in loaded(case, 1).profile.threads.tid})
+    for tid in (every[0], every[len(every) // 2], every[-1]):
+        alone, together = (loaded(case, jobs, choice=Choice(tids=(tid,))) for jobs in (1, 3))
+        assert together.events == alone.events
+    with pytest.raises(OptionError, match="999999"):
+        loaded(case, 3, choice=Choice(tids=(999999,)))
+
+
+def test_a_process_that_dies_is_made_good_for() -> None:
+    done: list[int] = []
+    there = list(in_shares(3, lambda share: done.append(share.number), lambda share: os._exit(9)))
+    assert (there, done) == ([], [0, 1, 2])
+
+
+@pytest.mark.parametrize("error", [MemoryError(), OSError(12, "Cannot allocate memory")], ids=repr)
+def test_a_process_without_memory_is_made_good_for_in_silence(error: Exception, capfd: pytest.CaptureFixture) -> None:  # type: ignore[type-arg]
+    def there(share: object) -> None:
+        raise error
+
+    done: list[int] = []
+    assert list(in_shares(3, lambda share: done.append(share.number), there)) == []
+    assert done == [0, 1, 2]
+    assert capfd.readouterr().err == ""
+
+
+def test_what_no_process_is_to_be_had_for_is_done_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    start, started = ForkProcess.start, []
+
+    def refused(process: ForkProcess) -> None:
+        if started:
+            raise BlockingIOError("Resource temporarily unavailable")
+        started.append(process)
+        start(process)
+
+    monkeypatch.setattr(ForkProcess, "start", refused)
+    done: list[int] = []
+    there = list(in_shares(4, lambda share: done.append(share.number), lambda share: share.number))
+    assert (there, done) == ([1], [0, 2, 3])
+
+
+def test_an_error_in_another_process_is_raised_here() -> None:
+    def there(share: object) -> None:
+        raise OptionError("not this one")
+
+    with pytest.raises(OptionError, match="not this one"):
+        list(in_shares(2, lambda share: None, there))
+
+
+def test_no_more_processes_than_pay() -> None:
+    cores = len(os.sched_getaffinity(0))
+    assert processes_for(SAMPLES_EACH - 1, False, 0) == 1
+    assert processes_for(SAMPLES_EACH * 2, False, 0) == min(2, cores)
+    assert processes_for(STACKS_EACH * 1000, True, 0) == cores
+    assert processes_for(1, False, 5) == 5, "who asks knows better"
+
+
+def test_corpus_is_cut_into_enough_blocks() -> None:
+    from perf2x.reader import open_recording
+    from perf2x.tables.diagnostics import Diagnostics
+    from perf2x.tables.events import Share, Want
+
+    recording = open_recording(str(Path(CORPUS) / "events" / "perf.data"), diagnostics=Diagnostics())
+    sizes = [sum(map(len, recording.samples(Want.CHAIN, Share(number, 3)))) for number in range(3)]
+    assert all(sizes) and sum(sizes) == recording.sample_count

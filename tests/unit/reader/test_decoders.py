@@ -1,0 +1,121 @@
+"""Records that are no samples: each forged, each read back, in both byte orders."""
+
+from pathlib import Path
+
+import pytest
+
+from perf2x.abi.perffile import UserRecordType
+from perf2x.abi.uapi import RecordType
+from perf2x.reader.records.decoders import DECODERS, SKIPPED
+from tests import forge
+from tests.forge import kernel as k
+from tests.forge.records import Stamp
+from tests.support.reading import reopened
+
+BOTH = pytest.mark.parametrize("order", ["<", ">"])
+EVENT = forge.Event(sample_type=k.IP | k.TID | k.TIME | k.CPU | k.IDENTIFIER, ids=(11, 12))
+OTHER = forge.Event(name="page-faults", config=2, sample_type=EVENT.sample_type, ids=(21,))
+STAMP = Stamp(pid=7, tid=8, time=900, cpu=3)
+TABLES_OF_THEIR_OWN = {UserRecordType.HEADER_ATTR, UserRecordType.HEADER_EVENT_TYPE, UserRecordType.HEADER_BUILD_ID,
+                       UserRecordType.EVENT_UPDATE, UserRecordType.HEADER_FEATURE}  # fmt: skip
+
+
+def _sideband(folder: Path, order: str, *records: forge.Record):  # type: ignore[no-untyped-def]
+    recording = reopened(folder, forge.Session(events=(EVENT, OTHER), order=order), records)
+    return recording.sideband
+
+
+def test_every_type_is_decoded_or_skipped_with_a_reason() -> None:
+    known = {int(kind) for family in (RecordType, UserRecordType) for kind in family}
+    assert known == {*DECODERS, *SKIPPED, *map(int, TABLES_OF_THEIR_OWN), int(RecordType.SAMPLE)}
+    assert not DECODERS.keys() & SKIPPED.keys() and all(SKIPPED.values())
+
+
+@BOTH
+def test_mmaps(tmp_path: Path, order: str) -> None:
+    old = forge.Mmap(
+        pid=2**32 - 1, tid=0, addr=2**63, len=2**40, pgoff=5, filename="[kernel]", misc=k.KERNEL, stamp=STAMP
+    )
+    new = forge.Mmap2(pid=1, tid=2, addr=16, len=32, pgoff=48, filename="/bin/ü", prot=4, flags=2, inode=9, stamp=STAMP)
+    built = forge.Mmap2(pid=1, tid=2, addr=1, len=2, build_id=bytes(range(16)), filename=b"/\xff", misc=k.USER)
+    mmaps = _sideband(tmp_path, order, old, new, built).mmaps
+    assert mmaps.pid.tolist() == [-1, 1, 1] and mmaps.tid.tolist() == [0, 2, 2]
+    assert mmaps.start.tolist() == [2**63, 16, 1] and mmaps.length.tolist() == [2**40, 32, 2]
+    assert mmaps.pgoff.tolist() == [5, 48, 0] and mmaps.prot.tolist() == [-1, 4, 5]
+    assert mmaps.filename == ["[kernel]", "/bin/ü", "/\udcff"]
+    assert mmaps.build_id == [b"", b"", bytes(range(16))]
+    assert mmaps.cpumode.tolist()[0] == k.KERNEL and mmaps.time.tolist()[:2] == [900, 900]
+
+
+@BOTH
+def test_tasks_and_names(tmp_path: Path, order: str) -> None:
+    sideband = _sideband(
+        tmp_path, order,
+        forge.Comm(pid=1, tid=2, comm="zufällig", is_exec=True, stamp=STAMP), forge.Comm(pid=3, tid=4, comm=b""),
+        forge.Fork(pid=5, ppid=6, tid=7, ptid=8, time=1, stamp=STAMP),
+        forge.Exit(pid=9, ppid=10, tid=11, ptid=12, time=2, stamp=STAMP),
+    )  # fmt: skip
+    assert sideband.comms.comm == ["zufällig", ""] and sideband.comms.is_exec.tolist() == [True, False]
+    fork, left = sideband.forks, sideband.exits
+    assert [int(column[0]) for column in (fork.pid, fork.ppid, fork.tid, fork.ptid, fork.time)] == [5, 6, 7, 8, 900]
+    assert [int(column[0]) for column in (left.pid, left.ppid, left.tid, left.ptid, left.time)] == [9, 10, 11, 12, 900]
+
+
+@BOTH
+def test_losses_belong_to_events(tmp_path: Path, order: str) -> None:
+    records = (
+        forge.Lost(id=21, lost=2**33, stamp=STAMP), forge.LostSamples(lost=5, event=1),
+        forge.LostSamples(lost=99, misc=k.MISC_15), forge.Throttle(time=1, id=12, stamp=STAMP),
+        forge.Throttle(time=2, id=21, lifted=True, stamp=STAMP),
+    )  # fmt: skip
+    recording = reopened(tmp_path, forge.Session(events=(EVENT, OTHER), order=order), records)
+    losts, throttles = recording.sideband.losts, recording.sideband.throttles
+    assert losts.event.tolist() == [1, 1, 0] and losts.lost.tolist() == [2**33, 5, 0]
+    assert losts.samples_only.tolist() == [False, True, True]
+    assert throttles.event.tolist() == [0, 1] and throttles.lifted.tolist() == [False, True]
+    found = recording.diagnostics
+    assert (found["lost_records"], found["lost_samples"], found["throttled"]) == (2**33, 5, 1)
+    assert found.counts["lost_samples"].first == "page-faults: 5"
+
+
+@BOTH
+def test_kernel_code_switches_cgroups_namespaces(tmp_path: Path, order: str) -> None:
+    sideband = _sideband(
+        tmp_path, order,
+        forge.Ksymbol(addr=2**64 - 2**20, len=77, type=2, unregister=True, name="bpf_prog_x", stamp=STAMP),
+        forge.Switch(is_out=True, preempted=True, stamp=STAMP), forge.SwitchCpuWide(next_prev_pid=1, stamp=STAMP),
+        forge.Cgroup(id=2**40, path="/user.slice", stamp=STAMP),
+        forge.Namespaces(pid=1, tid=2, links=((3, 4), (5, 6)), stamp=STAMP),
+        forge.CallchainDeferred(cookie=2**40 + 1, ips=(2**63, 5), stamp=STAMP),
+    )  # fmt: skip
+    symbol, switches = sideband.ksymbols, sideband.switches
+    assert (symbol.start[0], symbol.length[0], symbol.type[0]) == (2**64 - 2**20, 77, 2)
+    assert symbol.name == ["bpf_prog_x"] and bool(symbol.unregister[0])
+    assert switches.is_out.tolist() == [True, False] and switches.preempted.tolist() == [True, False]
+    assert switches.pid.tolist() == [7, 7] and switches.tid.tolist() == [8, 8] and switches.cpu.tolist() == [3, 3]
+    assert sideband.cgroups.id.tolist() == [2**40] and sideband.cgroups.path == ["/user.slice"]
+    assert sideband.namespaces.links.row(0).tolist() == [3, 4, 5, 6]
+    deferred = sideband.deferred
+    assert deferred.cookie.tolist() == [2**40 + 1] and deferred.chain.row(0).tolist() == [2**63, 5]
+    assert (deferred.pid[0], deferred.tid[0], deferred.time[0], deferred.cpu[0]) == (7, 8, 900, 3)
+
+
+def test_unknown_types_are_counted(tmp_path: Path) -> None:
+    records = (forge.Raw(type=99, body=bytes(16)), forge.Raw(type=2**31, body=b""), forge.Comm(pid=1, tid=1, comm="x"))
+    recording = reopened(tmp_path, forge.Session(events=(EVENT,)), records)
+    assert recording.sideband.record_counts["UNKNOWN_99"] == 1
+    assert recording.diagnostics["records_of_unknown_type"] == 2
+    assert recording.sideband.comms.comm == ["x"]
+
+
+@pytest.mark.parametrize("flags", [frozenset[str](), frozenset({"sample_id_all"})])
+def test_records_without_a_time_stand_where_they_lie(tmp_path: Path, flags: frozenset[str]) -> None:
+    """Without sample_id_all a record is as late as the samples before it in the file."""
+    event = forge.Event(sample_type=k.IP | k.TID | k.TIME, flags=flags)
+    maps = [forge.Mmap(pid=1, tid=1, addr=addr, len=1, stamp=STAMP) for addr in (1, 2, 3)]
+    records = [maps[0], forge.Sample(time=50), forge.Sample(time=40), maps[1], forge.Sample(time=60), maps[2]]
+    if not flags:
+        records.append(forge.Fork(pid=1, ppid=1, tid=2, ptid=1, time=70))
+    sideband = reopened(tmp_path, forge.Session(events=(event,)), records).sideband
+    assert sideband.mmaps.time.tolist() == ([900] * 3 if flags else [0, 50, 60])
+    assert flags or sideband.forks.time.tolist() == [70]

@@ -1,0 +1,45 @@
+"""Recordings of more events than anybody wants, and ids that are said to stand where others do."""
+
+import struct
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from perf2x.reader import open_recording
+from perf2x.reader.index import narrow
+from perf2x.tables.errors import FormatError
+from perf2x.tables.events import Want
+from tests import forge
+from tests.support.extremes import EVENT, SAMPLE
+
+MANY = 33_000
+"""More than int16 has numbers for."""
+
+
+@pytest.mark.parametrize("last", [-1, 0, 2**15 - 1, 2**15, 2**16, 2**31 - 1])
+def test_numbers_of_events_are_kept_whatever_they_take(last):
+    assert narrow(np.array([-1, 7, last], np.int32)).tolist() == [-1, 7, last]
+
+
+@pytest.mark.slow
+def test_an_event_whose_number_needs_more_than_sixteen_bits(tmp_path):
+    described = tuple(replace(EVENT, name=f"e{row}", ids=(row + 1,)) for row in range(MANY))
+    path = tmp_path / "perf.data"
+    chosen = (3, MANY - 1, 2**15)
+    path.write_bytes(forge.write_file(forge.Session(described), [replace(SAMPLE, event=e, id=e + 1) for e in chosen]))
+    batches = list(open_recording(str(path)).samples(Want(0)))
+    assert sorted(event for batch in batches for event in batch.event.tolist()) == sorted(chosen)
+
+
+def test_events_that_share_one_section_of_ids_are_refused(tmp_path):
+    described = tuple(replace(EVENT, ids=tuple(range(1, 400)) if row == 0 else ()) for row in range(50))
+    data = bytearray(forge.write_file(forge.Session(described), [SAMPLE]))
+    entry_size, offset, size = struct.unpack_from("<3Q", data, 16)
+    shared = data[offset + entry_size - 16 : offset + entry_size]
+    assert struct.unpack("<QQ", shared)[1] == 8 * 399
+    for at in range(offset, offset + size, entry_size):
+        data[at + entry_size - 16 : at + entry_size] = shared
+    (tmp_path / "perf.data").write_bytes(data)
+    with pytest.raises(FormatError, match="ids take more bytes than the file has"):
+        open_recording(str(tmp_path / "perf.data"))

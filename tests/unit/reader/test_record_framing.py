@@ -1,0 +1,90 @@
+import struct
+from typing import Literal
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perf2x.reader.record_framing import SPECIAL, _lookalikes, frame
+
+Order = Literal["<", ">"]
+LOOKS_LIKE_A_HEADER = (9, 2, 24)
+"""type, misc, size: put into payloads."""
+PAYLOADS = st.lists(
+    st.sampled_from([(0, 0, 0), LOOKS_LIKE_A_HEADER, (9, 1, 8), (0xFFFFFF80, 0xFFFF, 0xFFFF)]), max_size=5
+)
+RECORDS = st.lists(
+    st.tuples(
+        st.sampled_from([0, 1, 9, 68, 127, 128, 129, 1 << 20]),
+        PAYLOADS,
+        st.sampled_from([0, 0, 0, 200, 4090, 4096, 8180]),
+        st.sampled_from([1, 1, 3, 20, 300]),
+        st.integers(0, 3),
+    ),
+    max_size=8,
+)
+"""(type, payload, words of zeros behind it, how many of them at most, bytes more than a multiple of eight)."""
+MOST = 1 << 18
+"""Bytes of equal records in a row."""
+Records = list[tuple[int, list[tuple[int, int, int]], int, int, int]]
+
+
+def _bytes(records: Records, order: Order) -> bytes:
+    out = b""
+    for kind, payload, zeros, count, more in records:
+        words = b"".join(struct.pack(order + "IHH", *word) for word in payload) + b"\0" * (zeros * 8)
+        words += b"\0" * (more if more == 3 else 0)
+        count = min(count, MOST // len(words + b"header"))
+        out += (struct.pack(order + "IHH", kind, 1, 8 + len(words)) + words) * count
+    return out
+
+
+def _followed(data: bytes, order: Order) -> list[int]:
+    """The sizes, followed one by one."""
+    sizes, at = [], 0
+    while at + 8 <= len(data):
+        size = struct.unpack_from(order + "H", data, at + 6)[0]
+        if size < 8 or at + size > len(data):
+            break
+        sizes.append(size)
+        at += size
+    return sizes
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+@given(records=RECORDS, cut=st.integers(0, 40), tail=st.binary(max_size=20))
+def test_runs_of_headers_are_what_following_them_gives(order: Order, records: Records, cut: int, tail: bytes) -> None:
+    whole = _bytes(records, order)
+    for data in (whole, whole[: max(0, len(whole) - cut)], whole + tail):
+        framed = frame(np.frombuffer(data, np.uint8), order, specials=frozenset())
+        assert framed.sizes.tolist() == _followed(data, order)
+        assert framed.length == sum(framed.sizes.tolist())
+        assert framed.special == 0
+        starts = np.cumsum([0, *framed.sizes.tolist()])[:-1].tolist()
+        assert framed.headers.tolist() == [struct.unpack_from(order + "Q", data, start)[0] for start in starts]
+
+
+@given(st.binary(max_size=400))
+def test_any_bytes_are_framed_as_following_them_does(data: bytes) -> None:
+    framed = frame(np.frombuffer(data, np.uint8), "<", specials=frozenset())
+    assert framed.sizes.tolist() == _followed(data, "<")
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_whatever_looks_like_a_header_is_one_that_could_be(order: Order) -> None:
+    headers = [
+        (kind, 2, size) for kind in (0, 1, 127, 128, 129, 1 << 31) for size in (0, 4, 7, 8, 12, 16, 32768, 32776)
+    ]
+    words = np.frombuffer(b"".join(struct.pack(order + "IHH", *header) for header in headers), order + "u8")
+    likely = [1 <= kind <= 128 and size % 8 == 0 and 8 <= size <= 32768 for kind, _, size in headers]
+    assert _lookalikes(words.astype(np.uint64), order).tolist() == np.flatnonzero(likely).tolist()
+
+
+@pytest.mark.parametrize("special", sorted(SPECIAL))
+@pytest.mark.parametrize("before", [0, 5, 200])
+def test_a_frame_ends_with_a_special_record(special: int, before: int) -> None:
+    header, other = struct.pack("<IHH", special, 0, 16), struct.pack("<IHH", 68, 0, 16)
+    data = (other + bytes(8)) * before + (header + bytes(8)) * 2 + (other + bytes(8)) * 20
+    framed = frame(np.frombuffer(data, np.uint8), "<")
+    assert (len(framed.sizes), framed.length, framed.special) == (before + 1, 16 * (before + 1), special)

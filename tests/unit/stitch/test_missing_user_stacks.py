@@ -1,0 +1,155 @@
+"""Why user stacks are not in the file, and times that belong to keys: against plain loops."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from perf2x.stitch.deferred import DeferredJoin
+from perf2x.stitch.history.keyed_times import FOREVER, KeyedTimes
+from perf2x.stitch.missing_user_stacks import Missing, Reason, gather, reasons
+from perf2x.tables.events import Losts
+from tests.unit.stitch.test_deferred import deferred, execs
+
+LAST = 2**64 - 1
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_keyed_times_against_a_loop(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    count, asked = int(rng.integers(0, 12)), 20
+    key, time = rng.integers(-1, 4, count).astype(np.int32), rng.integers(0, 9, count).astype(np.uint64)
+    wanted, low = rng.integers(-2, 5, asked).astype(np.int32), rng.integers(0, 10, asked).astype(np.uint64)
+    high = low + rng.integers(0, 3, asked).astype(np.uint64)
+    table = KeyedTimes(key, time)
+    after, between = table.after(wanted, low).tolist(), table.between(wanted, low, high).tolist()
+    for row, (who, begin, end) in enumerate(zip(wanted.tolist(), low.tolist(), high.tolist(), strict=True)):
+        times = [t for owner, t in zip(key.tolist(), time.tolist(), strict=True) if owner == who]
+        assert after[row] == min((t for t in times if t > begin), default=LAST)
+        assert between[row] == any(begin <= t <= end for t in times)
+
+
+def test_samples_of_one_stay_are_one_row_with_their_sum_and_the_last_time() -> None:
+    """A cookie under two threads is two stays."""
+    ids = np.array([1, 1, 2, 1], np.int32)
+    found = gather(
+        np.array([5, 5, 5, 6], np.uint64),
+        ids,
+        ids,
+        ids * 0,
+        np.array([30, 20, 90, 7], np.uint64),
+        np.array([2, 3, 4, 1]),
+    )
+    rows = zip(found.cookie.tolist(), found.tid.tolist(), found.when.tolist(), found.count.tolist(), strict=True)
+    assert sorted(rows) == [(5, 1, 30, 5), (5, 2, 90, 4), (6, 1, 7, 1)]
+
+
+Lost = tuple[int, int, int, bool]
+"""time, cpu, how many, of samples only"""
+
+
+def told(
+    rows: list[tuple[int, int, int, int]],
+    records: list[tuple[int, int, int, int]] | None = None,
+    exits: list[tuple[int, int]] | None = None,
+    losts: list[Lost] | None = None,
+    programs: list[tuple[int, int]] | None = None,
+    timed: bool = True,
+) -> dict[str, int]:
+    """Reasons for missing samples (tid, cpu, when, count) of process 10, each with a cookie of its own."""
+    tid, cpu, when, count = (np.array(column) for column in zip(*rows, strict=True))
+    missing = Missing(
+        np.arange(len(rows)).astype(np.uint64), np.full(len(rows), 10, np.int32), tid.astype(np.int32),
+        cpu.astype(np.int32), when.astype(np.uint64), count.astype(np.int64),
+    )  # fmt: skip
+    table = deferred(records or [])
+    gone = np.array(exits or np.zeros((0, 2)), np.int64).reshape(-1, 2)
+    lost = list(losts or [])
+    none = np.full(len(lost), -1, np.int32)
+    times = np.array([row[0] for row in lost], np.int64)
+    nothing = np.zeros(len(lost), np.uint64)
+    sideband: Any = SimpleNamespace(
+        deferred=table,
+        exits=SimpleNamespace(
+            tid=gone[:, 0].astype(np.int32),
+            time=gone[:, 1].astype(np.uint64) if timed else np.zeros(len(gone), np.uint64),
+            position=gone[:, 1],
+        ),
+        losts=Losts(
+            times.astype(np.uint64) if timed else nothing, times, none, np.array([row[1] for row in lost], np.int32),
+            none, none, np.array([row[2] for row in lost], np.uint64), np.array([row[3] for row in lost], np.bool_),
+        ),
+    )  # fmt: skip
+    return reasons(missing, sideband, DeferredJoin(table, execs(programs or []), timed), timed)
+
+
+WHOLE: Lost = (60, 0, 1, False)
+
+
+@pytest.mark.parametrize("timed", [True, False])
+@pytest.mark.parametrize(
+    ("facts", "reason"),
+    [
+        ({}, Reason.STOPPED),
+        ({"exits": [(11, 60)]}, Reason.EXITED),
+        ({"exits": [(11, 50)]}, Reason.STOPPED),  # not after the sample
+        ({"exits": [(12, 60)]}, Reason.STOPPED),
+        ({"losts": [WHOLE]}, Reason.LOST),
+        ({"losts": [(50, 0, 1, False)]}, Reason.STOPPED),
+        ({"losts": [(60, 0, 1, True)]}, Reason.STOPPED),  # samples were lost, no record
+        ({"losts": [(60, 0, 0, False)]}, Reason.STOPPED),
+        ({"losts": [(60, 1, 1, False)]}, Reason.STOPPED),  # on another CPU
+        ({"losts": [(60, 1, 1, False), (40, 0, 1, False)]}, Reason.STOPPED),
+        ({"losts": [(60, -1, 1, False)]}, Reason.LOST),  # on a CPU that is not known
+        ({"losts": [(60, -1, 1, False), (40, 0, 1, False)]}, Reason.LOST),
+        ({"losts": [WHOLE], "exits": [(11, 60)]}, Reason.EXITED),
+    ],
+)
+def test_a_thread_that_never_came_back(facts: dict[str, Any], reason: Reason, timed: bool) -> None:
+    """A record of another thread is there, so that nobody took all of them away."""
+    assert told([(11, 0, 50, 3)], records=[(99, 10, 12, 70)], timed=timed, **facts) == {str(reason): 3}
+
+
+@pytest.mark.parametrize(
+    ("facts", "reason"),
+    [
+        ({}, Reason.ELSEWHERE),
+        ({"losts": [WHOLE]}, Reason.LOST),
+        ({"exits": [(11, 80)]}, Reason.ELSEWHERE),
+        ({"programs": [(10, 60)]}, Reason.EXITED),  # the id is that of another thread since
+        ({"programs": [(10, 60)], "losts": [WHOLE]}, Reason.EXITED),
+        ({"programs": [(10, 75)]}, Reason.ELSEWHERE),
+        ({"programs": [(9, 60)]}, Reason.ELSEWHERE),
+    ],
+)
+def test_a_thread_that_came_back_without_its_record(facts: dict[str, Any], reason: Reason) -> None:
+    assert told([(11, 0, 50, 3)], records=[(99, 10, 11, 70)], **facts) == {str(reason): 3}
+
+
+def test_a_sample_that_does_not_say_its_cpu_may_have_lost_its_record_anywhere() -> None:
+    rows = [(11, -1, 50, 3), (12, 0, 50, 4), (13, 1, 50, 5)]
+    assert told(rows, records=[(99, 10, 20, 70)], losts=[(60, 1, 1, False)]) == {
+        str(Reason.STOPPED): 4, str(Reason.LOST): 8,
+    }  # fmt: skip
+
+
+def test_sums_are_in_the_order_of_the_reasons() -> None:
+    """Two threads that stopped, one that exited; the record of a third is there."""
+    found = told([(11, 0, 50, 3), (12, 0, 50, 4), (13, 0, 50, 1)], [(99, 10, 20, 70)], exits=[(12, 60)])
+    assert list(found.items()) == [(str(Reason.STOPPED), 4), (str(Reason.EXITED), 4)]
+    assert told([(11, 0, 50, 0)], [(99, 10, 20, 70)]) == {}
+
+
+def test_without_a_single_record_threads_that_came_back_show_that_they_were_dropped() -> None:
+    """Two cookies of one thread: it came back in between. One cookie of each proves nothing."""
+    assert told([(11, 0, 50, 3), (11, 0, 70, 4)]) == {str(Reason.INJECTED): 7}
+    assert told([(11, 0, 50, 3), (12, 0, 70, 4)]) == {str(Reason.STOPPED): 7}
+    both = [(11, 0, 50, 3), (11, 0, 70, 4)]
+    assert told(both, records=[(99, 10, 12, 10)]) == {str(Reason.STOPPED): 7}
+
+
+def test_forever_is_never_a_time() -> None:
+    assert KeyedTimes(np.zeros(0, np.int32), np.zeros(0, np.uint64)).after(
+        np.zeros(2, np.int32), np.array([0, 7], np.uint64)
+    ).tolist() == [int(FOREVER)] * 2  # fmt: skip

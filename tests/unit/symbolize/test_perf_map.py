@@ -1,0 +1,174 @@
+"""perf-PID.map: later entries win, broken lines are passed over, names tell files where they can."""
+
+import platform
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perf2x.debugfiles.finder import Finder, SearchPlaces
+from perf2x.plugins.registry import load_symbol_sources
+from perf2x.reader import open_recording
+from perf2x.symbolize.options import SymbolOptions
+from perf2x.symbolize.resolve import symbolize
+from perf2x.symbolize.sources.jit_names import jit_function
+from perf2x.symbolize.sources.perf_map import PerfMap, PerfMapSource, read_perf_map
+from perf2x.symbolize.sources.perf_map_paths import FIRST_PID_NAMESPACE, Homes
+from perf2x.tables.diagnostics import Diagnostics
+from tests import forge
+from tests.forge.session import write_file
+from tests.support.profile_builder import lines_of, make_profile, make_session, name_of
+
+TEXT = """\
+7f0000001000 40 JS:*busy /srv/app.js:3:14
+7f0000001040 20 Builtin:Call
+not a line
+7f0000001000 10 replaced
+0x7f0000002000 0x30 py::main:/srv/tool.py
+7f0000003000 8
+"""
+
+
+def run(frames, pid=77, namespaces=None, finder=None, **options):
+    profile = make_profile([(0x7F0000000000, 0x7F0000100000, 0, "//anon", "", pid)], [(0, a) for a in frames])
+    diagnostics = Diagnostics()
+    sources, options = load_symbol_sources(), SymbolOptions(**options)
+    result, report = symbolize(profile, make_session(), options, diagnostics, sources, finder, namespaces)
+    result.check()
+    return result, report, diagnostics
+
+
+def namespaces(tmp_path, *homes):
+    """The side-band table of forged records: (process, inode of its pid namespace, of its mount namespace)."""
+    records = [
+        forge.Namespaces(pid=pid, tid=pid, links=((4, 1), (4, 2), (4, 3), (4, inner), (4, 5), (4, mount), (4, 7)))
+        for pid, inner, mount in homes
+    ]
+    return table_of(tmp_path, records)
+
+
+def table_of(tmp_path, records):
+    (tmp_path / "forged").write_bytes(write_file(forge.Session(), records))
+    return open_recording(str(tmp_path / "forged")).sideband.namespaces
+
+
+def test_names_of_one_process(tmp_path):
+    (tmp_path / "perf-77.map").write_text(TEXT)
+    result, report, _ = run([0x7F0000001000, 0x7F0000001020, 0x7F0000002004, 0x7F0000009000], perf_map_dir=tmp_path)
+    assert lines_of(result, 0) == [("replaced", "", 0)]
+    assert lines_of(result, 1) == [("JS:*busy /srv/app.js:3:14", "/srv/app.js", 0)]
+    assert lines_of(result, 2) == [("main", "/srv/tool.py", 0)]
+    assert name_of(result, 3) is None and "perf-77.map" in report.objects[0].reason
+    system = {result.strings[int(i)] for i in result.functions.system_name}
+    assert "py::main:/srv/tool.py" in system
+
+
+def test_under_symfs(tmp_path):
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "tmp/perf-77.map").write_text(TEXT)
+    assert name_of(run([0x7F0000001050], symfs=tmp_path)[0], 0) == "Builtin:Call"
+
+
+def test_a_containers_only_map_is_taken_and_said(tmp_path):
+    (tmp_path / "perf-1.map").write_text(TEXT)
+    result, _, diagnostics = run([0x7F0000001050], perf_map_dir=tmp_path)
+    assert name_of(result, 0) == "Builtin:Call" and diagnostics["perf_map_of_other_pid"] == 1
+    (tmp_path / "perf-2.map").write_text(TEXT)
+    result, report, _ = run([0x7F0000001050], perf_map_dir=tmp_path)
+    assert name_of(result, 0) is None and "no perf-77.map" in report.objects[0].reason
+
+
+def test_of_several_maps_the_one_that_names_most_is_the_processs(tmp_path):
+    (tmp_path / "perf-1.map").write_text("7f0000001000 10 other\n")
+    (tmp_path / "perf-2.map").write_text(TEXT)
+    frames = [0x7F0000001008, 0x7F0000001050, 0x7F0000002004]
+    result, _, diagnostics = run(frames, perf_map_dir=tmp_path)
+    assert [name_of(result, row) for row in range(3)] == ["replaced", "Builtin:Call", "main"]
+    assert diagnostics["perf_map_of_other_pid"] == 1
+
+
+@pytest.mark.parametrize(("inner", "name"), [(0xF0000152, "Builtin:Call"), (FIRST_PID_NAMESPACE, None)])
+def test_a_container_by_its_record(tmp_path, inner, name):
+    """Only a process that counts its ids apart may have a map under another id."""
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "tmp/perf-1.map").write_text(TEXT)
+    table = namespaces(tmp_path, (77, FIRST_PID_NAMESPACE, 9), (77, inner, 9), (78, 0xF0000152, 9))
+    result, _, diagnostics = run([0x7F0000001050], namespaces=table, symfs=tmp_path)
+    assert name_of(result, 0) == name and diagnostics["perf_map_of_other_pid"] == (name is not None)
+
+
+def test_a_process_that_is_gone_while_its_container_lives(tmp_path, monkeypatch):
+    proc = tmp_path / "proc"
+    for pid in ("12", "self", "345"):
+        (proc / pid / "ns").mkdir(parents=True)
+        (proc / pid / "ns/mnt").write_text("")
+        (proc / pid / "root/tmp").mkdir(parents=True)
+    (proc / "345/root/tmp/perf-3.map").write_text(TEXT)
+    table = namespaces(tmp_path, (77, 0xF0000152, (proc / "345/ns/mnt").stat().st_ino))
+    finder = Finder(SearchPlaces(system_debug_dir=None, proc=proc))
+    result, _, _ = run([0x7F0000001050], namespaces=table, finder=finder)
+    assert name_of(result, 0) == "Builtin:Call"
+    table = namespaces(tmp_path, (77, 0xF0000152, (proc / "12/ns/mnt").stat().st_ino))
+    assert name_of(run([0x7F0000001050], namespaces=table, finder=finder)[0], 0) is None
+
+
+def test_records_with_too_few_namespaces_say_nothing(tmp_path):
+    homes = Homes(table_of(tmp_path, [forge.Namespaces(pid=5, tid=5, links=((4, 1), (4, 2)))]))
+    assert not homes.is_container(5) and homes.mount(5) == 0
+
+
+@pytest.mark.parametrize(
+    ("written", "name", "file", "line"),
+    [
+        ("py::<module>:/a/b.py", "<module>", "/a/b.py", 0),
+        ("py::Class.run.<locals>.inner:/a b/c.py", "Class.run.<locals>.inner", "/a b/c.py", 0),
+        (
+            "py::importlib._bootstrap:<frozen importlib._bootstrap>",
+            "importlib._bootstrap",
+            "<frozen importlib._bootstrap>",
+            0,
+        ),
+        ("LazyCompile:~f file:///x/y.mjs:12:3", "LazyCompile:~f file:///x/y.mjs:12:3", "/x/y.mjs", 12),
+        ("JS:^ /x/y.js:1:1", "JS:^ /x/y.js:1:1", "/x/y.js", 1),
+        ("Lcom/example/Main;::run", "", "", 0),
+        ("Interpreter", "", "", 0),
+    ],
+)
+def test_what_names_tell(written, name, file, line):
+    function = jit_function(written)
+    assert (function.system_name, function.name, function.filename, function.start_line) == (written, name, file, line)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 60), st.integers(0, 20)), max_size=20), st.lists(st.integers(0, 90), max_size=20)
+)
+def test_the_last_entry_wins(entries, addresses):
+    start, size = ([row[i] for row in entries] for i in (0, 1))
+    table = PerfMap(np.array(start, np.uint64), np.array(size, np.uint64), [""] * len(entries))
+    addresses = sorted(set(addresses))
+    wanted = [max((i for i, (s, n) in enumerate(entries) if s <= a < s + max(n, 1)), default=-1) for a in addresses]
+    assert table.find(np.array(addresses, np.uint64)).tolist() == wanted
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes(tmp_path_factory, noise):
+    path = tmp_path_factory.mktemp("map") / "perf-1.map"
+    path.write_bytes(noise + TEXT.encode()[: len(noise)])
+    read_perf_map(path).find(np.array([0, 2**64 - 1], np.uint64))
+
+
+def test_a_line_of_blanks_takes_no_time(tmp_path):
+    path = tmp_path / "perf-1.map"
+    path.write_bytes(b"1000 10 x" + b" " * 3_000_000 + b"y\n" + b"1 1 " + b" " * 3_000_000 + b"\n")
+    assert len(read_perf_map(path).names) == 1
+
+
+def test_maps_of_this_machine_are_for_recordings_of_this_machine(tmp_path, monkeypatch):
+    (tmp_path / "perf-77.map").write_text(TEXT)
+    monkeypatch.setattr(PerfMapSource, "_on_this_machine", lambda self, pid: [tmp_path / f"perf-{pid}.map"])
+    profile = make_profile([(0x7F0000000000, 0x7F0000100000, 0, "//anon", "", 77)], [(0, 0x7F0000001050)])
+    for hostname, name in (("", "Builtin:Call"), (platform.node(), "Builtin:Call"), ("elsewhere", None)):
+        session = make_session(hostname=hostname)
+        result, _ = symbolize(profile, session, SymbolOptions(), Diagnostics(), load_symbol_sources())
+        assert name_of(result, 0) == name
