@@ -3,11 +3,17 @@
 import csv
 import io
 import json
+import lzma
 import subprocess
 import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
 
 from tests.support.command import perf2x, recording
 from tests.support.recordings import CORPUS
+from tests.support.tiny_elf import TinySection, tiny_elf
 
 SYMFS = CORPUS / "common" / "symfs"
 CALLS = SYMFS / "demo" / "calls"
@@ -46,6 +52,24 @@ def test_info_explains_each_object_when_asked() -> None:
     assert [(one["name"], one["frames"]) for one in explained] == [(one["name"], one["unnamed"]) for one in lacking]
     shown = perf2x("info", recording("calls"), "--symbols", "--symfs", SYMFS, "-v", "--format", "markdown").out
     assert "--kallsyms FILE" in shown and "| try |" in shown
+
+
+def test_info_explains_a_bounded_number_of_objects(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(import_module("perf2x.cli.commands.info"), "EXPLAINED_AT_MOST", 1)
+    ran = perf2x("info", recording("calls"), "--symbols", "--symfs", SYMFS, "--json", "-v")
+    assert len(json.loads(ran.out)["symbols"]["explained"]) == 1
+
+
+def test_compressed_sections_stay_below_the_bound(tmp_path: Path) -> None:
+    packed = TinySection(".gnu_debugdata", lzma.compress(bytes(1 << 20)))
+    (tmp_path / "prog").write_bytes(tiny_elf([TinySection(".text", b"\x90" * 64, 0x1000, flags=6), packed]))
+    words = ("explain", tmp_path / "prog", "--symfs", tmp_path, "--json")
+
+    def troubles(*more: str) -> str:
+        return "".join(json.loads(perf2x(*words, *more).out)["objects"][0]["troubles"])
+
+    assert "magic number" in troubles()
+    assert "magic number" not in troubles("--max-unpacked", "10K")
 
 
 def test_without_symbols_there_is_nothing_to_explain() -> None:

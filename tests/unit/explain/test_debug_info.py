@@ -133,6 +133,19 @@ def test_reading_ends_when_enough_was_read(monkeypatch):
     assert not found.whole and 0 < found.units < 100 and "more reading than is allowed" in found.broken
 
 
+def test_the_unit_at_which_reading_ends_is_not_called_unreadable(monkeypatch):
+    monkeypatch.setattr(module, "ENTRY_BYTES_AT_MOST", 1000)
+    info, table = compiled("x" * 600)
+    found = told(info * 3, table)
+    assert found is not None and (found.units, found.unreadable) == (1, 0)
+
+
+def test_relocations_of_a_large_file_are_not_applied(monkeypatch):
+    monkeypatch.setattr(module, "LARGEST_OBJECT", 1000)
+    found = debug_info(open_elf(FILES / "module.ko"))
+    assert found is not None and "whose relocations were not applied" in found.broken
+
+
 @pytest.mark.parametrize(("info", "table"), [
     (b"\xff" * 64, b"\x01\x11\0\0\0\0"),
     (struct.pack("<I", 2**31) + compiled()[0][4:], compiled()[1]),
@@ -162,6 +175,8 @@ def test_compressed_debug_info():
     rest = TinySection(".debug_abbrev", table)
     new = debug_info(open_elf(tiny_elf([TEXT, TinySection(".debug_info", packed, flags=0x800), rest])))
     gnu = debug_info(open_elf(tiny_elf([TEXT, TinySection(".zdebug_info", old), rest])))
+    none = debug_info(open_elf(tiny_elf([TEXT, TinySection(".zdebug_info", old[1:] + b"x"), rest])))
+    assert none is not None and "no ZLIB header" in none.broken
     for found in (new, gnu):
         assert found is not None and (found.units, found.compressed, found.broken) == (1, True, "")
     assert COMPILE_UNIT == 0x11

@@ -1,5 +1,6 @@
 """Names, call frames and shares of the code: forged files by hand, real ones against pyelftools."""
 
+import struct
 import sys
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from perf2x.explain.call_frames import frame_tables
 from perf2x.explain.coverage import Code, code_of, union
 from perf2x.explain.sframe import sframe_ranges
 from perf2x.explain.symbol_tables import name_tables
-from tests.support.frame_writer import Frame, FrameFile
+from tests.support.frame_writer import EH_FRAME, EH_FRAME_HDR, Frame, FrameFile
 from tests.support.recordings import CORPUS
 from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
 from tests.unit.explain.forged import EMPTY_TEXT, NOTE, TEXT, sframe, with_symbols
@@ -69,9 +70,22 @@ def test_code_is_text_else_sections_else_segments():
     assert code_of(open_elf(tiny_elf([NOTE]))).size == 0
 
 
+def test_code_at_the_end_of_the_address_space_is_no_code():
+    assert code_of(open_elf(tiny_elf([TinySection(".text", b"\x90" * 64, 2**64 - 16, flags=6)]))).size == 0
+
+
+def test_code_of_a_relocatable_file_lies_in_several_sections():
+    more = [TinySection(".text.unlikely", b"\x90" * 16, flags=6), TinySection(".init.text", b"\x90" * 16, flags=6)]
+    assert code_of(open_elf(tiny_elf([TEXT, *more], kind=1))).size == 0x110
+
+
 @pytest.mark.parametrize(("is_64", "order"), [(True, "<"), (True, ">"), (False, "<"), (False, ">")])
 def test_functions_of_every_word_size_and_byte_order(is_64, order):
-    symbols = [TinySymbol("f", 0x1000, 0x40), TinySymbol("g", 0x1080, 0x40), TinySymbol("data", 0x1000, 8, type=1)]
+    symbols = [
+        TinySymbol("f", 0x1000, 0x40),
+        TinySymbol("g", 0x1080, 0x40, type=10),
+        TinySymbol("data", 0x1000, 8, type=1),
+    ]
     elf = open_elf(tiny_elf([TEXT, *symbol_sections(symbols, 2, is_64, order)], is_64, order))
     (table,) = name_tables(elf, code_of(elf))
     assert (table.name, table.functions, table.share, table.broken) == (".symtab", 2, 0.5, "")
@@ -101,6 +115,37 @@ def test_entries_of_eh_frame_and_debug_frame(with_header):
     found = frames_of(open_elf(file.bytes()))
     assert (found[".eh_frame"].functions, found[".eh_frame"].share) == (3, 0x1800 / 0x4000)
     assert (found[".debug_frame"].functions, found[".debug_frame"].share) == (1, 0x200 / 0x4000)
+
+
+def test_an_entry_that_is_cut_off_is_left_out():
+    file = FrameFile([Frame(0x1000, 0x1000), Frame(0x2000, 0x1000)])
+    frames, offsets = file.eh_frame()
+    sections = [TinySection(".text", file.text, 0x1000, flags=6),
+                TinySection(".eh_frame", frames[: offsets[-1] + 12], EH_FRAME, flags=2),
+                TinySection(".eh_frame_hdr", file.header(offsets), EH_FRAME_HDR, flags=2)]  # fmt: skip
+    found = frames_of(open_elf(tiny_elf(sections)))[".eh_frame"]
+    assert (found.functions, found.share) == (1, 0x1000 / 0x4000)
+
+
+def test_an_entry_with_a_long_length_is_left_out():
+    file = FrameFile([Frame(0x1000, 0x1000)])
+    frames, offsets = file.eh_frame()
+    wide = b"\xff\xff\xff\xff" + (24).to_bytes(8, "little") + (len(frames) + 12).to_bytes(8, "little") + bytes(16)
+    pairs = struct.pack("<4i", 0x1000 - EH_FRAME_HDR, EH_FRAME + offsets[0] - EH_FRAME_HDR,
+                        0x2000 - EH_FRAME_HDR, EH_FRAME + len(frames) - EH_FRAME_HDR)  # fmt: skip
+    header = b"\x01\x1b\x03\x3b" + struct.pack("<iI", 0, 2) + pairs
+    sections = [TinySection(".text", file.text, 0x1000, flags=6),
+                TinySection(".eh_frame", frames + wide, EH_FRAME, flags=2),
+                TinySection(".eh_frame_hdr", header, EH_FRAME_HDR, flags=2)]  # fmt: skip
+    assert frames_of(open_elf(tiny_elf(sections)))[".eh_frame"].functions == 1
+
+
+def test_sframe_with_an_auxiliary_header():
+    data = bytearray(sframe([(0x1000, 0x40)], 0x9000).data)
+    data[7] = 4
+    data[28:28] = b"\xff" * 4
+    found = frames_of(open_elf(tiny_elf([TEXT, TinySection(".sframe", bytes(data), 0x9000, flags=2)])))[".sframe"]
+    assert (found.functions, found.share) == (1, 0.25)
 
 
 @pytest.mark.parametrize(("version", "flags"), [(2, 0), (2, 4), (3, 0)])
