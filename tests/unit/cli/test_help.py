@@ -29,6 +29,8 @@ def test_conversions_import_only_what_they_use(tmp_path: Path) -> None:
     unused = {
         "rich",
         "google",
+        "elftools",
+        "perf2x.explain",
         "urllib.request",
         "ssl",
         "tomllib",
