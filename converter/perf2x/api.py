@@ -37,9 +37,9 @@ True
 >>> {str(stack).partition(";")[0] for stack in sample_table(by_process.profile)["stack"]}
 {'threads-1048'}
 
-A profile is a value: change it with ``dataclasses.replace``, then write it in any format:
+A profile is a value: change it with ``msgspec.structs.replace``, then write it in any format:
 
->>> from dataclasses import replace
+>>> from msgspec.structs import replace
 >>> from tempfile import TemporaryDirectory
 >>> from perf2x import write
 >>> half = replace(recorded.profile.samples, value=recorded.profile.samples.value // 2)
@@ -57,12 +57,12 @@ README.md
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from os import PathLike, fspath
 from typing import Literal, NotRequired, TypedDict, Unpack, cast
 
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 
 from perf2x.analysis.sample_table import columns_of
 from perf2x.columnar.arrow import ArrowTable, Coded

@@ -34,6 +34,7 @@ DIFFS = (("diff",), ("diff", "--format", "markdown"), ("diff", "--format", "csv"
 DUMP = ("dump", "-n", "300")
 BUNDLE = ("bundle", "-o", "{dir}/out/x.tar.gz")
 VIEW = ("view",)
+EXPLAIN = ("explain", "--json")
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,8 @@ class Case:
     def words(self) -> tuple[str, ...]:
         """The command line, with ``{dir}`` for the folder."""
         name, *rest = self.command
-        source = "perf.data" if "perf.data" in self.seed.beside else self.seed.file
+        recorded = "perf.data" in self.seed.beside and self.command != EXPLAIN
+        source = "perf.data" if recorded else self.seed.file
         inputs = ["{dir}/" + source, *([str(CORPUS / "calls" / "perf.data")] if name == "diff" else [])]
         return (name, *inputs, *rest, *self._options())
 
@@ -57,6 +59,8 @@ class Case:
         """The seed's own, as far as the command takes them; no object of this machine is ever read."""
         if self.command == DUMP:
             return ()
+        if self.command == EXPLAIN:
+            return ("--symfs", "{dir}")
         own = self.seed.words
         if self.command[0] in ("convert", "view", "bundle"):
             own = (*own, "--allow-empty")  # what is empty goes through the emitters, too
@@ -78,7 +82,7 @@ class Case:
 def commands() -> tuple[tuple[str, ...], ...]:
     """Every command and emitter."""
     formats = tuple(("convert", "--to", name, "-o", "{dir}/out/x") for name in FORMATS)
-    return (*formats, *ONE_INPUT, *DIFFS, DUMP, BUNDLE, VIEW)
+    return (*formats, *ONE_INPUT, *DIFFS, DUMP, BUNDLE, VIEW, EXPLAIN)
 
 
 def case(seeds: list[Seed], run: int, number: int) -> Case:

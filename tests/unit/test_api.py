@@ -1,6 +1,5 @@
 """The library's doctests, and what ``import perf2x`` costs."""
 
-import dataclasses
 import doctest
 import importlib.util
 import subprocess
@@ -9,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 import perf2x
 from perf2x.plugins.contracts import ProfileBuilder
@@ -72,7 +72,7 @@ def test_a_misspelt_option_is_an_error() -> None:
 
 
 def test_the_typed_options_are_those_of_loading() -> None:
-    fields = {field.name for field in dataclasses.fields(perf2x.LoadOptions)}
+    fields = set(perf2x.LoadOptions.__struct_fields__)
     assert set(perf2x.ReadOptions.__annotations__) == fields - {"symbols"}
 
 
@@ -94,9 +94,7 @@ def test_a_profile_without_times_is_no_timeline(to: str, tmp_path: Path) -> None
 
 def test_a_changed_profile_is_written_changed(tmp_path: Path) -> None:
     profile = perf2x.read(recording("calls"), symbols=None).profile
-    doubled = dataclasses.replace(
-        profile, samples=dataclasses.replace(profile.samples, count=profile.samples.count * 2)
-    )
+    doubled = replace(profile, samples=replace(profile.samples, count=profile.samples.count * 2))
     perf2x.write(doubled, tmp_path / "calls.folded", settings={"value": "samples"})
     lines = (tmp_path / "calls.folded").read_text().splitlines()
     assert sum(int(line.rpartition(" ")[2]) for line in lines) == 2 * 335
@@ -104,7 +102,7 @@ def test_a_changed_profile_is_written_changed(tmp_path: Path) -> None:
 
 def test_a_broken_profile_is_not_written(tmp_path: Path) -> None:
     profile = perf2x.read(recording("calls"), symbols=None).profile
-    broken = dataclasses.replace(profile, strings=("",))
+    broken = replace(profile, strings=("",))
     with pytest.raises(ValueError, match="out of range"):
         perf2x.write(broken, tmp_path / "calls.folded")
     with pytest.raises(perf2x.Perf2xError, match="does not tell the format"):

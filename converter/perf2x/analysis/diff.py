@@ -1,14 +1,14 @@
 """Before and after: what moved, as a table, and as one profile for pprof."""
 
-import dataclasses
 import math
 from collections.abc import Iterable
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from perf2x.analysis.noise import Interval, Measured, interval, quantile, share_interval
 from perf2x.analysis.totals import Total, Totals
-from perf2x.classes import dataclass
 from perf2x.tables.profile import Profile
 from perf2x.transform.merge import merge
 
@@ -16,8 +16,7 @@ BASE = {"pprof::base": "true"}
 """How pprof marks the samples of -diff_base (internal/driver/fetch.go in google/pprof)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """One function (object, thread) before and after; values in the event's unit."""
 
     name: str
@@ -51,8 +50,8 @@ class Change:
     def with_interval(self, sort: str, limits: Interval) -> "Change":
         """The same change with other limits."""
         if sort == "self":
-            return dataclasses.replace(self, own_interval=limits)
-        return dataclasses.replace(self, total_interval=limits)
+            return replace(self, own_interval=limits)
+        return replace(self, total_interval=limits)
 
     def interval(self, sort: str) -> Interval:
         """Limits of that change."""
@@ -68,8 +67,7 @@ def excludes_zero(limits: Interval) -> bool:
     return limits[0] > 0 or limits[1] < 0
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """Two tables of one event; ``normalize`` scales ``after`` to the whole of ``before``, so that shares compare."""
 
     before: Totals
@@ -133,9 +131,9 @@ class Comparison:
 def difference(before: Profile, after: Profile) -> Profile:
     """``after`` less ``before``: samples of ``before`` are negative and marked, so that pprof takes them as base."""
     samples = before.samples
-    negative = dataclasses.replace(samples, value=-samples.value, count=-samples.count)
-    whole = merge([dataclasses.replace(before, samples=negative), after], [BASE, {}])
-    return dataclasses.replace(whole, meta=dataclasses.replace(whole.meta, duration_ns=after.meta.duration_ns))
+    negative = replace(samples, value=-samples.value, count=-samples.count)
+    whole = merge([replace(before, samples=negative), after], [BASE, {}])
+    return replace(whole, meta=replace(whole.meta, duration_ns=after.meta.duration_ns))
 
 
 def normalized(before: Profile, after: Profile, value: str) -> Profile:
@@ -152,7 +150,7 @@ def normalized(before: Profile, after: Profile, value: str) -> Profile:
         for column in (value_column, count):
             sums = np.rint(np.cumsum(column[held]) * factor).astype(np.int64)
             column[held] = np.diff(sums, prepend=0)
-    return dataclasses.replace(after, samples=dataclasses.replace(samples, value=value_column, count=count))
+    return replace(after, samples=replace(samples, value=value_column, count=count))
 
 
 def _wholes(profile: Profile, value: str) -> dict[tuple[str, str], int]:

@@ -1,9 +1,9 @@
 """Which event of one recording is which event of another, so that the two can be compared."""
 
-import dataclasses
 from collections.abc import Iterator
 
 import numpy as np
+from msgspec.structs import replace
 
 from perf2x.tables.event_names import event_name
 from perf2x.tables.profile import Profile
@@ -23,9 +23,9 @@ def renamed(before: Profile, after: Profile) -> tuple[Profile, list[str]]:
             taken.add(new)
     events = list(after.events)
     for old, new in pairs.items():
-        events[new] = dataclasses.replace(events[new], name=before.events[old].name)
+        events[new] = replace(events[new], name=before.events[old].name)
     notes = list(_notes(before, after, pairs)) if before.events else []
-    return dataclasses.replace(after, events=tuple(events)), notes
+    return replace(after, events=tuple(events)), notes
 
 
 def _candidates(before: Profile, after: Profile) -> Iterator[tuple[tuple[bool, bool, bool, bool, int, int], int, int]]:

@@ -7,8 +7,8 @@ import re
 from collections.abc import Sequence
 
 import numpy as np
+from msgspec import Struct
 
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I64, U8, Bools
 from perf2x.columnar.ragged import Ragged, offsets_of, ranges, row_numbers
 from perf2x.tables.output_text import base_name, bracketed
@@ -20,8 +20,7 @@ NO_STACK = "[no stack]"
 _JIT_OBJECT = re.compile(r"//anon|\[anon:|/memfd:|.*/?(perf-\d+\.map|jitted-\d+-\d+\.so)$")
 
 
-@dataclass(frozen=True, slots=True)
-class Frames:
+class Frames(Struct, frozen=True):
     """Unique (name, object, source file, mode, inlined); all columns have one row per frame."""
 
     name: Sequence[str]

@@ -6,10 +6,10 @@ Beside the pipeline because it needs the names that emitters show (analysis/fram
 from collections.abc import Sequence
 
 import numpy as np
+from msgspec import Struct
 
 from perf2x.analysis.frames import Frames, frames_of
 from perf2x.analysis.shown_events import event_index
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import F64, I64
 from perf2x.columnar.ragged import Ragged, row_numbers
 from perf2x.columnar.unique import unique
@@ -21,8 +21,7 @@ KINDS = ("function", "object", "thread")
 _LEAVES_AT_ONCE = 1 << 15
 
 
-@dataclass(frozen=True, slots=True)
-class Total:
+class Total(Struct, frozen=True):
     """One line of a table; values are periods in the event's unit, or samples."""
 
     name: str
@@ -35,8 +34,7 @@ class Total:
     total_squares: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Totals:
+class Totals(Struct, frozen=True):
     """A table of one event, unsorted."""
 
     event: str

@@ -20,15 +20,15 @@ import json
 import re
 import tarfile
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, field
 from pathlib import Path
 from typing import BinaryIO
+
+from msgspec import Struct, field, to_builtins
 
 from perf2x.binary.elf.compressed_sections import inflate_file
 from perf2x.binary.elf.file import ElfObject
 from perf2x.binary.elf.skeleton import symbols_only
 from perf2x.bundle.unpack import MAPS, RECORDING
-from perf2x.classes import dataclass
 from perf2x.debugfiles.archive import name_key
 from perf2x.debugfiles.finder import Found
 from perf2x.debugfiles.split_debug import has_supplementary, supplementary_file
@@ -54,8 +54,7 @@ _TRAMPOLINES = [code for machine in (X86_64, I386, AARCH64) for code, _ in machi
 _FILES = re.compile(r"data(\.\d{1,9})?|kcore_dir/(kallsyms|modules)")
 
 
-@dataclass(frozen=True, slots=True)
-class PackedObject:
+class PackedObject(Struct, frozen=True):
     """One object of the bundle."""
 
     name: str
@@ -65,8 +64,7 @@ class PackedObject:
     members: tuple[str, ...]
 
 
-@dataclass(slots=True)
-class Packed:
+class Packed(Struct):
     """What goes into a bundle, and the objects that could not, with the reason."""
 
     objects: list[PackedObject] = field(default_factory=list)
@@ -88,7 +86,7 @@ def write_bundle(recording: Path, packed: Packed, out: BinaryIO, *, only_symbols
     listed = {
         "schema": SCHEMA,
         "only_symbols": only_symbols,
-        "objects": [asdict(entry) for entry in packed.objects],
+        "objects": [to_builtins(entry) for entry in packed.objects],
         "left_out": dict(sorted(packed.left_out.items())),
     }
     with gzip.GzipFile("", "wb", 6, out, mtime=0) as whole, tarfile.open(fileobj=whole, mode="w") as tar:

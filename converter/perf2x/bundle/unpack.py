@@ -9,9 +9,10 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from perf2x.files import unpack_limit as unpacking
 from perf2x.files.tarball import Tarball, damage, opened

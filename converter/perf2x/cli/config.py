@@ -18,7 +18,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from perf2x.classes import dataclass
+from msgspec import Struct
+
 from perf2x.tables.errors import OptionError
 
 if TYPE_CHECKING:
@@ -31,8 +32,7 @@ _YES = frozenset({"1", "true", "t", "yes", "y", "on"})
 _NO = frozenset({"0", "false", "f", "no", "n", "off", ""})
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(Struct, frozen=True):
     """One spelling of an option."""
 
     option: "TyperOption"

@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from perf2x.classes import dataclass
+from msgspec import Struct
+
 from perf2x.cli import progress as console
 from perf2x.cli.gates import limit
 from perf2x.cli.render.plain_table import signed
@@ -24,8 +25,7 @@ if TYPE_CHECKING:
     from perf2x.analysis.noise import Interval
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
+class Bar(Struct, frozen=True):
     """One limit."""
 
     percent: float
@@ -67,8 +67,7 @@ def confidence_of(text: str) -> float:
     return value
 
 
-@dataclass(frozen=True, slots=True)
-class Gate:
+class Gate(Struct, frozen=True):
     """All limits, and what counts as a change."""
 
     bars: Sequence[Bar]
@@ -138,8 +137,7 @@ _NAMED = 3
 """So many changes that noise explains are named."""
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
+class Look(Struct, frozen=True):
     """The lines that one limit is held against: those that could grow beyond it.
 
     What a function has in both recordings together says nothing about how it changed, so leaving small ones out does
@@ -168,8 +166,7 @@ class Look:
         return cls(bar, kind, comparison, rows, bar.whole and not comparison.normalize, allowed)
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """What the limits say."""
 
     sentences: list[str]

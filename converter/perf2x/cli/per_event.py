@@ -1,10 +1,10 @@
 """``--per-event``: one output file for each event that was sampled, each a whole conversion of its own."""
 
-import dataclasses
 import re
 from collections.abc import Iterator
 
 import numpy as np
+from msgspec.structs import replace
 
 from perf2x.analysis.shown_events import plain_names
 from perf2x.columnar.unique import unique
@@ -30,11 +30,11 @@ def per_event(profile: Profile, target: str, suffix: str) -> Iterator[tuple[str,
 def only_event(profile: Profile, row: int) -> Profile:
     """The samples of one event, which becomes the default one; everything else as it was."""
     kept = np.flatnonzero(profile.samples.event == row)
-    names = (field.name for field in dataclasses.fields(profile.samples))
+    names = (field for field in profile.samples.__struct_fields__)
     columns = ((name, getattr(profile.samples, name)) for name in names)
     kept_columns = {name: column[kept] for name, column in columns if column is not None}
-    samples = dataclasses.replace(profile.samples, **kept_columns)
-    return dataclasses.replace(profile, samples=samples, default_event=row)
+    samples = replace(profile.samples, **kept_columns)
+    return replace(profile, samples=samples, default_event=row)
 
 
 def _inserted(target: str, suffix: str, name: str) -> str:

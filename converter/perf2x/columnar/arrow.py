@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I32, I64
 
 _MANY_CHARACTERS = 2**29
@@ -22,8 +22,7 @@ _MANY_CHARACTERS = 2**29
 Numbers = npt.NDArray[np.int32] | npt.NDArray[np.int64] | npt.NDArray[np.uint64]
 
 
-@dataclass(frozen=True, slots=True)
-class Coded:
+class Coded(Struct, frozen=True):
     """A column of texts: row i is ``texts[codes[i]]``; the texts are distinct and encodable as UTF-8."""
 
     codes: I32 | I64

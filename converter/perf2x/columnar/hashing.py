@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from functools import cache
 
 import numpy as np
+from msgspec import Struct
 
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I64, U64, AnyArray
 from perf2x.columnar.ragged import end_to_end, offsets_of, pieces
 
@@ -20,8 +20,7 @@ _HALF = np.uint64(32)
 SECRET_BYTES = 56
 
 
-@dataclass(frozen=True, slots=True)
-class Weights:
+class Weights(Struct, frozen=True):
     """Secret numbers: the odd factors of all words and of a row's places, where those of columns begin, and a key."""
 
     word: np.uint64

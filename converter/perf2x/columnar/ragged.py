@@ -13,14 +13,13 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I32, I64, AnyArray
 from perf2x.columnar.unique import kinds_of
 
 
-@dataclass(frozen=True, slots=True)
-class Ragged:
+class Ragged(Struct, frozen=True):
     """``n`` rows: ``offsets`` (n + 1,) int64, rising from 0; ``values`` (offsets[-1],) of any dtype."""
 
     offsets: I64
@@ -48,8 +47,7 @@ class Ragged:
         return Ragged(offsets_of(lengths), self.values[ranges(self.offsets[indices], lengths)])
 
 
-@dataclass(frozen=True, slots=True)
-class SharedRows:
+class SharedRows(Struct, frozen=True):
     """``n`` rows of which many are equal: ``number`` (n,) int32 points into ``table``, where each stands once."""
 
     number: I32

@@ -9,12 +9,12 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
 from pathlib import Path
 from typing import IO
 
+from msgspec import Struct, field
+
 from perf2x.binary.elf.file import ElfObject, open_elf
-from perf2x.classes import dataclass
 from perf2x.files.temporary import appearing
 from perf2x.files.unpack_limit import Disk, allowed_download, shown
 from perf2x.tables.diagnostics import Diagnostics, Severity
@@ -51,8 +51,7 @@ def _number(environment: Mapping[str, str], name: str, default: int) -> int:
     return int(text) if text.isdigit() and int(text) > 0 else default
 
 
-@dataclass(slots=True)
-class Debuginfod:
+class Debuginfod(Struct):
     """Asks servers in order; one that cannot be reached is not asked again."""
 
     urls: tuple[str, ...]

@@ -5,15 +5,15 @@ A file with another build id than the recorded one is refused and remembered as 
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import field
 from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
 
+from msgspec import Struct, field
+
 from perf2x.binary.elf.compressed_sections import inflate
 from perf2x.binary.elf.file import ElfObject, open_elf, open_object
 from perf2x.binary.elf.notes import same_build_id, unpadded
-from perf2x.classes import dataclass
 from perf2x.files import sysroot as machine
 from perf2x.files.rooted_paths import below, is_file, is_folder
 from perf2x.files.unpack_limit import allowed_in_memory
@@ -21,8 +21,7 @@ from perf2x.tables.errors import ObjectError
 from perf2x.tables.mapping_names import is_real_path, without_deleted
 
 
-@dataclass(frozen=True, slots=True)
-class SearchPlaces:
+class SearchPlaces(Struct, frozen=True):
     """Where objects may lie; everything that a user can say about it."""
 
     symfs: Path | None = None
@@ -52,8 +51,7 @@ class Tried(NamedTuple):
     outcome: str
 
 
-@dataclass(slots=True)
-class Found:
+class Found(Struct):
     """All files of one object, in the order of search, opened headers only; and why others were refused."""
 
     files: list[ElfObject] = field(default_factory=list)

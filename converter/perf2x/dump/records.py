@@ -4,13 +4,12 @@ What perf adds by looking addresses up (thread names, objects) is left out; ever
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import field
 from itertools import islice
 
 import numpy as np
+from msgspec import Struct, field
 
 from perf2x.abi.uapi import RecordType, SampleType
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I64, Bools
 from perf2x.columnar.unique import rows_by, unique
 from perf2x.dump.events import event_line
@@ -33,8 +32,7 @@ NUMBERS = {name: kind for kind, name in NAMES.items()}
 _RAW_WIDTH = 16
 
 
-@dataclass(frozen=True, slots=True)
-class DumpOptions:
+class DumpOptions(Struct, frozen=True):
     """Which records, and how much of them."""
 
     types: frozenset[str] = frozenset()
@@ -53,8 +51,7 @@ class DumpOptions:
     """Show each record's fields, its chain and all else that it holds in lines of their own."""
 
 
-@dataclass(slots=True)
-class Walked:
+class Walked(Struct):
     """What a dump came across, whatever it showed."""
 
     samples: int = 0
@@ -63,8 +60,7 @@ class Walked:
     """False when it stopped at its limit."""
 
 
-@dataclass(slots=True)
-class _Row:
+class _Row(Struct):
     """One record's text: what stands behind its name, and the lines below."""
 
     text: str

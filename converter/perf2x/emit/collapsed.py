@@ -5,6 +5,7 @@ sorted bytewise. Unlike it we never guess: kernel frames are known by CPU mode, 
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import BinaryIO, ClassVar
 
 import numpy as np
@@ -12,7 +13,6 @@ import numpy as np
 from perf2x.abi.uapi import CpuMode
 from perf2x.analysis.frames import NO_STACK, Frames, are_jit, frames_of
 from perf2x.analysis.shown_events import event_index
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I64, AnyArray
 from perf2x.columnar.ragged import distinct_small, row_numbers
 from perf2x.columnar.unique import unique

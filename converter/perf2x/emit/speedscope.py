@@ -5,13 +5,13 @@ threads apart, inlined frames visible and every event's numbers exact.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import BinaryIO, ClassVar
 
 import numpy as np
 
 from perf2x.analysis.frames import Frames, frames_of
 from perf2x.analysis.shown_events import event_index
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I64, AnyArray
 from perf2x.columnar.unique import rows_by, unique
 from perf2x.emit.encoding.chunks import pieces

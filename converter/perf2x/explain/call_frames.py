@@ -7,10 +7,10 @@ nanoseconds, so that objects with a million functions are no burden.
 from itertools import islice
 
 import numpy as np
+from msgspec import Struct
 
 from perf2x.abi.callframe import PointerFormat
 from perf2x.binary.elf.file import ElfObject
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I64, U64, AnyArray
 from perf2x.columnar.unique import rows_by
 from perf2x.explain.coverage import Code, without_place
@@ -29,8 +29,7 @@ _WIDTHS: dict[int, int] = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class FrameTable:
+class FrameTable(Struct, frozen=True):
     """One section with call frame information."""
 
     name: str

@@ -1,10 +1,10 @@
 """Which share of an object's code something describes: ranges of addresses against ``.text``."""
 
 import numpy as np
+from msgspec import Struct
 
 from perf2x.binary.elf.file import PF_X, ElfObject
 from perf2x.binary.elf.relocate import section_places
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import U64
 from perf2x.tables.errors import ObjectError
 
@@ -12,8 +12,7 @@ _EXECUTABLE = 0x6
 """SHF_ALLOC and SHF_EXECINSTR."""
 
 
-@dataclass(frozen=True, slots=True)
-class Code:
+class Code(Struct, frozen=True):
     """The code of one object as stated addresses; the ranges are sorted and do not overlap."""
 
     what: str

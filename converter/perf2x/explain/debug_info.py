@@ -10,9 +10,10 @@ from functools import cache
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+
 from perf2x.binary.elf.file import SHF_COMPRESSED, ElfObject, Section, open_elf
 from perf2x.binary.elf.relocate import relocated
-from perf2x.classes import dataclass
 from perf2x.explain.abbreviations import reader_class
 from perf2x.explain.bounded import TROUBLE, Budget, SectionStream, SpentError
 from perf2x.tables.errors import ObjectError
@@ -36,16 +37,14 @@ _PARTS = ("info", "abbrev", "str", "line_str", "str_offsets", "addr")
 _PARTIAL = ("DW_TAG_partial_unit", "DW_TAG_type_unit")
 
 
-@dataclass(frozen=True, slots=True)
-class SplitUnit:
+class SplitUnit(Struct, frozen=True):
     """A unit whose entries lie in another file."""
 
     folder: str
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class DebugInfo:
+class DebugInfo(Struct, frozen=True):
     """The debug info of one file."""
 
     file: str

@@ -1,31 +1,27 @@
 """What is known about one object, as plain values."""
 
-from dataclasses import field
+from msgspec import Struct, field
 
-from perf2x.classes import dataclass
 from perf2x.explain.call_frames import FrameTable
 from perf2x.explain.debug_info import DebugInfo
 from perf2x.explain.symbol_tables import NameTable
 
 
-@dataclass(frozen=True, slots=True)
-class LookedAt:
+class LookedAt(Struct, frozen=True):
     """A place where a file was looked for, and what came of it (``objects.find``: TAKEN, ABSENT …)."""
 
     path: str
     result: str
 
 
-@dataclass(frozen=True, slots=True)
-class DebugLink:
+class DebugLink(Struct, frozen=True):
     """``.gnu_debuglink``: the debug file's name and checksum."""
 
     name: str
     crc: str
 
 
-@dataclass(frozen=True, slots=True)
-class Supplementary:
+class Supplementary(Struct, frozen=True):
     """``.gnu_debugaltlink``: the file to which dwz moved what several objects share."""
 
     name: str
@@ -33,8 +29,7 @@ class Supplementary:
     """Its path, "" when it is nowhere."""
 
 
-@dataclass(frozen=True, slots=True)
-class SplitFiles:
+class SplitFiles(Struct, frozen=True):
     """Where the entries of split units are."""
 
     units: int
@@ -52,24 +47,21 @@ class SplitFiles:
         return bool(self.package) or self.present == self.looked_for
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """Whether something can be told, and a sentence about it."""
 
     good: bool
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Advice:
+class Advice(Struct, frozen=True):
     """What would help, and the words to type for it."""
 
     what: str
     command: str
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(Struct, frozen=True):
     """One object, with the files that belong to it."""
 
     path: str

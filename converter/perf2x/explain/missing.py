@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from perf2x.classes import dataclass
+from msgspec import Struct
+
 from perf2x.debugfiles.finder import OTHER_BUILD, Finder, Found
 from perf2x.explain import verdict
 from perf2x.explain.advice import server
@@ -15,8 +16,7 @@ from perf2x.tables.mapping_names import is_real_path, without_deleted
 _KERNEL = ("[kernel", "[guest.kernel")
 
 
-@dataclass(frozen=True, slots=True)
-class Reason:
+class Reason(Struct, frozen=True):
     """One object of a recording."""
 
     name: str

@@ -1,8 +1,9 @@
 """Explains one ELF file: opens it, looks for what belongs to it, measures the tables."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from perf2x.binary.elf.file import ElfObject, Section, open_object
 from perf2x.debugfiles.finder import Finder, Found, mini_debug_info

@@ -1,12 +1,12 @@
 """Symbol tables: how many functions they name, and how much of the code."""
 
 import numpy as np
+from msgspec import Struct
 
 from perf2x.binary.elf.file import ElfObject
 from perf2x.binary.elf.relocate import section_places
 from perf2x.binary.elf.symtab import STT_FUNC, STT_GNU_IFUNC, function_symbols
 from perf2x.binary.go.table import go_functions, has_go_table
-from perf2x.classes import dataclass
 from perf2x.explain.coverage import Code, without_place
 from perf2x.tables.errors import ObjectError
 
@@ -14,8 +14,7 @@ TABLES = (".symtab", ".dynsym")
 GO_TABLE = ".gopclntab"
 
 
-@dataclass(frozen=True, slots=True)
-class NameTable:
+class NameTable(Struct, frozen=True):
     """A table of functions' names."""
 
     name: str

@@ -8,13 +8,13 @@ have nothing to unwind: the unwinder and the readers of objects are imported whe
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from perf2x.abi.uapi import BranchSampleType, SampleType
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I32, I64, U8, U64, Bools
 from perf2x.columnar.ragged import Ragged, concatenate
 from perf2x.stitch.lbr import call_stack_chains, no_state, stitch
@@ -46,8 +46,7 @@ ROOTS = {
 """The made-up frame that an end puts below a stack."""
 
 
-@dataclass(frozen=True, slots=True)
-class CallGraphOptions:
+class CallGraphOptions(Struct, frozen=True):
     """What a user can say about unwinding."""
 
     max_depth: int = MAX_DEPTH
@@ -55,8 +54,7 @@ class CallGraphOptions:
     """Complete branch records from those of the thread's previous sample, as perf's ``--stitch-lbr``."""
 
 
-@dataclass(frozen=True, slots=True)
-class UnwindReport:
+class UnwindReport(Struct, frozen=True):
     """How the unwinding of stack copies went; ``ends`` counts samples by ``End``."""
 
     ends: dict[End, int]
@@ -77,8 +75,7 @@ class UnwindReport:
         return min(max(4 * self.asked, 32768), LARGEST_COPY)
 
 
-@dataclass(frozen=True, slots=True)
-class Unwound:
+class Unwound(Struct, frozen=True):
     """What was counted in one process."""
 
     ends: I64

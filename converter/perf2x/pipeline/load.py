@@ -7,10 +7,11 @@ a stage is reached, so that ``perf2x --help`` needs none of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from perf2x.classes import dataclass
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from perf2x.pipeline.stage_timer import Stages
 from perf2x.tables.diagnostics import Diagnostics
 from perf2x.tables.errors import OptionError
@@ -32,8 +33,7 @@ Progress = Callable[[str, int, int], None]
 """Called with (stage, done, total) now and then."""
 
 
-@dataclass(frozen=True, slots=True)
-class LoadOptions:
+class LoadOptions(Struct, frozen=True):
     """Everything that decides what the profile is, none of what decides how it is written."""
 
     timeline: bool = False
@@ -70,8 +70,7 @@ class LoadOptions:
     """Unwinding of stack copies and branch records; None: as usual."""
 
 
-@dataclass(frozen=True, slots=True)
-class EventCount:
+class EventCount(Struct, frozen=True):
     """One event and what was counted of it."""
 
     name: str
@@ -80,8 +79,7 @@ class EventCount:
     unit: str
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
+class Loaded(Struct, frozen=True):
     """A profile and what there is to say about how it came to be."""
 
     profile: Profile
@@ -370,7 +368,7 @@ def _without_maps(sideband: Sideband) -> Sideband:
 
 
 def _emptied(table: Any) -> Any:
-    return replace(table, **{column.name: getattr(table, column.name)[:0] for column in fields(table)})
+    return replace(table, **{column: getattr(table, column)[:0] for column in table.__struct_fields__})
 
 
 def _defers(recording: Recording) -> bool:

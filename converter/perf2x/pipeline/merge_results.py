@@ -3,15 +3,17 @@
 Beside the pipeline, which it serves; the profiles themselves are merged by transform/merge.py.
 """
 
-import dataclasses
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from perf2x.symbolize.report import ObjectReport, SymbolReport, in_order
 from perf2x.tables.errors import OptionError
 
-Report = TypeVar("Report")
+Report = TypeVar("Report", bound=Struct)
 
 
 def tags_of_inputs(texts: Sequence[str], inputs: int) -> list[dict[str, str]]:
@@ -40,9 +42,10 @@ def common(tags: Sequence[Mapping[str, str]]) -> dict[str, str]:
 
 def summed_reports(reports: Sequence[Report]) -> Report:
     """Numbers added, mappings of numbers added key by key, sizes (``asked``) at their largest."""
-    fields: Any = dataclasses.fields(reports[0])  # type: ignore[arg-type]
-    merged = {field.name: _sum([getattr(report, field.name) for report in reports], field.name) for field in fields}
-    return dataclasses.replace(reports[0], **merged)  # type: ignore[type-var]
+    merged = {
+        field: _sum([getattr(report, field) for report in reports], field) for field in reports[0].__struct_fields__
+    }
+    return replace(reports[0], **merged)
 
 
 def merged_symbols(reports: Sequence[SymbolReport | None]) -> SymbolReport | None:
@@ -56,9 +59,7 @@ def merged_symbols(reports: Sequence[SymbolReport | None]) -> SymbolReport | Non
 
 
 def _both(old: ObjectReport, new: ObjectReport) -> ObjectReport:
-    return dataclasses.replace(
-        old, named=old.named + new.named, unnamed=old.unnamed + new.unnamed, reason=old.reason or new.reason
-    )
+    return replace(old, named=old.named + new.named, unnamed=old.unnamed + new.unnamed, reason=old.reason or new.reason)
 
 
 def _sum(values: Sequence[Any], name: str) -> Any:

@@ -1,11 +1,11 @@
 """The pass over the samples: decode, unwind, stitch; in one process or in several."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
-from perf2x.classes import dataclass
 from perf2x.pipeline.call_graphs import CallGraphs, Unwound
 from perf2x.pipeline.stage_timer import Stages
 from perf2x.pipeline.worker_pool import in_shares
@@ -19,8 +19,7 @@ Progress = Callable[[int, int], None]
 """Called with samples done and samples in all."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """What one process's share came to."""
 
     added: Added
@@ -30,8 +29,7 @@ class Outcome:
     stages: Stages
 
 
-@dataclass(slots=True)
-class Passage:
+class Passage(Struct):
     """Everything that samples go through, and everything that keeps count of them."""
 
     recording: Recording

@@ -3,16 +3,14 @@
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import field
 from typing import TypeVar
 
-from perf2x.classes import dataclass
+from msgspec import Struct, field
 
 Item = TypeVar("Item")
 
 
-@dataclass(slots=True)
-class Stages:
+class Stages(Struct):
     """Seconds of wall and processor time by stage, in the order in which the stages were first entered."""
 
     wall: dict[str, float] = field(default_factory=dict)

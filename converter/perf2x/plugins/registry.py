@@ -5,11 +5,12 @@ An entry point's name is what the user writes after ``--to``; two plugins of one
 
 import dataclasses
 from collections.abc import Mapping
+from importlib.metadata import EntryPoint, entry_points
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Protocol, get_args, get_origin, get_type_hints
 
-from perf2x.classes import dataclass
-from perf2x.installed import Point, entry_points
+from msgspec import Struct
+
 from perf2x.tables.errors import OptionError
 from perf2x.tables.plugin_options import option
 from perf2x.tables.profile import Profile
@@ -67,10 +68,10 @@ class Emitter(Protocol):
         ...
 
 
-def available(group: str) -> dict[str, Point]:
+def available(group: str) -> dict[str, EntryPoint]:
     """Every plugin of a group by name, sorted, not yet imported; OptionError when two share a name."""
-    found: dict[str, Point] = {}
-    for point in sorted(entry_points(group), key=lambda point: (point.name, point.value)):
+    found: dict[str, EntryPoint] = {}
+    for point in sorted(entry_points(group=group), key=lambda point: (point.name, point.value)):
         known = found.get(point.name)
         if known is not None and known.value != point.value:
             raise OptionError(f"two plugins call themselves {point.name!r}: {known.value} and {point.value}")
@@ -92,8 +93,7 @@ def suffixes() -> dict[str, str]:
     return {name: _OWN_SUFFIXES.get(point.value) or point.load().suffix for name, point in available(EMITTERS).items()}
 
 
-@dataclass(frozen=True, slots=True)
-class OptionHelp:
+class OptionHelp(Struct, frozen=True):
     """One option of an emitter, for help texts."""
 
     name: str

@@ -1,19 +1,18 @@
 """A block: whole records in one aligned buffer, with their headers as columns."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
+from msgspec.structs import replace
 
 from perf2x.abi.layouts import ByteOrder
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I32, I64, U8, U32, U64
 from perf2x.columnar.ragged import offsets_of, ranges
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Struct, frozen=True):
     """``n`` records; every one starts at a word of ``words``, whatever it did in the file."""
 
     data: U8

@@ -4,12 +4,12 @@ Source of truth: evlist__event2evsel, evlist__event2id and __perf_evsel__calc_id
 """
 
 from collections.abc import Mapping
-from dataclasses import field, replace
 
 import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from perf2x.abi.uapi import SampleType
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I32, I64, U64
 from perf2x.columnar.secret_keys import numbers_of, secret_key
 from perf2x.reader.block import Block
@@ -24,8 +24,7 @@ TRAILER_FIELDS = (
 _LONGEST_TABLE = 1 << 16
 
 
-@dataclass(slots=True)
-class EventTable:
+class EventTable(Struct):
     """Grows while a pipe is read; events keep their order and index."""
 
     events: list[Event] = field(default_factory=list)
@@ -42,7 +41,7 @@ class EventTable:
 
     def update(self, index: int, **changes: object) -> None:
         """Change fields of one event."""
-        self.events[index] = replace(self.events[index], **changes)  # type: ignore[arg-type]
+        self.events[index] = replace(self.events[index], **changes)
 
     def event(self, owner: int) -> Event | None:
         """The event with this index; the first one for −1, as perf takes it; None before any is known."""
@@ -110,8 +109,7 @@ class EventTable:
         return 1 + (kind & (SampleType.STREAM_ID | SampleType.CPU)).bit_count()
 
 
-@dataclass(frozen=True, slots=True)
-class _Ids:
+class _Ids(Struct, frozen=True):
     """Whose event each id is. The kernel counts ids up, so that a table from the least to the greatest is short."""
 
     ids: U64

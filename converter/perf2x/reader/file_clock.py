@@ -6,12 +6,11 @@ tools/perf/util/session.c). In a recording without any times everything stands a
 """
 
 from collections.abc import Sequence
-from dataclasses import field
 
 import numpy as np
+from msgspec import Struct, field
 
 from perf2x.abi.uapi import SampleType
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I64, U64
 from perf2x.reader.block import Block
 from perf2x.tables.events import Event
@@ -24,8 +23,7 @@ def has_trailer(event: Event | None) -> bool:
     return event is not None and "sample_id_all" in event.flags
 
 
-@dataclass(slots=True)
-class FileClock:
+class FileClock(Struct):
     """The latest sample time up to each place of the block in hand."""
 
     _positions: I64 = field(default_factory=lambda: np.zeros(0, np.int64))

@@ -1,13 +1,11 @@
 """The index pass: every record is met once, side-band is decoded, and what samples need later is kept: their event."""
 
-from dataclasses import field
-
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct, field
 
 from perf2x.abi.perffile import UserRecordType
 from perf2x.abi.uapi import ReadFormat, RecordType, SampleType
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I32, I64, U32
 from perf2x.columnar.ragged import row_numbers
 from perf2x.columnar.unique import rows_by, unique
@@ -40,8 +38,7 @@ _MANY = 4096
 """So many side-band records are decoded at once."""
 
 
-@dataclass(slots=True)
-class Index:
+class Index(Struct):
     """Grows block by block with ``add``; ``sideband`` and ``delivered`` are for afterwards."""
 
     draft: Draft

@@ -8,10 +8,10 @@ an earlier file already knows the process; otherwise they hold from the start.
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from perf2x.columnar.arrays import I32, I64, U64
 from perf2x.columnar.ragged import Ragged, SharedRows, concatenate
@@ -73,7 +73,7 @@ def _first_time(sideband: Sideband) -> int:
 
 
 def _tables(sideband: Sideband) -> dict[str, Any]:
-    named = {field.name: getattr(sideband, field.name) for field in fields(sideband)}
+    named = {field: getattr(sideband, field) for field in sideband.__struct_fields__}
     return {name: table for name, table in named.items() if hasattr(table, "position")}
 
 
@@ -104,7 +104,7 @@ def _sideband(parts: Sequence[Sideband], shifts: Sequence[int], end: int) -> Sid
 
 def _joined(tables: Sequence[Any], shifts: Sequence[int]) -> Any:
     placed = [replace(table, position=table.position + shift) for table, shift in zip(tables, shifts, strict=True)]
-    columns = {field.name: _column([getattr(table, field.name) for table in placed]) for field in fields(placed[0])}
+    columns = {field: _column([getattr(table, field) for table in placed]) for field in placed[0].__struct_fields__}
     joined = type(placed[0])(**columns)
     return _sorted(joined) if isinstance(joined, DeferredChains) else joined
 
@@ -112,9 +112,9 @@ def _joined(tables: Sequence[Any], shifts: Sequence[int]) -> Any:
 def _sorted(deferred: DeferredChains) -> DeferredChains:
     order: I64 = np.lexsort((deferred.position, deferred.time, deferred.tid, deferred.cookie))
     taken: dict[str, Any] = {}
-    for field in fields(deferred):
-        column = getattr(deferred, field.name)
-        taken[field.name] = column.take(order) if isinstance(column, SharedRows) else column[order]
+    for field in deferred.__struct_fields__:
+        column = getattr(deferred, field)
+        taken[field] = column.take(order) if isinstance(column, SharedRows) else column[order]
     return DeferredChains(**taken)
 
 

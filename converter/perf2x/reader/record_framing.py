@@ -14,10 +14,10 @@ from array import array
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from perf2x.abi.layouts import HEADER_SIZE, ByteOrder
 from perf2x.abi.perffile import UserRecordType
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I64, U8, U64
 
 SPECIAL: frozenset[int] = frozenset(
@@ -41,8 +41,7 @@ _USER_TYPES = 64
 """Record types from here on are perf's own, those below are the kernel's (PERF_RECORD_USER_TYPE_START)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(Struct, frozen=True):
     """Whole records from the start of a stretch of bytes."""
 
     headers: U64

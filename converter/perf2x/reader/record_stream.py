@@ -12,15 +12,14 @@ without looking for boundaries again. Compressed records are unpacked anew on ea
 
 import struct
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field
 from itertools import count
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct, field
 
 from perf2x.abi.layouts import HEADER_SIZE, ByteOrder
 from perf2x.abi.perffile import UserRecordType
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I32, U8, U64
 from perf2x.files.unpack_limit import allowed_records, shown
 from perf2x.reader.block import Block, make_block
@@ -39,8 +38,7 @@ LARGEST_BLOCK = 64 << 20
 """Bytes at which a block ends, however few its records."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stretch:
+class Stretch(Struct, frozen=True):
     """Consecutive records in one file: its data section, or the whole of a ``data.N``."""
 
     source: Source
@@ -61,8 +59,7 @@ class Stretch:
         self.source.forget(self.start + start, self.start + stop)
 
 
-@dataclass(frozen=True, slots=True)
-class _Piece:
+class _Piece(Struct, frozen=True):
     """Part of a block: bytes [start, stop) of the stretch as they are, or what is packed in them."""
 
     start: int
@@ -71,8 +68,7 @@ class _Piece:
     """Bytes of whole records that the packed piece gives; −1 for bytes that are not packed."""
 
 
-@dataclass(slots=True)
-class _Plan:
+class _Plan(Struct):
     """How one block is put together again; ``sizes`` of its records, and on the first walk their headers."""
 
     position: int
@@ -82,8 +78,7 @@ class _Plan:
     length: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Blob:
+class Blob(Struct, frozen=True):
     """Bytes that follow a record without being part of it."""
 
     type: int

@@ -1,12 +1,12 @@
 """An opened recording: the index pass is done when it is made, sample passes can follow as often as wanted."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from perf2x.abi.perffile import Feature
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I32, I64, U64
 from perf2x.columnar.unique import rows_by
 from perf2x.reader.block import Block
@@ -174,8 +174,7 @@ class PerfRecording:
         return int(block.positions[-1]) >= self._noted_until
 
 
-@dataclass(frozen=True, slots=True)
-class _Kinds:
+class _Kinds(Struct, frozen=True):
     """What samples are decoded together: those of one layout that are read in one way."""
 
     kinds: list[tuple[Layout, bool]]

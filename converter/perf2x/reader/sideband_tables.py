@@ -1,11 +1,10 @@
 """Collects decoded columns block by block and joins them to the tables of Sideband."""
 
-from dataclasses import field, fields
 from typing import Any, TypeVar
 
 import numpy as np
+from msgspec import Struct, field
 
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I64, Bools
 from perf2x.columnar.interner import ChainTable
 from perf2x.columnar.ragged import Ragged, SharedRows, concatenate
@@ -42,28 +41,25 @@ TABLES: dict[str, type] = {
 }  # fmt: skip
 
 
-@dataclass(slots=True)
-class TableBuilder:
+class TableBuilder(Struct):
     """One table in the making: for each column its parts, in the order in which they were decoded."""
 
-    row_type: type
+    row_type: type[Struct]
     parts: dict[str, list[Any]] = field(default_factory=dict)
     chains: ChainTable = field(default_factory=ChainTable)
 
     def append(self, columns: dict[str, Any], keep: Bools) -> None:
         """Add the rows of ``columns`` that ``keep`` names; columns that the table does not have are dropped."""
         whole = bool(keep.all())
-        for column in fields(self.row_type):
-            value = columns[column.name] if whole else _kept(columns[column.name], keep)
-            if column.name == _SHARED:
+        for column in self.row_type.__struct_fields__:
+            value = columns[column] if whole else _kept(columns[column], keep)
+            if column == _SHARED:
                 value = self.chains.number_rows(value).astype(np.int32)
-            self.parts.setdefault(column.name, []).append(value)
+            self.parts.setdefault(column, []).append(value)
 
     def finish(self) -> Any:
         """The table, in the order that its type states."""
-        columns = {
-            column.name: _joined(column.name, self.parts.pop(column.name, [])) for column in fields(self.row_type)
-        }
+        columns = {column: _joined(column, self.parts.pop(column, [])) for column in self.row_type.__struct_fields__}
         if _SHARED in columns:
             columns[_SHARED] = SharedRows(columns[_SHARED], self.chains.table())
         order = np.lexsort([columns[name] for name in _ORDER.get(self.row_type, ("position",))])

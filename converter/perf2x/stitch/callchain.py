@@ -9,9 +9,9 @@ is where execution was; the others are return addresses, which point behind the 
 """
 
 import numpy as np
+from msgspec import Struct
 
 from perf2x.abi.uapi import CALLCHAIN_CONTEXT_MAX, CallchainContext, CpuMode
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I64, U8, U64, Bools
 from perf2x.columnar.ragged import Ragged, offsets_of, row_numbers, side_by_side
 
@@ -37,8 +37,7 @@ def split_cookies(words: U64, starts: I64, lengths: I64) -> tuple[I64, U64, Bool
     return lengths - 2 * has, cookies, has
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
+class Parts(Struct, frozen=True):
     """Runs of frames of one mode, in the order of the frames; every row begins one, every marker another."""
 
     row: I64
@@ -58,8 +57,7 @@ class Parts:
         return first
 
 
-@dataclass(frozen=True, slots=True)
-class Frames:
+class Frames(Struct, frozen=True):
     """Addresses of many chains, innermost first, row by row. All but the first of each part are return addresses."""
 
     offsets: I64

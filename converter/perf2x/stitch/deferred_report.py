@@ -1,18 +1,15 @@
 """How the deferred user chains of a recording fared, in figures that travel to the summary, ``info`` and the
 outputs."""
 
-from dataclasses import field
-
 import numpy as np
+from msgspec import Struct, field
 
-from perf2x.classes import dataclass
 from perf2x.stitch.deferred import Join
 from perf2x.stitch.missing_user_stacks import gather, reasons
 from perf2x.stitch.stitcher import Stitcher
 
 
-@dataclass(frozen=True, slots=True)
-class DeferredReport:
+class DeferredReport(Struct, frozen=True):
     """Counts of one recording; all zero where nothing was deferred."""
 
     samples: int = 0

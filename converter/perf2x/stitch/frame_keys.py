@@ -14,9 +14,9 @@ only at the end words are taken apart again::
 """
 
 import numpy as np
+from msgspec import Struct
 
 from perf2x.abi.uapi import CpuMode
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I32, I64, U8, U64, Bools
 from perf2x.columnar.interner import Distinct
 from perf2x.columnar.unique import unique
@@ -31,8 +31,7 @@ _AT_ONCE = 1 << 18
 _PLACE = np.uint64((1 << 58) - 1)
 
 
-@dataclass(frozen=True, slots=True)
-class Located:
+class Located(Struct, frozen=True):
     """Frames taken apart."""
 
     mapping: I64
@@ -44,8 +43,7 @@ class Located:
     """> 0: a made-up frame instead."""
 
 
-@dataclass(frozen=True, slots=True)
-class Asides:
+class Asides(Struct, frozen=True):
     """Addresses that are in no layout, in the order of their numbers."""
 
     mapping: I64

@@ -14,9 +14,9 @@ A call instruction's own address is no return address; a USER marker in front of
 """
 
 import numpy as np
+from msgspec import Struct
 
 from perf2x.abi.uapi import CALLCHAIN_CONTEXT_MAX, CallchainContext
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I64, U64, Bools
 from perf2x.columnar.ragged import Ragged, offsets_of, ranges, row_numbers, side_by_side
 from perf2x.tables.events import Branches
@@ -27,8 +27,7 @@ STITCHED_LIMIT = 1024
 """Calls that may be added to one sample: a thread whose stack seems to grow for ever must not fill the memory."""
 
 
-@dataclass(frozen=True, slots=True)
-class StitchState:
+class StitchState(Struct, frozen=True):
     """The last sample of every thread so far, and the older calls it was given; what the next batch goes on from."""
 
     thread: I64

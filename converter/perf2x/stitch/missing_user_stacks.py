@@ -8,8 +8,8 @@ from collections import Counter
 from enum import StrEnum
 
 import numpy as np
+from msgspec import Struct
 
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I32, I64, U64, Bools
 from perf2x.columnar.unique import unique, unique_rows
 from perf2x.stitch.deferred import DeferredJoin
@@ -32,8 +32,7 @@ class Reason(StrEnum):
     """No record at all, though threads came back again and again: perf inject drops them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Missing:
+class Missing(Struct, frozen=True):
     """Samples without their record: one row per distinct (cookie, thread), with the number of samples."""
 
     cookie: U64

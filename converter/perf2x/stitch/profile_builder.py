@@ -4,9 +4,8 @@ Every table is sorted by its contents (strings, mappings, locations, threads, sa
 records in another order, or one file read in two pieces, give the same profile.
 """
 
-from dataclasses import replace
-
 import numpy as np
+from msgspec.structs import replace
 
 from perf2x.abi.uapi import EventType, SoftwareConfig
 from perf2x.columnar.arrays import I32, I64

@@ -11,9 +11,9 @@ profile.Merge in github.com/google/pprof). What is named by address or belongs t
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from msgspec import Struct
 
 from perf2x.abi.uapi import CpuMode
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I32, I64, U64, Bools
 from perf2x.columnar.interner import Strings
 from perf2x.columnar.unique import unique_rows
@@ -36,8 +36,7 @@ _PRIVATE_NAMES = (
 """Mappings whose name means nothing outside their process."""
 
 
-@dataclass(frozen=True, slots=True)
-class Merged:
+class Merged(Struct, frozen=True):
     """Recorded mappings (rows of ``Mmaps``, and one more for −1) in groups that are alike, in the groups' order."""
 
     number: I64

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 import numpy as np
+from msgspec import Struct
 
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I32, I64
 from perf2x.columnar.growable import Growing
 from perf2x.columnar.unique import unique_rows
@@ -13,8 +13,7 @@ _PENDING = 1 << 18
 """Rows are worth summing up when there are at least so many new ones, and as many as there were."""
 
 
-@dataclass(frozen=True, slots=True)
-class SampleRows:
+class SampleRows(Struct, frozen=True):
     """Rows of samples, as columns; cpu and cgroup where they are told apart by them."""
 
     event: I32

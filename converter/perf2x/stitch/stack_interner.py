@@ -1,10 +1,9 @@
 """What samples come to: threads, stacks, and sums; all that is kept of them."""
 
-from dataclasses import replace
-
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I32, I64, Bools
 from perf2x.columnar.growable import Growing
 from perf2x.columnar.interner import ChainTable, Distinct
@@ -21,8 +20,7 @@ _WORDS_AT_ONCE = 1 << 18
 """Of another process's stacks."""
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """What was gathered in one process, on its way to another."""
 
     asides: Asides
@@ -33,8 +31,7 @@ class Found:
     samples: SampleRows
 
 
-@dataclass(frozen=True, slots=True)
-class Renumbered:
+class Renumbered(Struct, frozen=True):
     """(n,) the numbers here of another one's stacks and threads."""
 
     stack: I32

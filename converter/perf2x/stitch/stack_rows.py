@@ -1,9 +1,9 @@
 """Samples to stacks: each a row of frames, and each frame the word of its place (places.py)."""
 
 import numpy as np
+from msgspec import Struct
 
 from perf2x.abi.uapi import CpuMode
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I64, U8, U64
 from perf2x.columnar.ragged import Ragged, SharedRows, offsets_of, ranges, side_by_side
 from perf2x.columnar.unique import kinds_of
@@ -15,8 +15,7 @@ _LOW = np.int64(0xFFFFFFFF)
 _UPPER_HALF = np.uint64(1 << 63)
 
 
-@dataclass(frozen=True, slots=True)
-class Cuts:
+class Cuts(Struct, frozen=True):
     """What decides the stacks of some samples, (n,) columns."""
 
     chain: Ragged

@@ -4,14 +4,14 @@ Holds the picture of all processes (built once from the side-band tables) and wh
 stacks, and the sums of samples that are alike, to which every batch adds its own.
 """
 
-from dataclasses import field, replace
 from enum import IntEnum
 from typing import TypeVar
 
 import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from perf2x.abi.uapi import SampleType
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I32, I64, U8, U64, Bools
 from perf2x.columnar.interner import Strings
 from perf2x.columnar.ragged import Ragged, end_to_end, offsets_of
@@ -60,8 +60,7 @@ ROOT_NAMES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class StitchOptions:
+class StitchOptions(Struct, frozen=True):
     """How to put samples together."""
 
     timeline: bool = False
@@ -76,8 +75,7 @@ class StitchOptions:
     """False: join nothing; a root frame marks the samples whose user part is in a record of its own."""
 
 
-@dataclass(slots=True)
-class Tally:
+class Tally(Struct):
     """What ``add`` has seen so far."""
 
     first_ns: int | None = None
@@ -99,8 +97,7 @@ class Tally:
             self.see(other.first_ns, other.last_ns)
 
 
-@dataclass(slots=True)
-class Timed:
+class Timed(Struct):
     """One row per sample of a batch, for timelines."""
 
     time: U64
@@ -108,8 +105,7 @@ class Timed:
     cpu: I32
 
 
-@dataclass(frozen=True, slots=True)
-class Added:
+class Added(Struct, frozen=True):
     """What the batches of one process came to."""
 
     found: Found

@@ -1,12 +1,12 @@
 """The growing tables of lines, functions and strings, and how they become a profile's."""
 
 from collections.abc import Sequence
-from dataclasses import field, replace
 from itertools import chain
 
 import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import replace
 
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import AnyArray
 from perf2x.columnar.ragged import offsets_of, ranges
 from perf2x.symbolize.object_resolver import Answer
@@ -14,8 +14,7 @@ from perf2x.symbolize.objects import MappedObject
 from perf2x.tables.profile import Functions, Locations, Mappings, Profile
 
 
-@dataclass(slots=True)
-class _Pool:
+class _Pool(Struct):
     """Lines as they come, referred to by first row and count."""
 
     function: list[AnyArray] = field(default_factory=list)

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 import numpy as np
+from msgspec import Struct
 
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I32, I64
 from perf2x.columnar.unique import kinds_of
 from perf2x.debugfiles.finder import Found
@@ -18,8 +18,7 @@ from perf2x.tables.errors import ObjectError
 from perf2x.tables.profile import Profile
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """What the sources say of one object's locations.
 
     Location i has ``count[i]`` rows from ``start[i]`` on, innermost inlined function first; none: unnamed.

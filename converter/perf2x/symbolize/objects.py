@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from itertools import pairwise
 
 import numpy as np
+from msgspec import Struct
 
 from perf2x.abi.uapi import CpuMode
 from perf2x.binary.elf.file import PF_X, ElfObject
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I64, U64, Bools
 from perf2x.debugfiles.finder import Found
 from perf2x.symbolize.sources.contract import Dso, DsoKind
@@ -17,8 +17,7 @@ from perf2x.tables.profile import Profile
 KERNEL_PREFIXES = ("[kernel", "[guest.kernel")
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectKey:
+class ObjectKey(Struct, frozen=True):
     """What makes two mappings mappings of one object."""
 
     kind: DsoKind
@@ -28,8 +27,7 @@ class ObjectKey:
     """Only for ANONYMOUS: its names mean nothing outside the process."""
 
 
-@dataclass(frozen=True, slots=True)
-class MappedObject:
+class MappedObject(Struct, frozen=True):
     """One object of a profile, its mappings and its locations."""
 
     key: ObjectKey

@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from perf2x.classes import dataclass
+from msgspec import Struct
+
 from perf2x.debugfiles.finder import SearchPlaces
 from perf2x.symbolize.demangle.names import Demangle
 
 
-@dataclass(frozen=True, slots=True)
-class SymbolOptions:
+class SymbolOptions(Struct, frozen=True):
     """Where symbols may come from and how names are written; the fields are the command line's options."""
 
     symfs: Path | None = None

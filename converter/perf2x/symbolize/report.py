@@ -3,15 +3,14 @@
 from itertools import pairwise
 
 import numpy as np
+from msgspec import Struct
 
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I64, Bools
 from perf2x.tables.profile import Profile
 from perf2x.tables.stack_tree import depths
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectReport:
+class ObjectReport(Struct, frozen=True):
     """One object; weights are frames of stacks, counted once per sample that has them."""
 
     name: str
@@ -23,8 +22,7 @@ class ObjectReport:
     """Why frames have no name, "" when all have one."""
 
 
-@dataclass(frozen=True, slots=True)
-class SymbolReport:
+class SymbolReport(Struct, frozen=True):
     """All objects that frames lie in, most unnamed frames first, then by name."""
 
     objects: tuple[ObjectReport, ...] = ()

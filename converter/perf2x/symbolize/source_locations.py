@@ -3,14 +3,13 @@
 from collections.abc import Sequence
 
 import numpy as np
+from msgspec import Struct
 
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I64, Bools
 from perf2x.columnar.ragged import offsets_of, ranges
 
 
-@dataclass(frozen=True, slots=True)
-class Site:
+class Site(Struct, frozen=True):
     """A function as debug info knows it."""
 
     symbol: str
@@ -22,8 +21,7 @@ class Site:
     """
 
 
-@dataclass(frozen=True, slots=True)
-class Places:
+class Places(Struct, frozen=True):
     """``n`` addresses; address i has rows ``offsets[i]`` to ``offsets[i + 1]``, none where debug info is silent."""
 
     offsets: I64

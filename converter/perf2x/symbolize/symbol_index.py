@@ -8,9 +8,9 @@ at only where an address was asked for and several symbols start at one place.
 from collections.abc import Callable
 
 import numpy as np
+from msgspec import Struct
 
 from perf2x.binary.elf.symtab import STB_GLOBAL, STB_WEAK, STT_NOTYPE
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I64, U8, U64, Bools
 from perf2x.columnar.ragged import offsets_of, ranges
 from perf2x.columnar.sorted_unique import distinct
@@ -27,8 +27,7 @@ def _as_it_is(name: str) -> str:
     return name
 
 
-@dataclass(frozen=True, slots=True)
-class SymbolColumns:
+class SymbolColumns(Struct, frozen=True):
     """Symbols in the order of insertion; ``end`` is one past the last byte, ``end == start`` when no size is known."""
 
     start: U64
@@ -138,8 +137,7 @@ class SymbolIndex:
         return self._symbols.name(int(self._order[position]))
 
 
-@dataclass(frozen=True, slots=True)
-class _Groups:
+class _Groups(Struct, frozen=True):
     """Some groups, by positions in sorted order."""
 
     row: I64

@@ -4,10 +4,10 @@ A file that cannot be read raises; a record that cannot be read is counted here 
 """
 
 from collections.abc import Iterable
-from dataclasses import field
 from enum import StrEnum
 
-from perf2x.classes import dataclass
+from msgspec import Struct, field
+
 from perf2x.tables.diagnostic_words import in_words
 
 
@@ -22,8 +22,7 @@ class Severity(StrEnum):
     """Something that was recorded, or should have been, is not in the result."""
 
 
-@dataclass(slots=True)
-class Count:
+class Count(Struct):
     """One kind of trouble: how often, how bad, what to do, and where it was seen first."""
 
     name: str
@@ -38,8 +37,7 @@ class Count:
         return in_words(self.name, self.count)
 
 
-@dataclass(slots=True)
-class Diagnostics:
+class Diagnostics(Struct):
     """All counters of one conversion, in the order in which they were first met."""
 
     counts: dict[str, Count] = field(default_factory=dict)

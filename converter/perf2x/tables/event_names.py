@@ -5,7 +5,7 @@ perf names one event in many ways: ``cycles``, ``cycles:P``, ``cycles/freq=99/``
 
 import re
 
-from perf2x.classes import dataclass
+from msgspec import Struct
 
 RECORDING_TERMS = {
     "aux-action", "aux-output", "aux-sample-size", "branch_type", "call-graph", "freq", "inherit", "max-events",
@@ -20,8 +20,7 @@ _CORE = re.compile(r"cpu(_\w+)?|arm\w+|apple_\w+")
 """PMUs of CPU cores: cpu, cpu_core, cpu_atom, armv8_cortex_a72, apple_firestorm_pmu."""
 
 
-@dataclass(frozen=True, slots=True)
-class EventName:
+class EventName(Struct, frozen=True):
     """A name taken apart."""
 
     event: str

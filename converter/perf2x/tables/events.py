@@ -7,20 +7,18 @@ times and the only order there is in a recording without timestamps.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field
 from enum import Flag, auto
 from typing import Any, Protocol
 
 import numpy as np
+from msgspec import Struct, field
 
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I32, I64, U8, U64, Bools
 from perf2x.columnar.ragged import Ragged, SharedRows
 from perf2x.tables.diagnostics import Diagnostics
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Struct, frozen=True):
     """One perf_event_attr (include/uapi/linux/perf_event.h) with its name and ids."""
 
     index: int
@@ -49,8 +47,7 @@ class Event:
     """Index of the leading event when this one is a member of a group that is read as one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Session:
+class Session(Struct, frozen=True):
     """What a recording says of itself: header, attributes and feature sections."""
 
     source: str
@@ -78,8 +75,7 @@ class Session:
     """Path of ``kcore_dir`` for directory recordings made with --kcore."""
 
 
-@dataclass(frozen=True, slots=True)
-class Mmaps:
+class Mmaps(Struct, frozen=True):
     """PERF_RECORD_MMAP and MMAP2."""
 
     time: U64
@@ -106,8 +102,7 @@ class Mmaps:
         return len(self.position)
 
 
-@dataclass(frozen=True, slots=True)
-class Comms:
+class Comms(Struct, frozen=True):
     """PERF_RECORD_COMM; ``is_exec`` is MISC_COMM_EXEC."""
 
     time: U64
@@ -121,8 +116,7 @@ class Comms:
         return len(self.position)
 
 
-@dataclass(frozen=True, slots=True)
-class Tasks:
+class Tasks(Struct, frozen=True):
     """PERF_RECORD_FORK or EXIT (one table each); ``is_exec`` is MISC_FORK_EXEC: do not copy the parent's maps."""
 
     time: U64
@@ -137,8 +131,7 @@ class Tasks:
         return len(self.position)
 
 
-@dataclass(frozen=True, slots=True)
-class DeferredChains:
+class DeferredChains(Struct, frozen=True):
     """PERF_RECORD_CALLCHAIN_DEFERRED: user chains that complete samples with the same cookie.
 
     Unlike the other tables sorted by (cookie, tid, time, position), so that the join needs no index beside it.
@@ -157,8 +150,7 @@ class DeferredChains:
         return len(self.position)
 
 
-@dataclass(frozen=True, slots=True)
-class Losts:
+class Losts(Struct, frozen=True):
     """PERF_RECORD_LOST and LOST_SAMPLES: ``lost`` records or samples that the ring buffer had no room for."""
 
     time: U64
@@ -175,8 +167,7 @@ class Losts:
         return len(self.position)
 
 
-@dataclass(frozen=True, slots=True)
-class Throttles:
+class Throttles(Struct, frozen=True):
     """PERF_RECORD_THROTTLE, and UNTHROTTLE (``lifted``): the kernel stopped an event that fired too often."""
 
     time: U64
@@ -196,8 +187,7 @@ def no_throttles() -> Throttles:
     return Throttles(none.astype(np.uint64), none, none.astype(np.int32), none.astype(np.int32), none.astype(np.bool_))
 
 
-@dataclass(frozen=True, slots=True)
-class Ksymbols:
+class Ksymbols(Struct, frozen=True):
     """PERF_RECORD_KSYMBOL: kernel code that came (or went, ``unregister``) at run time: BPF programs, trampolines."""
 
     time: U64
@@ -212,8 +202,7 @@ class Ksymbols:
         return len(self.position)
 
 
-@dataclass(frozen=True, slots=True)
-class Switches:
+class Switches(Struct, frozen=True):
     """PERF_RECORD_SWITCH and SWITCH_CPU_WIDE: ``tid`` left (``is_out``) or entered a CPU."""
 
     time: U64
@@ -228,8 +217,7 @@ class Switches:
         return len(self.position)
 
 
-@dataclass(frozen=True, slots=True)
-class Cgroups:
+class Cgroups(Struct, frozen=True):
     """PERF_RECORD_CGROUP: names of the ids in the samples' cgroup column."""
 
     time: U64
@@ -241,8 +229,7 @@ class Cgroups:
         return len(self.position)
 
 
-@dataclass(frozen=True, slots=True)
-class Namespaces:
+class Namespaces(Struct, frozen=True):
     """PERF_RECORD_NAMESPACES; ``links`` rows are (dev, inode) pairs, flattened, indexed by namespace kind."""
 
     time: U64
@@ -255,8 +242,7 @@ class Namespaces:
         return len(self.position)
 
 
-@dataclass(frozen=True, slots=True)
-class Sideband:
+class Sideband(Struct, frozen=True):
     """Everything in the record stream that is not a sample, decoded once, in file order."""
 
     mmaps: Mmaps
@@ -276,8 +262,7 @@ class Sideband:
     throttles: Throttles = field(default_factory=no_throttles)
 
 
-@dataclass(frozen=True, slots=True)
-class UserStacks:
+class UserStacks(Struct, frozen=True):
     """PERF_SAMPLE_REGS_USER and STACK_USER of a batch, for the unwinder; rows without registers have abi 0."""
 
     abi: U8
@@ -296,8 +281,7 @@ class UserStacks:
     """perf_event_attr.sample_stack_user: bytes that were asked for."""
 
 
-@dataclass(frozen=True, slots=True)
-class Branches:
+class Branches(Struct, frozen=True):
     """PERF_SAMPLE_BRANCH_STACK of a batch, newest branch first, as one ragged table with three columns."""
 
     offsets: I64
@@ -308,8 +292,7 @@ class Branches:
     """One per sample: register that holds the newest branch, all ones when unknown; None when not recorded."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReadValues:
+class ReadValues(Struct, frozen=True):
     """PERF_SAMPLE_READ of a batch; ``value``, ``id`` and ``lost`` have one entry per sample and member of the group."""
 
     enabled: U64 | None
@@ -320,8 +303,7 @@ class ReadValues:
     lost: U64 | None
 
 
-@dataclass(frozen=True, slots=True)
-class Samples:
+class Samples(Struct, frozen=True):
     """One batch of PERF_RECORD_SAMPLE in file order; all columns have ``n`` rows.
 
     ``event`` indexes Session.events. ``cpumode`` is misc & PERF_RECORD_MISC_CPUMODE. ``chain`` is the callchain
@@ -370,8 +352,7 @@ class Want(Flag):
     EXTRA = auto()
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
+class Share(Struct, frozen=True):
     """One of ``of`` parts of a recording's blocks, counted from 0; each part is a run of blocks."""
 
     number: int = 0

@@ -5,17 +5,15 @@ Everything is in a fixed order that depends on the input alone, so the same inpu
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 
 import numpy as np
+from msgspec import Struct, field
 
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I32, I64, U8, U64, AnyArray, Bools
 from perf2x.columnar.unique import unique
 
 
-@dataclass(frozen=True, slots=True)
-class ProfileEvent:
+class ProfileEvent(Struct, frozen=True):
     """One event that samples refer to; events of the recording without samples are kept, in recorded order."""
 
     name: str
@@ -28,8 +26,7 @@ class ProfileEvent:
     """Hz, 0 for fixed-period events."""
 
 
-@dataclass(frozen=True, slots=True)
-class Threads:
+class Threads(Struct, frozen=True):
     """Unique (pid, tid, comm); ``comm`` and ``process`` (the leader's comm) index strings; −1 pid: unknown."""
 
     pid: I32
@@ -41,8 +38,7 @@ class Threads:
         return len(self.pid)
 
 
-@dataclass(frozen=True, slots=True)
-class Mappings:
+class Mappings(Struct, frozen=True):
     """Unique (start, limit, offset, file, build id), and pid where the file name means nothing outside its process."""
 
     start: U64
@@ -66,8 +62,7 @@ class Mappings:
         return len(self.start)
 
 
-@dataclass(frozen=True, slots=True)
-class Functions:
+class Functions(Struct, frozen=True):
     """Unique (name, system_name, filename, start_line); the first three index strings."""
 
     name: I32
@@ -79,8 +74,7 @@ class Functions:
         return len(self.name)
 
 
-@dataclass(frozen=True, slots=True)
-class Locations:
+class Locations(Struct, frozen=True):
     """Unique (mapping, address, lookup, mode).
 
     ``address`` is the avma as recorded. ``lookup`` is the same for instruction pointers and one less for return
@@ -105,8 +99,7 @@ class Locations:
         return len(self.address)
 
 
-@dataclass(frozen=True, slots=True)
-class Stacks:
+class Stacks(Struct, frozen=True):
     """A prefix tree, root first: row i is ``location[i]`` called from row ``parent[i]``, −1 for outermost frames.
 
     A parent always stands in an earlier row, so one pass from the front (or the back) folds anything. An empty stack is
@@ -120,8 +113,7 @@ class Stacks:
         return len(self.parent)
 
 
-@dataclass(frozen=True, slots=True)
-class ProfileSamples:
+class ProfileSamples(Struct, frozen=True):
     """Rows of samples.
 
     Aggregated profiles: unique (event, thread, stack) and whatever extra label columns were asked for, summed; ``time``
@@ -148,8 +140,7 @@ class ProfileSamples:
         return len(self.event)
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadSwitches:
+class ThreadSwitches(Struct, frozen=True):
     """When threads left (``is_out``) or entered a CPU, in time order; for timeline emitters."""
 
     time: U64
@@ -157,8 +148,7 @@ class ThreadSwitches:
     is_out: Bools
 
 
-@dataclass(frozen=True, slots=True)
-class Meta:
+class Meta(Struct, frozen=True):
     """Facts about the recording that formats carry as header fields or comments."""
 
     source: str = ""
@@ -176,8 +166,7 @@ class Meta:
     """Lines of statistics for formats that have room for them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(Struct, frozen=True):
     """A finished profile. ``strings[0]`` is ``""``; undecodable bytes are surrogate escapes."""
 
     strings: Sequence[str]
@@ -222,7 +211,7 @@ def _check_strings(profile: Profile) -> None:
 
 def _check_lengths(profile: Profile) -> None:
     for table in (profile.threads, profile.mappings, profile.functions, profile.stacks, profile.samples):
-        for name in table.__slots__:
+        for name in table.__struct_fields__:
             column = getattr(table, name)
             _require(column is None or len(column) == len(table), f"{type(table).__name__}.{name} has another length")
     locations = profile.locations

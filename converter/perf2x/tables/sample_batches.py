@@ -1,10 +1,10 @@
 """Batches of samples that were decoded by layout, put together again in file order; and rows of batches."""
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from perf2x.columnar.arrays import I64, Bools
 from perf2x.columnar.ragged import Ragged, concatenate, offsets_of, ranges
@@ -20,7 +20,7 @@ def kept_rows(samples: Samples, keep: Bools) -> Samples:
 
 def take_rows(samples: Samples, rows: I64) -> Samples:
     """The named rows, in the order given; one may be named twice."""
-    return replace(samples, **{field.name: _take(getattr(samples, field.name), rows) for field in fields(Samples)})
+    return replace(samples, **{field: _take(getattr(samples, field), rows) for field in Samples.__struct_fields__})
 
 
 def join_batches(parts: Sequence[Samples]) -> Samples:
@@ -29,8 +29,7 @@ def join_batches(parts: Sequence[Samples]) -> Samples:
         return parts[0]
     counts = [len(part) for part in parts]
     columns: dict[str, Any] = {
-        field.name: _join(field.name, [getattr(part, field.name) for part in parts], counts)
-        for field in fields(Samples)
+        field: _join(field, [getattr(part, field) for part in parts], counts) for field in Samples.__struct_fields__
     }
     joined = Samples(**columns)
     return take_rows(joined, np.argsort(joined.position, kind="stable"))
@@ -60,10 +59,10 @@ def _take_entries(value: Any, rows: I64) -> Any:
     lengths = np.diff(value.offsets)[rows]
     entries = ranges(value.offsets[rows], lengths)
     changes: dict[str, Any] = {"offsets": offsets_of(lengths)}
-    for field in fields(value):
-        column = getattr(value, field.name)
-        if field.name != "offsets" and column is not None:
-            changes[field.name] = column[rows if field.name in _PER_SAMPLE else entries]
+    for field in value.__struct_fields__:
+        column = getattr(value, field)
+        if field != "offsets" and column is not None:
+            changes[field] = column[rows if field in _PER_SAMPLE else entries]
     return replace(value, **changes)
 
 
@@ -106,9 +105,9 @@ def _absent(name: str, like: Any, count: int) -> Any:
 def _emptied(value: Any) -> Any:
     """One sample without entries."""
     blank = {
-        field.name: np.zeros(1 if field.name in _PER_SAMPLE else 0, np.uint64)
-        for field in fields(value)
-        if field.name != "offsets" and getattr(value, field.name) is not None
+        field: np.zeros(1 if field in _PER_SAMPLE else 0, np.uint64)
+        for field in value.__struct_fields__
+        if field != "offsets" and getattr(value, field) is not None
     }
     return replace(value, offsets=np.zeros(2, np.int64), **blank)
 
@@ -116,11 +115,11 @@ def _emptied(value: Any) -> Any:
 def _join_entries(parts: Sequence[Any]) -> Any:
     lengths = np.concatenate([np.diff(part.offsets) for part in parts])
     changes: dict[str, Any] = {"offsets": offsets_of(lengths)}
-    for field in fields(parts[0]):
-        columns = [getattr(part, field.name) for part in parts]
-        if field.name != "offsets":
+    for field in parts[0].__struct_fields__:
+        columns = [getattr(part, field) for part in parts]
+        if field != "offsets":
             known = all(column is not None for column in columns)
-            changes[field.name] = np.concatenate(columns) if known else None
+            changes[field] = np.concatenate(columns) if known else None
     return replace(parts[0], **changes)
 
 

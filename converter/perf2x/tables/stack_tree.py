@@ -1,9 +1,9 @@
 """Walks the prefix tree of stacks, and builds it anew when stacks change; one numpy pass per level, never per stack."""
 
-import dataclasses
 from collections.abc import Callable
 
 import numpy as np
+from msgspec.structs import replace
 
 from perf2x.columnar.arrays import I64, Bools
 from perf2x.columnar.interner import prefix_tree
@@ -86,8 +86,8 @@ def reshaped(profile: Profile, change: Callable[[Ragged], Ragged]) -> Profile:
     leaves, place = used_stacks(profile)
     parent, location, leaf = prefix_tree(change(location_rows(profile, leaves)))
     stack = leaf[place] if len(leaves) else profile.samples.stack
-    samples = dataclasses.replace(profile.samples, stack=stack.astype(np.int32))
-    return summed(dataclasses.replace(profile, stacks=Stacks(parent, location), samples=samples))
+    samples = replace(profile.samples, stack=stack.astype(np.int32))
+    return summed(replace(profile, stacks=Stacks(parent, location), samples=samples))
 
 
 def kept_entries(rows: Ragged, keep: Bools) -> Ragged:
@@ -100,23 +100,23 @@ def summed(profile: Profile) -> Profile:
     """Equal rows of samples made one, in the order of their contents; a timeline stays as it is."""
     if profile.samples.time is not None:
         return profile
-    return dataclasses.replace(profile, samples=summed_samples(profile.samples))
+    return replace(profile, samples=summed_samples(profile.samples))
 
 
 def summed_samples(samples: ProfileSamples) -> ProfileSamples:
     """The same of rows without times."""
-    names = [field.name for field in dataclasses.fields(ProfileSamples) if field.name not in ("value", "count", "time")]
+    names = [field for field in ProfileSamples.__struct_fields__ if field not in ("value", "count", "time")]
     present = [name for name in names if getattr(samples, name) is not None]
     first, kind = unique_rows([getattr(samples, name).astype(np.int64) for name in present])
     value, count = np.zeros(len(first), np.int64), np.zeros(len(first), np.int64)
     np.add.at(value, kind, samples.value)
     np.add.at(count, kind, samples.count)
     chosen = {name: getattr(samples, name)[first] for name in present}
-    return dataclasses.replace(samples, value=value, count=count, **chosen)
+    return replace(samples, value=value, count=count, **chosen)
 
 
 def without_times(profile: Profile, *, keep_cpu: bool) -> Profile:
     """A timeline's samples summed."""
     cpu = profile.samples.cpu if keep_cpu else None
-    samples = dataclasses.replace(profile.samples, time=None, cpu=cpu)
-    return summed(dataclasses.replace(profile, samples=samples, switches=None))
+    samples = replace(profile.samples, time=None, cpu=cpu)
+    return summed(replace(profile, samples=samples, switches=None))

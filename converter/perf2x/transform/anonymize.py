@@ -4,12 +4,12 @@ Pure: profile in, profile out. A salt keeps others from finding a name by hashin
 profiles comparable.
 """
 
-import dataclasses
 import hashlib
 import hmac
 import re
 
 import numpy as np
+from msgspec.structs import replace
 
 from perf2x.columnar.arrays import I32
 from perf2x.columnar.interner import Strings
@@ -35,23 +35,23 @@ def anonymized(profile: Profile, salt: str) -> Profile:
     pids = _renumbered(profile.threads.pid)
     functions, mappings, threads = profile.functions, profile.mappings, profile.threads
     names = hidden.texts(functions.name, "f", keep=kernel)
-    return dataclasses.replace(
+    return replace(
         profile,
         events=tuple(hidden.event(event) for event in profile.events),
-        threads=dataclasses.replace(
+        threads=replace(
             threads,
             pid=pids,
             tid=_renumbered(threads.tid),
             comm=strings.add_all(hidden.texts(threads.comm, "thread")),
             process=strings.add_all(hidden.texts(threads.process, "thread")),
         ),
-        mappings=dataclasses.replace(
+        mappings=replace(
             mappings,
             filename=strings.add_all(hidden.texts(mappings.filename, "object")),
             build_id=np.zeros(len(mappings), np.int32),
             pid=np.where(mappings.pid >= 0, 0, mappings.pid).astype(np.int32),
         ),
-        functions=dataclasses.replace(
+        functions=replace(
             functions,
             name=strings.add_all(names),
             system_name=strings.add_all(names),
@@ -91,7 +91,7 @@ class _Hidden:
     def event(self, event: ProfileEvent) -> ProfileEvent:
         """Events of perf and the kernel stay."""
         own = _OWN_EVENT.fullmatch(event.name)
-        return dataclasses.replace(event, name=self.text(event.name, "event")) if own else event
+        return replace(event, name=self.text(event.name, "event")) if own else event
 
     def kernel_functions(self) -> set[int]:
         """Rows of functions that only the kernel itself (no module, no BPF program) and made-up locations use."""
@@ -113,7 +113,7 @@ def _samples(profile: Profile, hidden: _Hidden, strings: Strings) -> ProfileSamp
     used, place = np.unique(samples.cgroup, return_inverse=True)
     names = [profile.strings[row] for row in used.tolist()]
     texts = strings.add_all(name and hidden.text(name, "cgroup") for name in names)
-    return dataclasses.replace(samples, cgroup=texts[place.reshape(-1)])
+    return replace(samples, cgroup=texts[place.reshape(-1)])
 
 
 def _renumbered(ids: I32) -> I32:

@@ -2,18 +2,17 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import field, fields
 from fnmatch import fnmatchcase
 
-from perf2x.classes import dataclass
+from msgspec import Struct, field
+
 from perf2x.tables.errors import OptionError
 
 _SHOWN = 8
 _GLOB = re.compile(r"[*?[]")
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """Nothing said: everything."""
 
     pids: tuple[int, ...] = ()
@@ -36,12 +35,11 @@ class Choice:
     """Keep this many innermost frames."""
 
     def __bool__(self) -> bool:
-        said = (getattr(self, entry.name) for entry in fields(self))
+        said = (getattr(self, entry) for entry in self.__struct_fields__)
         return any(value is not None and value is not False and value != () for value in said)  # 0 frames is a wish
 
 
-@dataclass(frozen=True, slots=True)
-class Grouping:
+class Grouping(Struct, frozen=True):
     """How samples are put together once they are chosen."""
 
     root: str = "none"
@@ -53,8 +51,7 @@ class Grouping:
 ROOTS = ("comm", "process", "thread", "cpu", "cgroup", "none")
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
+class Names(Struct, frozen=True):
     """Names that filters can be held against, most important first."""
 
     kind: str

@@ -1,9 +1,9 @@
 """Leaves out of a profile's tables what no sample uses any more, in place order, so that nothing else is disclosed."""
 
-import dataclasses
 from typing import TypeVar
 
 import numpy as np
+from msgspec.structs import replace
 
 from perf2x.columnar.arrays import I32, I64, AnyArray
 from perf2x.columnar.ragged import Ragged
@@ -41,8 +41,8 @@ def _compact_stacks(profile: Profile) -> Profile:
     number = _numbers(used)
     kept = np.flatnonzero(used)
     stacks = Stacks(number[parent[kept]].astype(np.int32), profile.stacks.location[kept])
-    samples = dataclasses.replace(profile.samples, stack=number[profile.samples.stack].astype(np.int32))
-    return dataclasses.replace(profile, stacks=stacks, samples=samples)
+    samples = replace(profile.samples, stack=number[profile.samples.stack].astype(np.int32))
+    return replace(profile, stacks=stacks, samples=samples)
 
 
 def _compact_locations(profile: Profile) -> Profile:
@@ -62,7 +62,7 @@ def _compact_locations(profile: Profile) -> Profile:
         line_function=function[old.line_function[lines.values]].astype(np.int32),
         line_number=old.line_number[lines.values],
     )
-    return dataclasses.replace(
+    return replace(
         profile,
         stacks=Stacks(profile.stacks.parent, number[profile.stacks.location].astype(np.int32)),
         locations=locations,
@@ -77,11 +77,11 @@ def _compact_threads(profile: Profile) -> Profile:
     if switches is not None:
         thread = number[switches.thread]
         held = thread >= 0
-        switches = dataclasses.replace(
+        switches = replace(
             switches, time=switches.time[held], thread=thread[held].astype(np.int32), is_out=switches.is_out[held]
         )
-    samples = dataclasses.replace(profile.samples, thread=number[profile.samples.thread].astype(np.int32))
-    return dataclasses.replace(profile, threads=_taken(profile.threads, kept), samples=samples, switches=switches)
+    samples = replace(profile.samples, thread=number[profile.samples.thread].astype(np.int32))
+    return replace(profile, threads=_taken(profile.threads, kept), samples=samples, switches=switches)
 
 
 def _compact_strings(profile: Profile) -> Profile:
@@ -90,7 +90,7 @@ def _compact_strings(profile: Profile) -> Profile:
     columns += [np.zeros(1, np.int32)] + ([cgroup] if cgroup is not None else [])
     number, kept = _used(np.concatenate(columns), len(profile.strings))
     tables = {
-        table: dataclasses.replace(
+        table: replace(
             getattr(profile, table),
             **{name: number[getattr(getattr(profile, table), name)].astype(np.int32) for name in names},
         )
@@ -98,9 +98,9 @@ def _compact_strings(profile: Profile) -> Profile:
     }
     samples = profile.samples
     if cgroup is not None:
-        samples = dataclasses.replace(samples, cgroup=number[cgroup].astype(np.int32))
+        samples = replace(samples, cgroup=number[cgroup].astype(np.int32))
     strings = [profile.strings[row] for row in kept.tolist()]
-    return dataclasses.replace(profile, strings=strings, samples=samples, **tables)
+    return replace(profile, strings=strings, samples=samples, **tables)
 
 
 def _used(column: I32, count: int) -> tuple[I64, I64]:
@@ -116,4 +116,4 @@ def _numbers(used: AnyArray) -> I64:
 
 
 def _taken(table: Table, rows: I64) -> Table:
-    return dataclasses.replace(table, **{name: getattr(table, name)[rows] for name in table.__slots__})
+    return replace(table, **{name: getattr(table, name)[rows] for name in table.__struct_fields__})

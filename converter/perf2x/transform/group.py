@@ -1,10 +1,10 @@
 """Puts samples together in other ways: a frame below every stack that says whose it is, threads of a process as one,
 recursion folded. Pure functions, profile in, profile out."""
 
-import dataclasses
 from collections.abc import Callable
 
 import numpy as np
+from msgspec.structs import replace
 
 from perf2x.columnar.arrays import I64
 from perf2x.columnar.interner import prefix_tree
@@ -58,11 +58,11 @@ def merge_threads(profile: Profile) -> Profile:
         pid=threads.pid[chosen], tid=threads.pid[chosen], comm=threads.process[chosen], process=threads.process[chosen]
     )
     number = rank[inverse].astype(np.int32)
-    samples = dataclasses.replace(profile.samples, thread=number[profile.samples.thread])
+    samples = replace(profile.samples, thread=number[profile.samples.thread])
     switches = profile.switches
     if switches is not None:
-        switches = dataclasses.replace(switches, thread=number[switches.thread])
-    return compact(summed(dataclasses.replace(profile, threads=merged, samples=samples, switches=switches)))
+        switches = replace(switches, thread=number[switches.thread])
+    return compact(summed(replace(profile, threads=merged, samples=samples, switches=switches)))
 
 
 def with_roots(profile: Profile, root: str) -> Profile:
@@ -103,9 +103,9 @@ def _hung(profile: Profile, root: I64) -> Profile:
     rows = location_rows(profile, leaves).take(place[first]) if len(leaves) else location_rows(profile, leaves)
     roots = Ragged(np.arange(len(first) + 1, dtype=np.int64), root[first])
     parent, location, leaf = prefix_tree(side_by_side([roots, rows]))
-    stacks = dataclasses.replace(profile.stacks, parent=parent, location=location)
-    samples = dataclasses.replace(profile.samples, stack=leaf[pair] if len(pair) else profile.samples.stack)
-    return summed(dataclasses.replace(profile, stacks=stacks, samples=samples))
+    stacks = replace(profile.stacks, parent=parent, location=location)
+    samples = replace(profile.samples, stack=leaf[pair] if len(pair) else profile.samples.stack)
+    return summed(replace(profile, stacks=stacks, samples=samples))
 
 
 def _with_made_up(profile: Profile, names: list[str]) -> tuple[Profile, int]:
@@ -120,7 +120,9 @@ def _with_made_up(profile: Profile, names: list[str]) -> tuple[Profile, int]:
     count, none = len(names), np.zeros(len(names), np.int32)
     old, functions = profile.locations, profile.functions
     more = Functions(text, text, none, none)
-    grown = Functions(*(np.concatenate([getattr(t, n) for t in (functions, more)]) for n in Functions.__slots__))
+    grown = Functions(
+        *(np.concatenate([getattr(t, n) for t in (functions, more)]) for n in Functions.__struct_fields__)
+    )
     lengths = np.concatenate([np.diff(old.line_offsets), np.ones(count, np.int64)])
     locations = Locations(
         address=np.concatenate([old.address, np.zeros(count, np.uint64)]),
@@ -132,7 +134,7 @@ def _with_made_up(profile: Profile, names: list[str]) -> tuple[Profile, int]:
         line_function=np.concatenate([old.line_function, np.arange(count, dtype=np.int32) + len(functions)]),
         line_number=np.concatenate([old.line_number, none]),
     )
-    return dataclasses.replace(profile, strings=strings, functions=grown, locations=locations), len(old)
+    return replace(profile, strings=strings, functions=grown, locations=locations), len(old)
 
 
 def _functions_of(profile: Profile) -> I64:

@@ -4,12 +4,12 @@ Pure: profiles in, profile out. Recordings of one session are stitched together 
 here each was finished by itself.
 """
 
-import dataclasses
 import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from perf2x.columnar.arrays import I32, I64, AnyArray
 from perf2x.columnar.interner import Strings, prefix_tree
@@ -49,7 +49,7 @@ def merge(profiles: Sequence[Profile], tags: Sequence[Tags] | None = None) -> Pr
         number = {entry: row for row, entry in enumerate(sets)}
         place = [number[tuple(sorted(tag.items()))] for tag in tags]
         lengths = [len(profile.samples) for profile in profiles]
-        samples = dataclasses.replace(samples, tags=np.repeat(np.array(place, np.int32), lengths))
+        samples = replace(samples, tags=np.repeat(np.array(place, np.int32), lengths))
     whole = Profile(
         strings=strings.table(), events=events, threads=threads, mappings=mappings, functions=functions,
         locations=locations, stacks=stacks, samples=samples, meta=_meta(profiles),
@@ -70,7 +70,7 @@ def _events(profiles: Sequence[Profile]) -> tuple[tuple[ProfileEvent, ...], list
             if row == len(events):
                 events.append(event)
             elif (event.period, event.frequency) != (events[row].period, events[row].frequency):
-                events[row] = dataclasses.replace(events[row], period=0, frequency=0)
+                events[row] = replace(events[row], period=0, frequency=0)
             number.append(row)
         numbers.append(np.array(number, np.int32))
     return tuple(events), numbers
@@ -196,9 +196,9 @@ def _in_time_order(profile: Profile) -> Profile:
     if samples.time is None:
         return profile
     order = np.lexsort((samples.stack, samples.event, samples.thread, samples.time))
-    columns = {field.name: getattr(samples, field.name) for field in dataclasses.fields(samples)}
+    columns = {field: getattr(samples, field) for field in samples.__struct_fields__}
     ordered = {name: column[order] for name, column in columns.items() if column is not None}
-    return dataclasses.replace(profile, samples=dataclasses.replace(samples, **ordered))
+    return replace(profile, samples=replace(samples, **ordered))
 
 
 def _meta(profiles: Sequence[Profile]) -> Meta:

@@ -8,10 +8,10 @@ Beside the pipeline, which it serves. Three kinds of recording tell, the best th
 - ``--switch-events``: records of leaving and coming back; the stack is that of the thread's last sample before.
 """
 
-import dataclasses
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from perf2x.abi.uapi import SampleType
 from perf2x.columnar.arrays import I64
@@ -68,7 +68,7 @@ def _measured(profile: Profile, how: str) -> Profile:
     time = profile.samples.time
     since = np.zeros(len(held), np.uint64) if time is None else time[held]
     waits = Waits(held, since, profile.samples.value[held])
-    return dataclasses.replace(profile, default_event=row) if how == "beside" else with_waits(profile, waits, how)
+    return replace(profile, default_event=row) if how == "beside" else with_waits(profile, waits, how)
 
 
 def _by_tracepoint(profile: Profile, recording: Recording, diagnostics: Diagnostics) -> tuple[Waits, int]:

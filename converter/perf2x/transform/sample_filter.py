@@ -1,10 +1,8 @@
 """Filters on what a sample itself says (pid, tid, CPU, time), applied to batches before anything is looked up."""
 
-from dataclasses import field
-
 import numpy as np
+from msgspec import Struct, field
 
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import AnyArray, Bools
 from perf2x.columnar.unique import unique
 from perf2x.tables.errors import OptionError
@@ -13,8 +11,7 @@ from perf2x.transform.choice import no_such
 from perf2x.transform.time_ranges import Range
 
 
-@dataclass(frozen=True, slots=True)
-class SampleFilter:
+class SampleFilter(Struct, frozen=True):
     """Samples pass that satisfy everything that is set."""
 
     pids: tuple[int, ...] = ()
@@ -44,8 +41,7 @@ class SampleFilter:
         return [(name, wanted) for name, wanted in asked if wanted]
 
 
-@dataclass(slots=True)
-class Seen:
+class Seen(Struct):
     """What the samples had to offer, for the message when a filter meets nothing."""
 
     numbers: dict[str, set[int]] = field(default_factory=dict)

@@ -3,11 +3,11 @@
 Pure: profile in, profile out. Tables stay, only rows of samples and frames of stacks go; transform/compact.py tidies.
 """
 
-import dataclasses
 import re
 from fnmatch import fnmatchcase
 
 import numpy as np
+from msgspec.structs import replace
 
 from perf2x.abi.uapi import CpuMode
 from perf2x.columnar.arrays import I64, Bools
@@ -40,15 +40,15 @@ def keep_events(profile: Profile, patterns: tuple[str, ...]) -> Profile:
             raise OptionError(no_such("event", text, [event.name for event in profile.events]))
     kept = keep_samples(profile, np.flatnonzero(np.isin(profile.samples.event, wanted)))
     first = int(kept.samples.event.min()) if len(kept.samples) else wanted[0]
-    return dataclasses.replace(kept, default_event=first)
+    return replace(kept, default_event=first)
 
 
 def keep_samples(profile: Profile, rows: I64) -> Profile:
     """Only the named rows of samples, in the order given."""
     samples = profile.samples
-    columns = {field.name: getattr(samples, field.name) for field in dataclasses.fields(samples)}
+    columns = {field: getattr(samples, field) for field in samples.__struct_fields__}
     kept = {name: column[rows] for name, column in columns.items() if column is not None}
-    return dataclasses.replace(profile, samples=dataclasses.replace(samples, **kept))
+    return replace(profile, samples=replace(samples, **kept))
 
 
 def _matches(name: str, pattern: str) -> bool:

@@ -3,11 +3,10 @@
 Pure: a timeline profile and the moments of coming and going in, a timeline profile out.
 """
 
-import dataclasses
-
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I64, U64, Bools
 from perf2x.columnar.unique import unique
 from perf2x.tables.errors import OptionError
@@ -19,8 +18,7 @@ WALL_CLOCK = "wall-clock"
 HOW = ("apart", "beside", "merged")
 
 
-@dataclass(frozen=True, slots=True)
-class Moments:
+class Moments(Struct, frozen=True):
     """Threads at moments, in any order: ``tid`` (n,), ``time`` (n,) on the samples' clock."""
 
     tid: I64
@@ -30,8 +28,7 @@ class Moments:
         return len(self.tid)
 
 
-@dataclass(frozen=True, slots=True)
-class Waits:
+class Waits(Struct, frozen=True):
     """Rows of a profile's samples whose stack a thread waited in, since when and for how long."""
 
     sample: I64
@@ -87,9 +84,9 @@ def with_waits(profile: Profile, waits: Waits, how: str) -> Profile:
     samples = profile.samples
     row = waits.sample
     columns = {
-        field.name: getattr(samples, field.name)[row]
-        for field in dataclasses.fields(ProfileSamples)
-        if getattr(samples, field.name) is not None
+        field: getattr(samples, field)[row]
+        for field in ProfileSamples.__struct_fields__
+        if getattr(samples, field) is not None
     }
     clock = _clock(profile) if how == "merged" else -1
     event = clock if how == "merged" else len(profile.events)
@@ -101,14 +98,14 @@ def with_waits(profile: Profile, waits: Waits, how: str) -> Profile:
     }
     waited = ProfileSamples(**columns)
     if how == "merged":
-        named = dataclasses.replace(profile.events[clock], name=WALL_CLOCK, period=0, frequency=0)
+        named = replace(profile.events[clock], name=WALL_CLOCK, period=0, frequency=0)
         events = (*profile.events[:clock], named, *profile.events[clock + 1 :])
         kept = samples.event == clock
     else:
         events = (*profile.events, ProfileEvent(OFF_CPU, "nanoseconds", 0, 0))
         kept = np.full(len(samples), how == "beside")
     joined = _joined(samples, kept, waited)
-    return dataclasses.replace(profile, events=events, samples=joined, default_event=event)
+    return replace(profile, events=events, samples=joined, default_event=event)
 
 
 def _clock(profile: Profile) -> int:
@@ -122,9 +119,9 @@ def _clock(profile: Profile) -> int:
 def _joined(samples: ProfileSamples, kept: Bools, more: ProfileSamples) -> ProfileSamples:
     """The kept rows and the new ones in time order."""
     columns = {
-        field.name: np.concatenate([getattr(samples, field.name)[kept], getattr(more, field.name)])
-        for field in dataclasses.fields(ProfileSamples)
-        if getattr(samples, field.name) is not None
+        field: np.concatenate([getattr(samples, field)[kept], getattr(more, field)])
+        for field in ProfileSamples.__struct_fields__
+        if getattr(samples, field) is not None
     }
     order = np.lexsort((columns["value"], columns["stack"], columns["event"], columns["thread"], columns["time"]))
     return ProfileSamples(**{name: column[order] for name, column in columns.items()})

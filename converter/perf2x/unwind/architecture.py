@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 
-from perf2x.classes import dataclass
+from msgspec import Struct
+
 from perf2x.unwind.cfi_rules import Rule
 
 
-@dataclass(frozen=True, slots=True)
-class Architecture:
+class Architecture(Struct, frozen=True):
     """Registers by DWARF number, and the code that C libraries and linkers leave without unwind information."""
 
     name: str

@@ -5,8 +5,9 @@ Every read is checked against the end of its entry, so a damaged entry raises Ob
 
 import struct
 
+from msgspec import Struct
+
 from perf2x.abi.callframe import POINTER_INDIRECT, POINTER_OMIT, PointerBase, PointerFormat
-from perf2x.classes import dataclass
 from perf2x.tables.errors import ObjectError
 
 MASK = 2**64 - 1
@@ -16,8 +17,7 @@ _FIXED = {
 }  # fmt: skip
 
 
-@dataclass(slots=True)
-class Cursor:
+class Cursor(Struct):
     """Reads ``data`` from ``position`` up to ``end``; ``address`` is the svma of byte 0, or 0."""
 
     data: bytes

@@ -3,11 +3,11 @@
 Sources: DWARF 5, section 6.4.1; Linux Standard Base, "Exception Frames" for what .eh_frame does differently.
 """
 
-from dataclasses import field
 from typing import NamedTuple
 
+from msgspec import Struct, field
+
 from perf2x.abi.callframe import PointerFormat
-from perf2x.classes import dataclass
 from perf2x.tables.errors import ObjectError
 from perf2x.unwind.cfi_cursor import Cursor, signed
 
@@ -47,8 +47,7 @@ class Fde(NamedTuple):
     instructions: tuple[int, int]
 
 
-@dataclass(slots=True)
-class FrameSection:
+class FrameSection(Struct):
     """The bytes of one .eh_frame (``is_eh``) or .debug_frame; ``address`` is the svma of its first byte."""
 
     data: bytes

@@ -6,9 +6,9 @@ that reads their headers; the start addresses are then gathered as columns.
 """
 
 import numpy as np
+from msgspec import Struct
 
 from perf2x.abi.callframe import PointerBase, PointerFormat
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I64, U64
 from perf2x.tables.errors import ObjectError
 from perf2x.unwind.cfi_entries import FrameSection
@@ -20,8 +20,7 @@ TABLE_FORMATS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class FrameIndex:
+class FrameIndex(Struct, frozen=True):
     """FDEs by start address: ``start`` (n,) svma, sorted; ``offset`` (n,) of the FDE in ``section``."""
 
     section: FrameSection

@@ -6,10 +6,10 @@ time and memory are bounded by the entry's length (a remembered state is shared,
 """
 
 from collections.abc import Callable
-from dataclasses import field
+
+from msgspec import Struct, field
 
 from perf2x.abi.callframe import CallFrame
-from perf2x.classes import dataclass
 from perf2x.tables.errors import ObjectError
 from perf2x.unwind.cfi_cursor import MASK, Cursor, signed
 from perf2x.unwind.cfi_entries import Fde, FrameSection
@@ -19,16 +19,14 @@ from perf2x.unwind.expressions import parse_expression
 Registers = dict[int, RegisterRule]
 
 
-@dataclass(slots=True)
-class Row:
+class Row(Struct):
     """The rule in force from ``start`` (svma) up to the next row."""
 
     start: int
     rule: int
 
 
-@dataclass(slots=True)
-class Program:
+class Program(Struct):
     """The state of one run; ``cfa`` is (register, offset) or (CFA_BY_EXPRESSION, number)."""
 
     table: RuleTable

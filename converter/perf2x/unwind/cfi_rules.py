@@ -4,13 +4,12 @@ A program has thousands of functions and a few hundred distinct rules ("CFA = rs
 at CFA − 8"), so rules are interned and a step over many samples gathers them by number.
 """
 
-from dataclasses import field
 from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct, field
 
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I64, U8, U64, Bools
 from perf2x.columnar.growable import Growing
 from perf2x.unwind.expressions import Expression
@@ -56,8 +55,7 @@ class Rule(NamedTuple):
     registers: tuple[tuple[int, RegisterRule], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class RuleColumns:
+class RuleColumns(Struct, frozen=True):
     """``n`` rules over ``r`` registers."""
 
     cfa_register: I64
@@ -70,8 +68,7 @@ class RuleColumns:
     """(r, n) offsets in two's complement."""
 
 
-@dataclass(slots=True)
-class RuleTable:
+class RuleTable(Struct):
     """Every distinct rule and expression met so far."""
 
     register_count: int

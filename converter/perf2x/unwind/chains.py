@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from enum import IntEnum
 
-from perf2x.classes import dataclass
+from msgspec import Struct
+
 from perf2x.columnar.arrays import I32, I64, U8, U64, Bools
 from perf2x.columnar.ragged import Ragged
 
@@ -35,8 +36,7 @@ class End(IntEnum):
     """The sample has no user registers: there is no chain (a kernel thread, an exiting task)."""
 
 
-@dataclass(frozen=True, slots=True)
-class UserMappings:
+class UserMappings(Struct, frozen=True):
     """The table that mapping ids of the address lookup point into."""
 
     start: U64
@@ -50,8 +50,7 @@ class UserMappings:
         return len(self.start)
 
 
-@dataclass(frozen=True, slots=True)
-class UserChains:
+class UserChains(Struct, frozen=True):
     """One user chain per sample of a batch."""
 
     chain: Ragged

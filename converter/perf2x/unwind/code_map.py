@@ -11,12 +11,10 @@ place is sorted anew only when twice as many are known. The latest of every hash
 """
 
 from collections.abc import Callable
-from dataclasses import field
 
 import numpy as np
 
 from perf2x.binary.elf.file import ElfObject
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I32, U64, Bools
 from perf2x.columnar.unique import rows_by, unique
 from perf2x.unwind.architecture import Architecture
@@ -37,29 +35,27 @@ FindObject = Callable[[str, bytes], tuple[ElfObject | None, ElfObject | None]]
 """(recorded file name, build id) to the object with the code, and its separate debug file; each may be None."""
 
 
-@dataclass(slots=True)
 class CodeMap:
-    """Looks rules up for one architecture; objects are opened when an address first falls into them."""
+    """Look up rules for one architecture; open objects when an address first falls into them."""
 
-    mappings: UserMappings
-    find_object: FindObject
-    architecture: Architecture
-    table: RuleTable
-    objects: list[ObjectRules] = field(default_factory=list)
-    _object_of: I32 = field(init=False)
-    """(mappings,) object number, −1 unusable, −2 not opened yet"""
-    _numbers: dict[tuple[str, bytes], int] = field(default_factory=dict)
-    _shift: U64 = field(init=False)
-    """(mappings,) add to an address to get its file offset"""
-    _known: list[tuple[U64, I32]] = field(default_factory=list)
-    """Runs of places, each rising, and their rules."""
-    _recent_places: U64 = field(default_factory=lambda: np.full(SLOTS, 2**64 - 1, np.uint64))
-    """(SLOTS,) the place that was last asked for of those with this hash"""
-    _recent_rules: I32 = field(default_factory=lambda: np.zeros(SLOTS, np.int32))
-
-    def __post_init__(self) -> None:
-        self._object_of = np.full(len(self.mappings), -2, np.int32)
-        self._shift = self.mappings.pgoff - self.mappings.start
+    def __init__(
+        self, mappings: UserMappings, find_object: FindObject, architecture: Architecture, table: RuleTable
+    ) -> None:
+        self.mappings = mappings
+        self.find_object = find_object
+        self.architecture = architecture
+        self.table = table
+        self.objects: list[ObjectRules] = []
+        self._object_of: I32 = np.full(len(mappings), -2, np.int32)
+        """(mappings,) object number, −1 unusable, −2 not opened yet"""
+        self._numbers: dict[tuple[str, bytes], int] = {}
+        self._shift: U64 = mappings.pgoff - mappings.start
+        """(mappings,) add to an address to get its file offset"""
+        self._known: list[tuple[U64, I32]] = []
+        """Runs of places, each rising, and their rules."""
+        self._recent_places: U64 = np.full(SLOTS, 2**64 - 1, np.uint64)
+        """(SLOTS,) the place that was last asked for of those with this hash"""
+        self._recent_rules: I32 = np.zeros(SLOTS, np.int32)
 
     def is_code(self, mapping: I32) -> Bools:
         """Whether mappings (n,) may hold code; −1 does not."""

@@ -5,12 +5,11 @@ trampolines, the procedure linkage table). Source of truth for the order of the 
 """
 
 from collections.abc import Callable
-from dataclasses import field
 
 import numpy as np
+from msgspec import Struct, field
 
 from perf2x.binary.elf.file import ElfObject
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I32, I64, U64
 from perf2x.columnar.unique import rows_by
 from perf2x.tables.errors import ObjectError
@@ -24,8 +23,7 @@ LAZY_ENTRY = 16
 """Bytes of an entry in .plt: a jump through the table of 6, a push of 5, a jump to the first entry of 5."""
 
 
-@dataclass(frozen=True, slots=True)
-class Function:
+class Function(Struct, frozen=True):
     """One decoded FDE: ``rule`` (n,) holds from ``start`` (n,) up to the next, the last up to ``end``."""
 
     start: U64
@@ -36,8 +34,7 @@ class Function:
 NOTHING = Function(np.zeros(0, np.uint64), np.zeros(0, np.int32), 0)
 
 
-@dataclass(slots=True)
-class ObjectRules:
+class ObjectRules(Struct):
     """Answers for one object and its separate debug file; ``problems`` says what was damaged, once each."""
 
     elf: ElfObject
@@ -110,8 +107,7 @@ class ObjectRules:
         return None
 
 
-@dataclass(slots=True)
-class FrameSource:
+class FrameSource(Struct):
     """One section's index and the functions decoded so far, by their place in it."""
 
     index: FrameIndex

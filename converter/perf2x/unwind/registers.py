@@ -1,8 +1,8 @@
 """Registers of many samples at once, and the view that rules and expressions have of some of them."""
 
 import numpy as np
+from msgspec import Struct
 
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I64, U64, Bools
 from perf2x.tables.events import UserStacks
 from perf2x.unwind.architecture import Architecture
@@ -12,8 +12,7 @@ GOING = 255
 """In a column of ends: the sample goes on."""
 
 
-@dataclass(frozen=True, slots=True)
-class Frames:
+class Frames(Struct, frozen=True):
     """The frame that each of ``n`` samples has been unwound to; the arrays change in place with every step."""
 
     registers: U64
@@ -28,8 +27,7 @@ class Frames:
     """Bit r: register r was asked for when recording."""
 
 
-@dataclass(frozen=True, slots=True)
-class Restored:
+class Restored(Struct, frozen=True):
     """New values of one register for some samples; not ``good``: no longer known."""
 
     register: int
@@ -38,8 +36,7 @@ class Restored:
     good: Bools
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(Struct, frozen=True):
     """Some samples (``rows``), their registers and memory."""
 
     frames: Frames

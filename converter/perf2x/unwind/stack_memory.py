@@ -8,8 +8,8 @@
 """
 
 import numpy as np
+from msgspec import Struct
 
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I64, U64, Bools
 from perf2x.tables.events import UserStacks
 
@@ -19,8 +19,7 @@ LARGEST_STACK = 1 << 26
 """How far above the stack pointer a frame of the same stack may be: 64 MiB, eight times the usual limit."""
 
 
-@dataclass(frozen=True, slots=True)
-class StackMemory:
+class StackMemory(Struct, frozen=True):
     """The copies of a batch: ``words`` of all, and for each sample where its copy starts and which address that is."""
 
     words: U64

@@ -4,11 +4,10 @@ Separate from the steps because it keeps what outlives a batch: opened objects, 
 """
 
 from collections.abc import Iterator
-from dataclasses import field
 
 import numpy as np
+from msgspec import Struct, field
 
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I32, I64, U8, U64, Bools
 from perf2x.columnar.ragged import Ragged, offsets_of
 from perf2x.tables.events import UserStacks
@@ -31,8 +30,7 @@ BY_ABI: dict[str, dict[int, Architecture]] = {
 """uname -m of the recording machine, PERF_SAMPLE_REGS_ABI_* of a sample to what unwinds it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Visit:
+class Visit(Struct, frozen=True):
     """The frames that one step reached, one per sample that was still going."""
 
     rows: I64
@@ -40,8 +38,7 @@ class Visit:
     is_exact: Bools
 
 
-@dataclass(slots=True)
-class Unwinder:
+class Unwinder(Struct):
     """Unwinds the batches of one recording; ``mappings`` is the table that the address lookup points into."""
 
     mappings: UserMappings
@@ -80,8 +77,7 @@ class Unwinder:
         return self._code[architecture.name]
 
 
-@dataclass(slots=True)
-class _Run:
+class _Run(Struct):
     """One batch and architecture; ``end`` and ``guessed`` are filled in."""
 
     code: CodeMap

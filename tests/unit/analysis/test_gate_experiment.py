@@ -4,12 +4,12 @@ Repetitions are resampled from a real recording: each row of samples is met a Po
 ``python -m tests.unit.test_gate_experiment PERF_DATA PAIRS`` prints a table.
 """
 
-import dataclasses
 import sys
 from collections.abc import Callable
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from perf2x.analysis.diff import Comparison
 from perf2x.analysis.totals import totals
@@ -35,12 +35,10 @@ def repeated(profile: Profile, random: np.random.Generator, growth: float = 0.0,
     count = random.poisson(mean)
     met = np.flatnonzero(count)
     columns = {
-        field.name: column[met]
-        for field in dataclasses.fields(samples)
-        if (column := getattr(samples, field.name)) is not None
+        name: column[met] for name in samples.__struct_fields__ if (column := getattr(samples, name)) is not None
     }
     columns |= {"count": count[met], "value": samples.value[met] // samples.count[met] * count[met]}
-    return dataclasses.replace(profile, samples=dataclasses.replace(samples, **columns))
+    return replace(profile, samples=replace(samples, **columns))
 
 
 def failures(
@@ -64,7 +62,7 @@ def test_repetitions_pass(bar: str, normalize: bool) -> None:
     profile = loaded(str(CORPUS / "zstd" / "perf.data"))
     gate = Gate(bars_of([bar]), "self", 0.95)
     assert failures(profile, gate, 12, normalize=normalize) <= 2
-    assert failures(profile, dataclasses.replace(gate, any_change=True), 3, normalize=normalize) >= 2
+    assert failures(profile, replace(gate, any_change=True), 3, normalize=normalize) >= 2
 
 
 def test_growth_is_caught() -> None:
@@ -80,7 +78,7 @@ def main(path: str, pairs: int) -> None:
         for normalize in (False, True):
             for sort in ("self", "total"):
                 gate = Gate(bars_of([bar]), sort, 0.95)
-                every = dataclasses.replace(gate, any_change=True)
+                every = replace(gate, any_change=True)
                 said = [failures(profile, one, pairs, normalize=normalize) for one in (every, gate)]
                 caught = [failures(profile, gate, pairs, normalize=normalize, growth=0.1, times=n) for n in (1, 4)]
                 shown = "shares" if normalize else "values"

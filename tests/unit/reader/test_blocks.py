@@ -1,7 +1,6 @@
 """Blocks against their records read one by one; and that where blocks begin and end does not show."""
 
 import struct
-from dataclasses import fields
 from pathlib import Path
 from typing import Any, Literal
 from unittest.mock import patch
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import Struct
 
 from perf2x.columnar.ragged import Ragged, SharedRows
 from perf2x.reader import index, open_recording
@@ -147,6 +147,6 @@ def _plain(value: Any) -> Any:
         return value.tolist()
     if isinstance(value, Ragged | SharedRows):
         return [row.tolist() for row in value.rows()]
-    if hasattr(value, "__dataclass_fields__"):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Struct):
+        return {name: _plain(getattr(value, name)) for name in value.__struct_fields__}
     return value

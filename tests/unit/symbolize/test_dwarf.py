@@ -152,7 +152,7 @@ def test_caches_of_other_versions_and_other_files_are_left_alone(tmp_path, monke
         dwarf, "_made", lambda library, file, original=dwarf._made: made.append(1) or original(library, file)
     )
     converted(DATA, tmp_path)
-    monkeypatch.setattr(dwarf, "version_of", lambda name: "99.0")
+    monkeypatch.setattr(dwarf.metadata, "version", lambda name: "99.0")
     converted(DATA, tmp_path)
     monkeypatch.setattr(dwarf, "FORMAT", dwarf.FORMAT + 1)
     converted(DATA, tmp_path)

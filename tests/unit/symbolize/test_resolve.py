@@ -1,9 +1,8 @@
 """A whole profile through the symbolizer: objects found, functions made, flags truthful, the rest left alone."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from perf2x.plugins.registry import load_symbol_sources
 from perf2x.symbolize.options import SymbolOptions

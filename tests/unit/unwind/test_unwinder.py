@@ -1,12 +1,12 @@
 """Simulated programs come out as they were called; what is missing or broken ends a chain and says why."""
 
-from dataclasses import replace
 from random import Random
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from perf2x.binary.elf.file import open_elf
 from perf2x.unwind.chains import End, UserMappings

@@ -5,9 +5,10 @@ where that does not depend on their bytes, and else the steps that skip them.
 Source of truth: DWARF 5, sections 7.5.3 to 7.5.6.
 """
 
+from msgspec import Struct
+
 from perf2x.binary.dwarf import constants as c
 from perf2x.binary.dwarf.effort import Effort
-from perf2x.classes import dataclass
 from perf2x.tables.errors import ObjectError
 
 _FIXED = {
@@ -52,8 +53,7 @@ def sleb(data: bytes, at: int) -> tuple[int, int]:
     return (value - (1 << bits) if data[end - 1] & 0x40 else value), end
 
 
-@dataclass(frozen=True, slots=True)
-class Encoding:
+class Encoding(Struct, frozen=True):
     """What sizes depend on, of one unit."""
 
     byte_order: str
@@ -132,8 +132,7 @@ def _step(encoding: Encoding, form: int) -> int:
     raise ObjectError(f"debug info: form {form:#x} is not known")
 
 
-@dataclass(frozen=True, slots=True)
-class Abbreviation:
+class Abbreviation(Struct, frozen=True):
     """The layout of entries with one code."""
 
     tag: int

@@ -6,10 +6,11 @@ Source of truth: DWARF 5, sections 3.3 (subroutines) and 3.3.8 (inlined subrouti
 from bisect import bisect_left
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from perf2x.binary.dwarf import constants as c
 from perf2x.binary.dwarf.forms import Abbreviation, uleb
 from perf2x.binary.dwarf.units import Attributes, Unit
-from perf2x.classes import dataclass
 from perf2x.tables.errors import ObjectError
 
 REFERENCES_AT_MOST = 16
@@ -19,8 +20,7 @@ SCOPES_AT_MOST = 1 << 22
 _WITH_CODE = frozenset((c.TAG_SUBPROGRAM, c.TAG_INLINED))
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(Struct, frozen=True):
     """A function, or one place where a function was inlined."""
 
     name: str

@@ -6,16 +6,16 @@ Source of truth: DWARF 5, section 6.2; versions 2 to 4 differ in the header alon
 import posixpath
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from perf2x.binary.dwarf import constants as c
 from perf2x.binary.dwarf.effort import Effort
 from perf2x.binary.dwarf.forms import Encoding, sleb, uleb
 from perf2x.binary.dwarf.units import DebugFile, Unit
 from perf2x.binary.elf.symtab import string_at
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I64, U64, Bools
 from perf2x.tables.errors import ObjectError
 
@@ -24,8 +24,7 @@ LONGEST = 1 << 25
 _CONTENT_PATH, _CONTENT_DIRECTORY = 1, 2
 
 
-@dataclass(frozen=True, slots=True)
-class FileNames:
+class FileNames(Struct, frozen=True):
     """Files by number, put together when they are asked for: n files may name one directory of n bytes."""
 
     folder: str
@@ -45,8 +44,7 @@ class FileNames:
         return posixpath.normpath(posixpath.join(*parts, name))
 
 
-@dataclass(frozen=True, slots=True)
-class LineTable:
+class LineTable(Struct, frozen=True):
     """Rows sorted by address; a row holds up to the next one."""
 
     files: FileNames

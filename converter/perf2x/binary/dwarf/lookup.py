@@ -3,20 +3,19 @@
 from collections.abc import Callable
 
 import numpy as np
+from msgspec import Struct
 
 from perf2x.binary.dwarf import constants as c
 from perf2x.binary.dwarf.aranges import unit_ranges
 from perf2x.binary.dwarf.functions import Scope, scopes
 from perf2x.binary.dwarf.line_table import LineTable, LineTables
 from perf2x.binary.dwarf.units import DebugFile, Unit
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I64, U64
 from perf2x.columnar.unique import rows_by
 from perf2x.tables.errors import ObjectError
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(Struct, frozen=True):
     """One function at one address."""
 
     name: str

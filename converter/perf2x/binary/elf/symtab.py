@@ -7,9 +7,9 @@ Source of truth: tools/perf/util/symbol-elf.c dso__load_sym_internal and the elf
 from collections.abc import Mapping
 
 import numpy as np
+from msgspec import Struct
 
 from perf2x.binary.elf.file import SHF_ALLOC, ElfObject, Section
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I64, U8, U32, U64, AnyArray, Bools
 from perf2x.tables.errors import ObjectError
 
@@ -26,8 +26,7 @@ LONGEST_TEXT = 1 << 16
 CUT = " [cut after 64 KiB]"
 
 
-@dataclass(frozen=True, slots=True)
-class SymbolRows:
+class SymbolRows(Struct, frozen=True):
     """Symbols of one table, in the table's order; ``start`` is an svma. Names are read one by one, when needed."""
 
     start: U64

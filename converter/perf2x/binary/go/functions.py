@@ -5,10 +5,10 @@ Source of truth: src/debug/gosym/pclntab.go and src/runtime/symtab.go of the Go 
 """
 
 import numpy as np
+from msgspec import Struct
 
 from perf2x.binary.elf.file import ElfObject
 from perf2x.binary.go.values import values_at
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I64, U64
 from perf2x.tables.errors import ObjectError
 
@@ -16,8 +16,7 @@ GO_12, GO_116, GO_118, GO_120 = 0xFFFFFFFB, 0xFFFFFFFA, 0xFFFFFFF0, 0xFFFFFFF1
 LONGEST_NAME = 1 << 16
 
 
-@dataclass(frozen=True, slots=True)
-class GoFunction:
+class GoFunction(Struct, frozen=True):
     """One row; ``line_at`` and ``file_at`` are offsets of its line and file values, relative to ``Layout.values``."""
 
     name: str
@@ -30,8 +29,7 @@ class GoFunction:
     """Where the unit's files begin in the table of files."""
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(Struct, frozen=True):
     """Where the parts of a table begin, in bytes from its start, and how wide its fields are."""
 
     version: int

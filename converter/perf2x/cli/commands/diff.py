@@ -1,11 +1,11 @@
 """``perf2x diff``: what got slower, for people as a table and as pictures, and for CI as an exit code."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from msgspec.structs import replace
 
 from perf2x.cli import progress as console
 from perf2x.cli.diff_gate import Gate, bars_of, confidence_of

@@ -1,9 +1,9 @@
 """``perf2x info``: what is in a recording."""
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from msgspec.structs import replace
 
 from perf2x.cli import progress as console
 from perf2x.cli.exits import CANNOT

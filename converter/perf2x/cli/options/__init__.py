@@ -6,17 +6,15 @@ A command names the aliases in its signature, where typer and the reader find th
         chosen = gather(FilterFlags, locals())
 """
 
-import dataclasses
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
+from msgspec import Struct
 
 ON = "On by default"
 """The panel of switches with two names: their second column leaves the others of a panel no room."""
 
-Group = TypeVar("Group", bound="DataclassInstance")
+Group = TypeVar("Group", bound=Struct)
 
 
 class Rare:
@@ -25,4 +23,4 @@ class Rare:
 
 def gather(group: type[Group], given: Mapping[str, object]) -> Group:
     """Make a group from a command's parameters of the same names; KeyError for one that the command lacks."""
-    return group(**{field.name: given[field.name] for field in dataclasses.fields(group)})
+    return group(**{field: given[field] for field in group.__struct_fields__})

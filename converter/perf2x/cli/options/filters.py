@@ -3,8 +3,8 @@
 from typing import Annotated
 
 import typer
+from msgspec import Struct
 
-from perf2x.classes import dataclass
 from perf2x.cli.options import Rare
 from perf2x.tables.errors import OptionError
 from perf2x.transform.choice import Choice, split_names, split_numbers
@@ -75,8 +75,7 @@ AllowEmpty = Annotated[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class FilterFlags:
+class FilterFlags(Struct, frozen=True):
     """Which samples; every option may be given several times."""
 
     event: Event = None

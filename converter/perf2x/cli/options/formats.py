@@ -3,13 +3,12 @@
 A flag that was given goes to the chosen format, which refuses what it does not have (``perf2x formats -v`` lists it).
 """
 
-import dataclasses
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from msgspec import Struct
 
-from perf2x.classes import dataclass
 from perf2x.cli.options import Rare
 
 if TYPE_CHECKING:
@@ -121,8 +120,7 @@ PerEvent = Annotated[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class FormatFlags:
+class FormatFlags(Struct, frozen=True):
     """What the formats can do beyond their defaults."""
 
     value: Value = None
@@ -144,9 +142,7 @@ class FormatFlags:
 
     def chosen(self) -> dict[str, object]:
         """The flags that were given, by the names of the formats' fields; switches are given when they are on."""
-        flags = {
-            field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "per_event"
-        }
+        flags = {field: getattr(self, field) for field in self.__struct_fields__ if field != "per_event"}
         given = {name: value for name, value in flags.items() if value is not None and value is not False}
         return {_FIELD_OF_FLAG.get(name, name): value for name, value in given.items()}
 

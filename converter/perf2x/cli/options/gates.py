@@ -3,8 +3,8 @@
 from typing import Annotated
 
 import typer
+from msgspec import Struct
 
-from perf2x.classes import dataclass
 from perf2x.cli.options import Rare
 
 _PANEL = "For CI"
@@ -38,8 +38,7 @@ Strict = Annotated[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class GateFlags:
+class GateFlags(Struct, frozen=True):
     """Shares in percent; a share above its limit closes the gate."""
 
     fail_if_unresolved: FailIfUnresolved = None

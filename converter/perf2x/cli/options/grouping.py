@@ -3,8 +3,8 @@
 from typing import Annotated, Literal
 
 import typer
+from msgspec import Struct
 
-from perf2x.classes import dataclass
 from perf2x.cli.options import Rare
 from perf2x.transform.choice import Grouping
 
@@ -47,8 +47,7 @@ Anonymize = Annotated[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class GroupFlags:
+class GroupFlags(Struct, frozen=True):
     """How samples are put together."""
 
     root: Root = None

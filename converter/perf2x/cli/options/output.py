@@ -3,8 +3,8 @@
 from typing import Annotated
 
 import typer
+from msgspec import Struct
 
-from perf2x.classes import dataclass
 from perf2x.pipeline.output_names import default_output, format_of
 from perf2x.tables.errors import OptionError
 
@@ -43,8 +43,7 @@ Set = Annotated[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class OutputFlags:
+class OutputFlags(Struct, frozen=True):
     """Format, file and the format's own options."""
 
     to: To = None

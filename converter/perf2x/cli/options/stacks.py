@@ -3,8 +3,8 @@
 from typing import Annotated, Literal
 
 import typer
+from msgspec import Struct
 
-from perf2x.classes import dataclass
 from perf2x.cli.options import ON, Rare
 
 _PANEL = "Stacks"
@@ -51,8 +51,7 @@ Jobs = Annotated[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class StitchFlags:
+class StitchFlags(Struct, frozen=True):
     """What the reader of a recording may choose about incomplete stacks."""
 
     deferred_missing: DeferredMissing = "mark"

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from msgspec import Struct
 
-from perf2x.classes import dataclass
 from perf2x.cli.options import ON, Rare
 from perf2x.cli.options.inputs import MaxUnpacked
 from perf2x.files.unpack_limit import parse_size
@@ -110,8 +110,7 @@ Inline = Annotated[
 NoSymbols = Annotated[bool, typer.Option("--no-symbols", help="Look no names up.", rich_help_panel=_PANEL)]
 
 
-@dataclass(frozen=True, slots=True)
-class SymbolFlags:
+class SymbolFlags(Struct, frozen=True):
     """Where names come from, as said on the command line."""
 
     symfs: Symfs = None

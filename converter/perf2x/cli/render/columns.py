@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from perf2x.classes import dataclass
+from msgspec import Struct
+
 from perf2x.cli.render.fit_text import shared_room, shortened, width
 from perf2x.tables.printable import plain
 
@@ -11,8 +12,7 @@ _ENOUGH = 48
 """Cells for names below which a layout with fewer numbers is better."""
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """A heading and one text for every row; ``name`` columns stand to the left and may be shortened."""
 
     head: str

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from perf2x.classes import dataclass
+from msgspec import Struct
+
 from perf2x.cli.render.columns import Column, Layout, names, numbers, table_lines
 from perf2x.cli.render.fit_text import sentence
 from perf2x.cli.render.plain_table import amount, plural, signed
@@ -21,8 +22,7 @@ _SHOWN = 2000
 """A change below one in so many of the whole before reads as 0.0 %."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
+class Shown(Struct, frozen=True):
     """What the table shows of a comparison."""
 
     was: "Totals"

@@ -1,8 +1,9 @@
 """What ``perf2x explain`` prints, in every format."""
 
-import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+from msgspec import to_builtins
 
 from perf2x.cli.render.columns import names, words
 from perf2x.cli.render.plain_table import plural
@@ -26,7 +27,7 @@ def explain_report(known: "Sequence[Explanation]", refused: Mapping[str, str]) -
     """Objects in every format; those that were ``refused`` (path: sentence) stand in the JSON and the CSV."""
 
     def facts() -> dict[str, Any]:
-        objects = [dataclasses.asdict(one) for one in known]
+        objects = [to_builtins(one) for one in known]
         return {"objects": objects, "refused": [{"path": path, "error": text} for path, text in refused.items()]}
 
     def markdown() -> Iterator[str]:

@@ -4,8 +4,9 @@ The top level is stable: ``samples``, ``events``, ``threads``, ``duration_ns``, 
 ``symbols``, ``lost``, ``session``; later versions only add. The schema is in docs/scripts.md.
 """
 
-import dataclasses
 from typing import TYPE_CHECKING, Any
+
+from msgspec import to_builtins
 
 from perf2x.cli.render import header_sections as sections
 from perf2x.cli.render.stats_json import symbol_facts
@@ -23,12 +24,12 @@ def facts(loaded: "Loaded") -> dict[str, Any]:
         "threads": len(loaded.profile.threads),
         "duration_ns": meta.duration_ns,
         "records": dict(sorted(loaded.recording.sideband.record_counts.items())),
-        "deferred": dataclasses.asdict(loaded.deferred),
+        "deferred": to_builtins(loaded.deferred),
         "unwound": _unwound(loaded),
         "symbols": symbol_facts(loaded),
         "start_ns": meta.start_ns,
         "wall_start_ns": meta.wall_start_ns,
-        "diagnostics": [dataclasses.asdict(count) for count in loaded.diagnostics.counts.values()],
+        "diagnostics": [to_builtins(count) for count in loaded.diagnostics.counts.values()],
         "session": {
             "source": session.source,
             "pipe": session.is_pipe,

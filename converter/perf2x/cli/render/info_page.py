@@ -1,8 +1,9 @@
 """What ``perf2x info`` prints, in every format."""
 
-import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
+
+from msgspec import to_builtins
 
 from perf2x.cli.render import header_sections as sections
 from perf2x.cli.render.columns import names, numbers, words
@@ -30,7 +31,7 @@ def info_report(loaded: "Loaded", reasons: "Sequence[Reason] | None" = None) -> 
     """
     known = facts(loaded)
     if reasons is not None and known["symbols"] is not None:
-        known["symbols"]["explained"] = [dataclasses.asdict(one) for one in reasons]
+        known["symbols"]["explained"] = [to_builtins(one) for one in reasons]
 
     def lines(room: int | None) -> Iterator[str]:
         return map(plain, _lines(loaded, known, reasons or ()))

@@ -7,7 +7,8 @@ words of the user's own. Names stand in code spans, where neither mentions nor l
 import re
 from collections.abc import Iterator, Sequence
 
-from perf2x.classes import dataclass
+from msgspec import Struct
+
 from perf2x.cli.render.columns import Layout
 from perf2x.cli.render.fit_text import shortened
 from perf2x.tables.printable import plain
@@ -21,8 +22,7 @@ _RESERVED = 200
 _PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """A table with Markdown above it, ``""`` for none."""
 
     text: str

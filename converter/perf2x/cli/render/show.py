@@ -5,14 +5,13 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from perf2x.classes import dataclass
+from msgspec import Struct
 
 WITHOUT_TERMINAL = 160
 """Cells of a line that goes to a file, a pipe or a log."""
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Struct, frozen=True):
     """A finding in every format; each is made when it is asked for."""
 
     lines: Callable[[int | None], Iterable[str]]

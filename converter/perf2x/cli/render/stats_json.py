@@ -1,9 +1,10 @@
 """``--stats json``: how good a conversion is, as data. The schema stands in docs/stats.md and only ever grows."""
 
-import dataclasses
 import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any
+
+from msgspec import to_builtins
 
 from perf2x import __version__
 from perf2x.cli import progress as console
@@ -41,14 +42,14 @@ def stats_of(loaded: "Loaded", output: dict[str, str], seconds: dict[str, float]
         "perf2x": __version__,
         "source": loaded.profile.meta.source,
         "samples": {"recorded": loaded.recorded_samples, "kept": loaded.samples},
-        "events": [dataclasses.asdict(event) for event in loaded.events],
+        "events": [to_builtins(event) for event in loaded.events],
         "lost": {"samples": loaded.diagnostics["lost_samples"], "records": loaded.diagnostics["lost_records"]},
         "percent": {name: round(share, 4) for name, share in shares(loaded).items()},
-        "deferred": dataclasses.asdict(loaded.deferred),
+        "deferred": to_builtins(loaded.deferred),
         "unwound": _unwound(loaded),
         "symbols": symbol_facts(loaded),
         "records": _records(loaded),
-        "diagnostics": [dataclasses.asdict(count) for count in counts],
+        "diagnostics": [to_builtins(count) for count in counts],
         "output": output,
         "seconds": {name: round(value, 3) for name, value in seconds.items()},
         "gates": gates,
@@ -64,7 +65,7 @@ def symbol_facts(loaded: "Loaded") -> dict[str, Any] | None:
         "frames": report.total,
         "named": report.named,
         "share": round(report.share, 6),
-        "objects": [dataclasses.asdict(row) for row in report.objects],
+        "objects": [to_builtins(row) for row in report.objects],
     }
 
 

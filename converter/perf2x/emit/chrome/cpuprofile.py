@@ -8,8 +8,8 @@ Speedscope takes a file for this kind only if its first event has a ``cat``.
 from collections.abc import Iterator
 
 import numpy as np
+from msgspec import Struct
 
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I64, AnyArray
 from perf2x.emit.chrome.drawing import Drawing
 from perf2x.emit.encoding.chunks import interleaved, pieces
@@ -26,8 +26,7 @@ _FIXED_NODES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Lanes:
+class _Lanes(Struct, frozen=True):
     """Some lanes: rows of lane i are [offsets[i]:offsets[i + 1]]. The ids of its nodes count from _IDLE + 1."""
 
     track: I64
@@ -44,8 +43,7 @@ class _Lanes:
     """Time since the lane's sample before."""
 
 
-@dataclass(frozen=True, slots=True)
-class _NodeTexts:
+class _NodeTexts(Struct, frozen=True):
     """The pieces that nodes are put together from, by number: all of them are needed many times."""
 
     own: AnyArray

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 import numpy as np
+from msgspec import Struct
 
 from perf2x.analysis.frames import frames_of
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I64
 from perf2x.emit.encoding.json_text import json_bytes
 from perf2x.emit.flame.frame_tree import FrameTree, expand, merge
@@ -17,8 +17,7 @@ from perf2x.tables.profile import Profile
 _ROWS_AT_ONCE = 1 << 18
 
 
-@dataclass(frozen=True, slots=True)
-class Drawing:
+class Drawing(Struct, frozen=True):
     """Lanes of one kind (threads, or CPUs) and what is shown on them when."""
 
     tracks: Tracks
@@ -61,7 +60,10 @@ class Drawing:
         for end in ends.tolist():
             if end - first >= _ROWS_AT_ONCE or end == len(self.moments):
                 rows = slice(first, end)
-                yield Moments(*(getattr(self.moments, name)[rows] for name in Moments.__slots__)), self.node[rows]
+                yield (
+                    Moments(*(getattr(self.moments, name)[rows] for name in Moments.__struct_fields__)),
+                    self.node[rows],
+                )
                 first = end
 
 

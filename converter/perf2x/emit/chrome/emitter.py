@@ -7,12 +7,12 @@ The compact style, V8's profiles, stands in chrome_cpuprofile.py.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import BinaryIO, ClassVar, cast
 
 import numpy as np
 
 from perf2x.analysis.shown_events import event_index
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I64, AnyArray
 from perf2x.columnar.ragged import distinct_small
 from perf2x.emit.chrome.counters import counter_events

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
+from msgspec import Struct
 
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I64, U64, AnyArray
 from perf2x.columnar.ragged import Ragged, distinct_small, offsets_of, side_by_side
 from perf2x.emit.encoding.chunks import interleaved, pieces
@@ -106,8 +106,7 @@ def top_level(field: int, messages: Ragged) -> bytes:
     return bytes(nested_field(field, messages, np.array([0, len(messages)], np.int64)).values)
 
 
-@dataclass(frozen=True, slots=True)
-class Texts:
+class Texts(Struct, frozen=True):
     """Rows of bytes as objects, each made once, for messages that share them."""
 
     pieces: AnyArray

@@ -6,13 +6,14 @@ written, which every later reader upgrades. Perfetto reads it too, if "meta" is 
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import BinaryIO, ClassVar
 
 import numpy as np
+from msgspec import Struct
 
 from perf2x.analysis.frames import frames_of
 from perf2x.analysis.shown_events import event_index
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I64, AnyArray
 from perf2x.columnar.unique import unique
 from perf2x.emit.encoding.json_text import json_bytes
@@ -80,8 +81,7 @@ def _lanes(profile: Profile) -> Iterator["_Lane"]:
         yield _Lane(tracks, lane, chosen, time[chosen], tables)
 
 
-@dataclass(frozen=True, slots=True)
-class _Lane:
+class _Lane(Struct, frozen=True):
     """One thread's rows: ``rows`` in Profile.samples, their times in milliseconds, and its tables."""
 
     tracks: Tracks

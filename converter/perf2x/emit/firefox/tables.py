@@ -1,12 +1,10 @@
 """The tables inside a thread of Firefox Profiler's format: each thread has its own, with only what it uses."""
 
-from dataclasses import field
-
 import numpy as np
+from msgspec import Struct
 
 from perf2x.abi.uapi import CpuMode
 from perf2x.analysis.frames import Frames, are_jit
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I64
 from perf2x.emit.flame.frame_tree import FrameRows, with_callers
 from perf2x.tables.output_text import one_line
@@ -16,8 +14,7 @@ CATEGORIES = (("Other", "grey"), ("User", "yellow"), ("Kernel", "orange"), ("JIT
 """Name and colour; frames point at them by index. The viewer knows these colours and no others."""
 
 
-@dataclass(frozen=True, slots=True)
-class FrameTexts:
+class FrameTexts(Struct, frozen=True):
     """What each frame of the profile says, once for all threads."""
 
     name: list[str]
@@ -45,22 +42,17 @@ def frame_texts(profile: Profile, frames: Frames) -> FrameTexts:
     )
 
 
-@dataclass(slots=True)
 class ThreadTables:
-    """frameTable, funcTable, resourceTable, stackTable and the texts of one thread, cut down to its own rows."""
+    """frameTable, funcTable, resourceTable, stackTable and the texts of one thread, cut down to its own rows.
 
-    texts: FrameTexts
-    rows: FrameRows
-    leaf: I64
-    """Frame row of each sample, −1 for none."""
-    stack: I64 = field(init=False)
-    """The same as rows of this thread's stackTable."""
-    _used: I64 = field(init=False)
-    _strings: dict[str, int] = field(default_factory=dict)
+    ``leaf``: frame row of each sample, −1 for none; ``stack``: its row in this thread's stackTable.
+    """
 
-    def __post_init__(self) -> None:
-        self._used = with_callers(self.rows.parent, self.leaf)
-        self.stack = np.where(self.leaf >= 0, np.searchsorted(self._used, self.leaf), -1)
+    def __init__(self, texts: FrameTexts, rows: FrameRows, leaf: I64) -> None:
+        self.texts, self.rows, self.leaf = texts, rows, leaf
+        self._used: I64 = with_callers(rows.parent, leaf)
+        self.stack: I64 = np.where(leaf >= 0, np.searchsorted(self._used, leaf), -1)
+        self._strings: dict[str, int] = {}
 
     def intern(self, text: str) -> int:
         """Row of a text in stringArray."""

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 import numpy as np
+from msgspec import Struct
 
 from perf2x.analysis.frames import Frames, frames_of
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I64, Bools
 from perf2x.columnar.unique import unique_rows
 from perf2x.emit.encoding.json_text import json_bytes, json_table
@@ -25,8 +25,7 @@ from perf2x.transform.merge import merge as merged
 _BEFORE, _AFTER = {"side": "before"}, {"side": "after"}
 
 
-@dataclass(frozen=True, slots=True)
-class DifferencePage:
+class DifferencePage(Struct, frozen=True):
     """What the page shows at first; a reader can choose otherwise."""
 
     title: str = ""

@@ -5,8 +5,8 @@ box. Everything here is one numpy pass per level of depth, never a loop over sta
 """
 
 import numpy as np
+from msgspec import Struct
 
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I64
 from perf2x.columnar.ragged import Ragged, distinct_small, small_order
 from perf2x.columnar.unique import kinds_of, order_of, unique, unique_rows
@@ -14,8 +14,7 @@ from perf2x.tables.profile import Stacks
 from perf2x.tables.stack_tree import depths
 
 
-@dataclass(frozen=True, slots=True)
-class FrameRows:
+class FrameRows(Struct, frozen=True):
     """Stacks with one row per frame instead of one per location."""
 
     parent: I64
@@ -28,8 +27,7 @@ class FrameRows:
         return np.append(self.row_of_stack, -1)[stack]
 
 
-@dataclass(frozen=True, slots=True)
-class FrameTree:
+class FrameTree(Struct, frozen=True):
     """Merged frames. Rows 0 … groups − 1 are the groups themselves (key −1, parent −1, depth 0)."""
 
     parent: I64

@@ -5,12 +5,12 @@ the merged tree of frames, the summed samples, and the moments of the timeline.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import BinaryIO, ClassVar
 
 import numpy as np
 
 from perf2x.analysis.frames import Frames, are_jit, frames_of
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I64, AnyArray
 from perf2x.columnar.unique import unique_rows
 from perf2x.emit.encoding.json_text import json_bytes, json_table
@@ -94,7 +94,9 @@ def _threads(profile: Profile, tracks: Tracks) -> list[dict[str, object]]:
             "pid": pid,
             "tid": tid,
         }
-        for pid, tid, thread, cpu in zip(*(getattr(tracks, name).tolist() for name in Tracks.__slots__), strict=True)
+        for pid, tid, thread, cpu in zip(
+            *(getattr(tracks, name).tolist() for name in Tracks.__struct_fields__), strict=True
+        )
     ]
 
 

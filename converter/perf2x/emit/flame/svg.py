@@ -3,6 +3,7 @@
 No script and no font file; names show on hover (``<title>``), colours follow the reader's light or dark theme.
 """
 
+from dataclasses import dataclass
 from html import escape
 from typing import BinaryIO, ClassVar
 
@@ -11,7 +12,6 @@ import numpy as np
 from perf2x.abi.uapi import CpuMode
 from perf2x.analysis.frames import Frames, frames_of
 from perf2x.analysis.shown_events import event_index
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I64
 from perf2x.emit.flame.frame_tree import FrameTree, expand, merge
 from perf2x.emit.flame.title import facts, heading

@@ -5,12 +5,12 @@ encoding/protobuf.py (protobuf messages may be written in pieces: concatenated f
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, ClassVar
 
 import numpy as np
 
 from perf2x.analysis.shown_events import plain_names
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I64
 from perf2x.columnar.ragged import Ragged
 from perf2x.columnar.unique import kinds_of, unique_rows

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
+from msgspec import Struct
 
 from perf2x.abi.uapi import CpuMode
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I64, Bools
 from perf2x.columnar.hashing import hash_columns
 from perf2x.columnar.interner import columns_equal, first_alike
@@ -30,8 +30,7 @@ Intern = Callable[[str], int]
 """A text to its index in the string table."""
 
 
-@dataclass(frozen=True, slots=True)
-class LabelColumn:
+class LabelColumn(Struct, frozen=True):
     """One label of every sample row: a number (``unit`` set) or an index into the string table."""
 
     key: str

@@ -4,8 +4,8 @@ Ids are 1 … N in order, which Parca demands and Speedscope (32-bit ids) needs.
 """
 
 import numpy as np
+from msgspec import Struct
 
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I64
 from perf2x.columnar.ragged import Ragged, offsets_of, ranges, side_by_side
 from perf2x.emit.encoding.protobuf import nested_field, number_field, top_level
@@ -33,8 +33,7 @@ class StringTable:
         return row
 
 
-@dataclass(frozen=True, slots=True)
-class Lines:
+class Lines(Struct, frozen=True):
     """What stands at each pprof location, innermost first: rows of functions and line numbers."""
 
     offsets: I64

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Mapping
 
 import numpy as np
+from msgspec import Struct
 
 from perf2x.analysis.shown_events import plain_names
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I64
 from perf2x.columnar.unique import rows_by, unique
 from perf2x.tables.errors import OptionError
@@ -16,8 +16,7 @@ FEW_KINDS, MOST_CELLS = 64, 1 << 27
 """Beyond so many sample types the numbers of all samples may take 1 GiB: a small file can state thousands of events."""
 
 
-@dataclass(frozen=True, slots=True)
-class ValueKind:
+class ValueKind(Struct, frozen=True):
     """One sample type: samples or periods, of one event or (−1) of all."""
 
     name: str

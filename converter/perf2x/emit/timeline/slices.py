@@ -15,8 +15,8 @@ earlier: a fraction that doubles hold exactly, so that nothing misnests elsewher
 """
 
 import numpy as np
+from msgspec import Struct
 
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I64, Bools
 from perf2x.columnar.ragged import ranges, row_numbers, small_order
 from perf2x.emit.flame.frame_tree import FrameTree
@@ -24,8 +24,7 @@ from perf2x.emit.timeline.tracks import Moments
 from perf2x.tables.stack_tree import raised, ways_up
 
 
-@dataclass(frozen=True, slots=True)
-class Slices:
+class Slices(Struct, frozen=True):
     """Boxes of a timeline; by track, start, depth, so parents stand before their children."""
 
     moment: I64
@@ -58,7 +57,7 @@ def slices_of(moments: Moments, node: I64, tree: FrameTree, key: I64, outermost:
     duration = moments.end[last] - moments.start[first]
     slices = Slices(first, duration, which, is_mistakable[last])
     kept = duration >= shortest
-    return slices if kept.all() else Slices(*(getattr(slices, name)[kept] for name in Slices.__slots__))
+    return slices if kept.all() else Slices(*(getattr(slices, name)[kept] for name in Slices.__struct_fields__))
 
 
 def count_of(moments: Moments, node: I64, tree: FrameTree, key: I64, outermost: int, shortest: int) -> int:

@@ -5,8 +5,8 @@ happened, so a stack ends when its thread is switched out, or else one and a hal
 """
 
 import numpy as np
+from msgspec import Struct
 
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I64, U64, Bools
 from perf2x.columnar.ragged import distinct_small, small_order
 from perf2x.columnar.unique import rows_by, unique
@@ -22,8 +22,7 @@ _PERIODS_SHOWN = 1.5
 _LONGEST_GUESS_NS = 10_000_000.0
 
 
-@dataclass(frozen=True, slots=True)
-class Tracks:
+class Tracks(Struct, frozen=True):
     """One row per horizontal lane of a viewer, by pid, then tid."""
 
     pid: I64
@@ -37,8 +36,7 @@ class Tracks:
         return len(self.pid)
 
 
-@dataclass(frozen=True, slots=True)
-class Moments:
+class Moments(Struct, frozen=True):
     """One row per sample that is shown, by track, then time. Times are microseconds since the first sample.
 
     Rows of a track never overlap; ``joined`` says that row i ends where row i + 1 of the same track begins.

@@ -7,18 +7,17 @@ Source of truth: perf_session__read_header in tools/perf/util/header.c and perf.
 """
 
 import struct
-from dataclasses import field
+
+from msgspec import Struct, field
 
 from perf2x.abi import perffile
 from perf2x.abi.layouts import ATTR_SIZE_VER0, ByteOrder
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import U8
 from perf2x.tables.diagnostics import Diagnostics, Severity
 from perf2x.tables.errors import FormatError
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """struct perf_file_section."""
 
     offset: int
@@ -30,8 +29,7 @@ class Section:
         return self.offset + self.size
 
 
-@dataclass(slots=True)
-class Container:
+class Container(Struct):
     """What surrounds the records of one file."""
 
     name: str

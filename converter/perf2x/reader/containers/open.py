@@ -11,7 +11,8 @@
 import re
 from pathlib import Path
 
-from perf2x.classes import dataclass
+from msgspec import Struct
+
 from perf2x.reader.containers.file_header import open_container
 from perf2x.reader.containers.source import load
 from perf2x.reader.header.session_builder import Draft
@@ -20,8 +21,7 @@ from perf2x.tables.diagnostics import Diagnostics
 from perf2x.tables.errors import FormatError
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
+class Opened(Struct, frozen=True):
     """Header sections are read, records are not."""
 
     draft: Draft

@@ -9,14 +9,14 @@ import mmap
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from perf2x.abi.perffile import MAGIC, MAGIC_LEGACY, MAGIC_SWAPPED
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import U8
 from perf2x.files import unpack_limit as unpacking
 from perf2x.reader.containers.zstd import ZstdReader
@@ -52,8 +52,7 @@ def _damage() -> tuple[type[Exception], ...]:
     return (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError)
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """All bytes of an input, read-only and mostly unread yet."""
 
     data: U8

@@ -1,13 +1,13 @@
 """Session in the making: what header sections, and in pipes records, say piece by piece."""
 
 import struct
-from dataclasses import field
 from typing import Any
+
+from msgspec import Struct, field
 
 from perf2x.abi.layouts import ATTR_SIZE_VER0, HEADER_SIZE, ByteOrder
 from perf2x.abi.perffile import BUILD_ID_SIZE, MACHINES, MISC_BUILD_ID_SIZE, EventUpdate, Feature, UserRecordType
 from perf2x.abi.uapi import EventType
-from perf2x.classes import dataclass
 from perf2x.reader.containers.file_header import Container
 from perf2x.reader.event_table import EventTable
 from perf2x.reader.header.attributes import parse_attr
@@ -19,8 +19,7 @@ from perf2x.tables.events import Session
 _NAMES = {int(feature): feature.name.lower() for feature in Feature}
 
 
-@dataclass(slots=True)
-class Draft:
+class Draft(Struct):
     """Everything that is not in the record tables."""
 
     source: str

@@ -4,10 +4,10 @@ One flipped bit makes a time of 292 years, a period that no counter reaches or a
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from perf2x.columnar.arrays import I32, U64
 from perf2x.tables.diagnostics import Diagnostics, Severity

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from perf2x.abi import uapi
 from perf2x.abi.perffile import MISC_LOST_SAMPLES_BPF, UserRecordType
 from perf2x.abi.uapi import RecordType
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import Bools
 from perf2x.columnar.hashing import identity_of
 from perf2x.reader.block import Block
@@ -27,8 +27,7 @@ Misc = npt.NDArray[np.uint16]
 Columns = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Decoder:
+class Decoder(Struct, frozen=True):
     """``table`` is the attribute of Sideband that the rows go to."""
 
     table: str

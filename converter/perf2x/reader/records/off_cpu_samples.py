@@ -6,9 +6,8 @@ called ``offcpu-time``; RAW starts 4 bytes after a word boundary and holds::
     { u32 pid, tid; u64 period; u64 nr; u64 ips[nr]; u64 cgroup; }      period: nanoseconds without a CPU
 """
 
-from dataclasses import replace
-
 import numpy as np
+from msgspec.structs import replace
 
 from perf2x.abi.layouts import ByteOrder
 from perf2x.abi.uapi import EventType, SampleType, SoftwareConfig

@@ -9,13 +9,12 @@ tools/perf/util/session.c)::
     delivered       cpu-clock period 250000, page-faults period 2
 """
 
-from dataclasses import field
 from itertools import pairwise
 
 import numpy as np
+from msgspec import Struct, field
 
 from perf2x.abi.uapi import ReadFormat
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I32, I64, U64
 from perf2x.columnar.ragged import offsets_of, ranges
 from perf2x.reader.records.field_cursor import Cursor
@@ -41,8 +40,7 @@ def read_values(at: Cursor, read_format: int) -> ReadValues:
     return ReadValues(enabled, running, offsets, columns["value"], columns.get("id"), columns.get("lost"))
 
 
-@dataclass(frozen=True, slots=True)
-class Delivered:
+class Delivered(Struct, frozen=True):
     """Samples of one block as they are delivered, in file order; ``position`` names the sample they come from."""
 
     position: I64
@@ -50,8 +48,7 @@ class Delivered:
     period: U64
 
 
-@dataclass(frozen=True, slots=True)
-class Readings:
+class Readings(Struct, frozen=True):
     """One row per member and sample."""
 
     position: I64
@@ -67,8 +64,7 @@ class Readings:
 _COLUMNS = ("position", "time", "event", "id", "task", "value")
 
 
-@dataclass(slots=True)
-class Splitter:
+class Splitter(Struct):
     """Gathers the counter values of all samples in the index pass, since growth follows time and not file order."""
 
     parts: list[tuple[int, Readings]] = field(default_factory=list)

@@ -13,17 +13,16 @@
 """
 
 import numpy as np
+from msgspec import Struct
 
 from perf2x.abi.uapi import SampleType
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I32, U64
 from perf2x.reader.event_table import TRAILER_FIELDS, trailer_length
 from perf2x.reader.records.field_cursor import Cursor, as_i32
 from perf2x.tables.events import Event
 
 
-@dataclass(frozen=True, slots=True)
-class Trailer:
+class Trailer(Struct, frozen=True):
     """Columns of n records; what is not recorded is time 0 and −1."""
 
     time: U64

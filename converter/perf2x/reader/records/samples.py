@@ -8,9 +8,9 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from perf2x.abi.uapi import MISC_CPUMODE_MASK, SampleType
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I32, U64, Bools
 from perf2x.columnar.ragged import Ragged
 from perf2x.reader.block import Block
@@ -23,8 +23,7 @@ _ALL_TAILS = Want.RAW | Want.BRANCHES | Want.STACKS | Want.MEMORY | Want.CGROUP 
 Columns = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(Struct, frozen=True):
     """What decides where the fields of a sample lie."""
 
     sample_type: int

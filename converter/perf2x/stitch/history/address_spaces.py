@@ -7,13 +7,13 @@ stacks of one epoch can be looked up once. Follows machine__process_fork_event, 
 maps__fixup_overlap_and_insert of tools/perf, except that nothing is copied.
 """
 
-import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from perf2x.abi.uapi import CpuMode
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I64, U64, Bools
 from perf2x.columnar.unique import rows_by, unique, unique_rows
 from perf2x.stitch.history.keyed_values import Timeline
@@ -30,8 +30,7 @@ LONGEST_LINE = 2048
 generation by generation; without a bound, n generations that all map something else would cost n² steps."""
 
 
-@dataclass(slots=True)
-class _Lives:
+class _Lives(Struct):
     """Spaces being laid out; one row per life of a process image."""
 
     pid: list[int]
@@ -248,7 +247,7 @@ def with_kernel_grown(mmaps: Mmaps) -> Mmaps:
         above = int(np.searchsorted(starts, start, "right"))
         room = starts[above] - start if above < len(starts) else np.uint64(1 << 30)
         length[row] = max(length[row], min(room, np.uint64(1 << 30)))
-    return dataclasses.replace(mmaps, length=length)
+    return replace(mmaps, length=length)
 
 
 def limits(start: U64, length: U64) -> U64:

@@ -5,13 +5,12 @@ moments are, which also serves recordings without timestamps (all times 0: the p
 """
 
 import numpy as np
+from msgspec import Struct
 
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I64, U64
 
 
-@dataclass(frozen=True, slots=True)
-class Moments:
+class Moments(Struct, frozen=True):
     """Sorted times and positions of all changes; see ``order_of``."""
 
     times: U64

@@ -13,8 +13,8 @@ Ranges live in separate spaces; the intervals of one space never meet those of a
 """
 
 import numpy as np
+from msgspec import Struct
 
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I64, U64, Bools
 from perf2x.columnar.ragged import ranges
 from perf2x.columnar.unique import unique
@@ -22,8 +22,7 @@ from perf2x.columnar.unique import unique
 _RADIX_BITS = 6
 
 
-@dataclass(frozen=True, slots=True)
-class _Level:
+class _Level(Struct, frozen=True):
     """One size of blocks."""
 
     keys: I64

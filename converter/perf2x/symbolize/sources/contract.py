@@ -9,8 +9,8 @@ from enum import Enum
 from typing import ClassVar, Protocol
 
 import numpy as np
+from msgspec import Struct
 
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I32, I64, U64
 from perf2x.debugfiles.finder import Finder, Found
 from perf2x.symbolize.options import SymbolOptions
@@ -35,8 +35,7 @@ class DsoKind(Enum):
     """Memory without a file, of one process: addresses as recorded."""
 
 
-@dataclass(frozen=True, slots=True)
-class Dso:
+class Dso(Struct, frozen=True):
     """One object that addresses are asked of."""
 
     name: str
@@ -52,8 +51,7 @@ class Dso:
     limit: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Function:
+class Function(Struct, frozen=True):
     """A function as a source knows it; ``name`` "" means: demangle ``system_name``."""
 
     system_name: str
@@ -62,8 +60,7 @@ class Function:
     start_line: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Symbols:
+class Symbols(Struct, frozen=True):
     """Lines for ``n`` addresses; address i has rows ``offsets[i]`` to ``offsets[i + 1]``, innermost inlined first.
 
     No rows: the source does not know that address.
@@ -82,8 +79,7 @@ class Symbols:
     """Why it knows nothing of the rest, a few words for the summary; "" when it has nothing to say."""
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(Struct, frozen=True):
     """What every source may use."""
 
     options: SymbolOptions

@@ -13,14 +13,14 @@ import contextlib
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from perf2x.abi.uapi import CpuMode, SampleType
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I64, U64, Bools
 from perf2x.columnar.secret_keys import secret_key
 from perf2x.columnar.unique import rows_by
@@ -87,8 +87,7 @@ class Dumps:
         return self._read[key]
 
 
-@dataclass(frozen=True, slots=True)
-class _Load:
+class _Load(Struct, frozen=True):
     """One mapping to be added; ``marker`` is the row of the mapping that announced the dump."""
 
     marker: int
@@ -209,7 +208,7 @@ def _extended(mmaps: Mmaps, loads: Sequence[_Load]) -> Mmaps:
         "is_data": np.zeros(len(loads), np.bool_),
         "file": np.zeros(len(loads), np.uint64),
     }
-    columns = {column.name: getattr(mmaps, column.name) for column in fields(mmaps)}
+    columns = {column: getattr(mmaps, column) for column in mmaps.__struct_fields__}
     return Mmaps(**{name: _behind(value, added[name]) for name, value in columns.items()})
 
 

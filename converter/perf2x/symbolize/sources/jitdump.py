@@ -5,10 +5,10 @@ Source of truth: tools/perf/Documentation/jitdump-specification.txt, tools/perf/
 
 import struct
 from collections.abc import Iterator
-from dataclasses import field
 from pathlib import Path
 
-from perf2x.classes import dataclass
+from msgspec import Struct, field
+
 from perf2x.tables.errors import ObjectError
 
 MAGIC = 0x4A695444
@@ -18,8 +18,7 @@ HEADER, PREFIX = struct.Struct("IIIIIIQQ"), struct.Struct("IIQ")
 LARGEST = 1 << 32
 
 
-@dataclass(frozen=True, slots=True)
-class JitLine:
+class JitLine(Struct, frozen=True):
     """From ``address`` on, code belongs to this line."""
 
     address: int
@@ -27,8 +26,7 @@ class JitLine:
     filename: str
 
 
-@dataclass(frozen=True, slots=True)
-class JitCode:
+class JitCode(Struct, frozen=True):
     """One piece of code at one place from one time on; a move makes a second one with the same ``offset``."""
 
     time: int
@@ -44,8 +42,7 @@ class JitCode:
     """Its .eh_frame, as the runtime wrote it."""
 
 
-@dataclass(frozen=True, slots=True)
-class JitDump:
+class JitDump(Struct, frozen=True):
     """A whole dump, pieces in the order of the file."""
 
     pid: int
@@ -61,8 +58,7 @@ class JitDump:
     """The file, for messages."""
 
 
-@dataclass(slots=True)
-class _Reader:
+class _Reader(Struct):
     """What was read of a dump so far."""
 
     data: bytes

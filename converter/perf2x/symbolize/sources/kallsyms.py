@@ -7,10 +7,10 @@ map__process_kallsym_symbol and symbols__fixup_end for which symbols count and w
 from pathlib import Path
 
 import numpy as np
+from msgspec import Struct
 
 from perf2x.binary.elf.compressed_sections import inflate_file
 from perf2x.binary.elf.symtab import STB_GLOBAL, STB_LOCAL, STB_WEAK, STT_FUNC, STT_OBJECT
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I64, U8, U64, Bools
 from perf2x.columnar.text_columns import hex_numbers, runs
 from perf2x.symbolize.symbol_index import PAGE, SymbolColumns, SymbolIndex
@@ -20,8 +20,7 @@ NEWLINE, SPACE, TAB = 0x0A, 0x20, 0x09
 LARGEST = 1 << 30
 
 
-@dataclass(frozen=True, slots=True)
-class Kallsyms:
+class Kallsyms(Struct, frozen=True):
     """Every symbol that perf would consider, in the file's order."""
 
     start: U64

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
+from msgspec import Struct
 
 from perf2x.binary.elf.notes import gnu_build_id
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import U64
 from perf2x.columnar.sorted_unique import distinct_known
 from perf2x.debugfiles.archive import name_key
@@ -26,8 +26,7 @@ from perf2x.tables.diagnostics import Severity
 from perf2x.tables.errors import ObjectError
 
 
-@dataclass(frozen=True, slots=True)
-class _Table:
+class _Table(Struct, frozen=True):
     """Kernel symbols, ready to be asked."""
 
     kallsyms: Kallsyms

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
+from msgspec import Struct
 
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I64, U64
 from perf2x.columnar.sorted_unique import distinct_known
 from perf2x.files.rooted_paths import below, is_file
@@ -28,8 +28,7 @@ _LINE = re.compile(rb"^(?:0x)?([0-9a-fA-F]{1,16})[ \t]+(?:0x)?([0-9a-fA-F]{1,16}
 LARGEST = 1 << 30
 
 
-@dataclass(frozen=True, slots=True)
-class PerfMap:
+class PerfMap(Struct, frozen=True):
     """All entries in the file's order."""
 
     start: U64

@@ -5,18 +5,17 @@ microseconds; the table is kept in the user's cache directory by build id and th
 What it cannot tell, and all of it where symbolic is not installed or cannot be loaded, is read by ``unit_lines``.
 """
 
-from dataclasses import replace
 from functools import cache
-from importlib import import_module
+from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+from msgspec.structs import replace
 
 from perf2x.binary.elf.file import ElfObject
 from perf2x.binary.elf.relocate import relocated
 from perf2x.columnar.arrays import U8, U64
-from perf2x.installed import version_of
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.source_locations import Places, Site, places_of
 from perf2x.symbolize.symcache.directory import read_sealed, user_cache_dir, write_sealed
@@ -96,7 +95,7 @@ def _advise(file: ElfObject, diagnostics: Diagnostics) -> None:
 
 def _table(symbolic: Any, file: ElfObject, options: SymbolOptions) -> Lines:
     """Lines from the symcache that was kept, or from a new one, which is kept."""
-    path = _cache_path(file, options, version_of("symbolic"))
+    path = _cache_path(file, options, metadata.version("symbolic"))
     kept = read_sealed(path) if path is not None else None
     if kept is not None:
         return _lines_in(symbolic, kept)

@@ -16,8 +16,8 @@ Source of truth: symbolic-symcache/src/v9/raw.rs and lookup.rs of symbolic 13. F
 import posixpath
 
 import numpy as np
+from msgspec import Struct
 
-from perf2x.classes import dataclass
 from perf2x.columnar.arrays import I64, U8, U32, U64
 from perf2x.columnar.ragged import offsets_of
 from perf2x.columnar.unique import kinds_of
@@ -31,8 +31,7 @@ _HEADER_WORDS = 20
 _NOTHING = 0xFFFFFFFF
 
 
-@dataclass(frozen=True, slots=True)
-class Symcache:
+class Symcache(Struct, frozen=True):
     """The tables of one file; addresses count from the object's lowest one."""
 
     files: U32
