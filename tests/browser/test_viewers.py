@@ -172,7 +172,7 @@ IMPORTERS = {
 
 
 @pytest.mark.parametrize("kind", FORMATS)
-def test_speedscope_takes_it_with_the_right_importer_and_no_complaint(shown, kind):
+def test_speedscope_takes_it_with_the_right_importer_and_no_complaint(shown, kind) -> None:
     for name in (kind, f"odd {kind}"):
         told = shown[name]
         assert told["errors"] == []
@@ -193,7 +193,7 @@ def test_speedscope_takes_it_with_the_right_importer_and_no_complaint(shown, kin
         ("cpuprofile", "40.50ms", "20.00ms"),
     ],
 )
-def test_speedscope_shows_functions_and_weights(shown, kind, total, own):
+def test_speedscope_shows_functions_and_weights(shown, kind, total, own) -> None:
     shows = table(shown[kind]["text"])
     assert {"main", "outer_work", "inner_inlined", "sys_read"} <= set(shows)
     assert shows["sys_read"] == (total, total)
@@ -204,24 +204,24 @@ def test_speedscope_shows_functions_and_weights(shown, kind, total, own):
     ("kind", "title"),
     [("chrome", "demo (pid 100), demo (tid 100)"), ("speedscope", "demo (100): cpu-clock"), ("cpuprofile", "demo")],
 )
-def test_speedscope_shows_threads(shown, kind, title):
+def test_speedscope_shows_threads(shown, kind, title) -> None:
     assert title in shown[kind]["text"]
 
 
 @pytest.mark.parametrize("kind", ["pprof", "collapsed"])
-def test_merged_formats_show_unresolved_frames_by_object(shown, kind):
+def test_merged_formats_show_unresolved_frames_by_object(shown, kind) -> None:
     assert "[libfoo.so.1]" in shown[kind]["text"]
     assert "wait_for_it" in shown[kind]["text"]
 
 
-def test_page_opens_without_network_and_errors(shown):
+def test_page_opens_without_network_and_errors(shown) -> None:
     for name, told in shown.items():
         assert told["outside"] == [], name
         if name.startswith("page"):
             assert told["errors"] == [], name
 
 
-def test_page_shows_the_profile(shown):
+def test_page_shows_the_profile(shown) -> None:
     told = shown["page"]
     assert told["title"] == "demo"
     # all threads; main, outer_work, inner_inlined, sys_read; [libfoo.so.1], wait_for_it
@@ -230,12 +230,12 @@ def test_page_shows_the_profile(shown):
         assert words in told["text"], words
 
 
-def test_page_over_time_has_a_lane_for_each_thread(shown):
+def test_page_over_time_has_a_lane_for_each_thread(shown) -> None:
     # main, outer_work, inner_inlined and twenty times sys_read; [libfoo.so.1] and wait_for_it
     assert shown["page over time"]["value"] == 3 + 20 + 2
 
 
-def test_page_keys_choices_and_links(shown):
+def test_page_keys_choices_and_links(shown) -> None:
     assert shown["page flame"]["value"] == "flame"
     assert shown["page searched"]["value"] == "40.0 %"
     assert shown["page worker"]["value"] == 3
@@ -247,12 +247,12 @@ def test_page_keys_choices_and_links(shown):
     assert shown["page bad link"]["value"] == "merged"
 
 
-def test_page_with_odd_names_and_without_samples(shown):
+def test_page_with_odd_names_and_without_samples(shown) -> None:
     assert shown["page odd"]["value"] == 2 + len(ODD_NAMES)
     assert "holds no samples" in shown["page empty"]["text"]
 
 
-def test_difference_says_and_colours_what_changed(shown):
+def test_difference_says_and_colours_what_changed(shown) -> None:
     told = dict(filter(None, shown["page diff"]["value"]))
     assert told == {"main": 0.2, "steady": 0, "slower": 0.5, "faster": -0.5, "fresh": 1}
     for words in ("800 → 1,000", "+37.5 %", "−12.5 %", "gone", "pale: within the noise of sampling"):
@@ -260,7 +260,7 @@ def test_difference_says_and_colours_what_changed(shown):
     assert "Over time" not in shown["page diff"]["text"]
 
 
-def test_difference_widths_scale_and_tips(shown):
+def test_difference_widths_scale_and_tips(shown) -> None:
     assert shown["page diff before"]["value"] == 800 * MS
     assert shown["page diff shares"]["value"] == 800 * MS
     tip = shown["page diff tip"]["value"]
@@ -269,7 +269,7 @@ def test_difference_widths_scale_and_tips(shown):
     assert shown["page diff threads"]["value"] == 7
 
 
-def test_difference_links_and_the_plain_page_has_none_of_it(shown):
+def test_difference_links_and_the_plain_page_has_none_of_it(shown) -> None:
     assert shown["page diff linked"]["value"] == ["before", "shares", "own"]
     assert shown["page diff colours"]["value"] == ["after", "absolute", "change"]
     assert shown["page no diff"]["value"][2] == "object"

@@ -53,11 +53,11 @@ class Machine:
         self.registers[self.pointer] = STACK_TOP
         self.registers[self.frame] = 0
 
-    def push(self, value):
+    def push(self, value) -> None:
         self.registers[self.pointer] -= 8
         self.memory[self.registers[self.pointer]] = value
 
-    def enter(self, function, back):
+    def enter(self, function, back) -> None:
         """Call: leave ``back`` where the processor leaves it, then run the prologue."""
         if self.arch == "x86_64":
             self.push(back)
@@ -66,7 +66,7 @@ class Machine:
             self.registers[30] = back
             self._prologue(function, [30, self.frame])
 
-    def _prologue(self, function, first):
+    def _prologue(self, function, first) -> None:
         for register in first:
             self.push(self.registers[register])
         if function.by_frame_pointer:

@@ -45,7 +45,7 @@ def rows_of(table):
 
 @pytest.mark.parametrize("is_64", [True, False])
 @pytest.mark.parametrize("byte_order", ["<", ">"])
-def test_every_kind_of_symbol(is_64, byte_order):
+def test_every_kind_of_symbol(is_64, byte_order) -> None:
     places = [1, 2, 3, 4, 0, 0xFFF1, 0xFFF2, XINDEX]
     kinds = [(kind, other, section) for kind in (0, 1, 2, 3, 6, 10) for other in range(4) for section in places]
     symbols = [
@@ -65,7 +65,7 @@ def test_every_kind_of_symbol(is_64, byte_order):
 
 
 @pytest.mark.parametrize("path", OBJECTS, ids=lambda path: path.name)
-def test_tables_of_this_machine(path):
+def test_tables_of_this_machine(path) -> None:
     with path.open("rb") as stream:
         if stream.read(4) != b"\x7fELF":
             pytest.skip("no ELF file")
@@ -117,7 +117,7 @@ def jump(at, slot):
     return b"\xff\x25" + struct.pack("<i", slot - at - 6) + b"\x66\x90"
 
 
-def test_entries_and_their_names():
+def test_entries_and_their_names() -> None:
     elf = linked(
         [(0x7010, 2, 7, 0), (0x7008, 1, 7, 0), (0x7018, 0, 37, 0x1500)], got=jump(0x2000, 0x8000) + b"\x90" * 8
     )
@@ -131,12 +131,12 @@ def test_entries_and_their_names():
     ]
 
 
-def test_a_file_without_linkage_table():
+def test_a_file_without_linkage_table() -> None:
     elf = open_elf(tiny_elf([TinySection(".text", b"\x90", 0x1000, flags=6)]))
     assert len(LinkageTable(elf, lambda address: "")) == 0
 
 
-def test_damage_shows_when_a_name_is_asked_for():
+def test_damage_shows_when_a_name_is_asked_for() -> None:
     table = LinkageTable(linked([(0x7008, 99, 7, 0)]), lambda address: "")
     assert table.start.tolist() == [0x1000, 0x1010] and table.name(0) == ".plt"
     with pytest.raises(ObjectError, match="names symbol 99"):
@@ -144,7 +144,7 @@ def test_damage_shows_when_a_name_is_asked_for():
     assert LinkageTable(linked([(0x7008, 1, 7, 0)], link=1), lambda address: "").name(1) == "offset_0x1010@plt"
 
 
-def test_a_damaged_table_is_counted_and_left_out_where_it_is_hit():
+def test_a_damaged_table_is_counted_and_left_out_where_it_is_hit() -> None:
     elf, diagnostics = linked([(0x7008, 99, 7, 0)], got=jump(0x2000, 0x8000)), Diagnostics()
     names = ElfNames(Found([elf]), Demangle.SIMPLE, diagnostics)
     assert names.find(np.array([0x1004], np.uint64)).tolist() == [1] and not diagnostics.counts
@@ -152,13 +152,13 @@ def test_a_damaged_table_is_counted_and_left_out_where_it_is_hit():
     assert diagnostics["objects_unreadable"] == 1
 
 
-def test_addresses_at_the_end_of_the_address_space_wrap():
+def test_addresses_at_the_end_of_the_address_space_wrap() -> None:
     section = TinySection(".plt", b"\xcc" * 32, 2**64 - 8, flags=6, entry_size=16)
     table = LinkageTable(open_elf(tiny_elf([section])), lambda address: "")
     assert table.start.dtype == np.uint64 and table.start.tolist() == [2**64 - 8]
 
 
-def test_names_are_freed_with_their_object():
+def test_names_are_freed_with_their_object() -> None:
     """Tables of large objects take tens of megabytes; they must not wait for the garbage collector."""
     names = ElfNames(Found([linked([(0x7008, 1, 7, 0)])]), Demangle.SIMPLE, Diagnostics())
     names.find(np.array([0x1014], np.uint64))

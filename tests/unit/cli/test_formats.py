@@ -26,7 +26,7 @@ def profile(path: Path) -> profile_pb2.Profile:
 
 
 @pytest.mark.parametrize("name", ["pprof", "chrome", "collapsed", "html", "speedscope", "svg", "firefox"])
-def test_every_format_from_a_recording_twice_the_same(tmp_path, name):
+def test_every_format_from_a_recording_twice_the_same(tmp_path, name) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
     for target in (first, second):
         run("convert", CALLS, "--to", name, "-o", target, "-q")
@@ -34,7 +34,7 @@ def test_every_format_from_a_recording_twice_the_same(tmp_path, name):
     assert first.stat().st_size > 500
 
 
-def test_per_event_writes_a_file_for_each_and_loses_nothing(tmp_path):
+def test_per_event_writes_a_file_for_each_and_loses_nothing(tmp_path) -> None:
     run("convert", EVENTS, "-o", tmp_path / "all.folded", "--event", "all", "--value", "samples", "-q")
     run("convert", EVENTS, "-o", tmp_path / "one.folded", "--per-event", "--value", "samples", "-q")
     files = sorted(tmp_path.glob("one.*.folded"))
@@ -46,12 +46,12 @@ def test_per_event_writes_a_file_for_each_and_loses_nothing(tmp_path):
     assert sum(map(total, files)) == total(tmp_path / "all.folded")
 
 
-def test_per_event_cannot_be_one_stream():
+def test_per_event_cannot_be_one_stream() -> None:
     ran = CliRunner().invoke(app, ["convert", str(EVENTS), "--to", "collapsed", "-o", "-", "--per-event", "-q"])
     assert ran.exit_code == 2
 
 
-def test_label_cpu_reaches_the_profile(tmp_path):
+def test_label_cpu_reaches_the_profile(tmp_path) -> None:
     run("convert", CALLS, "-o", tmp_path / "p.pb.gz", "--label", "cpu,mode", "-q")
     parsed = profile(tmp_path / "p.pb.gz")
     keys = {parsed.string_table[label.key] for sample in parsed.sample for label in sample.label}
@@ -59,13 +59,13 @@ def test_label_cpu_reaches_the_profile(tmp_path):
     assert keys <= {"cpu", "mode"}
 
 
-def test_flags_that_the_format_does_not_have_are_usage_errors(tmp_path):
+def test_flags_that_the_format_does_not_have_are_usage_errors(tmp_path) -> None:
     ran = CliRunner().invoke(app, ["convert", str(CALLS), "-o", str(tmp_path / "x.folded"), "--max-samples", "3"])
     assert ran.exit_code == 2
     assert "collapsed has no option 'max_samples'" in ran.output
 
 
-def test_formats_lists_options():
+def test_formats_lists_options() -> None:
     assert "--set max_samples=" in run("formats", "-v")
     assert "--set" not in run("formats")
 
@@ -77,7 +77,7 @@ class TestPerfToProfile:
             perf_to_profile.main()
         return int(ended.value.code or 0)
 
-    def test_as_pprof_calls_it(self, monkeypatch, tmp_path):
+    def test_as_pprof_calls_it(self, monkeypatch, tmp_path) -> None:
         target = tmp_path / "out.pb"
         target.write_text("what pprof's temporary file holds")
         with target.open("rb") as kept:  # pprof reads through the handle it had before
@@ -85,17 +85,17 @@ class TestPerfToProfile:
             parsed = profile_pb2.Profile.FromString(gzip.decompress(kept.read()))
         assert len(parsed.sample) > 0
 
-    def test_a_new_file(self, monkeypatch, tmp_path):
+    def test_a_new_file(self, monkeypatch, tmp_path) -> None:
         assert self.run(monkeypatch, "-i", CALLS, "-o", tmp_path / "new.pb") == 0
         assert len(profile(tmp_path / "new.pb").sample) > 0
 
-    def test_the_input_is_never_overwritten(self, monkeypatch, tmp_path):
+    def test_the_input_is_never_overwritten(self, monkeypatch, tmp_path) -> None:
         recording = tmp_path / "perf.data"
         recording.write_bytes(CALLS.read_bytes())
         assert self.run(monkeypatch, "-i", recording, "-o", recording, "-f") == 2
         assert recording.read_bytes() == CALLS.read_bytes()
 
-    def test_without_f_nothing_is_overwritten(self, monkeypatch, tmp_path, capsys):
+    def test_without_f_nothing_is_overwritten(self, monkeypatch, tmp_path, capsys) -> None:
         target = tmp_path / "out.pb"
         target.write_text("old")
         assert self.run(monkeypatch, "-i", CALLS, "-o", target, "-j") == 1

@@ -34,38 +34,38 @@ def seconds(work, keys):
     return min(took)
 
 
-def as_integers(keys):
+def as_integers(keys) -> None:
     dict.fromkeys(keys)
 
 
-def as_events(keys):
+def as_events(keys) -> None:
     table = EventTable()
     table.add(parse_attr(bytes(64), "<", 0, tuple(keys)))
     assert all(table.by_id(key) == 0 for key in keys)
 
 
-def as_code(keys):
+def as_code(keys) -> None:
     records = [load(1, 0x1000, "f", key) for key in keys] + [move(1, 0x1000, 0x2000, key) for key in keys]
     dump = parse_jitdump(header() + b"".join(records), "x")
     assert len(dump.codes) == 2 * len(keys)
 
 
-def as_lines(keys):
+def as_lines(keys) -> None:
     parse_jitdump(header() + b"".join(debug(key) for key in keys), "x")
 
 
-def test_such_integers_make_a_dictionary_slow(chosen):
+def test_such_integers_make_a_dictionary_slow(chosen) -> None:
     assert len(set(chosen)) == len(chosen) > 2500
     assert seconds(as_integers, chosen) > 10 * seconds(as_integers, list(range(len(chosen))))
 
 
 @pytest.mark.parametrize("work", [as_events, as_code, as_lines])
-def test_no_table_is_slow(work, chosen):
+def test_no_table_is_slow(work, chosen) -> None:
     usual = seconds(work, list(range(1, len(chosen) + 1)))
     assert seconds(work, chosen) < MOST * usual + 0.01
 
 
-def test_keys_are_the_numbers():
+def test_keys_are_the_numbers() -> None:
     numbers = [0, 1, 255, 256, 2**32, 2**63, 2**64 - 1]
     assert numbers_of(map(secret_key, numbers)).tolist() == numbers
 
@@ -74,7 +74,7 @@ def abbreviations(data):
     return Abbreviations(data, 0, Encoding("<", 8, 4, 5), Effort("", len(data), times=2)).all()
 
 
-def test_abbreviations_are_counted_and_not_strewn():
+def test_abbreviations_are_counted_and_not_strewn() -> None:
     entry = b"\x11\0\0\0"
     many = 70_000
     dense = b"".join(uleb(code) + entry for code in range(1, many + 1)) + b"\0"

@@ -16,7 +16,7 @@ def scalar_number(digits):
 
 
 @given(st.integers(1, 16), st.data())
-def test_numbers_as_one_by_one(width, data):
+def test_numbers_as_one_by_one(width, data) -> None:
     row = st.lists(DIGITS, min_size=width, max_size=width).map(bytes)
     damaged = st.lists(LETTERS, min_size=width, max_size=width).map(bytes)
     rows = data.draw(st.lists(row | damaged, max_size=9))
@@ -37,7 +37,7 @@ WORDS = st.sampled_from(
 
 
 @given(st.lists(WORDS, max_size=12), st.binary(max_size=3))
-def test_runs_as_word_by_word(words, between):
+def test_runs_as_word_by_word(words, between) -> None:
     text, start, end = b"", [], []
     for word in words:
         start.append(len(text))

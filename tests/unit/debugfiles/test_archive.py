@@ -31,7 +31,7 @@ def tarball(path, members, mode="w:bz2"):
 
 
 @pytest.mark.parametrize("mode", ["w", "w:gz", "w:bz2", "w:xz"])
-def test_objects_and_kallsyms_by_build_id(tmp_path, mode):
+def test_objects_and_kallsyms_by_build_id(tmp_path, mode) -> None:
     members = {
         f".build-id/44/{'44' * 19}": f"../../usr/bin/prog/{ID.hex()}",
         f"usr/bin/prog/{ID.hex()}/elf": PROGRAM,
@@ -44,19 +44,19 @@ def test_objects_and_kallsyms_by_build_id(tmp_path, mode):
     assert Archive(path).member(ID, ("debug",)) is None
 
 
-def test_members_of_old_caches_have_no_kind(tmp_path):
+def test_members_of_old_caches_have_no_kind(tmp_path) -> None:
     path = tarball(tmp_path / "a.tar", {f"usr/bin/prog/{ID.hex()}": PROGRAM})
     assert Archive(path).member(ID, ("elf",))[1] == PROGRAM
 
 
-def test_names_that_climb_are_only_names(tmp_path):
+def test_names_that_climb_are_only_names(tmp_path) -> None:
     path = tarball(tmp_path / "a.tar", {f"../../../etc/{ID.hex()}/elf": PROGRAM})
     assert Archive(path).member(ID, ("elf",))[1] == PROGRAM
     assert [p.name for p in tmp_path.iterdir()] == ["a.tar"]
 
 
 @pytest.mark.parametrize("cut", [0, 10, 300, 700])
-def test_broken_tarballs(tmp_path, cut):
+def test_broken_tarballs(tmp_path, cut) -> None:
     path = tarball(tmp_path / "a.tar.gz", {f"x/{ID.hex()}/elf": PROGRAM + random.Random(1).randbytes(5000)}, "w:gz")
     path.write_bytes(path.read_bytes()[:cut])
     with pytest.raises(ObjectError, match="tarball"):

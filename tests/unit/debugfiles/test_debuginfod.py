@@ -33,7 +33,7 @@ def server(answers):
     asked = []
 
     class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self):
+        def do_GET(self) -> None:
             asked.append(self.path)
             answer = answers.get(self.path, 404)
             if isinstance(answer, int):
@@ -45,7 +45,7 @@ def server(answers):
             self.end_headers()
             self.wfile.write(body)
 
-        def log_message(self, *_):
+        def log_message(self, *_) -> None:
             pass
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as httpd:
@@ -61,7 +61,7 @@ def client(tmp_path, *urls, **limits):
 PATH = f"/buildid/{BUILD_ID.hex()}"
 
 
-def test_downloads_once_and_keeps_the_standard_layout(tmp_path):
+def test_downloads_once_and_keeps_the_standard_layout(tmp_path) -> None:
     seen = []
     with server({f"{PATH}/debuginfo": DEBUG}) as (url, asked):
         asker = client(tmp_path, url, progress=lambda *call: seen.append(call))
@@ -72,20 +72,20 @@ def test_downloads_once_and_keeps_the_standard_layout(tmp_path):
     assert [p.name for p in (tmp_path / "cache" / BUILD_ID.hex()).iterdir()] == ["debuginfo"]
 
 
-def test_what_no_server_has_is_not_asked_for_again(tmp_path):
+def test_what_no_server_has_is_not_asked_for_again(tmp_path) -> None:
     with server({}) as (url, asked):
         asker = client(tmp_path, url)
         assert not list(asker.fetch("executable", BUILD_ID)) and not list(asker.fetch("executable", BUILD_ID))
     assert len(asked) == 1 and not asker.diagnostics.counts
 
 
-def test_the_second_server_is_asked_when_the_first_has_nothing(tmp_path):
+def test_the_second_server_is_asked_when_the_first_has_nothing(tmp_path) -> None:
     with server({}) as (first, _), server({f"{PATH}/executable": STRIPPED}) as (second, _):
         assert list(client(tmp_path, first, second).fetch("executable", BUILD_ID))
 
 
 @pytest.mark.parametrize("answer", [500, (STRIPPED[:100], len(STRIPPED)), b"no elf file"])
-def test_bad_answers_are_counted_and_leave_nothing_half(tmp_path, answer):
+def test_bad_answers_are_counted_and_leave_nothing_half(tmp_path, answer) -> None:
     with server({f"{PATH}/executable": answer}) as (url, _):
         asker = client(tmp_path, url)
         assert not list(asker.fetch("executable", BUILD_ID))
@@ -94,21 +94,21 @@ def test_bad_answers_are_counted_and_leave_nothing_half(tmp_path, answer):
     assert all(p.read_bytes() == b"no elf file" for p in found)
 
 
-def test_a_server_that_is_not_there_is_asked_once(tmp_path):
+def test_a_server_that_is_not_there_is_asked_once(tmp_path) -> None:
     asker = client(tmp_path, "http://127.0.0.1:1")
     for kind in ("executable", "debuginfo"):
         assert not list(asker.fetch(kind, BUILD_ID))
     assert asker.diagnostics["debuginfod_failed"] == 1
 
 
-def test_limits(tmp_path):
+def test_limits(tmp_path) -> None:
     with server({f"{PATH}/executable": STRIPPED}) as (url, _):
         assert not list(client(tmp_path, url, largest=10).fetch("executable", BUILD_ID))
         assert not list(client(tmp_path, url, longest=-1).fetch("executable", BUILD_ID))
         assert list(client(tmp_path, url).fetch("executable", BUILD_ID))
 
 
-def test_the_policy_for_unpacking_bounds_downloads(tmp_path, monkeypatch):
+def test_the_policy_for_unpacking_bounds_downloads(tmp_path, monkeypatch) -> None:
     """DEBUGINFOD_MAXSIZE lowers the limit of --max-unpacked and does not raise it."""
     with server({f"{PATH}/executable": STRIPPED}) as (url, _):
         for most, variable, said in ((10, "1000000", "--max-unpacked"), (10**6, "10", "DEBUGINFOD_MAXSIZE")):
@@ -125,14 +125,14 @@ def test_the_policy_for_unpacking_bounds_downloads(tmp_path, monkeypatch):
         assert "DEBUGINFOD_CACHE_PATH names another place" in str(asker.diagnostics.counts["debuginfod_failed"].first)
 
 
-def test_a_server_cannot_pass_off_another_build(tmp_path):
+def test_a_server_cannot_pass_off_another_build(tmp_path) -> None:
     with server({f"/buildid/{'77' * 20}/executable": STRIPPED}) as (url, _):
         places = SearchPlaces(system_debug_dir=None, proc=None)
         found = Finder(places, (client(tmp_path, url).fetch,)).find("/gone", b"\x77" * 20)
     assert not found.files and "another build" in found.reason
 
 
-def test_the_finder_asks_only_for_what_is_missing(tmp_path):
+def test_the_finder_asks_only_for_what_is_missing(tmp_path) -> None:
     (tmp_path / "prog").write_bytes(STRIPPED)
     with server({f"{PATH}/executable": STRIPPED, f"{PATH}/debuginfo": DEBUG}) as (url, asked):
         places = SearchPlaces(symfs=tmp_path, system_debug_dir=None, proc=None)
@@ -141,7 +141,7 @@ def test_the_finder_asks_only_for_what_is_missing(tmp_path):
     assert found.symbols is not None and found.symbols.section(".symtab") and found.code is not found.symbols
 
 
-def test_environment():
+def test_environment() -> None:
     assert debuginfod_urls((), {}) == ()
     assert debuginfod_urls((), {"DEBUGINFOD_URLS": "https://a/ http://b ftp://c file:///d"}) == (
         "https://a",
@@ -153,7 +153,7 @@ def test_environment():
 
 
 @pytest.mark.skipif(not shutil.which("debuginfod"), reason="no debuginfod server on this machine")
-def test_the_real_server(tmp_path):
+def test_the_real_server(tmp_path) -> None:
     """elfutils' own server scans a directory and hands out both files of one build id."""
     files = tmp_path / "files"
     files.mkdir()
@@ -182,7 +182,7 @@ def test_the_real_server(tmp_path):
         process.wait(20)
 
 
-def wait_until_scanned(address, process):
+def wait_until_scanned(address, process) -> None:
     end = time.monotonic() + 20
     while time.monotonic() < end and process.poll() is None:
         try:

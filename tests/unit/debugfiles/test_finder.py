@@ -39,7 +39,7 @@ def finder(**places):
     "recorded",
     ["/../../../../etc/passwd", "/a/../../../etc/passwd", "/link/etc/passwd", "/up/etc/passwd", "//etc/passwd"],
 )
-def test_no_path_leaves_the_root(tmp_path, recorded):
+def test_no_path_leaves_the_root(tmp_path, recorded) -> None:
     root = tmp_path / "root"
     root.mkdir()
     (root / "link").symlink_to("/")
@@ -47,18 +47,18 @@ def test_no_path_leaves_the_root(tmp_path, recorded):
     assert below(root, recorded) == root / "etc/passwd"
 
 
-def test_links_without_end(tmp_path):
+def test_links_without_end(tmp_path) -> None:
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")
     assert below(tmp_path, "/a/file") is None
 
 
-def test_names_that_are_no_paths():
+def test_names_that_are_no_paths() -> None:
     for name in ("[vdso]", "//anon", "/memfd:x (deleted)", "anon_inode:[perf_event]", "/dev/zero", "", "a/b", "/a\0b"):
         assert not is_real_path(name), name
 
 
-def test_symfs_as_hierarchy_and_flat(tmp_path):
+def test_symfs_as_hierarchy_and_flat(tmp_path) -> None:
     put(tmp_path, "/usr/bin/prog", STRIPPED)
     assert finder(symfs=tmp_path).find("/usr/bin/prog", ONE).code is not None
     put(tmp_path, "/prog2", STRIPPED)
@@ -66,7 +66,7 @@ def test_symfs_as_hierarchy_and_flat(tmp_path):
     assert finder(symfs=tmp_path, symfs_flat=True).find("/usr/bin/../../x/..", ONE).code is None
 
 
-def test_another_build_is_refused_and_said(tmp_path):
+def test_another_build_is_refused_and_said(tmp_path) -> None:
     put(tmp_path, "/bin/prog", STRIPPED)
     found = finder(symfs=tmp_path).find("/bin/prog", TWO)
     assert not found.files and "another build" in found.reason
@@ -75,7 +75,7 @@ def test_another_build_is_refused_and_said(tmp_path):
 
 @pytest.mark.parametrize("place", ["/usr/lib/debug/.build-id/11/{rest}.debug", "/usr/lib/debug/bin/prog.debug",
                                    "/usr/lib/debug/bin/prog", "/bin/.debug/prog"])  # fmt: skip
-def test_debug_files_of_a_stripped_binary(tmp_path, place):
+def test_debug_files_of_a_stripped_binary(tmp_path, place) -> None:
     put(tmp_path, "/bin/prog", STRIPPED)
     debug = put(tmp_path, place.format(rest="11" * 19), DEBUG)
     from pathlib import Path
@@ -85,14 +85,14 @@ def test_debug_files_of_a_stripped_binary(tmp_path, place):
     assert found.code is not None and found.code.name == str(tmp_path / "bin/prog")
 
 
-def test_debug_dir_option(tmp_path):
+def test_debug_dir_option(tmp_path) -> None:
     put(tmp_path, "sys/bin/prog", STRIPPED)
     put(tmp_path, f"extra/.build-id/11/{'11' * 19}.debug", DEBUG)
     found = finder(symfs=tmp_path / "sys", debug_dirs=(tmp_path / "extra",)).find("/bin/prog", ONE)
     assert found.symbols is not None and found.symbols.section(".symtab")
 
 
-def test_debug_file_of_another_build_is_refused(tmp_path):
+def test_debug_file_of_another_build_is_refused(tmp_path) -> None:
     put(tmp_path, "/bin/prog", STRIPPED)
     other = tiny_elf([EMPTY_TEXT, note(TWO), *symbol_sections([TinySymbol("g", 0x1000, 16)], 3)])
     put(tmp_path, "/bin/.debug/prog", other)
@@ -101,7 +101,7 @@ def test_debug_file_of_another_build_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("place", ["/bin/prog.dbg", "/bin/.debug/prog.dbg"])
-def test_debug_link_with_its_checksum(tmp_path, place):
+def test_debug_link_with_its_checksum(tmp_path, place) -> None:
     debug = tiny_elf([EMPTY_TEXT, *symbol_sections([TinySymbol("f", 0x1000, 16)], 2)])
     for crc, wanted in ((zlib.crc32(debug), True), (1, False)):
         link = TinySection(".gnu_debuglink", b"prog.dbg\0\0\0\0" + crc.to_bytes(4, "little"))
@@ -110,21 +110,21 @@ def test_debug_link_with_its_checksum(tmp_path, place):
         assert (finder(symfs=tmp_path).find("/bin/prog", b"").symbols is not None) is wanted
 
 
-def test_debug_link_cannot_climb(tmp_path):
+def test_debug_link_cannot_climb(tmp_path) -> None:
     put(tmp_path, "/prog.dbg", DEBUG)
     link = TinySection(".gnu_debuglink", b"../../prog.dbg\0\0" + bytes(4))
     put(tmp_path, "/root/bin/prog", tiny_elf([TEXT, note(ONE), link]))
     assert finder(symfs=tmp_path / "root").find("/bin/prog", ONE).symbols is None
 
 
-def test_build_id_cache_comes_before_the_path(tmp_path):
+def test_build_id_cache_comes_before_the_path(tmp_path) -> None:
     put(tmp_path, "/bin/prog", tiny_elf([TEXT, note(TWO)]))
     cached = put(tmp_path, f"cache/.build-id/11/{'11' * 19}/elf", STRIPPED)
     found = finder(symfs=tmp_path, buildid_dir=tmp_path / "cache").find("/bin/prog", ONE)
     assert found.code is not None and found.code.name == str(cached)
 
 
-def test_mini_debug_info(tmp_path):
+def test_mini_debug_info(tmp_path) -> None:
     import lzma
 
     inner = tiny_elf([EMPTY_TEXT, *symbol_sections([TinySymbol("static_one", 0x1000, 16)], 2)])
@@ -133,24 +133,24 @@ def test_mini_debug_info(tmp_path):
     assert found.symbols is not None and "gnu_debugdata" in found.symbols.name
 
 
-def test_a_pipe_is_not_opened(tmp_path):
+def test_a_pipe_is_not_opened(tmp_path) -> None:
     if not hasattr(os, "mkfifo"):
         pytest.skip("no named pipes here")
     os.mkfifo(tmp_path / "pipe")
     assert finder(symfs=tmp_path).find("/pipe", b"").reason == "file not found"
 
 
-def test_deleted_files_are_looked_for_by_name(tmp_path):
+def test_deleted_files_are_looked_for_by_name(tmp_path) -> None:
     put(tmp_path, "/bin/prog", STRIPPED)
     assert finder(symfs=tmp_path).find("/bin/prog (deleted)", ONE).code is not None
 
 
-def test_container_root_of_a_living_process(tmp_path):
+def test_container_root_of_a_living_process(tmp_path) -> None:
     put(tmp_path, "proc/42/root/bin/prog", STRIPPED)
     assert finder(proc=tmp_path / "proc").find("/bin/prog", ONE, pid=42).code is not None
 
 
-def test_short_build_ids_were_filled_up_with_zeros(tmp_path):
+def test_short_build_ids_were_filled_up_with_zeros(tmp_path) -> None:
     short = TinySection(".note.gnu.build-id", b"\x04\0\0\0\x10\0\0\0\x03\0\0\0GNU\0" + b"\x77" * 16, 0x300, "NOTE", 2)
     put(tmp_path, "/bin/prog", tiny_elf([TEXT, short]))
     debug = tiny_elf([EMPTY_TEXT, short, *symbol_sections([TinySymbol("f", 0x1000, 16)], 3)])
@@ -160,7 +160,7 @@ def test_short_build_ids_were_filled_up_with_zeros(tmp_path):
     assert not finder(symfs=tmp_path).find("/bin/prog", b"\x77" * 16 + bytes(3) + b"\1").files
 
 
-def test_opening_an_object_reads_its_headers_only(tmp_path, monkeypatch):
+def test_opening_an_object_reads_its_headers_only(tmp_path, monkeypatch) -> None:
     path = put(tmp_path, "/bin/big", STRIPPED)
     with path.open("r+b") as stream:
         stream.truncate(1 << 26)

@@ -55,6 +55,6 @@ def ours(case: Case, event: str, target: Path) -> bytes:
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_equal_byte_for_byte(case, tmp_path):
+def test_equal_byte_for_byte(case, tmp_path) -> None:
     blocks = read_blocks(case.script)
     assert ours(case, blocks[0].event, tmp_path / "ours.folded") == inferno(blocks)

@@ -104,21 +104,21 @@ def stacks(builder: ProfileBuilder, *texts: str) -> list[list[int]]:
     return [[builder.function(name) for name in text] for text in texts]
 
 
-def test_common_callers_are_one_slice(builder):
+def test_common_callers_are_one_slice(builder) -> None:
     for row, stack in enumerate(stacks(builder, "abc", "ab", "ad")):
         builder.sample(stack, time=row * MS)
     expected = [("a", 0, 3500), ("b", 0, 2000), ("c", 0, 1000), ("d", 2000, 1500)]
     assert slices(trace(builder.build(timeline=True))) == expected
 
 
-def test_sleep_is_not_drawn_as_work(builder):
+def test_sleep_is_not_drawn_as_work(builder) -> None:
     (stack,) = stacks(builder, "a")
     for time in (0, 1, 500):
         builder.sample(stack, time=time * MS)
     assert slices(trace(builder.build(timeline=True))) == [("a", 0, 2500), ("a", 500_000, 1500)]
 
 
-def test_switch_out_ends_a_slice_exactly(builder):
+def test_switch_out_ends_a_slice_exactly(builder) -> None:
     (stack,) = stacks(builder, "a")
     builder.sample(stack, time=0)
     builder.sample(stack, time=4 * MS)
@@ -128,7 +128,7 @@ def test_switch_out_ends_a_slice_exactly(builder):
     assert slices(trace(builder.build(timeline=True))) == [("a", 0, 300), ("a", 4000, 5000)]
 
 
-def test_recorded_switches_leave_no_gap_while_running(builder):
+def test_recorded_switches_leave_no_gap_while_running(builder) -> None:
     (stack,) = stacks(builder, "a")
     for time in (0, 5):
         builder.sample(stack, time=time * MS)
@@ -136,7 +136,7 @@ def test_recorded_switches_leave_no_gap_while_running(builder):
     assert slices(trace(builder.build(timeline=True))) == [("a", 0, 6000)]
 
 
-def test_fixed_period_of_other_events_takes_the_median(builder):
+def test_fixed_period_of_other_events_takes_the_median(builder) -> None:
     cycles = builder.event("cycles", "count", period=1_000_000, frequency=0)
     (stack,) = stacks(builder, "a")
     for time in (0, 2, 4, 90):
@@ -144,7 +144,7 @@ def test_fixed_period_of_other_events_takes_the_median(builder):
     assert slices(trace(builder.build(timeline=True))) == [("a", 0, 7000), ("a", 90_000, 3000)]
 
 
-def test_rare_events_do_not_draw_sleep_as_work(builder):
+def test_rare_events_do_not_draw_sleep_as_work(builder) -> None:
     faults = builder.event("page-faults", "count", period=1, frequency=0)
     first, second = stacks(builder, "a", "b")
     for time in (0, 400, 800):
@@ -156,13 +156,13 @@ def test_rare_events_do_not_draw_sleep_as_work(builder):
     assert [one[2] for one in slices(trace(with_clock))] == [1500] * 4
 
 
-def test_samples_of_one_microsecond(builder):
+def test_samples_of_one_microsecond(builder) -> None:
     for row, stack in enumerate(stacks(builder, "a", "b", "c")):
         builder.sample(stack, time=row * 100)
     assert slices(trace(builder.build(timeline=True))) == [("c", 0, 1500)]
 
 
-def test_names_of_processes_and_threads(builder):
+def test_names_of_processes_and_threads(builder) -> None:
     worker = builder.thread("worker", 7, 9, "leader")
     unknown = builder.thread("", -1, -1)
     for row, thread in enumerate((0, worker, unknown)):
@@ -174,7 +174,7 @@ def test_names_of_processes_and_threads(builder):
     assert "cat" not in parsed["traceEvents"][0]
 
 
-def test_idle_threads_are_told_apart_by_cpu(builder):
+def test_idle_threads_are_told_apart_by_cpu(builder) -> None:
     idle = builder.thread("swapper", 0, 0)
     for cpu in (0, 1, 0, 1):
         builder.sample(stacks(builder, "i")[0], idle, time=cpu * 1000, cpu=cpu)
@@ -182,7 +182,7 @@ def test_idle_threads_are_told_apart_by_cpu(builder):
     assert names(parsed, "thread_name") == {(0, 1): "swapper/0", (0, 2): "swapper/1"}
 
 
-def test_a_thread_that_renames_itself_is_one_track(builder):
+def test_a_thread_that_renames_itself_is_one_track(builder) -> None:
     renamed = builder.thread("new name", 7, 8, "leader")
     (stack,) = stacks(builder, "a")
     builder.sample(stack, time=0)
@@ -192,7 +192,7 @@ def test_a_thread_that_renames_itself_is_one_track(builder):
     assert names(parsed, "thread_name") == {(7, 8): "new name"}
 
 
-def test_guards(builder):
+def test_guards(builder) -> None:
     for row, stack in enumerate(stacks(builder, "ab", "ac")):
         builder.sample(stack, time=row * MS)
     profile = builder.build(timeline=True)
@@ -202,7 +202,7 @@ def test_guards(builder):
     trace(profile, max_events=3)
 
 
-def test_one_event_only(builder):
+def test_one_event_only(builder) -> None:
     other = builder.event("page-faults", "count", period=1)
     first, second = stacks(builder, "a", "b")
     builder.sample(first, time=0)
@@ -211,7 +211,7 @@ def test_one_event_only(builder):
     assert len(slices(trace(builder.build(timeline=True)))) == 2
 
 
-def test_text_is_raw_utf8(builder):
+def test_text_is_raw_utf8(builder) -> None:
     builder.sample([builder.function("🔥\udcff\u2028")])
     out = io.BytesIO()
     Chrome().emit(builder.build(timeline=True), out)
@@ -224,7 +224,7 @@ ROWS = st.lists(st.tuples(STACKS, st.integers(0, 2), st.integers(0, 6_000_000)),
 
 
 @given(ROWS, st.lists(st.tuples(st.integers(0, 6_000_000), st.integers(0, 2)), max_size=4))
-def test_slices_show_each_sample_s_stack(rows, switches):
+def test_slices_show_each_sample_s_stack(rows, switches) -> None:
     """At the moment of a sample, the slices open on its track are its stack; of one microsecond's samples, the last."""
     builder = ProfileBuilder()
     builder.event("cpu-clock", "nanoseconds", frequency=1000)
@@ -248,7 +248,7 @@ def test_slices_show_each_sample_s_stack(rows, switches):
     assert speedscope_import(parsed) == []
 
 
-def test_a_new_frame_named_like_an_ending_one_comes_a_moment_later(builder):
+def test_a_new_frame_named_like_an_ending_one_comes_a_moment_later(builder) -> None:
     first, second = stacks(builder, "xab", "xb")
     builder.sample(first, time=0)
     builder.sample(second, time=MS)
@@ -289,7 +289,7 @@ class TestCpuProfileContract(EmitterContract):
         return output
 
 
-def test_cpuprofile_tells_stacks_and_idleness(builder):
+def test_cpuprofile_tells_stacks_and_idleness(builder) -> None:
     for time, stack in zip((0, 1, 2, 900), stacks(builder, "abc", "ab", "ad", "ab"), strict=True):
         builder.sample(stack, time=time * MS)
     parsed = json.loads(written(builder.build(timeline=True), style="cpuprofile"))
@@ -301,7 +301,7 @@ def test_cpuprofile_tells_stacks_and_idleness(builder):
     assert names(parsed, "thread_name") == {(7, 8): "my prog"}
 
 
-def test_cpuprofile_spans_chunks(builder):
+def test_cpuprofile_spans_chunks(builder) -> None:
     a, b = stacks(builder, "a", "b")
     for time in range(40_000):
         builder.sample((a, b)[time % 2], time=time * MS)
@@ -310,7 +310,7 @@ def test_cpuprofile_spans_chunks(builder):
     assert rows == [([("a", "b")[time % 2]], time * 1000) for time in range(40_000)] + [(["(idle)"], 40_000_500)]
 
 
-def test_cpu_tracks_show_who_ran(builder):
+def test_cpu_tracks_show_who_ran(builder) -> None:
     other = builder.thread("other", 9, 9)
     (stack,) = stacks(builder, "a")
     for time, (thread, cpu) in enumerate(((0, 0), (other, 0), (0, 1))):
@@ -324,7 +324,7 @@ def test_cpu_tracks_show_who_ran(builder):
     assert [(one["tid"], one["name"], one["ts"]) for one in drawn] == expected
 
 
-def test_counters_of_other_events(builder):
+def test_counters_of_other_events(builder) -> None:
     faults = builder.event("page-faults", "count", period=1)
     (stack,) = stacks(builder, "a")
     builder.sample(stack, time=0)
@@ -335,7 +335,7 @@ def test_counters_of_other_events(builder):
     assert curve == [(0, 0), (1000, 4), (2000, 0), (5000, 2), (6000, 0)]
 
 
-def test_busiest_process_first(builder):
+def test_busiest_process_first(builder) -> None:
     busy = builder.thread("busy", 9, 9)
     (stack,) = stacks(builder, "a")
     for time, thread in enumerate((0, busy, busy)):

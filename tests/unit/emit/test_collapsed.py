@@ -34,7 +34,7 @@ def builder() -> ProfileBuilder:
     return made
 
 
-def test_one_line_per_stack_root_first(builder):
+def test_one_line_per_stack_root_first(builder) -> None:
     main, work = builder.function("main"), builder.function("work")
     builder.sample([main, work], value=30, count=3)
     builder.sample([main], value=12, count=1)
@@ -42,27 +42,27 @@ def test_one_line_per_stack_root_first(builder):
     assert folded(builder.build(), value="samples") == ["my_prog;main 1", "my_prog;main;work 3"]
 
 
-def test_call_sites_of_one_function_are_one_line(builder):
+def test_call_sites_of_one_function_are_one_line(builder) -> None:
     program = builder.mapping("/bin/prog")
     for address in (0x400100, 0x400200):
         builder.sample([builder.location(address, program, ["main"])], value=5)
     assert folded(builder.build()) == ["my_prog;main 10"]
 
 
-def test_inlined_functions_are_frames_of_their_own(builder):
+def test_inlined_functions_are_frames_of_their_own(builder) -> None:
     place = builder.location(0x400100, lines=["inner", "middle", "outer"])
     builder.sample([place], value=1)
     assert folded(builder.build(), inline_suffix=True) == ["my_prog;outer;middle_[i];inner_[i] 1"]
 
 
-def test_inlining_and_calling_the_same_functions_is_one_line(builder):
+def test_inlining_and_calling_the_same_functions_is_one_line(builder) -> None:
     inlined = builder.location(0x400100, lines=["inner", "outer"])
     builder.sample([inlined], value=1)
     builder.sample([builder.function("outer"), builder.function("inner")], value=2)
     assert folded(builder.build()) == ["my_prog;outer;inner 3"]
 
 
-def test_lines_are_sorted_bytewise_where_trees_are_not(builder):
+def test_lines_are_sorted_bytewise_where_trees_are_not(builder) -> None:
     a, ab, x = builder.function("a"), builder.function("a b"), builder.function("x")
     for stack in ([a, x], [a], [ab, x], [ab], [builder.function("a!")], [builder.function("á")]):
         builder.sample(stack, value=1)
@@ -72,7 +72,7 @@ def test_lines_are_sorted_bytewise_where_trees_are_not(builder):
     assert len(lines) == 6
 
 
-def test_unresolved_frames_are_named_by_their_object(builder):
+def test_unresolved_frames_are_named_by_their_object(builder) -> None:
     library = builder.mapping("/usr/lib/libc.so.6", 0x7F0000000000)
     kernel = builder.mapping("[kernel.kallsyms]_text", 2**63, kernel=True)
     places = [
@@ -84,7 +84,7 @@ def test_unresolved_frames_are_named_by_their_object(builder):
     assert folded(builder.build()) == ["my_prog;[unknown];[libc.so.6];[kernel.kallsyms] 1"]
 
 
-def test_kernel_is_marked_by_mode_not_by_name(builder):
+def test_kernel_is_marked_by_mode_not_by_name(builder) -> None:
     vdso = builder.mapping("[vdso]", 0x7FFF00000000)
     places = [
         builder.location(0x7FFF00000010, vdso, ["__vdso_gettimeofday"]),
@@ -97,12 +97,12 @@ def test_kernel_is_marked_by_mode_not_by_name(builder):
 
 
 @pytest.mark.parametrize("filename", ["//anon", "/tmp/perf-7.map", "/home/me/.debug/jit/x/jitted-7-12.so"])
-def test_jit_frames_are_marked(builder, filename):
+def test_jit_frames_are_marked(builder, filename) -> None:
     builder.sample([builder.location(0x400010, builder.mapping(filename), ["Lfoo;::bar"])], value=1)
     assert folded(builder.build(), jit_suffix=True) == ["my_prog;Lfoo:::bar_[j] 1"]
 
 
-def test_threads_by_request(builder):
+def test_threads_by_request(builder) -> None:
     builder.thread("my prog", 7, 9)
     for thread in (0, 1):
         builder.sample([builder.function("main")], thread, value=1)
@@ -111,12 +111,12 @@ def test_threads_by_request(builder):
     assert folded(builder.build(), with_tid=True) == ["my_prog-7/8;main 1", "my_prog-7/9;main 1"]
 
 
-def test_no_stack_is_a_line_too(builder):
+def test_no_stack_is_a_line_too(builder) -> None:
     builder.sample([], value=4)
     assert folded(builder.build()) == ["my_prog;[no stack] 4"]
 
 
-def test_events_are_never_mixed_silently(builder):
+def test_events_are_never_mixed_silently(builder) -> None:
     main = builder.function("main")
     builder.sample([main], value=100, count=2)
     builder.sample([main], event=1, value=3, count=3)
@@ -132,7 +132,7 @@ def test_events_are_never_mixed_silently(builder):
         folded(profile, event="instructions")
 
 
-def test_unknown_choice_is_refused():
+def test_unknown_choice_is_refused() -> None:
     with pytest.raises(OptionError, match="choose from period, samples"):
         Collapsed(value="weight")
 
@@ -142,7 +142,7 @@ PLACES = st.lists(st.lists(NAMES, max_size=3), max_size=5)
 
 
 @given(st.lists(st.tuples(PLACES, st.integers(0, 2), st.integers(0, 9)), max_size=20))
-def test_agrees_with_a_dictionary(rows):
+def test_agrees_with_a_dictionary(rows) -> None:
     """The scalar twin: join names sample by sample, sum in a dictionary, sort the keys."""
     builder = ProfileBuilder()
     builder.event("cycles", "count")

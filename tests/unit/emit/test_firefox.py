@@ -66,7 +66,7 @@ def builder() -> ProfileBuilder:
     return made
 
 
-def test_samples_have_times_in_milliseconds_and_stacks(builder):
+def test_samples_have_times_in_milliseconds_and_stacks(builder) -> None:
     builder.sample([builder.function("main"), builder.location(0x10, lines=["inner", "outer"])], time=5 * MS)
     builder.sample([], time=7_250_000)
     (thread,) = written(builder.build(timeline=True))["threads"]
@@ -80,7 +80,7 @@ def test_samples_have_times_in_milliseconds_and_stacks(builder):
     )
 
 
-def test_other_events_are_markers_with_a_cause(builder):
+def test_other_events_are_markers_with_a_cause(builder) -> None:
     faults = builder.event("page-faults", "count", period=1)
     builder.sample([builder.function("main")], time=0)
     builder.sample([builder.function("touch")], event=faults, time=3 * MS)
@@ -96,7 +96,7 @@ def test_other_events_are_markers_with_a_cause(builder):
     assert Firefox().notes(profile) == ("samples are cpu-clock; markers are page-faults",)
 
 
-def test_categories_and_interval(builder):
+def test_categories_and_interval(builder) -> None:
     library = builder.mapping("/usr/lib/libc.so.6", 0x7F0000000000)
     places = [
         builder.function("main"),
@@ -112,7 +112,7 @@ def test_categories_and_interval(builder):
     assert [thread["stringArray"][row] for row in thread["resourceTable"]["name"]] == ["libc.so.6"]
 
 
-def test_threads_stand_by_process_leaders_first(builder):
+def test_threads_stand_by_process_leaders_first(builder) -> None:
     for comm, pid, tid in (("b", 9, 10), ("leader", 7, 7), ("a", 9, 9)):
         builder.sample([builder.function("main")], builder.thread(comm, pid, tid), time=tid * MS)
     builder.sample([builder.function("main")], 0, time=99 * MS)

@@ -49,7 +49,7 @@ def small(timeline: bool) -> Profile:
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_golden(file):
+def test_golden(file) -> None:
     name, options = FILES[file]
     emitter = build_emitter(name, options)
     out = io.BytesIO()

@@ -60,7 +60,7 @@ def builder() -> ProfileBuilder:
     return made
 
 
-def test_tree_and_moments(builder):
+def test_tree_and_moments(builder) -> None:
     main, work = builder.function("main"), builder.function("work")
     for time, stack in enumerate(([main, work], [main, work], [main])):
         builder.sample(stack, time=time * MS, value=MS)
@@ -71,14 +71,14 @@ def test_tree_and_moments(builder):
     assert held["threads"] == [{"name": "my prog", "process": "leader", "pid": 7, "tid": 8}]
 
 
-def test_summed_profiles_have_no_view_over_time(builder):
+def test_summed_profiles_have_no_view_over_time(builder) -> None:
     builder.sample([builder.function("main")])
     held = data(page(builder.build()))
     assert held["moments"] is None
     assert held["noMoments"] == "The recording has no times."
 
 
-def test_large_recordings_leave_the_view_over_time_out_and_say_so(builder):
+def test_large_recordings_leave_the_view_over_time_out_and_say_so(builder) -> None:
     for time in range(4):
         builder.sample([builder.function("main")], time=time * MS)
     profile = builder.build(timeline=True)
@@ -87,7 +87,7 @@ def test_large_recordings_leave_the_view_over_time_out_and_say_so(builder):
     assert Html().notes(profile) == ()
 
 
-def test_nothing_is_fetched_from_anywhere(builder):
+def test_nothing_is_fetched_from_anywhere(builder) -> None:
     builder.sample([builder.function("main")])
     text = page(builder.build(timeline=True))
     assert not re.search(r"""(src|href|url)\s*[=(]\s*["']?\s*(https?:)?//""", text)
@@ -96,7 +96,7 @@ def test_nothing_is_fetched_from_anywhere(builder):
     assert "XMLHttpRequest" not in text
 
 
-def test_names_cannot_leave_their_place_in_the_page(builder):
+def test_names_cannot_leave_their_place_in_the_page(builder) -> None:
     odd = "</script><script>alert(1)</script><!--"
     builder.sample([builder.function(odd)])
     text = page(builder.build(meta=Meta(command_line=("perf", odd))), compress=False)
@@ -104,7 +104,7 @@ def test_names_cannot_leave_their_place_in_the_page(builder):
     assert stacks(data(text)) == {(odd,): 1_000_000}
 
 
-def test_heading(builder):
+def test_heading(builder) -> None:
     builder.sample([builder.function("main")])
     assert "<title>leader</title>" in page(builder.build())
     assert "<title>perf record -g ./prog</title>" in page(

@@ -84,7 +84,7 @@ def builder() -> ProfileBuilder:
     return made
 
 
-def test_stacks_and_values(builder):
+def test_stacks_and_values(builder) -> None:
     main, work = builder.function("main"), builder.function("work")
     builder.sample([main, work], value=30, count=3)
     builder.sample([main], value=12, count=1)
@@ -95,7 +95,7 @@ def test_stacks_and_values(builder):
     assert (parsed.string_table[parsed.period_type.type], parsed.period) == ("cpu-clock", 1_000_000)
 
 
-def test_events_stand_side_by_side_the_default_last(builder):
+def test_events_stand_side_by_side_the_default_last(builder) -> None:
     main = builder.function("main")
     builder.sample([main], value=100, count=2)
     builder.sample([main], event=1, value=5, count=5)
@@ -104,21 +104,21 @@ def test_events_stand_side_by_side_the_default_last(builder):
     assert stacks(parsed) == {("main",): [7, 5, 100]}
 
 
-def test_labels_and_zeros_have_units(builder):
+def test_labels_and_zeros_have_units(builder) -> None:
     idle = builder.thread("swapper/0", 0, 0)
     builder.sample([builder.function("idle")], idle)
     parsed = message(builder.build())
     assert labels(parsed) == [{"pid": 0, "tid": 0, "comm": "swapper/0"}]
 
 
-def test_pid_and_tid_are_numbers_of_their_own(builder):
+def test_pid_and_tid_are_numbers_of_their_own(builder) -> None:
     """The label tid of a thread that is not its process's first is not the label pid."""
     builder.sample([builder.function("main")])
     assert labels(message(builder.build())) == [{"pid": 7, "tid": 8, "comm": "my prog"}]
     assert labels(message(builder.build(), label=("tid",))) == [{"tid": 8}]
 
 
-def test_without_labels_threads_are_one(builder):
+def test_without_labels_threads_are_one(builder) -> None:
     builder.thread("other", 9, 9)
     for thread in (0, 1):
         builder.sample([builder.function("main")], thread, value=4)
@@ -127,7 +127,7 @@ def test_without_labels_threads_are_one(builder):
     assert [list(sample.value) for sample in parsed.sample] == [[2, 8]]
 
 
-def test_every_label(builder):
+def test_every_label(builder) -> None:
     wanted = ("thread", "cpu", "mode", "event", "time", "process", "cgroup")
     builder.sample([builder.function("main"), builder.function("sys_read", CpuMode.KERNEL)], time=77, cpu=0)
     parsed = message(builder.build(timeline=True), label=wanted)
@@ -146,14 +146,14 @@ def test_every_label(builder):
         Pprof(label=("colour",))
 
 
-def test_labels_of_the_whole_profile(builder):
+def test_labels_of_the_whole_profile(builder) -> None:
     builder.sample([builder.function("main")])
     profile = builder.build()
     tagged = Profile(**{name: getattr(profile, name) for name in Profile.__slots__} | {"labels": {"build": "1.2"}})
     assert labels(message(tagged, label=())) == [{"build": "1.2"}]
 
 
-def test_locations_keep_mapping_build_id_and_call_address(builder):
+def test_locations_keep_mapping_build_id_and_call_address(builder) -> None:
     library = builder.mapping("/usr/lib/libc.so.6", 0x7F0000000000, build_id="cafe")
     program = builder.mapping("/usr/bin/my prog", 0x400000, build_id="beef")
     places = [
@@ -175,27 +175,27 @@ def test_locations_keep_mapping_build_id_and_call_address(builder):
 
 
 @pytest.mark.parametrize("inline", ["lines", "frames", "off"])
-def test_a_frame_without_a_name_has_no_line_where_names_are_left_to_pprof(builder, inline):
+def test_a_frame_without_a_name_has_no_line_where_names_are_left_to_pprof(builder, inline) -> None:
     builder.sample([builder.location(0x1234), builder.location(0x1300, lines=["f"])])
     written = message(builder.build(), inline=inline, placeholders=False).location
     assert [(place.address, len(place.line)) for place in written] == [(0x1234, 0), (0x1300, 1)]
 
 
-def test_a_frame_without_a_name_has_no_line_number(builder):
+def test_a_frame_without_a_name_has_no_line_number(builder) -> None:
     builder.sample([builder.location(0x1234), builder.location(0x1300, lines=[("f", "f.c", 7)])])
     lines = [[line.line for line in place.line] for place in message(builder.build()).location]
     assert lines == [[0], [7]]
 
 
 @pytest.mark.parametrize("inline", ["lines", "frames", "off"])
-def test_functions_with_and_without_inlining_side_by_side(builder, inline):
+def test_functions_with_and_without_inlining_side_by_side(builder, inline) -> None:
     builder.sample([builder.location(0x1300, lines=["alone"]), builder.location(0x1400, lines=["inner", "outer"])])
     inner = () if inline == "off" else ("inner",)
     (found,) = stacks(message(builder.build(), inline=inline, placeholders=False))
     assert sorted(found) == sorted(("alone", *inner, "outer"))
 
 
-def test_unresolved_frames_may_be_left_to_pprof(builder):
+def test_unresolved_frames_may_be_left_to_pprof(builder) -> None:
     builder.sample([builder.location(0x1234)])
     parsed = message(builder.build(), placeholders=False)
     assert (parsed.location[0].address, len(parsed.location[0].line), len(parsed.function)) == (0x1234, 0, 0)
@@ -205,7 +205,7 @@ def test_unresolved_frames_may_be_left_to_pprof(builder):
     ("inline", "lines"),
     [("lines", [["inner", "outer"]]), ("frames", [["inner"], ["outer"]]), ("off", [["outer"]])],
 )
-def test_inlining(builder, inline, lines):
+def test_inlining(builder, inline, lines) -> None:
     builder.sample([builder.location(0x400100, lines=["inner", "outer"])])
     parsed = message(builder.build(), inline=inline)
     text = parsed.string_table
@@ -214,7 +214,7 @@ def test_inlining(builder, inline, lines):
     assert list(parsed.sample[0].location_id) == list(range(1, len(lines) + 1))
 
 
-def test_meta(builder):
+def test_meta(builder) -> None:
     builder.sample([builder.function("main")])
     meta = Meta(
         wall_start_ns=10**18, duration_ns=5, perf_version="7.2", command_line=("perf", "record"), comments=("x",)
@@ -225,19 +225,19 @@ def test_meta(builder):
     assert comments == ["perf-version:7.2", "perf-command:perf record", "x"]
 
 
-def test_undecodable_names_are_valid_text(builder):
+def test_undecodable_names_are_valid_text(builder) -> None:
     builder.sample([builder.function("caf\udce9")])
     assert list(stacks(message(builder.build()))) == [("caf\\xe9",)]
 
 
-def test_bytes_do_not_depend_on_the_clock(builder, monkeypatch):
+def test_bytes_do_not_depend_on_the_clock(builder, monkeypatch) -> None:
     builder.sample([builder.function("main")])
     out = io.BytesIO()
     Pprof().emit(builder.build(), out)
     assert out.getvalue()[4:8] == bytes(4)
 
 
-def test_many_samples_span_writes(builder):
+def test_many_samples_span_writes(builder) -> None:
     places = [builder.function(f"f{row}") for row in range(300)]
     for outer in range(150):
         for inner in range(150, 300):
@@ -249,7 +249,7 @@ def test_many_samples_span_writes(builder):
     assert stacks(parsed)["f7", "f201"] == [1, 7201]
 
 
-def test_names_without_recording_terms(builder):
+def test_names_without_recording_terms(builder) -> None:
     made = ProfileBuilder()
     made.event("cycles/freq=99,call-graph=no/", "count", frequency=99)
     made.event("cpu/mem-loads,ldlat=30/P", "count", period=1)
@@ -265,7 +265,7 @@ def test_names_without_recording_terms(builder):
     ]
 
 
-def test_events_of_one_name_keep_their_terms():
+def test_events_of_one_name_keep_their_terms() -> None:
     made = ProfileBuilder()
     for rate in (99, 199, 199):
         made.event(f"cycles/freq={rate}/", "count", frequency=rate)
@@ -275,7 +275,7 @@ def test_events_of_one_name_keep_their_terms():
     assert names == ["samples", "cycles/freq=199/", "cycles/freq=99/"]
 
 
-def test_an_event_called_samples_is_not_mistaken_for_their_number():
+def test_an_event_called_samples_is_not_mistaken_for_their_number() -> None:
     made = ProfileBuilder()
     made.event("samples", "count", period=1)
     made.thread()
@@ -284,7 +284,7 @@ def test_an_event_called_samples_is_not_mistaken_for_their_number():
     assert names[0] == "samples" and len(set(names)) == 2
 
 
-def test_names_of_perf_data_converter(builder):
+def test_names_of_perf_data_converter(builder) -> None:
     main = builder.function("main")
     builder.sample([main], value=100, count=2)
     builder.sample([main], event=1, value=5, count=5)
@@ -295,7 +295,7 @@ def test_names_of_perf_data_converter(builder):
     assert stacks(parsed) == {("main",): [5, 5, 2, 100]}
 
 
-def test_limit_keeps_the_heaviest_and_sums_the_rest(builder):
+def test_limit_keeps_the_heaviest_and_sums_the_rest(builder) -> None:
     for row in range(10):
         builder.sample([builder.function(f"f{row}")], value=10 * row + 1)
     profile = builder.build()
@@ -307,7 +307,7 @@ def test_limit_keeps_the_heaviest_and_sums_the_rest(builder):
     assert Pprof(max_samples=4).notes(profile) == expected
 
 
-def test_a_limit_goes_by_the_default_event(builder):
+def test_a_limit_goes_by_the_default_event(builder) -> None:
     """The others' values do not decide who stays, nor what share of the value is summed up."""
     for row in range(3):
         place = builder.function(f"f{row}")

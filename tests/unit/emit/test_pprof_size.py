@@ -13,7 +13,7 @@ from tests.support.extremes import EVENT, SAMPLE
 COUNT = 80
 
 
-def test_events_times_samples_are_limited(tmp_path, monkeypatch):
+def test_events_times_samples_are_limited(tmp_path, monkeypatch) -> None:
     described = tuple(replace(EVENT, name=f"e{row}", ids=(row + 1,)) for row in range(COUNT))
     samples = [replace(SAMPLE, event=row, id=row + 1, pid=row + 1) for row in range(COUNT)]
     (tmp_path / "perf.data").write_bytes(forge.write_file(forge.Session(described), samples))

@@ -26,23 +26,23 @@ def rows(table: Ragged) -> list[bytes]:
 
 
 @given(st.lists(U64))
-def test_unsigned_varints(values):
+def test_unsigned_varints(values) -> None:
     assert rows(wire.varints(np.array(values, np.uint64))) == [varint(value) for value in values]
 
 
 @given(st.lists(I64))
-def test_signed_varints(values):
+def test_signed_varints(values) -> None:
     assert rows(wire.varints(np.array(values, np.int64))) == [varint(value) for value in values]
 
 
 @pytest.mark.parametrize("bits", range(64))
-def test_varints_at_every_length(bits):
+def test_varints_at_every_length(bits) -> None:
     values = [2**bits - 1, 2**bits]
     assert rows(wire.varints(np.array(values, np.uint64))) == [varint(value) for value in values]
 
 
 @given(st.lists(st.lists(st.integers(0, 40_000), max_size=5)))
-def test_ids_are_varints_of_what_they_count(drawn):
+def test_ids_are_varints_of_what_they_count(drawn) -> None:
     table = wire.Ids(40_001).rows(ragged_of(drawn, np.int64))
     assert rows(table) == [b"".join(varint(number + 1) for number in row) for row in drawn]
 
@@ -53,7 +53,7 @@ SAMPLES = st.lists(
 
 
 @given(SAMPLES)
-def test_samples_parse_to_what_went_in(samples):
+def test_samples_parse_to_what_went_in(samples) -> None:
     labels = [label for sample in samples for label in sample[2]]
     messages = side_by_side(
         [
@@ -84,5 +84,5 @@ def test_samples_parse_to_what_went_in(samples):
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=200)))
-def test_texts_parse_to_what_went_in(texts):
+def test_texts_parse_to_what_went_in(texts) -> None:
     assert list(profile_pb2.Profile.FromString(wire.text_fields(6, texts)).string_table) == texts

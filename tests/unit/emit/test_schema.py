@@ -16,7 +16,7 @@ import pytest
 ROOT = Path(__file__).parents[3]
 
 
-def test_generated_module_is_up_to_date(tmp_path):
+def test_generated_module_is_up_to_date(tmp_path) -> None:
     pytest.importorskip("grpc_tools", reason="grpcio-tools is not installed (pip install 'perf2x[dev]')")
     command = [sys.executable, "-m", "grpc_tools.protoc", f"-I{ROOT / 'proto'}", f"--python_out={tmp_path}"]
     subprocess.run([*command, f"--pyi_out={tmp_path}", "profile.proto"], check=True)

@@ -62,7 +62,7 @@ def twin(moments: Moments, node: list[int], tree: FrameTree, key: list[int], out
 
 @pytest.mark.parametrize("outermost", [0, 1])
 @given(picks=TREES, drawn=MOMENTS, shortest=st.integers(0, 3))
-def test_slices_are_what_opens_and_closes(outermost, picks, drawn, shortest):
+def test_slices_are_what_opens_and_closes(outermost, picks, drawn, shortest) -> None:
     tree, moments = tree_of(picks), moments_of(drawn)
     node = [one % len(picks) for one, *_ in drawn]
     key = [row % 3 for row in range(len(picks))]
@@ -75,7 +75,7 @@ def test_slices_are_what_opens_and_closes(outermost, picks, drawn, shortest):
 
 
 @given(TREES, st.lists(st.tuples(st.integers(0, 29), st.integers(0, 30)), max_size=9))
-def test_going_up(picks, drawn):
+def test_going_up(picks, drawn) -> None:
     tree = tree_of(picks)
     rows = [row % len(picks) for row, _ in drawn]
     paths = [path(tree, row) for row in rows]
@@ -88,7 +88,7 @@ def test_going_up(picks, drawn):
     assert [list(way)[::-1] for way in ways_up(tree.parent, row_column, step_column).rows()] == ways
 
 
-def test_rows_are_put_together_from_pieces():
+def test_rows_are_put_together_from_pieces() -> None:
     names, rows = pieces([b"a", b"bc"]), np.array([1, 0, 1])
     assert interleaved(names[rows], number_pieces(np.array([10, -2, 12345]))) == b"bc10a-2bc12345"
     assert interleaved(names[rows[:0]], names[rows[:0]]) == b""

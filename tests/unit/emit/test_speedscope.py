@@ -49,7 +49,7 @@ def builder() -> ProfileBuilder:
     return made
 
 
-def test_samples_in_time_order_inlined_frames_included(builder):
+def test_samples_in_time_order_inlined_frames_included(builder) -> None:
     inlined = builder.location(0x400100, lines=[("inner", "a.c", 3), ("outer", "a.c", 9)])
     builder.sample([builder.function("main"), inlined], time=1, value=5)
     builder.sample([builder.function("main")], time=2, value=7)
@@ -59,7 +59,7 @@ def test_samples_in_time_order_inlined_frames_included(builder):
     assert (parsed["profiles"][0]["name"], parsed["profiles"][0]["unit"]) == ("my prog (7/8)", "nanoseconds")
 
 
-def test_busiest_thread_first_default_event_first(builder):
+def test_busiest_thread_first_default_event_first(builder) -> None:
     other, faults = builder.thread("busy", 9, 9), builder.event("page-faults", "count", period=1)
     main = builder.function("main")
     builder.sample([main], time=1, value=5)
@@ -71,7 +71,7 @@ def test_busiest_thread_first_default_event_first(builder):
     assert [(one["name"], one["unit"]) for one in chosen] == [("my prog (7/8)", "none")]
 
 
-def test_many_samples_span_pieces(builder):
+def test_many_samples_span_pieces(builder) -> None:
     main = builder.function("main")
     for time in range(20_000):
         builder.sample([main] if time % 2 else [], time=time, value=1)

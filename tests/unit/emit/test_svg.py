@@ -46,7 +46,7 @@ def builder() -> ProfileBuilder:
     return made
 
 
-def test_widths_are_shares_and_children_lie_on_their_parents(builder):
+def test_widths_are_shares_and_children_lie_on_their_parents(builder) -> None:
     main, left, right = (builder.function(name) for name in ("main", "a", "b"))
     builder.sample([main, right], value=75)
     builder.sample([main, left], value=25)
@@ -59,20 +59,20 @@ def test_widths_are_shares_and_children_lie_on_their_parents(builder):
     assert icicle["a"][1] > icicle["main"][1] > icicle["all"][1]
 
 
-def test_classes_tell_kernel_user_and_unresolved_apart(builder):
+def test_classes_tell_kernel_user_and_unresolved_apart(builder) -> None:
     builder.sample([builder.function("main"), builder.function("sys_read", CpuMode.KERNEL), builder.location(0x77)])
     found = boxes(drawn(builder.build()))
     assert {name: box[3] for name, box in found.items()} == {"all": "a", "main": "u", "sys_read": "k", "[unknown]": "x"}
 
 
-def test_narrow_boxes_are_left_out(builder):
+def test_narrow_boxes_are_left_out(builder) -> None:
     builder.sample([builder.function("wide")], value=1_000_000)
     builder.sample([builder.function("narrow")], value=1)
     assert "narrow" not in boxes(drawn(builder.build()))
     assert "narrow" in boxes(drawn(builder.build(), min_width=0))
 
 
-def test_nothing_runs_and_nothing_is_fetched(builder):
+def test_nothing_runs_and_nothing_is_fetched(builder) -> None:
     builder.sample([builder.function("<script>")])
     out = io.BytesIO()
     Svg().emit(builder.build(), out)

@@ -43,17 +43,17 @@ def installed(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_installed_plugin_is_found_and_takes_options(installed):
+def test_installed_plugin_is_found_and_takes_options(installed) -> None:
     ran = subprocess.run([sys.executable, "-c", USE], env=installed, capture_output=True, text=True, check=True)
     assert ran.stdout == "              30  75.00%  work\n"
 
 
 @pytest.mark.slow
-def test_installed_plugin_keeps_the_contract(installed):
+def test_installed_plugin_keeps_the_contract(installed) -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(PLUGIN)]
     ran = subprocess.run(command, env=installed, capture_output=True, text=True, check=False, cwd=PLUGIN)
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
-def test_plugin_stays_short():
+def test_plugin_stays_short() -> None:
     assert len((PLUGIN / "perf2x_top.py").read_text().splitlines()) <= 45

@@ -32,12 +32,12 @@ def told(info, table, **facts):
     return debug_info(open_elf(tiny_elf([TEXT, *debug_sections(info, table)], **facts)))
 
 
-def test_without_debug_info_there_is_nothing():
+def test_without_debug_info_there_is_nothing() -> None:
     assert debug_info(open_elf(tiny_elf([TEXT]))) is None
 
 
 @pytest.mark.parametrize("version", [2, 3, 4, 5])
-def test_version_producer_and_language(version):
+def test_version_producer_and_language(version) -> None:
     info, table = compiled(version=version)
     found = told(info * 3, table)
     assert found is not None
@@ -45,13 +45,13 @@ def test_version_producer_and_language(version):
     assert (found.versions, found.producers, found.languages) == ({str(version): 3}, {"GNU C17 12.2.0": 3}, {"C99": 3})
 
 
-def test_a_file_of_another_byte_order():
+def test_a_file_of_another_byte_order() -> None:
     info, table = unit([(PRODUCER, STRING, b"cc\0"), (LANGUAGE, DATA2, b"\0\x0c")], order=">")
     found = told(info, table, byte_order=">")
     assert found is not None and (found.producers, found.languages) == ({"cc": 1}, {"C99": 1})
 
 
-def test_units_with_frame_pointers_are_counted():
+def test_units_with_frame_pointers_are_counted() -> None:
     keeps, table = compiled("GNU C17 -fno-omit-frame-pointer -g")
     found = told(keeps + compiled("GNU C17 -g")[0], table)
     assert found is not None and (found.units, found.frame_pointers) == (2, 1)
@@ -59,35 +59,35 @@ def test_units_with_frame_pointers_are_counted():
 
 @pytest.mark.parametrize(("number", "name"), [(0x1A, "C++11"), (0x1C, "Rust"), (0x8001, "assembler"),
                                               (0x7777, "language 0x7777")])  # fmt: skip
-def test_names_of_languages(number, name):
+def test_names_of_languages(number, name) -> None:
     found = told(*compiled(language=number))
     assert found is not None and found.languages == {name: 1}
 
 
-def test_partial_units_are_counted_apart():
+def test_partial_units_are_counted_apart() -> None:
     found = told(*unit([], tag=PARTIAL_UNIT))
     assert found is not None and (found.units, found.partial) == (0, 1)
 
 
-def test_long_paths_are_cut():
+def test_long_paths_are_cut() -> None:
     found = told(*split("d/" * 50_000 + "one.dwo"))
     assert found is not None and len(found.split[0].name) == module.LONGEST_TEXT
 
 
-def test_split_units_name_their_files():
+def test_split_units_name_their_files() -> None:
     found = told(*split("one.dwo"))
     assert found is not None
     assert [(one.folder, one.name) for one in found.split] == [("/src", "one.dwo")]
     assert found.producers == {}
 
 
-def test_the_abbreviation_of_a_unit_may_stand_behind_many():
+def test_the_abbreviation_of_a_unit_may_stand_behind_many() -> None:
     values = [(PRODUCER, STRING, b"late\0"), (LANGUAGE, DATA2, b"\x0c\0")]
     found = told(*unit(values, others=1000))
     assert found is not None and found.producers == {"late": 1}
 
 
-def test_declarations_are_found_by_code():
+def test_declarations_are_found_by_code() -> None:
     table = b"\x05\x11\0\x03\x08\0\0" + b"\x06\x34\x01\x0b\x21\x7f\0\0" + b"\0"
     assert declaration(table, 6) == b"\x06\x34\x01\x0b\x21\x7f\0\0"
     assert declaration(table, 7) is None
@@ -95,29 +95,29 @@ def test_declarations_are_found_by_code():
 
 
 @pytest.mark.parametrize("name", ["clang4.so", "clang5.so", "gnu4.so", "gnu5.so"])
-def test_split_files_of_compilers(name):
+def test_split_files_of_compilers(name) -> None:
     found = debug_info(open_elf(FILES / name))
     assert found is not None and found.broken == ""
     assert found.versions == {name[-4]: 2}
     assert sorted(one.name for one in found.split) == [f"{name[:-3]}_one.dwo", f"{name[:-3]}_two.dwo"]
 
 
-def test_relocations_of_a_module_are_applied():
+def test_relocations_of_a_module_are_applied() -> None:
     found = debug_info(open_elf(FILES / "module.ko"))
     assert found is not None and (found.units, found.producers) == (2, {"GNU C17 12.2.0": 2})
 
 
-def test_strings_in_a_dwz_file():
+def test_strings_in_a_dwz_file() -> None:
     found = debug_info(open_elf(FILES / "dwz_one.so"), open_elf(FILES / "common.dwz"))
     assert found is not None and found.producers == {"GNU C++17 12.2.0": 2}
 
 
-def test_a_split_file_alone_tells_its_version():
+def test_a_split_file_alone_tells_its_version() -> None:
     found = debug_info(open_elf(FILES / "gnu5_one.dwo"))
     assert found is not None and (found.versions, found.unreadable) == ({"5": 1}, 1)
 
 
-def test_more_units_than_are_read_are_told(monkeypatch):
+def test_more_units_than_are_read_are_told(monkeypatch) -> None:
     monkeypatch.setattr(module, "UNITS_AT_MOST", 10)
     info, table = compiled()
     exact, more = told(info * 10, table), told(info * 11, table)
@@ -125,7 +125,7 @@ def test_more_units_than_are_read_are_told(monkeypatch):
     assert (exact.units, exact.whole, more.units, more.whole) == (10, True, 10, False)
 
 
-def test_reading_ends_when_enough_was_read(monkeypatch):
+def test_reading_ends_when_enough_was_read(monkeypatch) -> None:
     monkeypatch.setattr(module, "ENTRY_BYTES_AT_MOST", 1000)
     info, table = compiled()
     found = told(info * 100, table)
@@ -133,14 +133,14 @@ def test_reading_ends_when_enough_was_read(monkeypatch):
     assert not found.whole and 0 < found.units < 100 and "more reading than is allowed" in found.broken
 
 
-def test_the_unit_at_which_reading_ends_is_not_called_unreadable(monkeypatch):
+def test_the_unit_at_which_reading_ends_is_not_called_unreadable(monkeypatch) -> None:
     monkeypatch.setattr(module, "ENTRY_BYTES_AT_MOST", 1000)
     info, table = compiled("x" * 600)
     found = told(info * 3, table)
     assert found is not None and (found.units, found.unreadable) == (1, 0)
 
 
-def test_relocations_of_a_large_file_are_not_applied(monkeypatch):
+def test_relocations_of_a_large_file_are_not_applied(monkeypatch) -> None:
     monkeypatch.setattr(module, "LARGEST_OBJECT", 1000)
     found = debug_info(open_elf(FILES / "module.ko"))
     assert found is not None and "whose relocations were not applied" in found.broken
@@ -159,14 +159,14 @@ def test_relocations_of_a_large_file_are_not_applied(monkeypatch):
     (unit([(PRODUCER, 0x1A, b"\x05")])[0], unit([(PRODUCER, 0x1A, b"")])[1]),
     (unit([(PRODUCER, 0x99, b"\x05")])[0], unit([(PRODUCER, 0x99, b"")])[1]),
 ])  # fmt: skip
-def test_debug_info_that_lies_ends_in_a_sentence(info, table):
+def test_debug_info_that_lies_ends_in_a_sentence(info, table) -> None:
     start = time.process_time()
     found = told(info, table)
     assert time.process_time() - start < 5
     assert found is not None and (found.broken or found.unreadable or "unknown" in found.producers)
 
 
-def test_compressed_debug_info():
+def test_compressed_debug_info() -> None:
     import zlib
 
     info, table = compiled()

@@ -87,7 +87,7 @@ def event_of(arch, asked=4096):
 
 
 @pytest.mark.parametrize("arch", ["x86_64", "aarch64"])
-def test_copied_stacks_come_behind_the_kernel_part(tmp_path, installed, arch):
+def test_copied_stacks_come_behind_the_kernel_part(tmp_path, installed, arch) -> None:
     program = Program(arch, [Function(True, [12 if arch == "x86_64" else 20], 3), Function(False, [], 7)])
     offset = installed(program)
     signature = SIGNATURE if arch == "aarch64" else 0
@@ -107,7 +107,7 @@ def test_copied_stacks_come_behind_the_kernel_part(tmp_path, installed, arch):
     assert unwound_line(result.unwound) == "100 % of 2 copied stacks unwound whole"
 
 
-def test_return_addresses_are_looked_up_within_their_call(tmp_path, installed):
+def test_return_addresses_are_looked_up_within_their_call(tmp_path, installed) -> None:
     program = Program("x86_64", [Function(True, [], 3)])
     offset = installed(program)
     machine, chain = program.run([0, 0], Random(1))
@@ -116,7 +116,7 @@ def test_return_addresses_are_looked_up_within_their_call(tmp_path, installed):
     assert set(pairs) == {(chain[0], chain[0]), *((address, address - 1) for address in chain[1:])}
 
 
-def test_a_truncated_copy_is_marked_and_advised_on(tmp_path, installed):
+def test_a_truncated_copy_is_marked_and_advised_on(tmp_path, installed) -> None:
     program = Program("x86_64", [Function(False, [], 30)])
     offset = installed(program)
     machine, chain = program.run([0] * 6, Random(1))
@@ -127,7 +127,7 @@ def test_a_truncated_copy_is_marked_and_advised_on(tmp_path, installed):
     assert "1 truncated (record with --call-graph dwarf,32768)" in unwound_line(result.unwound)
 
 
-def test_without_the_object_the_frame_pointer_is_followed_and_counted(tmp_path):
+def test_without_the_object_the_frame_pointer_is_followed_and_counted(tmp_path) -> None:
     program = Program("x86_64", [Function(True, [], 3)])
     machine, chain = program.run([0, 0], Random(1))
     result = loaded(tmp_path, [event_of("x86_64")], [*sideband("/bin/gone", 0x1000), copied_sample(machine, 5)])
@@ -136,7 +136,7 @@ def test_without_the_object_the_frame_pointer_is_followed_and_counted(tmp_path):
     assert result.diagnostics["guessed_frames"] == 2
 
 
-def test_only_events_that_ask_for_it_are_unwound(tmp_path, installed):
+def test_only_events_that_ask_for_it_are_unwound(tmp_path, installed) -> None:
     program = Program("x86_64", [Function(True, [], 3)])
     offset = installed(program)
     machine, chain = program.run([0], Random(1))
@@ -151,7 +151,7 @@ def test_only_events_that_ask_for_it_are_unwound(tmp_path, installed):
     assert [addresses(stack) for stack in chains_of(result)] == [[0x1234, chain[0]], chain[::-1]]
 
 
-def test_stacks_of_other_processors_are_counted(tmp_path):
+def test_stacks_of_other_processors_are_counted(tmp_path) -> None:
     machine, _ = Program("x86_64", [Function(True, [], 3)]).run([0], Random(1))
     result = loaded(tmp_path, [event_of("x86_64")], [copied_sample(machine, 5)], arch="riscv64")
     assert result.diagnostics["stacks_not_unwound"] == 1
@@ -166,7 +166,7 @@ LBR = Event(
 )
 
 
-def test_branch_records_are_the_user_part(tmp_path):
+def test_branch_records_are_the_user_part(tmp_path) -> None:
     samples = [
         Sample(ip=0x210, time=10, chain=(USER, 0x210, 0x106), branches=CALLS, hw_index=1),
         Sample(ip=2**64 - 2**30, mode=k.KERNEL, time=20, chain=(KERNEL, 2**64 - 2**30, USER, 0x214), branches=CALLS),
@@ -182,7 +182,7 @@ def test_branch_records_are_the_user_part(tmp_path):
 
 
 @pytest.mark.parametrize("wanted", [False, True])
-def test_stitching_takes_older_calls_from_the_sample_before(tmp_path, wanted):
+def test_stitching_takes_older_calls_from_the_sample_before(tmp_path, wanted) -> None:
     caps = (1).to_bytes(4, "little") + text("branches") + text("2")
     calls = [Branch(0x55, 0x100), Branch(0x105, 0x200), Branch(0x205, 0x300)]
     samples = [

@@ -4,6 +4,7 @@ import multiprocessing.context
 import os
 import sys
 import time
+from typing import Never
 
 import pytest
 
@@ -16,18 +17,18 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are f
 
 
 @pytest.mark.parametrize("count", [0, 1, 7, 5000])
-def test_results_come_in_order(count):
+def test_results_come_in_order(count) -> None:
     results = list(handed_out(3, lambda number: (number, os.getpid()), range(count), Stages(), "x"))
     assert [number for number, _ in results] == list(range(count))
 
 
-def test_the_most_costly_is_begun_first():
+def test_the_most_costly_is_begun_first() -> None:
     begun = []
     list(handed_out(1, begun.append, [5, 30, 20], Stages(), "x"))
     assert begun == [1, 2, 0]
 
 
-def test_what_a_dead_process_took_is_done_here():
+def test_what_a_dead_process_took_is_done_here() -> None:
     here = os.getpid()
 
     def work(number):
@@ -39,29 +40,29 @@ def test_what_a_dead_process_took_is_done_here():
     assert list(handed_out(3, work, [1] * 20, Stages(), "x")) == list(range(20))
 
 
-def test_where_no_process_is_to_be_had(monkeypatch):
-    def refused(process):
+def test_where_no_process_is_to_be_had(monkeypatch) -> None:
+    def refused(process) -> Never:
         raise BlockingIOError("Resource temporarily unavailable")
 
     monkeypatch.setattr(multiprocessing.context.ForkProcess, "start", refused)
     assert list(handed_out(3, str, [1] * 3, Stages(), "x")) == ["0", "1", "2"]
 
 
-def test_an_error_is_raised_wherever_it_happens():
-    def work(number):
+def test_an_error_is_raised_wherever_it_happens() -> None:
+    def work(number) -> Never:
         raise OptionError("not this one")
 
     with pytest.raises(OptionError, match="not this one"):
         list(handed_out(2, work, [1] * 20, Stages(), "x"))
 
 
-def test_time_of_other_processes_is_told():
+def test_time_of_other_processes_is_told() -> None:
     stages = Stages()
     list(handed_out(2, lambda number: sum(range(10**5)), [1] * 20, stages, "x"))
     assert stages.processor["x"] > 0
 
 
-def test_no_more_processes_than_there_is_work():
+def test_no_more_processes_than_there_is_work() -> None:
     cores = len(os.sched_getaffinity(0))
     assert processes_for_work(MICROSECONDS_EACH * 2 - 1, 100, 0) == 1
     assert processes_for_work(MICROSECONDS_EACH * 1000, 100, 0) == min(cores, 100)

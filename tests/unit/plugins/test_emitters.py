@@ -14,17 +14,17 @@ from perf2x.plugins.registry import (
 from perf2x.tables.errors import OptionError
 
 
-def test_built_in_formats_come_through_entry_points():
+def test_built_in_formats_come_through_entry_points() -> None:
     assert {"pprof", "chrome", "collapsed"} <= set(available(EMITTERS))
     assert load_emitter("pprof") is Pprof
 
 
-def test_suffixes_are_known_without_loading_what_has_them():
+def test_suffixes_are_known_without_loading_what_has_them() -> None:
     assert suffixes() == {name: load_emitter(name).suffix for name in available(EMITTERS)}
     assert set(_OWN_SUFFIXES) <= {point.value for point in available(EMITTERS).values()}
 
 
-def test_every_emitter_says_what_it_is_and_explains_its_options():
+def test_every_emitter_says_what_it_is_and_explains_its_options() -> None:
     for name in available(EMITTERS):
         emitter = load_emitter(name)
         assert emitter.__doc__, name
@@ -41,11 +41,11 @@ def test_every_emitter_says_what_it_is_and_explains_its_options():
         ({"event": "cycles", "kernel_suffix": True}, Collapsed(event="cycles", kernel_suffix=True)),
     ],
 )
-def test_options_as_typed(options, expected):
+def test_options_as_typed(options, expected) -> None:
     assert build_emitter("collapsed", options) == expected
 
 
-def test_lists_are_separated_by_commas():
+def test_lists_are_separated_by_commas() -> None:
     assert build_emitter("pprof", {"label": "pid, cpu"}) == Pprof(label=("pid", "cpu"))
     assert build_emitter("pprof", {"label": ""}) == Pprof(label=())
 
@@ -60,6 +60,6 @@ def test_lists_are_separated_by_commas():
         ("paper", {}, "no output format .paper.; installed: .*chrome, .*pprof"),
     ],
 )
-def test_what_does_not_fit_is_refused_by_name(name, options, words):
+def test_what_does_not_fit_is_refused_by_name(name, options, words) -> None:
     with pytest.raises(OptionError, match=words):
         build_emitter(name, options)

@@ -31,7 +31,7 @@ class Prepared(SymbolSourceContract):
     """Files in a directory of its own, made before each test."""
 
     @pytest.fixture(autouse=True)
-    def _directory(self, tmp_path):
+    def _directory(self, tmp_path) -> None:
         self.directory = tmp_path
         (tmp_path / "perf-5.map").write_text("7f0000001000 40 compiled\n7f0000001080 1 tiny\n")
         (tmp_path / "jit-5.dump").write_bytes(header() + load(1, CODE, "first", 1) + load(2, CODE, "second", 2))
@@ -69,18 +69,18 @@ class TestGo(Prepared):
         (self.directory / "stripped").write_bytes(tiny_elf([GO_CODE, table]))
         return Dso("/stripped", b"", DsoKind.FILE, 5, self.found("stripped"))
 
-    def test_line_and_file(self):
+    def test_line_and_file(self) -> None:
         assert self.ask([0x401000, 0x401004]) == [
             [("main.main", "/src/main.go", 10)],
             [("main.main", "/src/main.go", 12)],
         ]
 
-    def test_a_line_of_another_file_is_not_told(self):
+    def test_a_line_of_another_file_is_not_told(self) -> None:
         assert self.ask([0x401207, 0x401208]) == [
             [("main.(*T).run", "/src/main.go", 70)], [("main.(*T).run", "/src/main.go", 0)],
         ]  # fmt: skip
 
-    def test_not_for_programs_with_symbols(self):
+    def test_not_for_programs_with_symbols(self) -> None:
         sections = [GO_CODE, TinySection(".gopclntab", go_table(), 0x500000, flags=2)]
         sections += symbol_sections([TinySymbol("main.main", 0x401000)], 3)
         (self.directory / "whole").write_bytes(tiny_elf(sections))
@@ -134,7 +134,7 @@ class TestJitdump(Prepared):
         return Dso("/tmp/jit-5.dump", b"", DsoKind.FILE, 5, Found())
 
 
-def test_all_built_in_sources_are_installed_in_a_known_order():
+def test_all_built_in_sources_are_installed_in_a_known_order() -> None:
     ordered = sorted(load_symbol_sources(), key=lambda source: source.order)
     assert [source.__name__ for source in ordered] == [
         "VmlinuxSource", "ModuleLinesSource", "KernelSource", "ModuleSource", "GoSource", "ElfSource",

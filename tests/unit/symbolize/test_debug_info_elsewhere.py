@@ -4,6 +4,7 @@ import shutil
 from itertools import pairwise
 from pathlib import Path
 from posixpath import normpath
+from typing import Never
 
 import numpy as np
 import pytest
@@ -26,13 +27,13 @@ DWZ_ID = open_elf(DATA / "common.dwz").build_id.hex()
 
 
 @pytest.fixture(params=["symcache", "without symbolic"])
-def _reader(request, monkeypatch):
+def _reader(request, monkeypatch) -> None:
     """Once with symbolic, which knows a part of it, and once without."""
     if request.param == "symcache":
         pytest.importorskip("symbolic", reason="the dwarf extra is not installed")
         return
 
-    def absent(name):
+    def absent(name) -> Never:
         raise ImportError(name)
 
     monkeypatch.setattr("perf2x.symbolize.symcache.build.import_module", absent)
@@ -76,7 +77,7 @@ def put(symfs, *pairs):
     return symfs
 
 
-def agrees(name, symfs, recorded="/usr/lib/prog.so", **options):
+def agrees(name, symfs, recorded="/usr/lib/prog.so", **options) -> None:
     answers = wanted(name)
     assert len(answers) > 80 and max(map(len, answers.values())) >= 3
     found, diagnostics = chains(symfs, sorted(answers), recorded, **options)
@@ -94,7 +95,7 @@ WHERE = {
 @pytest.mark.usefixtures("_reader")
 @pytest.mark.parametrize("place", WHERE)
 @pytest.mark.parametrize("name", ["gnu4", "gnu5"])
-def test_split_files(tmp_path, name, place):
+def test_split_files(tmp_path, name, place) -> None:
     parts = [(f"{name}_{unit}.dwo", WHERE[place].format(f"{name}_{unit}.dwo")) for unit in ("one", "two")]
     agrees(name, put(tmp_path, (f"{name}.so", "/usr/lib/prog.so"), *parts))
 
@@ -102,7 +103,7 @@ def test_split_files(tmp_path, name, place):
 @pytest.mark.usefixtures("_reader")
 @pytest.mark.parametrize("place", ["/usr/lib/prog.so.dwp", "/usr/lib/debug/usr/lib/prog.so.dwp"])
 @pytest.mark.parametrize("name", ["gnu4", "clang4", "clang5"])
-def test_packages(tmp_path, name, place):
+def test_packages(tmp_path, name, place) -> None:
     agrees(name, put(tmp_path, (f"{name}.so", "/usr/lib/prog.so"), (f"{name}.so.dwp", place)))
 
 
@@ -116,11 +117,11 @@ def test_packages(tmp_path, name, place):
         f"/debug/.build-id/{DWZ_ID[:2]}/{DWZ_ID[2:]}/debug",
     ],
 )
-def test_dwz_files(tmp_path, place):
+def test_dwz_files(tmp_path, place) -> None:
     agrees("dwz_one", put(tmp_path, ("dwz_one.so", "/usr/lib/prog.so"), ("common.dwz", place)))
 
 
-def test_dwz_file_from_a_server():
+def test_dwz_file_from_a_server() -> None:
     asked = []
 
     def fetch(kind, build_id):
@@ -139,7 +140,7 @@ def test_dwz_file_from_a_server():
     ("name", "count"),
     [("gnu4", "debug_info_in_dwo"), ("clang5", "debug_info_in_dwo"), ("dwz_one", "debug_info_in_dwz")],
 )
-def test_without_the_other_file_lines_still_come(tmp_path, name, count):
+def test_without_the_other_file_lines_still_come(tmp_path, name, count) -> None:
     answers = {address: rows for address, rows in wanted(name).items() if rows[0][2]}
     symfs = put(tmp_path, (f"{name}.so", "/usr/lib/prog.so"))
     found, diagnostics = chains(symfs, sorted(answers), "/usr/lib/prog.so")
@@ -148,14 +149,14 @@ def test_without_the_other_file_lines_still_come(tmp_path, name, count):
 
 
 @pytest.mark.usefixtures("_reader")
-def test_split_file_of_another_compilation_is_not_used(tmp_path):
+def test_split_file_of_another_compilation_is_not_used(tmp_path) -> None:
     pairs = [("gnu4_two.dwo", "/src/gnu4_one.dwo"), ("gnu4_one.dwo", "/src/gnu4_two.dwo")]
     symfs = put(tmp_path, ("gnu4.so", "/usr/lib/prog.so"), *pairs)
     found, diagnostics = chains(symfs, sorted(wanted("gnu4")), "/usr/lib/prog.so")
     assert max(map(len, found)) == 1 and diagnostics["debug_info_in_dwo"] == 2
 
 
-def test_declared_lines_where_debug_info_is_read(tmp_path):
+def test_declared_lines_where_debug_info_is_read(tmp_path) -> None:
     """Shape::sum is declared in line 5, its first instruction comes from line 8; each is inlined and declared in 11."""
     symfs = put(tmp_path, ("gnu5.so", "/prog.so"), ("gnu5_one.dwo", "/gnu5_one.dwo"), ("gnu5_two.dwo", "/gnu5_two.dwo"))
     address = min(a for a, rows in wanted("gnu5").items() if rows[-1][0].endswith("3sumEPKmS2_") and len(rows) > 1)
@@ -165,7 +166,7 @@ def test_declared_lines_where_debug_info_is_read(tmp_path):
     assert result.functions.start_line[result.locations.line_function].tolist() == [11, 5]
 
 
-def test_names_in_debug_info_do_not_lead_out_of_symfs(tmp_path):
+def test_names_in_debug_info_do_not_lead_out_of_symfs(tmp_path) -> None:
     """The compile directory of the unit is /src; a link there that leads out of symfs is followed inside of it."""
     outside = tmp_path / "outside"
     put(outside, ("gnu5_one.dwo", "gnu5_one.dwo"), ("gnu5_two.dwo", "gnu5_two.dwo"))
@@ -178,7 +179,7 @@ def test_names_in_debug_info_do_not_lead_out_of_symfs(tmp_path):
 @pytest.mark.parametrize(
     "name", [b"gnu5_one.dw/", b"../../../../", b"............", b"/../../..///", b"gnu5_\xff\xfe\n.dwo"]
 )
-def test_names_of_split_files_that_are_none(tmp_path, name):
+def test_names_of_split_files_that_are_none(tmp_path, name) -> None:
     symfs = put(tmp_path, ("gnu5.so", "/usr/lib/prog.so"), ("gnu5_two.dwo", "/src/gnu5_two.dwo"))
     program = symfs / "usr/lib/prog.so"
     program.write_bytes(program.read_bytes().replace(b"gnu5_one.dwo", name))
@@ -186,7 +187,7 @@ def test_names_of_split_files_that_are_none(tmp_path, name):
     assert max(map(len, found)) > 1 and diagnostics["debug_info_in_dwo"] == 1
 
 
-def test_a_dwz_file_beside_a_debug_file_outside_of_symfs(tmp_path):
+def test_a_dwz_file_beside_a_debug_file_outside_of_symfs(tmp_path) -> None:
     """The link is relative, as rpm and dwz write it: it is followed without a symfs, and not across its border."""
     outside = put(tmp_path / "outside", ("dwz_one.so", "prog.so"), ("common.dwz", "common.dwz"))
     file = open_elf(outside / "prog.so")

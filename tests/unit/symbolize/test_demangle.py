@@ -63,7 +63,7 @@ NAMES = [  # mangled, as c++filt -i prints it, as c++filt -i -p prints it (clone
 
 
 @pytest.mark.parametrize(("mangled", "full", "simple"), NAMES)
-def test_cxx(mangled, full, simple):
+def test_cxx(mangled, full, simple) -> None:
     assert demangle(mangled, Demangle.FULL) == full
     assert demangle(mangled, Demangle.SIMPLE) == simple
     assert demangle(mangled, Demangle.NONE) == mangled
@@ -82,7 +82,7 @@ def test_cxx(mangled, full, simple):
         ("_RINvNtC3std3mem8align_ofdE", "std::mem::align_of::<f64>"),
     ],
 )
-def test_rust_without_its_hash(mangled, readable):
+def test_rust_without_its_hash(mangled, readable) -> None:
     assert demangle(mangled, Demangle.SIMPLE) == demangle(mangled, Demangle.FULL) == readable
 
 
@@ -95,14 +95,14 @@ RUST_IDENTIFIERS = st.lists(RUST_PARTS, min_size=1, max_size=4).map("".join)
 
 @settings(max_examples=400)
 @given(st.lists(RUST_IDENTIFIERS, min_size=1, max_size=4), st.sampled_from(["", ".cold", ".3463", ".a_1.b", "."]))
-def test_legacy_rust_as_the_library_reads_it(parts, suffix):
+def test_legacy_rust_as_the_library_reads_it(parts, suffix) -> None:
     path = "".join(f"{len(part)}{part}" for part in parts)
     for name in (f"_ZN{path}17h0123456789abcdefE{suffix}", f"_ZN1{path}17h0123456789abcdefE{suffix}"):
         if readable := rust_legacy(name):
             assert readable == demangling._portable()(name)
 
 
-def test_legacy_rust_without_the_library(monkeypatch):
+def test_legacy_rust_without_the_library(monkeypatch) -> None:
     monkeypatch.setattr(demangling, "_portable", lambda: pytest.fail("50 ms to load"))
     legacy = [row for row in STORED if demangling._RUST_LEGACY.match(row[0])]
     assert len(legacy) > 5
@@ -112,24 +112,24 @@ def test_legacy_rust_without_the_library(monkeypatch):
     demangle.cache_clear()
 
 
-def test_swift():
+def test_swift() -> None:
     assert demangle("$s4main3fooyyF", Demangle.FULL) == "main.foo() -> ()"
 
 
 @pytest.mark.parametrize(
     "name", ["main", "_start", "_Zebra", "_RegisterClasses", "foo.part.0", "$x", "__Z", "_ZN", "?x"]
 )
-def test_names_that_are_not_mangled_stay(name):
+def test_names_that_are_not_mangled_stay(name) -> None:
     assert demangle(name) == name
 
 
-def test_versions_and_linkage_tables_keep_their_suffix():
+def test_versions_and_linkage_tables_keep_their_suffix() -> None:
     assert demangle("_ZnwmPv@plt") == "operator new@plt"
     assert demangle("_ZNSt8ios_base4InitC1Ev@@GLIBCXX_3.4") == "std::ios_base::Init::Init@@GLIBCXX_3.4"
 
 
 @given(st.text(alphabet="_ZN1234aIEbcSt<>()[] operator,*&:'@.-", max_size=60))
-def test_anything(text):
+def test_anything(text) -> None:
     for name in ("_Z" + text, "_R" + text, text):
         assert isinstance(demangle(name, Demangle.SIMPLE), str)
     without_parameters(text)
@@ -144,7 +144,7 @@ def no_llvm(monkeypatch):
     demangle.cache_clear()
 
 
-def test_stored_names():
+def test_stored_names() -> None:
     """Both ways of reading a name have their share."""
     demangle.cache_clear()
     assert [(name, demangle(name, Demangle.FULL), demangle(name)) for name, _, _ in STORED] == [*map(tuple, STORED)]
@@ -152,7 +152,7 @@ def test_stored_names():
     assert 100 < native < len(STORED) - 100
 
 
-def test_stored_names_without_the_native_library(no_llvm):
+def test_stored_names_without_the_native_library(no_llvm) -> None:
     assert [(name, demangle(name, Demangle.FULL), demangle(name)) for name, _, _ in STORED] == [*map(tuple, STORED)]
 
 
@@ -170,7 +170,7 @@ def test_stored_names_without_the_native_library(no_llvm):
         ("_ZN4core3fmt9Formatter3pad17h1234567890abcdefE.cold", "core::fmt::Formatter::pad.cold"),
     ],
 )  # fmt: skip
-def test_names_that_are_better_than_gnus(mangled, readable, monkeypatch):
+def test_names_that_are_better_than_gnus(mangled, readable, monkeypatch) -> None:
     assert demangle(mangled) == readable
     monkeypatch.setattr(demangling, "_llvm", lambda: None)
     demangle.cache_clear()
@@ -178,14 +178,14 @@ def test_names_that_are_better_than_gnus(mangled, readable, monkeypatch):
 
 
 @given(st.text("ST0_1ZIUlEvi9NXLsrcKJ.aA", max_size=40))
-def test_both_libraries_agree_or_one_is_silent(text):
+def test_both_libraries_agree_or_one_is_silent(text) -> None:
     """Any name that LLVM reads has the text that the portable library gives it."""
     for name in ("_Z1f" + text, "_ZN1A1f" + text, "_RNvC1a" + text):
         if native := demangling._native(name):
             assert native == demangling._portable()(name)
 
 
-def test_an_unreadable_name_is_tried_once(monkeypatch):
+def test_an_unreadable_name_is_tried_once(monkeypatch) -> None:
     tried = []
     monkeypatch.setattr(demangling, "_readable", lambda name: tried.append(name) or "")
     assert demangle("_ZN1A1fEq_") == demangle("_ZN1A1fEq_") == "_ZN1A1fEq_"
@@ -194,7 +194,7 @@ def test_an_unreadable_name_is_tried_once(monkeypatch):
 
 
 @pytest.mark.parametrize("levels", [8, 12, 30, 3000])
-def test_names_that_double_with_every_letter_cost_nothing(levels):
+def test_names_that_double_with_every_letter_cost_nothing(levels) -> None:
     """A<A<..>, A<..> >, where each level names the one before it twice."""
     digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
     name = "_Z1f1AIiiE" + "".join(f"S_IS{digits[i % 36]}_S{digits[i % 36]}_E" for i in range(levels))
@@ -213,6 +213,6 @@ def scalar_opening(text, closing):
 
 
 @given(st.text(alphabet="()a", max_size=30))
-def test_opening_letter_by_letter(text):
+def test_opening_letter_by_letter(text) -> None:
     text += ")"
     assert opening(text, len(text) - 1) == scalar_opening(text, len(text) - 1)

@@ -44,7 +44,7 @@ def inside_functions(path, addresses):
 
 
 @pytest.mark.parametrize("name", LIBRARIES)
-def test_agrees_with_addr2line(name, tmp_path):
+def test_agrees_with_addr2line(name, tmp_path) -> None:
     wanted, path = addr2line(DATA / f"{name}.addr2line.txt"), DATA / f"{name}.so"
     wanted = {address: rows for (_, address), rows in wanted.items()}
     addresses = inside_functions(path, sorted(wanted))
@@ -69,7 +69,7 @@ def converted(symfs, tmp_path, library="/split.so", **options):
     return result, diagnostics
 
 
-def test_split_debug_file_gives_inlined_frames_and_flags(tmp_path):
+def test_split_debug_file_gives_inlined_frames_and_flags(tmp_path) -> None:
     result, _ = converted(DATA, tmp_path)
     lines = lines_of(result, 0x1093 - 0x1080)
     assert [name for name, _, _ in lines][-1] == "work::run"
@@ -85,13 +85,13 @@ def test_split_debug_file_gives_inlined_frames_and_flags(tmp_path):
     assert starts["work::run"] == 21
 
 
-def test_without_inlining_one_line_each(tmp_path):
+def test_without_inlining_one_line_each(tmp_path) -> None:
     result, _ = converted(DATA, tmp_path, inline=False)
     assert np.diff(result.locations.line_offsets).max() == 1
     assert not result.mappings.has_inline_frames.any() and result.mappings.has_line_numbers.all()
 
 
-def test_second_time_from_the_cache(tmp_path, monkeypatch):
+def test_second_time_from_the_cache(tmp_path, monkeypatch) -> None:
     first, _ = converted(DATA, tmp_path)
     assert list((tmp_path / "cache").rglob("*"))
     monkeypatch.setattr("perf2x.symbolize.symcache.build._made", lambda *_: pytest.fail("made again"))
@@ -99,7 +99,7 @@ def test_second_time_from_the_cache(tmp_path, monkeypatch):
     assert np.array_equal(first.locations.line_number, second.locations.line_number)
 
 
-def test_broken_cache_is_made_again(tmp_path):
+def test_broken_cache_is_made_again(tmp_path) -> None:
     first, _ = converted(DATA, tmp_path)
     for path in (tmp_path / "cache").rglob("*"):
         if path.is_file():
@@ -110,7 +110,7 @@ def test_broken_cache_is_made_again(tmp_path):
 
 @pytest.mark.parametrize("has_symbolic", [True, False])
 @pytest.mark.parametrize("cache", ["empty", "filled with symbolic", "filled without", "cut"])
-def test_answers_do_not_depend_on_what_ran_before(cache, has_symbolic, tmp_path, monkeypatch):
+def test_answers_do_not_depend_on_what_ran_before(cache, has_symbolic, tmp_path, monkeypatch) -> None:
     """Lines and advice are those of a first run, whatever an earlier one left in the cache directory."""
 
     def run(directory, installed):
@@ -130,7 +130,7 @@ def test_answers_do_not_depend_on_what_ran_before(cache, has_symbolic, tmp_path,
     assert first[1] == (not has_symbolic)
 
 
-def test_a_symbolic_that_cannot_be_loaded_counts_as_absent(tmp_path, monkeypatch):
+def test_a_symbolic_that_cannot_be_loaded_counts_as_absent(tmp_path, monkeypatch) -> None:
     """Its caches are not read either: those of a run in which it worked change nothing."""
     converted(DATA, tmp_path)
     (tmp_path / "broken/symbolic").mkdir(parents=True)
@@ -146,7 +146,7 @@ def test_a_symbolic_that_cannot_be_loaded_counts_as_absent(tmp_path, monkeypatch
     assert diagnostics["lines_need_symbolic"] == 1
 
 
-def test_caches_of_other_versions_and_other_files_are_left_alone(tmp_path, monkeypatch):
+def test_caches_of_other_versions_and_other_files_are_left_alone(tmp_path, monkeypatch) -> None:
     made = []
     monkeypatch.setattr(
         dwarf, "_made", lambda library, file, original=dwarf._made: made.append(1) or original(library, file)
@@ -165,7 +165,7 @@ def test_caches_of_other_versions_and_other_files_are_left_alone(tmp_path, monke
     assert len(made) == 4
 
 
-def test_without_symbolic_the_same_lines_come(tmp_path, monkeypatch):
+def test_without_symbolic_the_same_lines_come(tmp_path, monkeypatch) -> None:
     first, _ = converted(DATA, tmp_path)
     monkeypatch.setattr("perf2x.symbolize.symcache.build._library", lambda: None)
     result, diagnostics = converted(DATA, tmp_path)
@@ -175,7 +175,7 @@ def test_without_symbolic_the_same_lines_come(tmp_path, monkeypatch):
     )
 
 
-def test_broken_debug_info_leaves_names(tmp_path):
+def test_broken_debug_info_leaves_names(tmp_path) -> None:
     data = bytearray((DATA / "split.so.debug").read_bytes())
     info = open_elf(DATA / "split.so.debug").section(".debug_info")
     data[info.offset : info.offset + info.size] = b"\xff" * info.size
@@ -185,7 +185,7 @@ def test_broken_debug_info_leaves_names(tmp_path):
     assert [name for name, _, _ in lines_of(result, 0)] == ["work::run"]
 
 
-def test_debug_info_that_is_none(tmp_path):
+def test_debug_info_that_is_none(tmp_path) -> None:
     path = tmp_path / "x.so"
     path.write_bytes(tiny_elf([TinySection(".debug_info", b"\x01" * 40)], machine=0xBEEF))
     try:
@@ -197,7 +197,7 @@ def test_debug_info_that_is_none(tmp_path):
 class Table:
     """A symbol table in place of ElfNames."""
 
-    def __init__(self, *names, has_symtab=True):
+    def __init__(self, *names, has_symtab=True) -> None:
         self.names, self.has_symtab = names, has_symtab
 
     def name(self, row):
@@ -227,7 +227,7 @@ F, INNER, NAMELESS = Site("f", "/a.c", 7), Site("inner", "/a.c", 2), Site("", "/
         (-1, [], []),
     ],
 )
-def test_the_symbol_tables_name_wins_for_the_outermost_function(row, chain, wanted):
+def test_the_symbol_tables_name_wins_for_the_outermost_function(row, chain, wanted) -> None:
     table = Table("f.part.0")
     assert shown(table, [row], [chain]) == [wanted]
     assert shown(table, [row], [chain], inline=False) == [wanted[-1:]]
@@ -235,11 +235,11 @@ def test_the_symbol_tables_name_wins_for_the_outermost_function(row, chain, want
     assert every == [[("f.part.0", 1, 7)], wanted, [("f", 2, 7)]]
 
 
-def test_without_a_symbol_table_debug_info_names_gaps_too():
+def test_without_a_symbol_table_debug_info_names_gaps_too() -> None:
     assert shown(Table(has_symtab=False), [-1], [[(F, 0)]]) == [[("f", 0, 7)]]
 
 
-def test_padding_between_functions_has_no_name(tmp_path):
+def test_padding_between_functions_has_no_name(tmp_path) -> None:
     """helper ends at 0x1071 and run begins at 0x1080; symbolic alone would stretch helper over the gap."""
     profile = make_profile(
         [(0x10000, 0x20000, 0, "/split.so", "", 7)], [(0, 0x10000 + a) for a in (0x1070, 0x1078, 0x1080)]

@@ -32,7 +32,7 @@ def damaged(flips, length=None):
     return bytes(data[:length])
 
 
-def through(path):
+def through(path) -> None:
     found = Finder(SearchPlaces(system_debug_dir=None, proc=None)).find(str(path), b"")
     names = ElfNames(found, Demangle.SIMPLE, Diagnostics())
     for row in names.find(ADDRESSES):
@@ -46,7 +46,7 @@ def through(path):
 
 @settings(max_examples=100, deadline=None)
 @given(flips=FLIPS)
-def test_flipped(tmp_path_factory, flips):
+def test_flipped(tmp_path_factory, flips) -> None:
     path = tmp_path_factory.mktemp("elf") / "x.so"
     path.write_bytes(damaged(flips))
     with contextlib.suppress(ObjectError):
@@ -55,7 +55,7 @@ def test_flipped(tmp_path_factory, flips):
 
 @settings(max_examples=60, deadline=None)
 @given(length=st.integers(0, len(ORIGINAL)))
-def test_truncated(tmp_path_factory, length):
+def test_truncated(tmp_path_factory, length) -> None:
     path = tmp_path_factory.mktemp("elf") / "x.so"
     path.write_bytes(damaged([], length))
     through(path)
@@ -63,7 +63,7 @@ def test_truncated(tmp_path_factory, length):
 
 @settings(max_examples=60, deadline=None)
 @given(flips=FLIPS)
-def test_flipped_debug_info(tmp_path_factory, flips):
+def test_flipped_debug_info(tmp_path_factory, flips) -> None:
     pytest.importorskip("symbolic", reason="the dwarf extra is not installed")
     directory = tmp_path_factory.mktemp("elf")
     path = directory / "x.so"

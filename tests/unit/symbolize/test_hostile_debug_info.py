@@ -71,7 +71,7 @@ LENGTH = st.integers(0, 1 << 12) | st.none()
 )
 @settings(max_examples=40, deadline=None)
 @given(flips=FLIPS, length=LENGTH)
-def test_damage_in_the_other_file(tmp_path_factory, program, parts, hurt, flips, length):
+def test_damage_in_the_other_file(tmp_path_factory, program, parts, hurt, flips, length) -> None:
     directory = tmp_path_factory.mktemp("parts")
     for name in [program, *parts]:
         data = (DATA / name).read_bytes()
@@ -83,7 +83,7 @@ def test_damage_in_the_other_file(tmp_path_factory, program, parts, hurt, flips,
 @pytest.mark.parametrize("program", ["gnu5.so", "clang4.so", "dwz_one.so"])
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
-def test_damage_in_debug_sections(tmp_path_factory, program, data):
+def test_damage_in_debug_sections(tmp_path_factory, program, data) -> None:
     """The headers of the file are whole, so damage meets the reader of debug info and nothing before it."""
     directory = tmp_path_factory.mktemp("parts")
     whole = (DATA / program).read_bytes()
@@ -99,7 +99,7 @@ def test_damage_in_debug_sections(tmp_path_factory, program, data):
 
 @settings(max_examples=60, deadline=None)
 @given(flips=FLIPS, length=st.integers(0, 12000))
-def test_damaged_modules(flips, length):
+def test_damaged_modules(flips, length) -> None:
     with contextlib.suppress(ObjectError):
         relocated(open_elf(damaged((DATA / "module.ko").read_bytes(), flips, length)))
 
@@ -132,7 +132,7 @@ SECOND = FIRST + 13
 
 
 @pytest.mark.parametrize("target", [SECOND, FIRST])
-def test_a_function_that_is_its_own_origin_has_no_name(target):
+def test_a_function_that_is_its_own_origin_has_no_name(target) -> None:
     unit = by_hand(entry(2, 0x1000, 0x20, target), entry(3, 0x1004, 4, SECOND), b"\0\0")
     assert [[scope.name for scope in chain] for chain in scopes(unit, [0x1000, 0x1004])] == [[""], ["", ""]]
     assert REFERENCES_AT_MOST < 100
@@ -148,19 +148,19 @@ def test_a_function_that_is_its_own_origin_has_no_name(target):
         ((b"\x80" * 40,), "without end|cut off"),
     ],
 )
-def test_entries_that_lead_nowhere(entries, message):
+def test_entries_that_lead_nowhere(entries, message) -> None:
     unit = by_hand(*entries)
     with pytest.raises(ObjectError, match=message):
         scopes(unit, [0x1000, 0x1004, 0x1080])
 
 
-def test_functions_in_one_another_without_end():
+def test_functions_in_one_another_without_end() -> None:
     unit = by_hand(*[entry(2, 0x1000, 0x20, SECOND)] * 5000)
     with pytest.raises(ObjectError, match="nested too deeply"):
         scopes(unit, [0x1000])
 
 
-def test_thousands_of_functions_at_every_address(monkeypatch):
+def test_thousands_of_functions_at_every_address(monkeypatch) -> None:
     monkeypatch.setattr("perf2x.binary.dwarf.functions.SCOPES_AT_MOST", 1000)
     flat = ABBREVIATIONS.replace(b"\x02\x2e\x01", b"\x02\x2e\x00")
     unit = by_hand(*[entry(2, 0x1000, 0x20, SECOND)] * 50, b"\0", abbreviations=flat)
@@ -168,7 +168,7 @@ def test_thousands_of_functions_at_every_address(monkeypatch):
         scopes(unit, list(range(0x1000, 0x1020)))
 
 
-def test_one_damaged_unit_leaves_the_others():
+def test_one_damaged_unit_leaves_the_others() -> None:
     good = by_hand(entry(2, 0x1000, 0x20, SECOND), b"\0\0").file.sections.info
     bad = good.replace(entry(2, 0x1000, 0x20, SECOND), b"\x09" + bytes(16))
     bad = bad.replace(struct.pack("<Q", 0x1000), struct.pack("<Q", 0x3000))
@@ -182,13 +182,13 @@ def test_one_damaged_unit_leaves_the_others():
 @pytest.mark.parametrize(
     "data", [b"", b"\x01", b"\x01\x11\x00\x03\x08", b"\x01\x11\x00\x03\x16\x00\x00\x00", b"\x01\x11\x00\x03\xff\x7f"]
 )
-def test_abbreviations_that_are_none(data):
+def test_abbreviations_that_are_none(data) -> None:
     with pytest.raises(ObjectError):
         Abbreviations(data, 0, Encoding("<", 8, 4, 5), Effort("", len(data), times=2)).all()
 
 
 @pytest.mark.parametrize("data", [b"", b"\xff" * 12, struct.pack("<IHIBB", 40, 2, 0, 8, 0), bytes(64)])
-def test_address_ranges_that_are_none(data):
+def test_address_ranges_that_are_none(data) -> None:
     assert unit_ranges(DebugSections(open_elf(tiny_elf([TinySection(".debug_aranges", data)]), "x"))) == {}
 
 
@@ -196,7 +196,7 @@ def test_address_ranges_that_are_none(data):
     "data",
     [(), (2, 1 << 20, 1 << 20, 1 << 20), (9, 0, 0, 0), (5, 1, 1, 1)],
 )
-def test_package_indexes_that_are_none(data):
+def test_package_indexes_that_are_none(data) -> None:
     data = struct.pack(f"<{len(data)}I", *data)
     with pytest.raises(ObjectError, match="index"):
         package_shares(open_elf(tiny_elf([TinySection(".debug_cu_index", data)]), "x.dwp"))
@@ -211,7 +211,7 @@ def test_package_indexes_that_are_none(data):
         (b"\xff" * 30, "cut off"),
     ],
 )
-def test_dwz_links_that_lead_nowhere(link, message):
+def test_dwz_links_that_lead_nowhere(link, message) -> None:
     note = b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0" + b"\xaa" * 20
     parts = [TinySection(".gnu_debugaltlink", link), TinySection(".note.gnu.build-id", note, type="NOTE")]
     finder = Finder(SearchPlaces(system_debug_dir=None, proc=None))
@@ -219,7 +219,7 @@ def test_dwz_links_that_lead_nowhere(link, message):
         supplementary_file(finder, open_elf(tiny_elf(parts), "x"))
 
 
-def test_a_line_table_of_too_many_files_and_one_that_is_cut_off():
+def test_a_line_table_of_too_many_files_and_one_that_is_cut_off() -> None:
     header = struct.pack("<HBBIBBBbBB", 5, 8, 0, 40, 1, 1, 1, -5, 14, 1)
     unit = by_hand(
         abbreviations=b"\x01\x11\x00\x10\x06\x11\x01\x00\x00\x00",
@@ -253,7 +253,7 @@ def with_lines(address, *units):
     return UnitLines(file, lambda unit: unit, errors.append), errors
 
 
-def test_units_that_share_a_line_table_keep_their_directories():
+def test_units_that_share_a_line_table_keep_their_directories() -> None:
     units = [lined(0x1000, b"/a"), lined(0x1010, b"/b"), lined(0x1020, b"/b")]
     lines, errors = with_lines(struct.pack("<Q", 0x1000), *units)
     found = lines.find(np.array([0x1004, 0x1014, 0x1024], np.uint64))
@@ -262,21 +262,21 @@ def test_units_that_share_a_line_table_keep_their_directories():
     ] and not errors  # fmt: skip
 
 
-def test_an_address_of_many_bytes_in_a_line_table():
+def test_an_address_of_many_bytes_in_a_line_table() -> None:
     lines, errors = with_lines(bytes(100), lined(0x1000, b"/a"))
     assert lines.find(np.array([0x1004], np.uint64)) == [[]] and "an address of 100 bytes" in str(errors[0])
 
 
 @pytest.mark.parametrize("tail", [b"", b"\0", b"\0more"])
-def test_the_longest_name_that_is_whole(tail):
+def test_the_longest_name_that_is_whole(tail) -> None:
     assert string_at(b"xy" + b"n" * (LONGEST_TEXT - 1) + tail, 1) == "y" + "n" * (LONGEST_TEXT - 1)
 
 
-def test_a_longer_name_is_cut_and_says_so():
+def test_a_longer_name_is_cut_and_says_so() -> None:
     assert string_at(b"n" * (LONGEST_TEXT + 1) + b"\0", 0) == "n" * LONGEST_TEXT + CUT
 
 
-def test_a_split_file_that_is_none_is_refused_once(tmp_path):
+def test_a_split_file_that_is_none_is_refused_once(tmp_path) -> None:
     path, files = tmp_path / "x.dwo", SplitFiles()
     path.write_bytes(b"no object")
     with pytest.raises(ObjectError, match=r"x\.dwo"):
@@ -284,7 +284,7 @@ def test_a_split_file_that_is_none_is_refused_once(tmp_path):
     assert files.unit(path, 1) is None
 
 
-def test_an_id_of_a_split_file_that_is_longer_than_64_bits():
+def test_an_id_of_a_split_file_that_is_longer_than_64_bits() -> None:
     abbreviations = b"\x01\x11\x00\xb1\x42\x0f\x00\x00\x00"  # GNU_dwo_id udata
     body = b"\x01" + b"\x85" + b"\x80" * 9 + b"\x01"
     info = struct.pack("<IHIB", len(body) + 7, 4, 0, 8) + body

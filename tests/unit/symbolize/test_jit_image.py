@@ -45,7 +45,7 @@ def image(data):
     return dump, unwinding_image(data, dump.machine, dump.codes, "test")
 
 
-def test_each_code_has_its_entry_where_it_stands_in_the_dump():
+def test_each_code_has_its_entry_where_it_stands_in_the_dump() -> None:
     data = dump_of("f", "longer name") + move(2, CODE, CODE + 0x1000, 0) + code_load(3, CODE + 0x300, "bare", 2)
     dump, elf = image(data)
     index = eh_frame_index(elf)
@@ -59,14 +59,14 @@ def test_each_code_has_its_entry_where_it_stands_in_the_dump():
     assert elf.svma(index.start)[0].tolist() == index.start.tolist()
 
 
-def test_nothing_to_tell():
+def test_nothing_to_tell() -> None:
     assert image(header() + code_load(1, CODE, "f", 1))[1] is None
     assert image(dump_of("f", frames=CIE.replace(b"zR", b"zP") + FDE))[1] is None
     assert image(dump_of("f", frames=CIE[:16] + b"\3" + CIE[17:] + FDE))[1] is None
 
 
 @pytest.mark.parametrize("told", [True, False])
-def test_a_sample_before_the_frame_is_set_up(tmp_path, told):
+def test_a_sample_before_the_frame_is_set_up(tmp_path, told) -> None:
     """The caller is at the top of the stack; the frame pointer is still the caller's and leads past it."""
     mask = 1 << 6 | 1 << 7 | 1 << 8  # bp, sp, ip
     types = k.IP | k.TID | k.TIME | k.CALLCHAIN | k.REGS_USER | k.STACK_USER
@@ -98,7 +98,7 @@ WHOLE = dump_of("f", "g")
 
 
 @given(st.lists(st.tuples(st.integers(0, len(WHOLE) - 1), st.integers(0, 255)), max_size=6), st.integers(0, len(WHOLE)))
-def test_flipped_and_truncated(flips, length):
+def test_flipped_and_truncated(flips, length) -> None:
     data = bytearray(WHOLE)
     for position, value in flips:
         data[position] = value

@@ -31,34 +31,34 @@ def lookup(text, *addresses):
     return [table.name(int(row)) if row >= 0 else None for row in rows]
 
 
-def test_symbols_reach_to_the_next_and_the_later_of_two_wins():
+def test_symbols_reach_to_the_next_and_the_later_of_two_wins() -> None:
     assert lookup(TEXT, 0xFFFFFFFF81000010, 0xFFFFFFFF810000FF, 0xFFFFFFFF81000100) == ["_text", "do_one", "weak_one"]
 
 
-def test_modules_do_not_fill_the_gap_behind_them():
+def test_modules_do_not_fill_the_gap_behind_them() -> None:
     assert lookup(TEXT, 0xFFFFFFFF81001000, 0xFFFFFFFF81003000) == ["some_data", None]
     assert lookup(TEXT, 0xFFFFFFFFC0000011, 0xFFFFFFFFC0002000, 0xFFFFFFFFC0005FFF) == ["mod_more", None, "other"]
 
 
-def test_modules_are_known_by_name():
+def test_modules_are_known_by_name() -> None:
     table = parse_kallsyms(TEXT, "test")
     assert table.modules == ["snd_hda", "ext4"]
     assert table.address_of("do_one") == 0xFFFFFFFF81000040
     assert table.address_of("mod_init") is None and table.address_of("absent") is None
 
 
-def test_hidden_addresses_are_said_to_be_hidden():
+def test_hidden_addresses_are_said_to_be_hidden() -> None:
     with pytest.raises(ObjectError, match="kptr_restrict"):
         parse_kallsyms(b"0000000000000000 T _text\n0000000000000000 t f\n", "test")
 
 
 @pytest.mark.parametrize("text", [b"", b"\n", b"x", b"not kallsyms at all\n", b"\x7fELF\0\0\0", b"ffff T \n"])
-def test_other_files(text):
+def test_other_files(text) -> None:
     with pytest.raises(ObjectError):
         parse_kallsyms(text, "test")
 
 
-def test_compressed_copies(tmp_path):
+def test_compressed_copies(tmp_path) -> None:
     path = tmp_path / "kallsyms.xz"
     path.write_bytes(lzma.compress(TEXT))
     assert read_kallsyms(path).address_of("_text") == 0xFFFFFFFF81000000
@@ -81,7 +81,7 @@ LINES = st.tuples(
 
 
 @given(st.lists(LINES, min_size=1))
-def test_parser_agrees_with_a_plain_one(lines):
+def test_parser_agrees_with_a_plain_one(lines) -> None:
     text = "".join(f"{address:016x} {letter} {name}{module}\n" for address, letter, name, module in lines).encode()
     wanted = scalar_parse(text)
     if not any(address for address, _, _ in wanted):
@@ -93,7 +93,7 @@ def test_parser_agrees_with_a_plain_one(lines):
 
 
 @given(st.binary(max_size=200))
-def test_flipped_text(noise):
+def test_flipped_text(noise) -> None:
     for text in (noise, TEXT[: len(noise)], TEXT + noise, noise + TEXT):
         with contextlib.suppress(ObjectError):
             parse_kallsyms(text, "test").index().find(np.array([0, 2**64 - 1], np.uint64))

@@ -66,7 +66,7 @@ def run(profile, session=None, **options):
 
 
 @pytest.mark.parametrize("slide", [0, 0x12000000])
-def test_vmlinux_by_option(tmp_path, slide):
+def test_vmlinux_by_option(tmp_path, slide) -> None:
     (tmp_path / "vmlinux").write_bytes(vmlinux())
     mappings = [(BASE + slide, BASE + slide + 0x2000, BASE + slide, "[kernel.kallsyms]_text", KERNEL_ID.hex(), -1)]
     result, _, _ = run(
@@ -75,7 +75,7 @@ def test_vmlinux_by_option(tmp_path, slide):
     assert name_of(result, 0) == "schedule"
 
 
-def test_vmlinux_of_another_build_is_refused_and_said(tmp_path):
+def test_vmlinux_of_another_build_is_refused_and_said(tmp_path) -> None:
     (tmp_path / "vmlinux").write_bytes(vmlinux(b"\xcc" * 20))
     mappings = [(BASE, BASE + 0x2000, BASE, "[kernel.kallsyms]_text", KERNEL_ID.hex(), -1)]
     profile = make_profile(mappings, [(0, BASE + 0x104)])
@@ -85,7 +85,7 @@ def test_vmlinux_of_another_build_is_refused_and_said(tmp_path):
 
 @pytest.mark.parametrize("place", ["/boot/vmlinux-7.2.0", "/usr/lib/debug/.build-id/aa/{rest}.debug",
                                    "/usr/lib/debug/boot/vmlinux-7.2.0"])  # fmt: skip
-def test_vmlinux_found_by_build_id(tmp_path, place):
+def test_vmlinux_found_by_build_id(tmp_path, place) -> None:
     path = tmp_path / place.format(rest="aa" * 19).lstrip("/")
     path.parent.mkdir(parents=True)
     path.write_bytes(vmlinux())
@@ -95,7 +95,7 @@ def test_vmlinux_found_by_build_id(tmp_path, place):
     assert name_of(result, 0) == "schedule"
 
 
-def test_slide_is_zero_when_the_address_was_hidden():
+def test_slide_is_zero_when_the_address_was_hidden() -> None:
     file = open_elf(vmlinux())
     assert kernel_slide(file, ("_text", 0)) == kernel_slide(file, ("absent", 5)) == kernel_slide(file, ("", 5)) == 0
     assert kernel_slide(file, ("_text", BASE + 0x1000)) == 0x1000
@@ -105,7 +105,7 @@ def test_slide_is_zero_when_the_address_was_hidden():
     ("suffix", "pack"), [("", bytes), (".xz", lzma.compress), (".gz", gzip.compress), (".zst", zstd_compress)]
 )
 @pytest.mark.parametrize("by_name", [True, False])
-def test_modules_from_their_files(tmp_path, suffix, pack, by_name):
+def test_modules_from_their_files(tmp_path, suffix, pack, by_name) -> None:
     path = tmp_path / f"lib/modules/7.2.0/kernel/snd-x.ko{suffix}"
     path.parent.mkdir(parents=True)
     path.write_bytes(pack(module()))
@@ -116,7 +116,7 @@ def test_modules_from_their_files(tmp_path, suffix, pack, by_name):
     assert [name_of(result, row) for row in range(3)] == ["mod_work", "mod_cold", None]
 
 
-def test_module_sections_lie_one_behind_the_other_without_init():
+def test_module_sections_lie_one_behind_the_other_without_init() -> None:
     places = section_places(open_elf(module()), 0x1000)
     assert places == {1: 0x1000, 3: 0x1024}
 
@@ -125,7 +125,7 @@ KALLSYMS = f"{BASE:x} T _text\n{BASE + 16:x} T f\n{MODULE_AT:x} t mod_work\t[snd
 
 
 @pytest.mark.parametrize(("start", "name"), [(MODULE_AT, "mod_work"), (MODULE_AT + 0x200000, None)])
-def test_kallsyms_names_a_module_only_where_it_was(tmp_path, start, name):
+def test_kallsyms_names_a_module_only_where_it_was(tmp_path, start, name) -> None:
     (tmp_path / "kallsyms").write_bytes(KALLSYMS)
     mappings = [
         (BASE, BASE + 0x1000, BASE, "[kernel.kallsyms]_text", "", -1),
@@ -136,7 +136,7 @@ def test_kallsyms_names_a_module_only_where_it_was(tmp_path, start, name):
     assert [name_of(result, 0), name_of(result, 1)] == [name, "f"]
 
 
-def test_kcore_directory(tmp_path):
+def test_kcore_directory(tmp_path) -> None:
     (tmp_path / "kallsyms").write_bytes(KALLSYMS)
     mappings = [(BASE, BASE + 0x1000, BASE, "[kernel.kallsyms]_text", KERNEL_ID.hex(), -1)]
     profile = make_profile(mappings, [(0, BASE + 20)])
@@ -144,7 +144,7 @@ def test_kcore_directory(tmp_path):
     assert name_of(result, 0) == "f"
 
 
-def test_build_id_cache_holds_kallsyms(tmp_path):
+def test_build_id_cache_holds_kallsyms(tmp_path) -> None:
     path = tmp_path / f".build-id/aa/{'aa' * 19}/kallsyms"
     path.parent.mkdir(parents=True)
     path.write_bytes(KALLSYMS)
@@ -153,7 +153,7 @@ def test_build_id_cache_holds_kallsyms(tmp_path):
     assert name_of(result, 0) == "f"
 
 
-def test_hidden_addresses_are_explained(tmp_path):
+def test_hidden_addresses_are_explained(tmp_path) -> None:
     (tmp_path / "kallsyms").write_bytes(b"0000000000000000 T _text\n0000000000000000 T f\n")
     mappings = [(BASE, BASE + 0x1000, BASE, "[kernel.kallsyms]_text", "", -1)]
     profile = make_profile(mappings, [(0, BASE + 20)])
@@ -161,27 +161,27 @@ def test_hidden_addresses_are_explained(tmp_path):
     assert diagnostics["kernel_addresses_hidden"] == 1 and "kptr_restrict" in report.objects[0].reason
 
 
-def test_bpf_programs_are_called_what_the_kernel_called_them():
+def test_bpf_programs_are_called_what_the_kernel_called_them() -> None:
     at = 0xFFFFFFFFC0300000
     mappings = [(at, at + 0x100, at, "bpf_prog_6deef7357e7b4530_sd_fw_egress", "", -1)]
     result, report, _ = run(make_profile(mappings, [(0, at + 0x10)]))
     assert name_of(result, 0) == "bpf_prog_6deef7357e7b4530_sd_fw_egress" and report.share == 1
 
 
-def test_running_kernels_own_list_is_for_the_running_kernel():
+def test_running_kernels_own_list_is_for_the_running_kernel() -> None:
     from perf2x.symbolize.sources.kernel import running_kernel_build_id
 
     assert isinstance(running_kernel_build_id(), bytes)
 
 
-def test_vsyscall_page():
+def test_vsyscall_page() -> None:
     at = 0xFFFFFFFFFF600000
     profile = make_profile([(at, at + 0x1000, 0, "[vsyscall]", "", 7)], [(0, at), (0, at + 0x409), (0, at + 0xC00)])
     result, _, _ = run(profile)
     assert [name_of(result, row) for row in range(3)] == ["vgettimeofday", "vtime", None]
 
 
-def test_own_vdso_only_for_its_own_build(tmp_path, monkeypatch):
+def test_own_vdso_only_for_its_own_build(tmp_path, monkeypatch) -> None:
     monkeypatch.delenv("PERF2X_SYSROOT")
     if not own_vdso():
         pytest.skip("no vDSO here")
@@ -194,14 +194,14 @@ def test_own_vdso_only_for_its_own_build(tmp_path, monkeypatch):
         assert (name_of(result, 0) is not None) is named
 
 
-def test_a_guests_kernel_is_not_named_by_the_hosts_list(tmp_path):
+def test_a_guests_kernel_is_not_named_by_the_hosts_list(tmp_path) -> None:
     (tmp_path / "kallsyms").write_bytes(KALLSYMS)
     mappings = [(BASE, BASE + 0x1000, BASE, "[guest.kernel.kallsyms]_text", "", -1)]
     result, _, _ = run(make_profile(mappings, [(0, BASE + 20)]), kallsyms=tmp_path / "kallsyms", symfs=tmp_path)
     assert name_of(result, 0) is None
 
 
-def test_a_hidden_place_of_the_kernel_makes_names_a_guess(tmp_path):
+def test_a_hidden_place_of_the_kernel_makes_names_a_guess(tmp_path) -> None:
     path = tmp_path / f".build-id/aa/{'aa' * 19}/kallsyms"
     path.parent.mkdir(parents=True)
     path.write_bytes(KALLSYMS)
@@ -212,6 +212,6 @@ def test_a_hidden_place_of_the_kernel_makes_names_a_guess(tmp_path):
     assert "kptr_restrict" in diagnostics.counts["kernel_place_unknown"].advice
 
 
-def test_pages_of_the_kernel_keep_their_name_in_the_report(tmp_path):
+def test_pages_of_the_kernel_keep_their_name_in_the_report(tmp_path) -> None:
     _, report, _ = run(make_profile([(0x7FFF00000000, 0x7FFF00001000, 0, "[uprobes]", "", 7)], [(0, 0x7FFF00000000)]))
     assert [(row.name, row.unnamed) for row in report.objects] == [("[uprobes]", 1)]

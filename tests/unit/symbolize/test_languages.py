@@ -44,7 +44,7 @@ def wanted(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_name_is_perfs(name, tmp_path):
+def test_every_name_is_perfs(name, tmp_path) -> None:
     frames, count = wanted(name)
     assert count[True] > 100
     result = named(name, options(name, tmp_path), frames)
@@ -75,7 +75,7 @@ def named(name, options, frames):
     return result
 
 
-def test_go_without_symbols_has_the_names_that_perf_finds_with_them(tmp_path):
+def test_go_without_symbols_has_the_names_that_perf_finds_with_them(tmp_path) -> None:
     frames, _ = wanted("go")
     result = named("go", options("go", tmp_path, "stripped"), frames)
     rows = [lines_of(result, row) for row in range(len(frames))]
@@ -86,7 +86,7 @@ def test_go_without_symbols_has_the_names_that_perf_finds_with_them(tmp_path):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_share_of_named_frames_is_at_least_perfs(name, tmp_path):
+def test_the_share_of_named_frames_is_at_least_perfs(name, tmp_path) -> None:
     _, count = wanted(name)
     loaded = pipeline.load(str(LANG / name / "perf.data"), pipeline.LoadOptions(symbols=options(name, tmp_path)))
     ours = [row for row in loaded.symbols.objects if row.name.startswith(("/srv/demo/", "//anon"))]
@@ -94,7 +94,7 @@ def test_the_share_of_named_frames_is_at_least_perfs(name, tmp_path):
     assert sum(row.unnamed for row in ours) <= count[False]
 
 
-def test_python_functions_and_files(tmp_path):
+def test_python_functions_and_files(tmp_path) -> None:
     loaded = pipeline.load(
         str(LANG / "python" / "perf.data"), pipeline.LoadOptions(symbols=options("python", tmp_path))
     )
@@ -107,7 +107,7 @@ def test_python_functions_and_files(tmp_path):
     }
 
 
-def test_jitdump_agrees_with_perf_inject(tmp_path):
+def test_jitdump_agrees_with_perf_inject(tmp_path) -> None:
     """Two functions that lived at one address one after the other, the second one moved later; lines from the dump."""
     perfs = [
         block.frames[0].symbol

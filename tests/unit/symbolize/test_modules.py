@@ -49,11 +49,11 @@ def wanted():
 
 
 @pytest.fixture(autouse=True)
-def _needs_symbolic():
+def _needs_symbolic() -> None:
     pytest.importorskip("symbolic", reason="the dwarf extra is not installed")
 
 
-def test_every_address_agrees_with_addr2line(tmp_path):
+def test_every_address_agrees_with_addr2line(tmp_path) -> None:
     answers = wanted()
     assert len(answers) > 40 and max(map(len, answers.values())) == 3
     found, diagnostics = lines(put(tmp_path), sorted(answers))
@@ -64,7 +64,7 @@ def test_every_address_agrees_with_addr2line(tmp_path):
 
 
 @pytest.mark.parametrize("recorded", [RECORDED, "[module]", RECORDED + ".xz", RECORDED + ".gz"])
-def test_debug_info_elsewhere(tmp_path, recorded):
+def test_debug_info_elsewhere(tmp_path, recorded) -> None:
     """The module as it is installed, without debug info and perhaps packed; the debug file under /usr/lib/debug."""
     pack = {"xz": lzma.compress, "gz": gzip.compress}.get(recorded.rpartition(".")[2], bytes)
     bare = bytearray(MODULE.read_bytes())
@@ -76,16 +76,16 @@ def test_debug_info_elsewhere(tmp_path, recorded):
     assert lines(tmp_path, [0x37], recorded)[0] == [answers[0x37]]
 
 
-def test_lines_come_before_kallsyms_but_not_before_one_that_was_named(tmp_path):
+def test_lines_come_before_kallsyms_but_not_before_one_that_was_named(tmp_path) -> None:
     (tmp_path / "kallsyms").write_text(f"{AT:x} t from_kallsyms\t[module]\n")
     assert lines(put(tmp_path), [0x37], kallsyms=tmp_path / "kallsyms")[0] == [[("from_kallsyms", "", 0)]]
 
 
-def test_without_inlined_functions(tmp_path):
+def test_without_inlined_functions(tmp_path) -> None:
     assert lines(put(tmp_path), [0x37], inline=False)[0] == [wanted()[0x37][-1:]]
 
 
-def test_relocations_that_nobody_knows_leave_the_names(tmp_path):
+def test_relocations_that_nobody_knows_leave_the_names(tmp_path) -> None:
     data = bytearray(MODULE.read_bytes())
     table = next(s for s in open_elf(MODULE).sections if s.name == ".rela.debug_info")
     struct.pack_into("<I", data, table.offset + 8, 99)
@@ -115,7 +115,7 @@ def tiny_module(rows, is_64=True, byte_order="<", machine=62, kind="RELA", size=
         ("<QQq", (4, 1 << 32 | 257, 0), {"machine": 183}, 8, MODULE_BASE + 0x10),
     ],
 )
-def test_relocations(layout, row, options, width, value):
+def test_relocations(layout, row, options, width, value) -> None:
     result = open_elf(relocated(tiny_module(struct.pack(layout, *row), **options)))
     data = result.data(result.section(".debug_info"))
     order = {"<": "little", ">": "big"}[options.get("byte_order", "<")]
@@ -134,6 +134,6 @@ def test_relocations(layout, row, options, width, value):
         ((0, 1 << 32 | 1, 0), {"machine": 243}, "EM_RISCV"),
     ],
 )
-def test_relocations_that_lead_nowhere(row, options, message):
+def test_relocations_that_lead_nowhere(row, options, message) -> None:
     with pytest.raises(ObjectError, match=message):
         relocated(tiny_module(struct.pack("<QQq", *row), **options))

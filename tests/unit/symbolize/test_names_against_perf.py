@@ -59,7 +59,7 @@ def profile_of(case, frames):
 @pytest.mark.shared
 @pytest.mark.skipif(not CASES, reason="the larger set of recordings is not here")
 @pytest.mark.parametrize("case", CASES)
-def test_names_are_perfs(case):
+def test_names_are_perfs(case) -> None:
     frames = distinct_frames(case)
     if not frames:
         pytest.skip("perf cannot read this one")

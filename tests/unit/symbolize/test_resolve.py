@@ -50,7 +50,7 @@ def text_offset(symfs):
     return open_elf(symfs / "usr/lib/libx.so").section(".text").offset
 
 
-def test_functions_and_flags(symfs):
+def test_functions_and_flags(symfs) -> None:
     offset = text_offset(symfs)
     base = 0x7F0000000000
     mappings = [(base, base + 0x1000, 0, "/lib/libx.so", BUILD_ID.hex(), 7), (0x1000, 0x2000, 0, "/gone", "", 7)]
@@ -75,7 +75,7 @@ def test_functions_and_flags(symfs):
     assert report.total == 5 and report.named == 3
 
 
-def test_two_processes_share_one_lookup(symfs):
+def test_two_processes_share_one_lookup(symfs) -> None:
     offset = text_offset(symfs)
     mappings = [
         (0x10000, 0x20000, 0, "/usr/lib/libx.so", BUILD_ID.hex(), 1),
@@ -86,7 +86,7 @@ def test_two_processes_share_one_lookup(symfs):
     assert len(result.functions) == 1 and len(report.objects) == 1
 
 
-def test_another_build_is_refused_unless_asked_for(symfs):
+def test_another_build_is_refused_unless_asked_for(symfs) -> None:
     offset = text_offset(symfs)
     mappings = [(0x10000, 0x20000, 0, "/usr/lib/libx.so", "ff" * 20, 1)]
     profile = make_profile(mappings, [(0, 0x10000 + offset)])
@@ -97,7 +97,7 @@ def test_another_build_is_refused_unless_asked_for(symfs):
     assert name_of(result, 0) == "first" and diagnostics["build_id_mismatch"] == 1
 
 
-def test_build_id_from_the_recordings_header(symfs):
+def test_build_id_from_the_recordings_header(symfs) -> None:
     offset = text_offset(symfs)
     profile = make_profile([(0x10000, 0x20000, 0, "/usr/lib/libx.so", "", 1)], [(0, 0x10000 + offset)])
     result, report, _ = run(profile, make_session(build_ids={"/usr/lib/libx.so": b"\xee" * 20}), symfs=symfs)
@@ -105,7 +105,7 @@ def test_build_id_from_the_recordings_header(symfs):
 
 
 @pytest.mark.parametrize("reference, slide", [(0xFFFFFFFF90000000, 0), (0xFFFFFFFFA0000000, 0x10000000), (0, 0)])
-def test_kernel_with_and_without_kaslr(tmp_path, reference, slide):
+def test_kernel_with_and_without_kaslr(tmp_path, reference, slide) -> None:
     (tmp_path / "kallsyms").write_bytes(KALLSYMS)
     start = 0xFFFFFFFF90000000 + slide
     mappings = [(start, start + 0x2000000, reference, "[kernel.kallsyms]_text", "", -1)]
@@ -115,14 +115,14 @@ def test_kernel_with_and_without_kaslr(tmp_path, reference, slide):
     assert result.mappings.has_functions.tolist() == [True] and report.share == 1
 
 
-def test_kernel_symbols_of_this_machine_are_not_used_for_another_kernel(tmp_path):
+def test_kernel_symbols_of_this_machine_are_not_used_for_another_kernel(tmp_path) -> None:
     mappings = [(0xFFFFFFFF90000000, 0xFFFFFFFF92000000, 0, "[kernel.kallsyms]_text", "ab" * 20, -1)]
     result, report, _ = run(make_profile(mappings, [(0, 0xFFFFFFFF90001000)]), buildid_dir=tmp_path)
     assert name_of(result, 0) is None
     assert "no kallsyms" in report.objects[0].reason
 
 
-def test_hostile_object_is_counted_and_the_rest_goes_on(symfs):
+def test_hostile_object_is_counted_and_the_rest_goes_on(symfs) -> None:
     good = (symfs / "usr/lib/libx.so").read_bytes()
     (symfs / "usr/lib/broken.so").write_bytes(good[: len(good) // 2])
     offset = text_offset(symfs)
@@ -135,7 +135,7 @@ def test_hostile_object_is_counted_and_the_rest_goes_on(symfs):
     assert "lie outside" in report.objects[0].reason or "not a readable" in report.objects[0].reason
 
 
-def test_same_input_same_tables(symfs):
+def test_same_input_same_tables(symfs) -> None:
     offset = text_offset(symfs)
     mappings = [(0x10000, 0x20000, 0, "/usr/lib/libx.so", "", 1)]
     frames = [(0, 0x10000 + offset + step) for step in (0, 16, 4)]
@@ -145,7 +145,7 @@ def test_same_input_same_tables(symfs):
     assert np.array_equal(first.locations.line_function, second.locations.line_function)
 
 
-def test_a_return_address_at_a_functions_first_byte_behind_a_gap(symfs):
+def test_a_return_address_at_a_functions_first_byte_behind_a_gap(symfs) -> None:
     """As of signal trampolines: nothing covers the byte before."""
     offset = text_offset(symfs)
     base = 0x10000 + offset

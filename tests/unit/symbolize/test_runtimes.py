@@ -21,7 +21,7 @@ LANG = Path(__file__).parent / "data" / "lang"
 FRAMES = {"cpython_map": 140, "cpython_jit": 153, "node_jit": 2415, "container": 1539}
 
 
-def unpacked(name, tmp_path):
+def unpacked(name, tmp_path) -> None:
     """The maps and dumps beside a recording, in ``tmp_path``."""
     for file in LANG.joinpath(name).iterdir():
         if file.name.endswith(".dump.xz"):
@@ -74,7 +74,7 @@ def written(profile, location):
 
 
 @pytest.mark.parametrize("name", FRAMES)
-def test_every_frame_has_perfs_name(name, tmp_path):
+def test_every_frame_has_perfs_name(name, tmp_path) -> None:
     perfs, ours = perfs_frames(name), our_frames(loaded(name, tmp_path).profile)
     assert perfs.total() == FRAMES[name]
     named = Counter({key: count for key, count in perfs.items() if key[3] != "[unknown]"})
@@ -84,7 +84,7 @@ def test_every_frame_has_perfs_name(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["cpython_map", "cpython_jit"])
-def test_python_frames_read_as_functions_of_their_files(name, tmp_path):
+def test_python_frames_read_as_functions_of_their_files(name, tmp_path) -> None:
     profile = loaded(name, tmp_path).profile
     functions, strings = profile.functions, profile.strings
     rows = zip(functions.system_name.tolist(), functions.name.tolist(), functions.filename.tolist(), strict=True)
@@ -94,12 +94,12 @@ def test_python_frames_read_as_functions_of_their_files(name, tmp_path):
     assert mine >= {(function, file) for function in expected - {"main"}} and {f for _, f in mine} == {file}
 
 
-def test_the_containers_map_is_a_guess_that_is_told(tmp_path):
+def test_the_containers_map_is_a_guess_that_is_told(tmp_path) -> None:
     assert loaded("container", tmp_path).diagnostics["perf_map_of_other_pid"] == 1
 
 
 @pytest.mark.parametrize("name", FRAMES)
-def test_a_bundle_takes_the_names_along(name, tmp_path):
+def test_a_bundle_takes_the_names_along(name, tmp_path) -> None:
     maps, empty = tmp_path / "maps", tmp_path / "empty"
     maps.mkdir()
     empty.mkdir()

@@ -97,12 +97,12 @@ def tables(draw):
 
 @settings(max_examples=400)
 @given(tables(), st.lists(st.integers(0, 9000), min_size=1, max_size=20))
-def test_agrees_with_perfs_algorithm(symbols, addresses):
+def test_agrees_with_perfs_algorithm(symbols, addresses) -> None:
     addresses = addresses + [a % 110 for a in addresses]
     assert find(symbols, *addresses) == [scalar_find(symbols, a) for a in addresses]
 
 
-def test_a_symbol_without_size_reaches_to_the_next_one():
+def test_a_symbol_without_size_reaches_to_the_next_one() -> None:
     symbols = [Symbol(0x1000, 0x1000, FUNC, GLOBAL, "start"), Symbol(0x1080, 0x1090, FUNC, GLOBAL, "next")]
     assert find(symbols, 0xFFF, 0x1000, 0x107F, 0x1080, 0x108F, 0x1090) == [
         None,
@@ -114,12 +114,12 @@ def test_a_symbol_without_size_reaches_to_the_next_one():
     ]
 
 
-def test_the_last_symbol_without_size_reaches_to_the_end_of_the_next_page():
+def test_the_last_symbol_without_size_reaches_to_the_end_of_the_next_page() -> None:
     symbols = [Symbol(0x1001, 0x1001, FUNC, GLOBAL, "last")]
     assert find(symbols, 0x2FFF, 0x3000) == ["last", None]
 
 
-def test_ties():
+def test_ties() -> None:
     def pair(*symbols):
         return find([Symbol(8, 16, *symbol) for symbol in symbols], 9)[0]
 
@@ -131,12 +131,12 @@ def test_ties():
     assert pair((FUNC, GLOBAL, "SyS_abc"), (FUNC, GLOBAL, "sys_abc")) == "sys_abc"
 
 
-def test_inner_symbol_before_the_outer_one():
+def test_inner_symbol_before_the_outer_one() -> None:
     symbols = [Symbol(0, 100, FUNC, GLOBAL, "outer"), Symbol(10, 20, FUNC, LOCAL, "inner")]
     assert find(symbols, 5, 15, 50, 100) == ["outer", "inner", "outer", None]
 
 
-def test_a_label_inside_a_function_is_not_a_function():
+def test_a_label_inside_a_function_is_not_a_function() -> None:
     symbols = [
         Symbol(0, 100, FUNC, GLOBAL, "stub"), Symbol(50, 50, NOTYPE, LOCAL, "label"),
         Symbol(120, 120, NOTYPE, LOCAL, "_start"), Symbol(130, 130, NOTYPE, LOCAL, "_dl_start_user"),
@@ -144,45 +144,45 @@ def test_a_label_inside_a_function_is_not_a_function():
     assert find(symbols, 60, 99, 110, 121, 131) == ["stub", "stub", None, "_start", "_dl_start_user"]
 
 
-def test_addresses_of_the_upper_half_stay_exact():
+def test_addresses_of_the_upper_half_stay_exact() -> None:
     base = 0xFFFFFFFF81000000
     symbols = [Symbol(base, base + 1, FUNC, GLOBAL, "a"), Symbol(base + 1, base + 2, FUNC, GLOBAL, "b")]
     assert find(symbols, base, base + 1, base + 2, 2**64 - 1) == ["a", "b", None, None]
 
 
-def test_many_nested_symbols_end_in_time():
+def test_many_nested_symbols_end_in_time() -> None:
     count = 5000  # the address lies in the outermost few only, deeper than anyone looks
     symbols = [Symbol(i, 3 * count - i, FUNC, GLOBAL, str(i)) for i in range(count)]
     assert find(symbols, 3 * count - 900) == [None]
     assert find(symbols, 2 * count + 1) == [str(count - 2)]
 
 
-def test_no_symbols():
+def test_no_symbols() -> None:
     assert find([], 0, 5) == [None, None]
 
 
 @given(st.lists(st.one_of(st.integers(0, 9), st.integers(2**63, 2**63 + 9), st.sampled_from([2**64 - 1, 2**61 - 1]))))
-def test_order_of_addresses(addresses):
+def test_order_of_addresses(addresses) -> None:
     """With low and high addresses together, address and row do not fit one word."""
     for few in (addresses, [address % 2**16 for address in addresses], [address | 2**63 for address in addresses]):
         assert order_of([np.array(few, np.uint64)]).tolist() == sorted(range(len(few)), key=few.__getitem__)
 
 
 @given(st.lists(st.integers(-3, 9)))
-def test_distinct(numbers):
+def test_distinct(numbers) -> None:
     for column in (numbers, sorted(numbers)):
         values, place = distinct(np.array(column, np.int64))
         assert values.tolist() == sorted(set(column)) and values[place].tolist() == column
 
 
 @given(st.lists(st.one_of(st.integers(0, 9), st.integers(2**64 - 9, 2**64 - 1))))
-def test_distinct_addresses(addresses):
+def test_distinct_addresses(addresses) -> None:
     values, place = kinds_of(np.array(addresses, np.uint64))
     assert values.tolist() == sorted(set(addresses)) and values[place].tolist() == addresses
 
 
 @given(st.lists(st.integers(-1, 9)))
-def test_distinct_rows_that_are_known(numbers):
+def test_distinct_rows_that_are_known(numbers) -> None:
     values, place = distinct_known(np.array(numbers, np.int64))
     assert values.tolist() == sorted({number for number in numbers if number >= 0})
     assert [int(values[at]) if at >= 0 else -1 for at in place] == numbers

@@ -30,7 +30,7 @@ def table(data):
 
 
 @pytest.mark.parametrize("name", ["inlines.so", "lto.so", "rust.so", "split.so.debug"])
-def test_as_the_library(name):
+def test_as_the_library(name) -> None:
     data = made(name)
     addresses = np.array([*range(0x5000), 2**32 - 2, 2**32 - 1, 2**32, 2**63, 2**64 - 1], np.uint64)
     ours, theirs = table(data).find(addresses), LibraryLines(symbolic.SymCache.from_bytes(data)).find(addresses)
@@ -39,14 +39,14 @@ def test_as_the_library(name):
     assert max(map(len, chains)) >= 3
 
 
-def test_no_address_and_no_range():
+def test_no_address_and_no_range() -> None:
     assert len(table(made("inlines.so")).find(np.zeros(0, np.uint64))) == 0
     data = bytearray(made("inlines.so"))
     data[56:60] = bytes(4)
     assert not len(table(data).find(np.arange(0x2000, dtype=np.uint64)).site)
 
 
-def test_other_versions_are_left_to_the_library(tmp_path, monkeypatch):
+def test_other_versions_are_left_to_the_library(tmp_path, monkeypatch) -> None:
     data = bytearray(made("inlines.so"))
     data[4] = VERSION + 1
     assert table(data) is None
@@ -61,7 +61,7 @@ FLIPS = st.lists(st.tuples(st.integers(0, len(ORIGINAL) - 1), st.integers(0, 255
 
 @settings(max_examples=150, deadline=None)
 @given(flips=FLIPS, length=st.integers(0, len(ORIGINAL)) | st.none())
-def test_damaged(flips, length):
+def test_damaged(flips, length) -> None:
     data = bytearray(ORIGINAL)
     for position, value in flips:
         data[position] = value
@@ -71,14 +71,14 @@ def test_damaged(flips, length):
             found.find(np.arange(0x1000, 0x1200, dtype=np.uint64))
 
 
-def test_a_caller_that_is_its_own_caller_ends():
+def test_a_caller_that_is_its_own_caller_ends() -> None:
     data = np.frombuffer(bytearray(ORIGINAL), np.uint8)
     cache = read_symcache(data)
     cache.locations[:, 3] = np.arange(len(cache.locations))
     assert len(cache.find(np.array([0x1084], np.uint64)).site) == DEEPEST
 
 
-def test_places_replaced():
+def test_places_replaced() -> None:
     places = places_of([[(A, 1)], [(B, 2), (A, 3)], [], [(C, 4)]])
     better = places_of([[(C, 5), (B, 6)], [(A, 7)]])
     result = replaced(places, np.array([1, 2]), better)

@@ -8,7 +8,7 @@ from perf2x.symbolize.symcache.directory import read_sealed, write_sealed
 
 
 @given(data=st.binary(max_size=80), more=st.data())
-def test_a_flipped_bit_and_a_lost_end_are_noticed(tmp_path_factory, data, more):
+def test_a_flipped_bit_and_a_lost_end_are_noticed(tmp_path_factory, data, more) -> None:
     path = tmp_path_factory.mktemp("cache") / "ab" / "cd"
     assert read_sealed(path) is None
     assert write_sealed(path, data)
@@ -23,7 +23,7 @@ def test_a_flipped_bit_and_a_lost_end_are_noticed(tmp_path_factory, data, more):
     assert read_sealed(path) is None
 
 
-def test_a_directory_and_a_place_that_cannot_be_written(tmp_path):
+def test_a_directory_and_a_place_that_cannot_be_written(tmp_path) -> None:
     assert read_sealed(tmp_path) is None
     (tmp_path / "file").touch()
     assert not write_sealed(tmp_path / "file" / "x", b"")

@@ -45,18 +45,18 @@ def rules_by_address(file, frame=0):
 
 
 @given(st.integers(0, 2**64 - 1))
-def test_unsigned_leb128(value):
+def test_unsigned_leb128(value) -> None:
     data = uleb(value)
     assert Cursor(data, 0, len(data)).uleb() == value
 
 
 @given(st.integers(-(2**63), 2**63 - 1))
-def test_signed_leb128(value):
+def test_signed_leb128(value) -> None:
     data = sleb(value)
     assert Cursor(data, 0, len(data)).sleb() == value
 
 
-def test_a_function_with_prologue_and_epilogue():
+def test_a_function_with_prologue_and_epilogue() -> None:
     program = advance(1) + def_cfa(7, 16) + offset(3, -16) + b"\x0a" + advance(9) + b"\x0e\x08" + advance(1) + b"\x0b"
     rules, _ = rules_by_address(FrameFile([Frame(TEXT, 32, program)], initial=INITIAL))
     assert {start: (rule.cfa_register, rule.cfa_value) for start, rule in rules.items()} == {
@@ -65,7 +65,7 @@ def test_a_function_with_prologue_and_epilogue():
     assert dict(rules[TEXT + 11].registers) == {3: (Kind.OFFSET, -16), 16: (Kind.OFFSET, -8)}
 
 
-def test_restore_goes_back_to_the_common_entry():
+def test_restore_goes_back_to_the_common_entry() -> None:
     program = advance(1) + undefined(16) + advance(1) + bytes([0xC0 | 16]) + advance(1) + same_value(16)
     rules, _ = rules_by_address(FrameFile([Frame(TEXT, 8, program)], initial=INITIAL))
     assert [dict(rule.registers).get(16) for rule in rules.values()] == [
@@ -86,19 +86,19 @@ def test_restore_goes_back_to_the_common_entry():
         (b"\x09" + uleb(3) + uleb(12), (Kind.REGISTER, 12)),
     ],
 )
-def test_offsets_are_multiplied_by_the_data_alignment(instruction, rule):
+def test_offsets_are_multiplied_by_the_data_alignment(instruction, rule) -> None:
     """DWARF 5, 6.4.2.3: a factored offset of 2 is −16 bytes where the data alignment is −8."""
     rules, _ = rules_by_address(FrameFile([Frame(TEXT, 8, instruction)], initial=INITIAL))
     assert dict(rules[TEXT].registers).get(3) == rule
 
 
-def test_an_expression_is_kept_by_number():
+def test_an_expression_is_kept_by_number() -> None:
     rules, table = rules_by_address(FrameFile([Frame(TEXT, 8, def_cfa_expression(b"\x77\x08\x06"))], initial=INITIAL))
     assert rules[TEXT].cfa_register == CFA_BY_EXPRESSION
     assert len(table.expressions[rules[TEXT].cfa_value]) == 2
 
 
-def test_equal_rules_are_one():
+def test_equal_rules_are_one() -> None:
     file = FrameFile([Frame(TEXT, 8), Frame(TEXT + 16, 8), Frame(TEXT + 32, 8)], initial=INITIAL)
     index = eh_frame_index(open_elf(file.bytes()))
     table = RuleTable(17)
@@ -108,7 +108,7 @@ def test_equal_rules_are_one():
 
 
 @pytest.mark.parametrize("with_header", [True, False])
-def test_the_header_and_a_walk_find_the_same_functions(with_header):
+def test_the_header_and_a_walk_find_the_same_functions(with_header) -> None:
     frames = [Frame(TEXT + 64 * place, 32) for place in (3, 0, 2, 1)]
     index = eh_frame_index(open_elf(FrameFile(frames, initial=INITIAL, with_header=with_header).bytes()))
     assert index.start.tolist() == [TEXT + 64 * place for place in range(4)]
@@ -116,7 +116,7 @@ def test_the_header_and_a_walk_find_the_same_functions(with_header):
     assert index.find(np.array([0, TEXT, TEXT + 70], np.uint64)).tolist() == [-1, 0, 1]
 
 
-def test_debug_frame_has_absolute_addresses():
+def test_debug_frame_has_absolute_addresses() -> None:
     file = FrameFile([], initial=INITIAL, debug=[Frame(TEXT, 16, advance(4) + def_cfa(7, 32))])
     index = debug_frame_index(open_elf(file.bytes()))
     table = RuleTable(17)
@@ -137,7 +137,7 @@ def test_debug_frame_has_absolute_addresses():
         (def_cfa_expression(b"\x30" * 300), "more than 256 steps"),
     ],
 )
-def test_damaged_programs_raise(program, sentence):
+def test_damaged_programs_raise(program, sentence) -> None:
     frame = Frame(TEXT, 8, b"\0" * (-len(program) % 8 + 3) + program)  # nothing may pad what comes last
     with pytest.raises(ObjectError, match=sentence):
         rules_by_address(FrameFile([frame], initial=INITIAL))
@@ -159,7 +159,7 @@ def section_of(*bodies, is_eh, wide):
 
 @pytest.mark.parametrize("wide", [False, True])
 @pytest.mark.parametrize("is_eh", [False, True])
-def test_entries_of_either_format(is_eh, wide):
+def test_entries_of_either_format(is_eh, wide) -> None:
     """64-bit DWARF writes a length of 0xffffffff first, then eight bytes, and an identity of eight bytes."""
     cie = b"\x01\0" + uleb(1) + sleb(-8) + bytes([16]) + INITIAL
     body = (0x4000).to_bytes(8, "little") + (0x20).to_bytes(8, "little") + advance(4) + def_cfa(7, 32)
@@ -179,7 +179,7 @@ def test_entries_of_either_format(is_eh, wide):
 
 
 @pytest.mark.parametrize(("start", "size", "fits"), [(2**64 - 9, 8, True), (2**64 - 8, 8, False), (0, 2**64 - 1, True)])
-def test_code_ends_within_the_address_space(start, size, fits):
+def test_code_ends_within_the_address_space(start, size, fits) -> None:
     cie = b"\x01\0" + uleb(1) + sleb(-8) + bytes([16])
     body = start.to_bytes(8, "little") + size.to_bytes(8, "little")
     section, (_, place) = section_of((None, cie), (0, body), is_eh=False, wide=False)
@@ -191,7 +191,7 @@ def test_code_ends_within_the_address_space(start, size, fits):
 
 
 @pytest.mark.parametrize("encoding", [0xFF, 0x9B])
-def test_functions_whose_start_only_the_process_knows(encoding):
+def test_functions_whose_start_only_the_process_knows(encoding) -> None:
     """DW_EH_PE_omit and DW_EH_PE_indirect."""
     cie = b"\x01zR\0" + uleb(1) + sleb(-8) + bytes([16]) + uleb(1) + bytes([encoding])
     section, (_, place) = section_of((None, cie), (0, bytes(17)), is_eh=True, wide=False)
@@ -199,7 +199,7 @@ def test_functions_whose_start_only_the_process_knows(encoding):
         section.fde(place)
 
 
-def test_an_entry_may_end_with_its_section_and_not_behind_it():
+def test_an_entry_may_end_with_its_section_and_not_behind_it() -> None:
     cie = b"\x01\0" + uleb(1) + sleb(-8) + bytes([16])
     section, (place,) = section_of((None, cie), is_eh=True, wide=False)
     assert section.cie(place).code_alignment == 1
@@ -209,7 +209,7 @@ def test_an_entry_may_end_with_its_section_and_not_behind_it():
 
 
 @pytest.mark.parametrize(("more", "fits"), [(0, True), (1, False)])
-def test_a_table_has_room_for_all_its_entries(more, fits):
+def test_a_table_has_room_for_all_its_entries(more, fits) -> None:
     file = FrameFile([Frame(TEXT, 8), Frame(TEXT + 16, 8)], initial=INITIAL)
     _, offsets = file.eh_frame()
     section = eh_frame_index(open_elf(file.bytes())).section
@@ -222,7 +222,7 @@ def test_a_table_has_room_for_all_its_entries(more, fits):
             index_from_header(section, bytes(header), EH_FRAME_HDR)
 
 
-def test_a_header_that_claims_too_much_is_refused():
+def test_a_header_that_claims_too_much_is_refused() -> None:
     file = FrameFile([Frame(TEXT, 8)], initial=INITIAL)
     _, offsets = file.eh_frame()
     section = eh_frame_index(open_elf(file.bytes())).section
@@ -234,7 +234,7 @@ def test_a_header_that_claims_too_much_is_refused():
 
 @settings(deadline=None)
 @given(st.data())
-def test_damage_raises_object_errors_only(data):
+def test_damage_raises_object_errors_only(data) -> None:
     file = FrameFile([Frame(TEXT + 64 * place, 32, advance(3) + def_cfa(6, 16)) for place in range(4)], initial=INITIAL)
     section = eh_frame_index(open_elf(file.bytes())).section
     damaged = bytearray(section.data)
@@ -265,7 +265,7 @@ def native_objects():
 
 
 @pytest.mark.parametrize("path", native_objects(), ids=lambda path: path.name)
-def test_rows_are_those_of_pyelftools(path):
+def test_rows_are_those_of_pyelftools(path) -> None:
     elf = open_elf(path)
     index = eh_frame_index(elf)
     with path.open("rb") as stream:
@@ -290,7 +290,7 @@ def decoded(entry):
         return None
 
 
-def compare(section, at, entry, theirs):
+def compare(section, at, entry, theirs) -> None:
     table = RuleTable(17)
     fde = section.fde(at)
     assert fde.end - fde.start == entry["address_range"]
@@ -337,7 +337,7 @@ FIRST = (0x4000, 7, 8, None)
         (b"\x01" + (0x4444).to_bytes(8, "little"), 0x4444),
     ],
 )
-def test_rows_begin_where_instructions_say(move, address):
+def test_rows_begin_where_instructions_say(move, address) -> None:
     """Distances count code units of four bytes here; DW_CFA_set_loc is an address."""
     assert cfi(move + def_cfa(7, 16)) == [FIRST, (address, 7, 16, None)]
 
@@ -355,7 +355,7 @@ def test_rows_begin_where_instructions_say(move, address):
         (b"\x0a\x0e" + uleb(24) + b"\x0b", 7, 8),
     ],
 )
-def test_instructions_that_define_the_frame(change, register, value):
+def test_instructions_that_define_the_frame(change, register, value) -> None:
     assert cfi(bytes([0x41]) + change) == [FIRST, (0x4004, register, value, None)]
 
 
@@ -371,23 +371,23 @@ def test_instructions_that_define_the_frame(change, register, value):
         (b"\x05" + uleb(200) + uleb(1), None),  # a register of another processor
     ],
 )
-def test_instructions_that_say_where_a_register_is(change, rule):
+def test_instructions_that_say_where_a_register_is(change, rule) -> None:
     assert cfi(change) == [(0x4000, 7, 8, rule)]
 
 
-def test_a_change_before_the_frame_is_defined_is_damage():
+def test_a_change_before_the_frame_is_defined_is_damage() -> None:
     for change in (b"\x0d\x06", b"\x0e\x08", def_cfa_expression(b"\x30") + b"\x0e\x08"):
         with pytest.raises(ObjectError, match="before it is a register and an offset"):
             cfi(change if change[0] == 0x0F else def_cfa_expression(b"\x30") + change)
 
 
-def test_no_row_is_empty():
+def test_no_row_is_empty() -> None:
     """An instruction may advance by nothing."""
     assert cfi(bytes([0x40]) + def_cfa(7, 16)) == [(0x4000, 7, 16, None)]
     assert cfi(bytes([0x41, 0x40]) + def_cfa(7, 16)) == [FIRST, (0x4004, 7, 16, None)]
 
 
-def test_version_4_says_how_wide_addresses_and_segments_are():
+def test_version_4_says_how_wide_addresses_and_segments_are() -> None:
     assert cfi(b"", version=4, extra=bytes([8, 0])) == [FIRST]
     assert cfi(b"", version=4, extra=bytes([8, 2]), before=b"\xaa\xbb") == [FIRST]
     with pytest.raises(ObjectError, match="addresses of 2 bytes"):

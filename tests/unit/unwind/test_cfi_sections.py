@@ -38,7 +38,7 @@ def parts():
 
 
 @pytest.mark.parametrize("skip", [0, 24])
-def test_without_sections_the_segments_lead_to_the_frames(skip):
+def test_without_sections_the_segments_lead_to_the_frames(skip) -> None:
     """The header's pointer says where they begin within their PT_LOAD; they end with it."""
     header, frames = parts()
     index = eh_frame_index(stripped(header, frames, skip=skip))
@@ -47,24 +47,24 @@ def test_without_sections_the_segments_lead_to_the_frames(skip):
     assert (index.section.address, index.section.data) == (EH_FRAME, frames)
 
 
-def test_an_object_without_frames_has_no_index():
+def test_an_object_without_frames_has_no_index() -> None:
     assert eh_frame_index(open_elf(tiny_elf([TinySection(".text", b"\x90", TEXT, flags=6)]))) is None
 
 
 @pytest.mark.parametrize("size", [0, 1, 4])
-def test_a_header_that_ends_before_its_pointer_points_nowhere(size):
+def test_a_header_that_ends_before_its_pointer_points_nowhere(size) -> None:
     header, frames = parts()
     with pytest.raises(ObjectError, match="points nowhere"):
         eh_frame_index(stripped(header[:size], frames))
 
 
-def test_the_shortest_header_is_of_five_bytes():
+def test_the_shortest_header_is_of_five_bytes() -> None:
     """A pointer of one byte (ULEB128), no number of entries and no table: the frames are walked."""
     _, frames = parts()
     assert len(eh_frame_index(stripped(b"\x01\x01\xff\xff\x10", frames, at=0x10)).start) == 2
 
 
-def test_without_sections_and_without_a_table_the_frames_are_walked_up_to_the_terminator():
+def test_without_sections_and_without_a_table_the_frames_are_walked_up_to_the_terminator() -> None:
     """What lies behind it in the segment is of another section, even if it looks like frames."""
     header, frames = parts()
     bare = b"\x01\x1b\xff\xff" + header[4:8]
@@ -74,7 +74,7 @@ def test_without_sections_and_without_a_table_the_frames_are_walked_up_to_the_te
 
 
 @pytest.mark.parametrize(("by", "fits"), [(-1, False), (0, True), (1, True)])
-def test_a_pointer_in_front_of_the_frames_segment_points_nowhere(by, fits):
+def test_a_pointer_in_front_of_the_frames_segment_points_nowhere(by, fits) -> None:
     _, frames = parts()
     elf = stripped(b"\x01\x01\xff\xff" + bytes([0x10 + by]), frames, at=0x10)
     if fits:
@@ -91,7 +91,7 @@ def test_a_pointer_in_front_of_the_frames_segment_points_nowhere(by, fits):
         (0x1008, b"\x09\x0a"), (0x1009, b"\x0a"), (0x100A, b""),
     ],
 )  # fmt: skip
-def test_code_ends_with_its_segment_and_the_next_begins_there(address, code):
+def test_code_ends_with_its_segment_and_the_next_begins_there(address, code) -> None:
     """Eight bytes at 0x1000, two of another segment right behind them."""
     text = TinySection(".text", bytes(range(1, 9)), 0x1000, flags=6)
     elf = open_elf(tiny_elf([text, TinySection(".more", b"\x09\x0a", 0x1008, flags=6)]))

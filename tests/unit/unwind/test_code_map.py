@@ -11,7 +11,7 @@ from perf2x.unwind.x86_64 import X86_64
 class Asked:
     """Stands for the rules of an object: the rule of a place is its number modulo 1000; counts what it is asked."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.elf, self.problems, self.count = self, [], 0
 
     def svma(self, offset):
@@ -22,7 +22,7 @@ class Asked:
         return (svma % np.uint64(1000)).astype(np.int32)
 
 
-def test_places_are_asked_once_and_sorted_seldom(monkeypatch):
+def test_places_are_asked_once_and_sorted_seldom(monkeypatch) -> None:
     none = np.zeros(0, np.uint64)
     code = CodeMap(UserMappings(none, none, [], [], np.zeros(0, np.bool_)), None, X86_64, RuleTable(17))
     code.objects += [Asked(), Asked()]

@@ -107,7 +107,7 @@ TOKENS = st.lists(
 
 @settings(deadline=None)
 @given(TOKENS)
-def test_columns_agree_with_scalars(tokens):
+def test_columns_agree_with_scalars(tokens) -> None:
     expression = parse_expression(b"".join(encoded(token) for token in tokens), 8, "<")
     first = np.array([3, 2**63 + 8, 16], np.uint64)
     value, good = evaluate(expression, Columns(), [first], 3)
@@ -117,7 +117,7 @@ def test_columns_agree_with_scalars(tokens):
         assert not sound or int(value[sample]) == expected
 
 
-def test_the_expression_of_the_procedure_linkage_table():
+def test_the_expression_of_the_procedure_linkage_table() -> None:
     """rsp + 8 + ((rip & 15) >= 11) * 8, as linkers write it."""
     expression = parse_expression(bytes.fromhex("770880003f1a3b2a332422"), 8, "<")
 
@@ -134,6 +134,6 @@ def test_the_expression_of_the_procedure_linkage_table():
 
 
 @pytest.mark.parametrize("block", [b"\x28\0\0", b"\x2f\0\0", b"\x9c", b"\xe0", b"\x0e\0", b"\x50"])
-def test_other_operators_are_refused(block):
+def test_other_operators_are_refused(block) -> None:
     with pytest.raises(ObjectError):
         parse_expression(block, 8, "<")

@@ -22,24 +22,24 @@ def joined(recorded, unwound, exact=None, use=None):
     return [row.tolist() for row in with_user_part(ragged_of(recorded), chains, use).rows()]
 
 
-def test_behind_the_kernel_part_or_alone():
+def test_behind_the_kernel_part_or_alone() -> None:
     result = joined([[KERNEL, 1, 2], []], [[10, 11], [12]])
     assert result == [[KERNEL, 1, 2, USER, 10, 11], [USER, 12]]
 
 
-def test_every_exact_address_begins_a_part():
+def test_every_exact_address_begins_a_part() -> None:
     result = joined([[KERNEL, 1]], [[10, 11, 12, 13, 14]], exact=[1, 0, 1, 1, 0])
     assert result == [[KERNEL, 1, USER, 10, 11, USER, 12, USER, 13, 14]]
 
 
-def test_a_recorded_user_part_gives_way():
+def test_a_recorded_user_part_gives_way() -> None:
     assert joined([[KERNEL, 1, USER, 7, 8], [USER, 7]], [[10], [11]]) == [[KERNEL, 1, USER, 10], [USER, 11]]
 
 
-def test_what_was_not_unwound_stays():
+def test_what_was_not_unwound_stays() -> None:
     recorded = [[KERNEL, 1, USER, 7], [KERNEL, 2], [KERNEL, 3, DEFERRED, 99]]
     assert joined(recorded, [[], [10], [11]], use=[True, False, True]) == recorded
 
 
-def test_nothing_at_all():
+def test_nothing_at_all() -> None:
     assert joined([], []) == []

@@ -54,12 +54,12 @@ def run(code, first=()):
         (b"\x92" + uleb(40) + sleb(-40), 100),
     ],
 )
-def test_operators_that_push(code, value):
+def test_operators_that_push(code, value) -> None:
     assert run(code) == (value, True)
     assert run(code, [1, 2, 3]) == (value, True)
 
 
-def test_what_an_unknown_register_gives_is_not_good():
+def test_what_an_unknown_register_gives_is_not_good() -> None:
     assert run(b"\x79\x00")[1] is False
     assert run(b"\x79\x00" + bytes([LIT + 1]))[1] is False  # even where it is not what is left
 
@@ -107,7 +107,7 @@ def test_what_an_unknown_register_gives_is_not_good():
         (b"\x26", [8, 64], 0),
     ],
 )
-def test_operators_by_what_they_leave(code, stack, value):
+def test_operators_by_what_they_leave(code, stack, value) -> None:
     assert run(code, stack) == (value, True)
 
 
@@ -118,7 +118,7 @@ def test_operators_by_what_they_leave(code, stack, value):
         (0x2C, (1, 1, 0)), (0x2D, (1, 0, 0)), (0x2E, (1, 0, 1)),
     ],
 )  # fmt: skip
-def test_comparisons_are_signed(code, answers):
+def test_comparisons_are_signed(code, answers) -> None:
     assert tuple(run(bytes([code]), [left, 3])[0] for left in (-1, 3, 4)) == answers
 
 
@@ -129,24 +129,24 @@ def test_comparisons_are_signed(code, answers):
     + [(b"\x13", 2), (b"\x14", 2), (b"\x15\x00", 1), (b"\x15\x02", 3), (b"\x16", 2), (b"\x17", 3)]
     + [(b"\x23\x01", 1), (b"\x94\x08", 1)],
 )
-def test_a_stack_that_does_not_hold_what_is_needed_gives_nothing(code, needed):
+def test_a_stack_that_does_not_hold_what_is_needed_gives_nothing(code, needed) -> None:
     """To drop the last entry leaves no result."""
     assert run(code, [1] * needed)[1] is True
     assert run(code, [1] * (needed - 1)) == (0, False)
 
 
-def test_memory_that_was_not_recorded_is_not_good():
+def test_memory_that_was_not_recorded_is_not_good() -> None:
     assert run(b"\x06", [13])[1] is False
     assert run(b"\x06\x13", [1, 13])[1] is False
 
 
-def test_nothing_at_all_gives_nothing():
+def test_nothing_at_all_gives_nothing() -> None:
     assert run(b"") == (0, False)
     assert run(b"\x96") == (0, False)
     assert run(b"\x96" + bytes([LIT + 3])) == (3, True)
 
 
-def test_expressions_have_at_most_256_steps():
+def test_expressions_have_at_most_256_steps() -> None:
     assert run(b"\x96" * 255 + bytes([LIT + 3])) == (3, True)
     with pytest.raises(ObjectError, match="more than 256 steps"):
         parse_expression(b"\x96" * 257, 8, "<")
@@ -164,7 +164,7 @@ def cursor(data, size=8, at=0, order="<"):
 
 @pytest.mark.parametrize("order", ["<", ">"])
 @pytest.mark.parametrize("form", STORED)
-def test_pointers_of_fixed_size(form, order):
+def test_pointers_of_fixed_size(form, order) -> None:
     code, value = STORED[form]
     data = b"\xaa\xbb" + struct.pack(order + code, value)
     assert cursor(data, at=2, order=order).pointer_value(form) == value
@@ -177,7 +177,7 @@ def test_pointers_of_fixed_size(form, order):
         assert place.position == len(data)  # it is passed over all the same
 
 
-def test_pointers_of_any_size():
+def test_pointers_of_any_size() -> None:
     assert cursor(uleb(2**40)).pointer(0x01) == 2**40
     assert cursor(sleb(-2)).pointer(0x09) == TOP - 2
     omitted = cursor(b"\x01\x02")
@@ -188,12 +188,12 @@ def test_pointers_of_any_size():
 
 
 @pytest.mark.parametrize(("at", "begin"), [(0, 0), (1, 8), (7, 8), (8, 8)])
-def test_aligned_pointers(at, begin):
+def test_aligned_pointers(at, begin) -> None:
     data = bytes(range(24))
     assert cursor(data, at=at).pointer(0x50) == int.from_bytes(data[begin : begin + 8], "little")
 
 
-def test_addresses_of_four_bytes_come_round():
+def test_addresses_of_four_bytes_come_round() -> None:
     data = struct.pack("<i", -0x1002)
     assert cursor(data, size=4).pointer(0x1B) == 2**32 - 2
     assert cursor(struct.pack("<I", 7), size=4).pointer(0x00) == 7
@@ -214,12 +214,12 @@ def test_addresses_of_four_bytes_come_round():
         (b"\xff" * 8 + b"\x7f", 2**63 - 1, -1),
     ],
 )
-def test_numbers_of_any_size(data, unsigned, signed):
+def test_numbers_of_any_size(data, unsigned, signed) -> None:
     assert (cursor(data).uleb(), cursor(data).sleb()) == (unsigned, signed)
 
 
 @pytest.mark.parametrize("read", ["u8", "uleb", "sleb", "block", "native", "cstring"])
-def test_nothing_is_read_behind_an_entry(read):
+def test_nothing_is_read_behind_an_entry(read) -> None:
     """The bytes are there, but belong to what comes next."""
     data = b"\x81\x01\x01" + bytes(8)
     for end in (0, 1):
@@ -229,7 +229,7 @@ def test_nothing_is_read_behind_an_entry(read):
                 getattr(place, read)()
 
 
-def test_blocks_and_texts_end_where_they_say():
+def test_blocks_and_texts_end_where_they_say() -> None:
     place = cursor(b"\x03abc\x00def\x00")
     assert (place.block(), place.u8(), place.cstring(), place.position) == (b"abc", 0, b"def", 9)
     with pytest.raises(ObjectError, match="a block of 4 bytes"):

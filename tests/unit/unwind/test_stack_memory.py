@@ -18,7 +18,7 @@ def stacks_of(copies, sizes, asked=64):
 
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.binary(min_size=64, max_size=64), st.integers(0, 64)), min_size=1, max_size=4), st.data())
-def test_loads_agree_with_slices(copies, data):
+def test_loads_agree_with_slices(copies, data) -> None:
     base = [data.draw(st.sampled_from([0, 8, 0x7FFF0003, 2**64 - 72])) for _ in copies]
     sizes = [size for _, size in copies]
     memory = stack_memory(stacks_of([copy for copy, _ in copies], sizes), np.array(base, np.uint64))
@@ -33,7 +33,7 @@ def test_loads_agree_with_slices(copies, data):
         assert int(value[place]) == (int.from_bytes(copies[row][0][at : at + 8], "little") if inside else 0)
 
 
-def test_sizes_that_lie_are_cut():
+def test_sizes_that_lie_are_cut() -> None:
     stacks = stacks_of([bytes(64), bytes(range(64))], [1 << 40, 1 << 40])
     memory = stack_memory(stacks, np.array([0, 0], np.uint64))
     assert memory.count.tolist() == [16, 8]
@@ -41,12 +41,12 @@ def test_sizes_that_lie_are_cut():
     assert good.tolist() == [True, False]
 
 
-def test_no_copy_is_no_memory():
+def test_no_copy_is_no_memory() -> None:
     memory = stack_memory(stacks_of([b""], [0]), np.array([0x1000], np.uint64))
     assert memory.load(np.array([0]), np.array([0x1000], np.uint64))[1].tolist() == [False]
 
 
-def test_only_a_full_copy_goes_on_behind_its_end():
+def test_only_a_full_copy_goes_on_behind_its_end() -> None:
     stacks = stacks_of([bytes(64), bytes(64)], [64, 40])
     memory = stack_memory(stacks, np.array([0x1000, 0x1000], np.uint64))
     rows = np.array([0, 1, 0, 0])

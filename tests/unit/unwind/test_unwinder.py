@@ -63,7 +63,7 @@ FUNCTIONS = {
 @pytest.mark.parametrize("where", ["eh_frame", "eh_frame without a table", "debug_frame"])
 @settings(deadline=None, max_examples=20)
 @given(data=st.data())
-def test_simulated_programs_come_out_as_they_were_called(arch, where, data):
+def test_simulated_programs_come_out_as_they_were_called(arch, where, data) -> None:
     program = Program(arch, data.draw(st.lists(FUNCTIONS[arch], min_size=1, max_size=5)))
     calls = st.lists(st.integers(0, len(program.functions) - 1), max_size=12)
     random = Random(data.draw(st.integers(0, 99)))
@@ -85,7 +85,7 @@ def test_simulated_programs_come_out_as_they_were_called(arch, where, data):
 
 @settings(deadline=None, max_examples=40)
 @given(st.integers(0, 60), st.integers(0, 99))
-def test_a_short_copy_gives_the_inner_frames_and_says_so(words, seed):
+def test_a_short_copy_gives_the_inner_frames_and_says_so(words, seed) -> None:
     program = Program("x86_64", [Function(False, [3], 5), Function(True, [12], 2)])
     machine, chain = program.run([0, 1] * 4, Random(seed))
     result = unwound(program, [machine], asked=8 * words)
@@ -94,7 +94,7 @@ def test_a_short_copy_gives_the_inner_frames_and_says_so(words, seed):
     assert result.end.tolist() == [End.TRUNCATED] or found == chain
 
 
-def test_functions_without_an_entry_are_crossed_by_frame_pointer():
+def test_functions_without_an_entry_are_crossed_by_frame_pointer() -> None:
     program = Program("x86_64", [Function(True, [3], 5, has_entry=False), Function(True, [12], 2)])
     machine, chain = program.run([1, 0, 1, 0], Random(1))
     result = unwound(program, [machine])
@@ -102,7 +102,7 @@ def test_functions_without_an_entry_are_crossed_by_frame_pointer():
     assert result.guessed.tolist() == [2]
 
 
-def test_the_frame_pointer_is_restored_though_no_rule_asks_for_it():
+def test_the_frame_pointer_is_restored_though_no_rule_asks_for_it() -> None:
     """The innermost function has saved it for its caller, which has no entry and is crossed by it."""
     program = Program("x86_64", [Function(True, [], 5, has_entry=False), Function(False, [6], 2)])
     machine, chain = program.run([0, 1], Random(1))
@@ -111,7 +111,7 @@ def test_the_frame_pointer_is_restored_though_no_rule_asks_for_it():
     assert result.guessed.tolist() == [1]
 
 
-def test_a_frame_pointer_that_leads_nowhere_ends_the_chain():
+def test_a_frame_pointer_that_leads_nowhere_ends_the_chain() -> None:
     program = Program("x86_64", [Function(False, [], 5, has_entry=False), Function(False, [6], 2)])
     machine, chain = program.run([1, 0], Random(1))
     machine.registers[6] = STACK_TOP - 32  # within the copy, but no return address lies there
@@ -127,7 +127,7 @@ def test_a_frame_pointer_that_leads_nowhere_ends_the_chain():
         (0x1234, End.NOT_MAPPED),
     ],
 )
-def test_a_return_address_that_is_no_code_is_left_out(address, end):
+def test_a_return_address_that_is_no_code_is_left_out(address, end) -> None:
     program = Program("x86_64", [Function(False, [], 1)])
     machine, chain = program.run([0, 0], Random(1))
     machine.memory[STACK_TOP - 8] = address
@@ -136,7 +136,7 @@ def test_a_return_address_that_is_no_code_is_left_out(address, end):
     assert result.end.tolist() == [end]
 
 
-def test_a_stack_that_does_not_rise_is_broken():
+def test_a_stack_that_does_not_rise_is_broken() -> None:
     """A hostile entry whose CFA is rsp − 8 + 8: the same frame again and again."""
     file = FrameFile([Frame(TEXT, SIZE, def_cfa(7, 0) + offset(16, 0))])
     unwinder, lookup = unwinder_of(open_elf(file.bytes()), "x86_64")
@@ -159,7 +159,7 @@ def by_hand(frames, words, asked=None):
 
 
 @pytest.mark.parametrize(("code", "operand"), [(b"\x14", b"\x02"), (b"\x15", b"\x02")])
-def test_a_register_that_was_a_distance_from_the_frame(code, operand):
+def test_a_register_that_was_a_distance_from_the_frame(code, operand) -> None:
     """DW_CFA_val_offset: the caller's rbp is the CFA − 16 itself, nothing is loaded."""
     caller, outermost = (LOAD_BIAS + TEXT + SIZE * place + SITE for place in (1, 2))
     frames = [
@@ -172,7 +172,7 @@ def test_a_register_that_was_a_distance_from_the_frame(code, operand):
     assert result.end.tolist() == [End.COMPLETE]
 
 
-def test_samples_whose_frames_are_described_in_different_ways_take_a_step_together():
+def test_samples_whose_frames_are_described_in_different_ways_take_a_step_together() -> None:
     """One CFA is a register and an offset, the others are expressions: rsp + 16 and rsp + 24."""
     outermost = LOAD_BIAS + TEXT + 3 * SIZE + SITE
     frames = [
@@ -197,7 +197,7 @@ def test_samples_whose_frames_are_described_in_different_ways_take_a_step_togeth
 @pytest.mark.parametrize(
     ("copied", "depth", "end"), [(3, 1, End.TRUNCATED), (4, 2, End.TRUNCATED), (5, 2, End.COMPLETE)]
 )
-def test_a_copy_is_cut_short_by_the_first_word_that_is_missing(copied, depth, end):
+def test_a_copy_is_cut_short_by_the_first_word_that_is_missing(copied, depth, end) -> None:
     """Frames of four words and of one: a copy of three lacks the first return address, one of four the second."""
     middle, outermost = (LOAD_BIAS + TEXT + SIZE * place + SITE for place in (1, 2))
     frames = [
@@ -210,7 +210,7 @@ def test_a_copy_is_cut_short_by_the_first_word_that_is_missing(copied, depth, en
     assert len(result.chain.row(0)) == depth + (end == End.COMPLETE)
 
 
-def test_a_frame_that_does_not_rise_at_the_end_of_the_copy_is_broken_not_cut_short():
+def test_a_frame_that_does_not_rise_at_the_end_of_the_copy_is_broken_not_cut_short() -> None:
     """All words of the frame were copied; none that is missing could mend it."""
     caller = LOAD_BIAS + TEXT + SIZE + SITE
     frames = [
@@ -222,7 +222,7 @@ def test_a_frame_that_does_not_rise_at_the_end_of_the_copy_is_broken_not_cut_sho
 
 
 @pytest.mark.parametrize(("copied", "end"), [(2, End.TRUNCATED), (3, End.TRUNCATED), (4, End.COMPLETE)])
-def test_a_copy_that_ends_between_frame_pointer_and_return_address(copied, end):
+def test_a_copy_that_ends_between_frame_pointer_and_return_address(copied, end) -> None:
     """The saved frame pointer is the third word, the return address the fourth, 0 where a thread begins."""
     machine = Machine("x86_64", Random(1))
     for word in (0, 0, 7, 7):
@@ -233,7 +233,7 @@ def test_a_copy_that_ends_between_frame_pointer_and_return_address(copied, end):
     assert unwinder.unwind(stacks_of([machine], 8 * copied), lookup).end.tolist() == [end]
 
 
-def test_depth_is_limited():
+def test_depth_is_limited() -> None:
     program = Program("x86_64", [Function(False, [], 0)])
     machine, chain = program.run([0] * 50, Random(1))
     result = unwound(program, [machine], max_depth=7)
@@ -241,7 +241,7 @@ def test_depth_is_limited():
     assert result.end.tolist() == [End.TOO_DEEP]
 
 
-def test_a_register_that_was_not_recorded():
+def test_a_register_that_was_not_recorded() -> None:
     program = Program("x86_64", [Function(True, [], 3)])
     machine, chain = program.run([0], Random(1))
     stacks = stacks_of([machine], 4096)
@@ -253,7 +253,7 @@ def test_a_register_that_was_not_recorded():
     assert result.end.tolist() == [End.REGISTERS_MISSING]
 
 
-def test_registers_that_say_nothing_about_the_stack_are_none():
+def test_registers_that_say_nothing_about_the_stack_are_none() -> None:
     """The flags alone, bit 9 of perf's registers of x86."""
     program = Program("x86_64", [Function(True, [], 3)])
     stacks = stacks_of([program.run([0], Random(1))[0]], 4096)
@@ -262,7 +262,7 @@ def test_registers_that_say_nothing_about_the_stack_are_none():
     assert (result.chain.row(0).tolist(), result.end.tolist()) == ([], [End.NO_REGISTERS])
 
 
-def test_a_return_address_that_is_kept_in_a_register_of_the_caller():
+def test_a_return_address_that_is_kept_in_a_register_of_the_caller() -> None:
     """DW_CFA_register: r12 holds it, which the innermost function has saved; nobody else asks for r12."""
     middle, outermost = (LOAD_BIAS + TEXT + SIZE * place + SITE for place in (1, 2))
     frames = [
@@ -275,7 +275,7 @@ def test_a_return_address_that_is_kept_in_a_register_of_the_caller():
     assert result.end.tolist() == [End.COMPLETE]
 
 
-def test_samples_without_registers_have_no_chain():
+def test_samples_without_registers_have_no_chain() -> None:
     program = Program("x86_64", [Function(True, [], 3)])
     runs = [program.run([0], Random(seed)) for seed in range(3)]
     stacks = stacks_of([machine for machine, _ in runs], 4096)
@@ -287,7 +287,7 @@ def test_samples_without_registers_have_no_chain():
 
 
 @pytest.mark.parametrize("has_entry", [True, False])
-def test_a_stack_of_which_nothing_was_copied(has_entry):
+def test_a_stack_of_which_nothing_was_copied(has_entry) -> None:
     """Inside execve the stack pointer is the old program's and the memory the new one's."""
     program = Program("x86_64", [Function(True, [3], 5, has_entry)])
     machine, chain = program.run([0], Random(1))
@@ -298,7 +298,7 @@ def test_a_stack_of_which_nothing_was_copied(has_entry):
     assert result.end.tolist() == [End.OTHER_STACK]
 
 
-def test_objects_that_are_not_there_leave_the_frame_pointer():
+def test_objects_that_are_not_there_leave_the_frame_pointer() -> None:
     program = Program("x86_64", [Function(True, [3], 5)])
     machine, chain = program.run([0, 0, 0], Random(1))
     unwinder, lookup = unwinder_of(open_elf(program.file().bytes()), "x86_64")
@@ -308,7 +308,7 @@ def test_objects_that_are_not_there_leave_the_frame_pointer():
     assert result.guessed.tolist() == [3]
 
 
-def test_an_unknown_processor_is_not_unwound():
+def test_an_unknown_processor_is_not_unwound() -> None:
     program = Program("x86_64", [Function(True, [3], 5)])
     machine, _ = program.run([0], Random(1))
     unwinder, lookup = unwinder_of(open_elf(program.file().bytes()), "x86_64")
@@ -357,7 +357,7 @@ def saved_by_expression():
 
 @pytest.mark.parametrize("how", ["x86_64 by code", "x86_64 by entry", "aarch64 by code"])
 @pytest.mark.parametrize("alternate", [False, True])
-def test_signal_frames_are_crossed(how, alternate):
+def test_signal_frames_are_crossed(how, alternate) -> None:
     arch = how.split()[0]
     code, context = (X86_TRAMPOLINE, X86_CONTEXT) if arch == "x86_64" else (ARM_TRAMPOLINE, ARM_CONTEXT)
     frames = []
@@ -376,7 +376,7 @@ def test_signal_frames_are_crossed(how, alternate):
     assert not result.is_exact[3:].any()
 
 
-def test_linkage_tables_without_an_entry():
+def test_linkage_tables_without_an_entry() -> None:
     """lld describes no .plt: the return address is on top, or below what lazy binding has pushed."""
     program = Program("x86_64", [Function(True, [], 3)])
     for place, pushed in ((16, 0), (27, 1), (0, 1), (6, 2)):
@@ -404,7 +404,7 @@ def test_linkage_tables_without_an_entry():
 
 @settings(deadline=None)
 @given(st.data())
-def test_hostile_entries_neither_raise_nor_run_away(data):
+def test_hostile_entries_neither_raise_nor_run_away(data) -> None:
     program = Program("x86_64", [Function(True, [3], 2), Function(False, [12], 1)])
     machine, chain = program.run([0, 1] * 3, Random(1))
     image = bytearray(program.file(with_header=data.draw(st.booleans())).bytes())

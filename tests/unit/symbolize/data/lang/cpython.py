@@ -3,7 +3,7 @@ import time
 
 
 class Shape:
-    def __init__(self, n):
+    def __init__(self, n) -> None:
         self.n = n
 
     def area(self):
@@ -29,7 +29,7 @@ def mapper(n):
     return sorted(map(lambda v: (v * 7919) % 1009, range(n)))  # noqa: C417 a lambda is wanted
 
 
-def main():
+def main() -> None:
     end = time.monotonic() + float(sys.argv[1])
     while time.monotonic() < end:
         Shape(2000).area()
