@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
-from perf2x.files.temporary import Appearing
+from perf2x.files.atomic import AtomicFile
 
 
 def largest(log: Path) -> int:
@@ -21,7 +21,7 @@ def note_sizes(log: Path) -> None:
     """
     held: list[int] = []
     noted = os.open(log, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
-    leave, made, appear = os._exit, tempfile.mkstemp, Appearing.__init__
+    leave, made, create = os._exit, tempfile.mkstemp, AtomicFile.__init__
 
     def at_the_end(code: int) -> NoReturn:
         sizes = [os.fstat(descriptor).st_size for descriptor in held]
@@ -33,14 +33,14 @@ def note_sizes(log: Path) -> None:
         held.append(os.dup(descriptor))
         return descriptor, name
 
-    def appearing(self: Appearing, file: Any, path: Path, temporary: Path | None) -> None:
-        appear(self, file, path, temporary)
-        held.append(os.dup(file.fileno()))
+    def created(self: AtomicFile, path: Path, mode: int) -> None:
+        create(self, path, mode)
+        held.append(os.dup(self.file.fileno()))
 
     os._exit = at_the_end
     tempfile.mkstemp = named
     tempfile.TemporaryFile = _held(tempfile.TemporaryFile, held)
-    Appearing.__init__ = appearing  # type: ignore[method-assign]
+    AtomicFile.__init__ = created  # type: ignore[method-assign]
 
 
 def _held(make: Callable[..., Any], held: list[int]) -> Any:

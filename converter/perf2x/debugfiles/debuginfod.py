@@ -15,7 +15,7 @@ from typing import IO
 from msgspec import Struct, field
 
 from perf2x.binary.elf.file import ElfObject, open_elf
-from perf2x.files.temporary import appearing
+from perf2x.files.atomic import atomic_file
 from perf2x.files.unpack_limit import Disk, allowed_download, shown
 from perf2x.tables.diagnostics import Diagnostics, Severity
 from perf2x.tables.errors import FormatError, ObjectError
@@ -117,15 +117,15 @@ class Debuginfod(Struct):
         return 0
 
     def _store(self, answer: IO[bytes], address: str, size: int, path: Path) -> bool:
-        """Into a temporary file first, so that nobody ever sees half of one."""
+        """Store a server's answer as ``path``; False, with a diagnostic, when it is not all there or too large."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        with appearing(path) as new:
+        with atomic_file(path) as new:
             try:
                 reason = self._copy(answer, new.file, address, size)
             except FormatError as error:
                 reason = str(error)
             if not reason:
-                new.keep()
+                new.commit()
                 return True
         self._count("debuginfod_failed", f"{address}: {reason}")
         return False

@@ -1,13 +1,13 @@
 """Writes outputs so that nobody ever sees half of one: into a temporary file beside the target, renamed when whole."""
 
 import contextlib
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import BinaryIO, cast
 
+from perf2x.files.atomic import atomic_file
 from perf2x.tables.errors import OptionError, OutputError
 
 STANDARD = "-"
@@ -31,7 +31,7 @@ def _opened(path: str, inputs: tuple[str, ...]) -> AbstractContextManager[Binary
     _refuse_inputs(path, inputs)
     target = Path(path)
     # a device or a named pipe is written as it is: renaming would replace it
-    return _written_as_it_is(target) if target.exists() and not target.is_file() else _renamed_when_whole(target)
+    return _written_as_it_is(target) if target.exists() and not target.is_file() else _replaced_when_complete(target)
 
 
 @contextlib.contextmanager
@@ -57,36 +57,17 @@ def _written_as_it_is(target: Path) -> Iterator[BinaryIO]:
 
 
 @contextlib.contextmanager
-def _renamed_when_whole(target: Path) -> Iterator[BinaryIO]:
-    target = target.resolve() if target.is_symlink() else target
+def _replaced_when_complete(target: Path) -> Iterator[BinaryIO]:
     try:
-        # as tempfile.mkstemp does, which loads random numbers and compressions, 5 ms
-        part = target.with_name(f".{target.name}.{os.urandom(4).hex()}.part")
-        handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
+        with atomic_file(target.resolve() if target.is_symlink() else target) as new:
+            yield new.file
+            new.commit()
     except OSError as error:
         raise _cannot_write(target, error) from None
-    try:
-        with os.fdopen(handle, "wb") as out:
-            yield out
-        part.chmod(_mode_for(target))
-        part.replace(target)
-    except OSError as error:
-        raise _cannot_write(target, error) from None
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _cannot_write(target: Path | str, error: OSError) -> OutputError:
     return OutputError(f"cannot write {target}: {error.strerror or error}")
-
-
-def _mode_for(target: Path) -> int:
-    """The permissions of the file that is replaced, or what a new file gets."""
-    with contextlib.suppress(OSError):
-        return target.stat().st_mode & 0o7777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
 
 
 @contextlib.contextmanager

@@ -143,7 +143,7 @@ def test_wherever_the_disk_is_full(name: str, number: int, tmp_path: Path, monke
         for room in (0, len(whole) // 2, len(whole) - 1):
             with monkeypatch.context() as patched:
                 full = partial(Full, room, number)
-                patched.setattr(os, "fdopen", lambda handle, mode, full=full: (os.close(handle), full())[1])
+                patched.setattr(os, "fdopen", lambda handle, mode, closefd, full=full: full())
                 ran = perf2x(*words)
             assert (ran.code, ran.err) == (1, f"perf2x: cannot write {target}: {os.strerror(number)}\n")
             assert not list(tmp_path.iterdir())

@@ -10,8 +10,7 @@ import pytest
 
 from perf2x.bundle import unpack as unbundling
 from perf2x.bundle.unpack import unbundled
-from perf2x.files import temporary
-from perf2x.files.temporary import PREFIX, appearing, private_folder
+from perf2x.files.temporary import PREFIX, private_folder
 from perf2x.symbolize.options import SymbolOptions
 from tests.support import bombs
 from tests.support.command import recording
@@ -80,20 +79,3 @@ def test_only_folders_of_dead_processes_are_swept(here: Path) -> None:
     with private_folder():
         assert not stale.exists()
     assert sorted(path.name for path in here.iterdir()) == [f"{PREFIX}link", f"{PREFIX}mine"]
-
-
-@pytest.mark.parametrize("unnamed", [True, False])
-def test_a_file_appears_whole_or_not_at_all(here: Path, unnamed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not unnamed:
-        monkeypatch.setattr(temporary, "_unnamed", lambda folder: None)
-    path = here / "file"
-    path.write_bytes(b"old")
-    with appearing(path) as new:
-        new.file.write(b"half")
-    assert path.read_bytes() == b"old" and list(here.iterdir()) == [path]
-    with appearing(path) as new:
-        new.file.write(b"whole")
-        if unnamed and LINUX:
-            assert list(here.iterdir()) == [path]
-        new.keep()
-    assert path.read_bytes() == b"whole" and list(here.iterdir()) == [path]

@@ -7,13 +7,13 @@ can write to the user's cache can do worse.
 
 import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from zlib import crc32
 
 import numpy as np
 
 from perf2x.columnar.arrays import U8
+from perf2x.files.atomic import atomic_file
 
 SEAL = b"p2x-crc\n"
 """Stands behind the bytes of a sealed file, before their CRC-32 as a 64-bit number."""
@@ -32,30 +32,16 @@ def user_cache_dir() -> Path | None:
     return Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache") / "perf2x"
 
 
-def write_whole(path: Path, write: Callable[[Path], object]) -> bool:
-    """Let ``write`` fill a temporary file beside ``path``, then rename it; False when the place cannot be written."""
-    import tempfile  # mostly there is nothing new to keep
-
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        os.close(handle)
-    except OSError:
-        return False
-    temporary = Path(name)
-    try:
-        write(temporary)
-        temporary.replace(path)
-    except OSError:
-        return False
-    finally:
-        temporary.unlink(missing_ok=True)
-    return True
-
-
 def write_sealed(path: Path, data: bytes) -> bool:
     """Keep ``data`` for ``read_sealed``; False when the place cannot be written."""
-    return write_whole(path, lambda temporary: temporary.write_bytes(data + SEAL + crc32(data).to_bytes(8, "little")))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_file(path, 0o600) as new:
+            new.file.write(data + SEAL + crc32(data).to_bytes(8, "little"))
+            new.commit()
+    except OSError:
+        return False
+    return True
 
 
 def read_sealed(path: Path) -> U8 | None:
