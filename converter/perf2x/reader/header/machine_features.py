@@ -5,34 +5,59 @@ Source of truth: the write_* and process_* functions in tools/perf/util/header.c
 
 from typing import Any
 
+import numpy as np
+
+from perf2x.columnar.arrays import I64
 from perf2x.reader.header.section_reader import SectionReader, text
 
 
 def cpu_topology(section: SectionReader) -> dict[str, Any]:
-    """Core and thread sibling lists; {u32 core, socket} by CPU; from perf 5.3 on die lists and {u32 die} by CPU."""
-    cores, threads = section.strings(), section.strings()
-    numbers = section.numbers(f"{section.left // 4}I") if section.left % 4 == 0 else ()
-    return {"core_siblings": cores, "thread_siblings": threads, **_by_cpu(section, numbers)}
-
-
-def _by_cpu(section: SectionReader, numbers: tuple[int, ...]) -> dict[str, Any]:
-    """What follows the two lists; how many CPUs it is for stands in another section, so it is taken from the sizes.
+    """Core and thread sibling lists; {u32 core, socket} by CPU; from perf 5.3 on die lists and {u32 die} by CPU.
 
     ::
 
-        {core, socket} [n]   |   u32 dies, {u32 length, text} [dies]   |   {die} [n]
+        {core, socket} [cpus]   |   u32 dies, {u32 length, text} [dies]   |   {die} [cpus]
+
+    The number of CPUs stands in another section, so it is taken from the sizes.
     """
-    after = SectionReader(section.data, section.order)
-    start = section.at - 4 * len(numbers)
-    for cpus in range(1, len(numbers) // 2 + 1):
-        after.at = start + 8 * cpus
-        dies = after.try_strings()
-        if dies and after.left == 4 * cpus:
-            return {"cpus": _pairs(numbers[: 2 * cpus]), "die_siblings": dies, "dies": list(after.numbers(f"{cpus}I"))}
-    return {"cpus": _pairs(numbers)}
+    cores, threads = section.strings(), section.strings()
+    numbers = section.numbers(f"{section.left // 4}I") if section.left % 4 == 0 else ()
+    topology: dict[str, Any] = {"core_siblings": cores, "thread_siblings": threads}
+    cpus = _cpus_before_dies(np.array(numbers, np.int64))
+    if not cpus:
+        return topology | {"cpus": _cores_and_sockets(numbers)}
+    section.at -= 4 * (len(numbers) - 2 * cpus)
+    dies = section.strings()
+    return topology | {
+        "cpus": _cores_and_sockets(numbers[: 2 * cpus]),
+        "die_siblings": dies,
+        "dies": list(section.numbers(f"{cpus}I")),
+    }
 
 
-def _pairs(numbers: tuple[int, ...]) -> list[dict[str, int]]:
+def _cpus_before_dies(words: I64) -> int:
+    """The least number of CPUs for which a list of strings fits exactly between the pairs and the dies; 0 for none.
+
+    Every number of CPUs is tried at once: each step doubles the strings that ``following`` jumps over, so that a
+    crafted section costs n log n, not as many reads as its counts ask for. Strings take whole words, as
+    do_write_string pads them.
+    """
+    end = len(words)
+    cpus = np.arange(1, (end + 1) // 2)
+    strings = words[2 * cpus]
+    possible = (strings > 0) & (strings < end - 3 * cpus)  # a string takes a word at the least
+    cpus, strings = cpus[possible], strings[possible]
+    after = np.arange(1, end + 1) + words // 4
+    following = np.append(np.where((words % 4 == 0) & (after < end), after, end), end)  # ``end`` leads to itself
+    place = 2 * cpus + 1
+    for bit in range(int(strings.max(initial=0)).bit_length()):
+        place = np.where(strings >> bit & 1, following[place], place)
+        following = following[following]
+    fitting = cpus[place == end - cpus]
+    return int(fitting[0]) if len(fitting) else 0
+
+
+def _cores_and_sockets(numbers: tuple[int, ...]) -> list[dict[str, int]]:
     return [{"core": core, "socket": socket} for core, socket in zip(numbers[::2], numbers[1::2], strict=False)]
 
 

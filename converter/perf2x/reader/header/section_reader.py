@@ -55,13 +55,6 @@ class SectionReader:
             raise SectionError(f"{count} entries of {size} bytes in {self.left}")
         return count
 
-    def try_strings(self) -> list[str]:
-        """``strings`` where there may be something else: empty then."""
-        try:
-            return self.strings()
-        except SectionError:
-            return []
-
     def string(self) -> str:
         """struct perf_header_string: u32 length with padding, then NUL-terminated bytes."""
         return text(self.take(self.u32()))
