@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from perf2x.columnar.arrays import I64, U8, Bools
 from perf2x.columnar.ragged import Ragged, offsets_of, ranges, row_numbers
+from perf2x.columnar.unique import group_rows
 from perf2x.tables.output_text import base_name, bracketed
 from perf2x.tables.profile import Locations, Profile
 
@@ -52,7 +53,7 @@ def frames_of(profile: Profile) -> Frames:
     thing = np.where(mapping >= 0, object_of_mapping[mapping], 0)
     # (entries,) one integer per frame identity: function < 2**31, objects < 2**25, mode < 8, inlined < 2
     key = (((function + 1) * len(objects) + thing) * 8 + mode) * 2 + inlined
-    _, first, frame = np.unique(key, return_index=True, return_inverse=True)
+    first, frame = group_rows([key])
     names = [
         _name(profile, function_row, mapping_row)
         for function_row, mapping_row in zip(function[first].tolist(), mapping[first].tolist(), strict=True)
@@ -64,7 +65,7 @@ def frames_of(profile: Profile) -> Frames:
         function[first],
         mode[first].astype(np.uint8),
         inlined[first],
-        Ragged(offsets, frame.reshape(-1).astype(np.int64)),
+        Ragged(offsets, frame),
     )
 
 

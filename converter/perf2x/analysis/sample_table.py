@@ -8,6 +8,7 @@ from perf2x.analysis.frames import frames_of
 from perf2x.columnar.arrays import I32, I64
 from perf2x.columnar.arrow import Coded, Numbers
 from perf2x.columnar.ragged import Ragged
+from perf2x.columnar.unique import unique_inverse
 from perf2x.tables.output_text import printable
 from perf2x.tables.profile import Profile
 from perf2x.tables.stack_tree import location_rows, used_stacks
@@ -37,8 +38,8 @@ def columns_of(profile: Profile) -> dict[str, Numbers | Coded]:
     if samples.cpu is not None:
         table["cpu"] = samples.cpu
     if samples.cgroup is not None:
-        used, row = np.unique(samples.cgroup, return_inverse=True)
-        table["cgroup"] = _coded((strings[text] for text in used.tolist()), row.reshape(-1))
+        used, row = unique_inverse(samples.cgroup)
+        table["cgroup"] = _coded((strings[text] for text in used.tolist()), row)
     return timed | table
 
 

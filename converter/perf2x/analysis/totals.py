@@ -12,7 +12,7 @@ from perf2x.analysis.frames import Frames, frames_of
 from perf2x.analysis.shown_events import event_index
 from perf2x.columnar.arrays import F64, I64
 from perf2x.columnar.ragged import Ragged, row_numbers
-from perf2x.columnar.unique import unique
+from perf2x.columnar.unique import unique, unique_inverse
 from perf2x.tables.errors import OptionError
 from perf2x.tables.profile import Profile
 from perf2x.tables.stack_tree import location_rows
@@ -94,10 +94,10 @@ def _threads(profile: Profile, rows: I64, weight: I64, squares: F64) -> list[Tot
 def _frames(profile: Profile, rows: I64, weight: I64, squares: F64, by: str) -> list[Total]:
     frames = frames_of(profile)
     names, kind_of_frame = _kinds(frames, by)
-    leaves, place = np.unique(profile.samples.stack[rows], return_inverse=True)
+    leaves, place = unique_inverse(profile.samples.stack[rows])
     cost, noise = np.zeros(len(leaves), np.int64), np.zeros(len(leaves), np.float64)
-    np.add.at(cost, place.reshape(-1), weight)
-    np.add.at(noise, place.reshape(-1), squares)
+    np.add.at(cost, place, weight)
+    np.add.at(noise, place, squares)
     held = leaves >= 0
     which, cost, noise = leaves[held].astype(np.int64), cost[held], noise[held]
     own, total = np.zeros(len(names), np.int64), np.zeros(len(names), np.int64)

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from perf2x.columnar.arrays import AnyArray
 
 
-class Growing:
+class GrowableColumns:
     """Equally long columns of one dtype in one buffer, replaced by one four times as long when it is full."""
 
     def __init__(self, dtype: npt.DTypeLike, columns: int = 1) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from perf2x.columnar.arrays import I64, U8, U64, Bools
-from perf2x.columnar.growable import Growing
+from perf2x.columnar.growable import GrowableColumns
 from perf2x.columnar.hashing import digests
 
 _HALF = np.uint64(32)
@@ -33,7 +33,7 @@ class HashIndex:
         """``known(numbers)`` are the contents of rows that have a number, which tell all rows apart."""
         self._slots = np.zeros(1 << 10, np.uint64)
         """Upper half of the hash, number + 1; 0 is free."""
-        self._hashes = Growing(np.uint64)
+        self._hashes = GrowableColumns(np.uint64)
         self._known = known
         self._far: dict[bytes, int] = {}
         """Numbers of rows by their digest, of those that the slots have no room for."""

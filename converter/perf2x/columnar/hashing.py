@@ -12,7 +12,7 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.columnar.arrays import I64, U64, AnyArray
-from perf2x.columnar.ragged import end_to_end, offsets_of, pieces
+from perf2x.columnar.ragged import end_to_end, offsets_of, row_batches
 
 _ODD = 0x9E3779B97F4A7C15
 _WORDS_AT_ONCE = 1 << 17
@@ -94,7 +94,7 @@ def hash_rows(words: AnyArray, starts: I64, lengths: I64) -> U64:
     them); who looks rows up by their hash has to bear with that.
     """
     if int(lengths.sum()) > _WORDS_AT_ONCE and len(lengths) > 1:
-        runs = pieces(lengths, _WORDS_AT_ONCE)
+        runs = row_batches(lengths, _WORDS_AT_ONCE)
         return np.concatenate([_hash_rows(words, starts[run], lengths[run]) for run in runs])
     return _hash_rows(words, starts, lengths)
 

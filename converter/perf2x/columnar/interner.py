@@ -1,20 +1,20 @@
 """Rows that are equal get one number: strings, chains of addresses, stacks as a prefix tree."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
 
 import numpy as np
 import numpy.typing as npt
 
 from perf2x.columnar.arrays import I32, I64, U64, AnyArray, Bools
-from perf2x.columnar.growable import Growing
+from perf2x.columnar.growable import GrowableColumns
 from perf2x.columnar.hash_index import HashIndex
 from perf2x.columnar.hashing import hash_columns, hash_rows
 from perf2x.columnar.ragged import Ragged, end_to_end, offsets_of
-from perf2x.columnar.unique import unique_rows
+from perf2x.columnar.unique import group_rows
 
 
-class Strings:
+class StringInterner:
     """A string table; index 0 is the empty string."""
 
     def __init__(self) -> None:
@@ -33,27 +33,7 @@ class Strings:
         return list(self._index)
 
 
-def first_alike(hashes: U64, equal: Callable[[I64, I64], Bools]) -> tuple[I64, I64]:
-    """Rows that stand for all: (kept,) their indices, rising, and (n,) the place among them of what each row equals.
-
-    ``equal(rows, others)`` compares two rows. A row that only has the hash of another, earlier one stays, and so do its
-    own repeats: the outcome is right, if not as short as it could be.
-
-    The lowest bits of hashes, as good as any, give way to the row's number: then they are sorted in one go.
-    """
-    if not len(hashes):
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    heads, run = unique_rows([hashes >> np.uint64(len(hashes).bit_length())])
-    first = heads[run]
-    repeats = np.flatnonzero(first != np.arange(len(first)))
-    odd = repeats[~equal(repeats, first[repeats])]
-    first[odd] = odd
-    is_kept = first == np.arange(len(first))
-    place = np.cumsum(is_kept) - 1
-    return np.flatnonzero(is_kept), place[first]
-
-
-def columns_equal(columns: Sequence[U64 | I64], rows: I64, others: Sequence[U64 | I64], other_rows: I64) -> Bools:
+def _columns_equal(columns: Sequence[U64 | I64], rows: I64, others: Sequence[U64 | I64], other_rows: I64) -> Bools:
     """(n,) bool: whether the named rows of two tables are equal in every column."""
     same = np.ones(len(rows), np.bool_)
     for mine, theirs in zip(columns, others, strict=True):
@@ -61,24 +41,24 @@ def columns_equal(columns: Sequence[U64 | I64], rows: I64, others: Sequence[U64 
     return same
 
 
-def _contents(columns: Sequence[I64], rows: I64) -> Iterator[bytes]:
+def _row_bytes(columns: Sequence[I64], rows: I64) -> Iterator[bytes]:
     """Each of the rows as bytes."""
     return (row.tobytes() for row in np.stack([column[rows] for column in columns], axis=1))
 
 
-def _span_contents(words: AnyArray, starts: I64, lengths: I64, columns: Sequence[I64], rows: I64) -> Iterator[bytes]:
+def _span_bytes(words: AnyArray, starts: I64, lengths: I64, columns: Sequence[I64], rows: I64) -> Iterator[bytes]:
     """Each of the rows as bytes: its columns, which are equally many, and its words."""
-    heads: Iterable[bytes] = _contents(columns, rows) if columns else repeat(b"")
+    heads: Iterable[bytes] = _row_bytes(columns, rows) if columns else repeat(b"")
     spans = zip(starts[rows].tolist(), lengths[rows].tolist(), strict=True)
     return (head + words[start : start + length].tobytes() for head, (start, length) in zip(heads, spans, strict=False))
 
 
-class Distinct:
-    """Distinct rows of int64 columns, numbered from 0."""
+class RowInterner:
+    """Numbers, counted from 0, for the distinct rows of int64 columns that arrive batch by batch."""
 
     def __init__(self, columns: int) -> None:
-        self._rows = Growing(np.int64, columns)
-        self._index = HashIndex(lambda numbers: _contents(self._rows.columns(), numbers))
+        self._rows = GrowableColumns(np.int64, columns)
+        self._index = HashIndex(lambda numbers: _row_bytes(self._rows.columns(), numbers))
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -87,19 +67,19 @@ class Distinct:
         """(n,) the number of each row."""
 
         def equal(rows: I64, numbers: I64) -> Bools:
-            return columns_equal(columns, rows, self._rows.columns(), numbers)
+            return _columns_equal(columns, rows, self._rows.columns(), numbers)
 
         def add(rows: I64) -> None:
             self._rows.extend(*(column[rows] for column in columns))
 
-        return self._index.number(hash_columns(*columns), equal, add, lambda rows: _contents(columns, rows))
+        return self._index.number(hash_columns(*columns), equal, add, lambda rows: _row_bytes(columns, rows))
 
     def columns(self) -> list[I64]:
         """(rows,) each column; views that die when the table grows."""
         return list(self._rows.columns())
 
 
-class ChainTable:
+class RaggedInterner:
     """Unique rows of words (chains of addresses, of numbers), numbered from 0.
 
     With ``columns`` every row has so many int64 besides, which tell rows apart as well.
@@ -107,9 +87,9 @@ class ChainTable:
 
     def __init__(self, dtype: npt.DTypeLike = np.uint64, columns: int = 0) -> None:
         self._index = HashIndex(self._known)
-        self._words = Growing(dtype)
-        self._spans = Growing(np.int64, 2)
-        self._columns = Growing(np.int64, columns) if columns else None
+        self._words = GrowableColumns(dtype)
+        self._spans = GrowableColumns(np.int64, 2)
+        self._columns = GrowableColumns(np.int64, columns) if columns else None
 
     def __len__(self) -> int:
         return len(self._spans)
@@ -126,7 +106,7 @@ class ChainTable:
             known_starts, known_lengths = self._spans[0][numbers], self._spans[1][numbers]
             same = rows_equal(words, starts[rows], lengths[rows], self._words[0], known_starts, known_lengths)
             if self._columns is not None:
-                same &= columns_equal(columns, rows, self._columns.columns(), numbers)
+                same &= _columns_equal(columns, rows, self._columns.columns(), numbers)
             return same
 
         def add(rows: I64) -> None:
@@ -141,13 +121,13 @@ class ChainTable:
         dtype = self._words[0].dtype
 
         def asked(rows: I64) -> Iterator[bytes]:
-            return _span_contents(words.astype(dtype, copy=False), starts, lengths, columns, rows)
+            return _span_bytes(words.astype(dtype, copy=False), starts, lengths, columns, rows)
 
         return self._index.number(hashes, equal, add, asked)
 
     def _known(self, numbers: I64) -> Iterator[bytes]:
         columns = self._columns.columns() if self._columns is not None else ()
-        return _span_contents(self._words[0], self._spans[0], self._spans[1], columns, numbers)
+        return _span_bytes(self._words[0], self._spans[0], self._spans[1], columns, numbers)
 
     def number_rows(self, rows: Ragged, *columns: I64) -> I64:
         """``number_spans`` of whole ragged rows."""
@@ -192,7 +172,7 @@ def prefix_tree(rows: Ragged, innermost_first: bool = False) -> tuple[I32, I32, 
     depth = total = 0
     while len(active):
         parent, item = leaf[active], rows.values[first[active] + step * depth].astype(np.int64)
-        kept, place = unique_rows([parent, item])
+        kept, place = group_rows([parent, item])
         parents.append(parent[kept])
         items.append(item[kept])
         leaf[active] = total + place

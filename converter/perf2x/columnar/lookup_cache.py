@@ -6,7 +6,7 @@ import numpy as np
 
 from perf2x.columnar.arrays import I64, U64, Bools
 from perf2x.columnar.hashing import weights
-from perf2x.columnar.unique import unique_rows
+from perf2x.columnar.unique import group_rows
 
 _UNUSED = np.iinfo(np.int64).min
 _MANY = 1 << 13
@@ -15,7 +15,7 @@ _TURNS = 16
 """Keys that want the same two slots are learned one by one so often."""
 
 
-class Memo:
+class LookupCache:
     """Answers by key, a key being a row of one or two int64 columns; a question costs a few array passes.
 
     A key may be in one of two slots, which its hash names. What was learned last stays there, so that a question may
@@ -77,7 +77,7 @@ class Memo:
             answers[rows] = self._answers.take(slot)
             left = np.flatnonzero(self._unlike(slot, mine))
         if len(left):
-            first, kind = unique_rows([column[left] for column in mine])
+            first, kind = group_rows([column[left] for column in mine])
             answers[rows[left]] = find(rows[left[first]])[kind]
 
     def _learn(self, find: Callable[[I64], I64], rows: I64, slot: I64, columns: Sequence[I64]) -> None:

@@ -16,7 +16,6 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.columnar.arrays import I32, I64, AnyArray
-from perf2x.columnar.unique import kinds_of
 
 
 class Ragged(Struct, frozen=True):
@@ -115,7 +114,7 @@ def row_numbers(lengths: I64) -> I64:
     return np.repeat(np.arange(len(lengths), dtype=np.int64), lengths)
 
 
-def pieces(lengths: I64, limit: int) -> Iterator[I64]:
+def row_batches(lengths: I64, limit: int) -> Iterator[I64]:
     """Row numbers cut into runs of about ``limit`` entries each, so that work on them stays in the cache.
 
     ::
@@ -129,36 +128,9 @@ def pieces(lengths: I64, limit: int) -> Iterator[I64]:
     return (np.arange(first, last) for first, last in pairwise(bounds))
 
 
-def small_order(numbers: I64) -> I64:
+def argsort_small(numbers: I64) -> I64:
     """Stable order of lengths, depths and other small numbers from 0 on; numpy sorts 16-bit numbers by radix."""
     return np.argsort(numbers.astype(np.uint16) if numbers.max(initial=0) < 1 << 16 else numbers, kind="stable")
-
-
-def distinct_small(numbers: I64) -> tuple[I64, I64]:
-    """Distinct numbers, rising, and each number's place among them: np.unique without sorting, for numbers from 0 on.
-
-    ::
-
-        numbers   5 2 5 0        used   0 · 2 · · 5        result   0 2 5,  2 1 2 0
-
-    Numbers that reach far beyond how many there are, are sorted after all.
-    """
-    reach = min(int(numbers.max(initial=-1)) + 1, 8 * len(numbers))
-    is_small = numbers < reach
-    small = numbers if is_small.all() else numbers[is_small]
-    if len(small) < len(numbers) // 2:
-        return kinds_of(numbers)
-    is_used = np.zeros(reach, np.bool_)
-    is_used[small] = True
-    distinct = np.flatnonzero(is_used)
-    rank = np.empty(reach, np.int64)
-    rank[distinct] = np.arange(len(distinct))
-    if small is numbers:
-        return distinct, rank[numbers]
-    large, place_of_large = kinds_of(numbers[~is_small])
-    place = np.empty(len(numbers), np.int64)
-    place[is_small], place[~is_small] = rank[small], len(distinct) + place_of_large
-    return np.append(distinct, large), place
 
 
 def ragged_of(rows: Sequence[Sequence[int]], dtype: Any = np.uint64) -> Ragged:

@@ -16,6 +16,6 @@ def secret_key(number: int) -> bytes:
     return number.to_bytes(8, "little")
 
 
-def numbers_of(keys: Iterable[bytes]) -> U64:
+def numbers_from_keys(keys: Iterable[bytes]) -> U64:
     """(n,) the numbers again, in the order of the keys."""
     return np.frombuffer(b"".join(keys), "<u8").astype(np.uint64)

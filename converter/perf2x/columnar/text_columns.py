@@ -63,7 +63,7 @@ def _all(byte: int) -> np.uint64:
     return np.uint64(_ONES * byte)
 
 
-def runs(text: bytes, start: I64, end: I64) -> Bools:
+def differs_from_previous(text: bytes, start: I64, end: I64) -> Bools:
     """(n,) whether the word from ``start`` to ``end`` is another one than that of the row before."""
     text = text + b"\0" * WORD
     is_new = np.ones(len(start), np.bool_)

@@ -14,8 +14,8 @@ from perf2x.abi.uapi import CpuMode
 from perf2x.analysis.frames import NO_STACK, Frames, are_jit, frames_of
 from perf2x.analysis.shown_events import event_index
 from perf2x.columnar.arrays import I64, AnyArray
-from perf2x.columnar.ragged import distinct_small, row_numbers
-from perf2x.columnar.unique import unique
+from perf2x.columnar.ragged import row_numbers
+from perf2x.columnar.unique import unique, unique_inverse
 from perf2x.emit.encoding.chunks import number_pieces, pieces
 from perf2x.emit.flame.frame_tree import FrameTree, expand, merge, reading_order
 from perf2x.tables.errors import OptionError
@@ -78,7 +78,7 @@ class Collapsed:
         roots, root_of_thread = _interned(
             [self._root_text(profile, row) if self.root else b"" for row in range(threads)]
         )
-        used, group = distinct_small(root_of_thread[profile.samples.thread[rows]])
+        used, group = unique_inverse(root_of_thread[profile.samples.thread[rows]])
         tree, node = merge(
             expand(profile.stacks, frames.of_location),
             key_of_frame,

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from perf2x.abi.uapi import SampleType
 from perf2x.columnar.arrays import I32, I64, U64
-from perf2x.columnar.secret_keys import numbers_of, secret_key
+from perf2x.columnar.secret_keys import numbers_from_keys, secret_key
 from perf2x.reader.block import Block
 from perf2x.tables.events import Event
 
@@ -120,7 +120,7 @@ class _Ids(Struct, frozen=True):
 
     @classmethod
     def of(cls, pairs: Mapping[bytes, int]) -> "_Ids":
-        ids = numbers_of(pairs)
+        ids = numbers_from_keys(pairs)
         order = np.argsort(ids)
         ids, owners = ids[order], np.fromiter(pairs.values(), np.int32, len(pairs))[order]
         reach = int(ids[-1] - ids[0]) + 1 if len(ids) else 0

@@ -6,7 +6,7 @@ import numpy as np
 from msgspec import Struct, field
 
 from perf2x.columnar.arrays import I64, Bools
-from perf2x.columnar.interner import ChainTable
+from perf2x.columnar.interner import RaggedInterner
 from perf2x.columnar.ragged import Ragged, SharedRows, concatenate
 from perf2x.tables.events import (
     Cgroups,
@@ -46,7 +46,7 @@ class TableBuilder(Struct):
 
     row_type: type[Struct]
     parts: dict[str, list[Any]] = field(default_factory=dict)
-    chains: ChainTable = field(default_factory=ChainTable)
+    chains: RaggedInterner = field(default_factory=RaggedInterner)
 
     def append(self, columns: dict[str, Any], keep: Bools) -> None:
         """Add the rows of ``columns`` that ``keep`` names; columns that the table does not have are dropped."""

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from perf2x.abi.uapi import CpuMode
 from perf2x.columnar.arrays import I32, I64, U8, U64, Bools
-from perf2x.columnar.interner import Distinct
+from perf2x.columnar.interner import RowInterner
 from perf2x.columnar.unique import unique
 from perf2x.stitch.address_layout import Layout
 from perf2x.stitch.history.address_spaces import AddressSpaces
@@ -96,7 +96,7 @@ class Places:
         self._merged, self._as_recorded = merged, as_recorded
         self._lookup = Lookup(spaces, len(merged.number) - 1)
         self._layout = Layout(merged)
-        self._asides = Distinct(2)
+        self._asides = RowInterner(2)
         """Mapping; address, as int64 bits."""
         self._nowhere = self._aside(np.array([-1]), np.zeros(1, np.uint64), kinds(np.array([CpuMode.USER], np.uint8)))
         """The one place of user addresses that no mapping holds."""

@@ -3,7 +3,7 @@
 import numpy as np
 
 from perf2x.columnar.arrays import I64, U64, Bools
-from perf2x.columnar.lookup_cache import Memo
+from perf2x.columnar.lookup_cache import LookupCache
 from perf2x.stitch.history.address_spaces import AddressSpaces
 
 _PAGE_BITS, _IN_PAGE = np.uint64(12), np.uint64(0xFFF)
@@ -34,8 +34,8 @@ class Lookup:
         self._spaces = spaces
         self._is_gap = bool(spaces.is_uniform(np.array([_HALF]), np.array([~_HALF]))[0])
         """Whether nothing begins or ends between the halves."""
-        self._of_page = Memo()
-        self._of_address = Memo(columns=2)
+        self._of_page = LookupCache()
+        self._of_address = LookupCache(columns=2)
         self.hit = np.zeros(mappings + 1, np.bool_)
         """(mappings + 1,) whether an address lay in each; the last: in none."""
 

@@ -11,7 +11,7 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.columnar.arrays import I32, I64, U64, Bools
-from perf2x.columnar.unique import unique, unique_rows
+from perf2x.columnar.unique import group_rows, unique
 from perf2x.stitch.deferred import DeferredJoin
 from perf2x.stitch.history.keyed_times import FOREVER, KeyedTimes
 from perf2x.tables.events import Losts, Sideband
@@ -47,7 +47,7 @@ class Missing(Struct, frozen=True):
 
 def gather(cookie: U64, pid: I32, tid: I32, cpu: I32, when: U64, count: I64) -> Missing:
     """Sum up rows of one stay in the kernel."""
-    first, inverse = unique_rows([cookie, tid.astype(np.int64)])
+    first, inverse = group_rows([cookie, tid.astype(np.int64)])
     last = np.zeros(len(first), np.uint64)
     np.maximum.at(last, inverse, when)
     total = np.zeros(len(first), np.int64)

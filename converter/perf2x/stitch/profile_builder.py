@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from perf2x.abi.uapi import EventType, SoftwareConfig
 from perf2x.columnar.arrays import I32, I64
-from perf2x.columnar.interner import Strings, prefix_tree
+from perf2x.columnar.interner import StringInterner, prefix_tree
 from perf2x.columnar.ragged import Ragged
-from perf2x.columnar.unique import kinds_of, order_of, unique, unique_rows
+from perf2x.columnar.unique import argsort_rows, group_rows, unique, unique_inverse
 from perf2x.stitch.frame_keys import distinct_words
 from perf2x.stitch.sample_sums import SampleRows, in_turn
 from perf2x.stitch.stack_interner import Gathered
@@ -43,7 +43,7 @@ def finish(stitcher: Stitcher) -> Profile:
     """
     if stitcher.tally.value >= MOST_VALUE:
         raise too_much(stitcher.session.source)
-    strings = Strings()
+    strings = StringInterner()
     gathered, timeline = stitcher.hand_over()
     threads, thread_rank = _threads(stitcher, gathered, strings)
     mappings, locations, functions, stacks, leaf = _resolved(stitcher, gathered, strings)
@@ -82,7 +82,7 @@ def profile_event(event: Event) -> ProfileEvent:
     )
 
 
-def _threads(stitcher: Stitcher, gathered: Gathered, strings: Strings) -> tuple[Threads, I32]:
+def _threads(stitcher: Stitcher, gathered: Gathered, strings: StringInterner) -> tuple[Threads, I32]:
     """The threads sorted by pid, tid, name, and the place of each in that order."""
     texts = stitcher.names_strings.table()
     pid, tid, comm, process = gathered.threads()
@@ -109,7 +109,7 @@ def _name(texts: list[str], name: int, tid: int) -> str:
 
 
 def _resolved(
-    stitcher: Stitcher, gathered: Gathered, strings: Strings
+    stitcher: Stitcher, gathered: Gathered, strings: StringInterner
 ) -> tuple[Mappings, Locations, Functions, Stacks, I32]:
     """Mappings and locations sorted by content, the prefix tree over them, and the node of every stack."""
     rows = gathered.stacks()
@@ -119,7 +119,7 @@ def _resolved(
     mapping = row_of_group[located.mapping]
     lookup = located.address - located.is_return.astype(np.uint64)
     columns = [mapping, located.address, lookup, located.mode.astype(np.int64), located.root]
-    order = order_of(columns)
+    order = argsort_rows(columns)
     rank = np.empty(len(order), np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
     root = located.root[order]
@@ -138,7 +138,7 @@ def _resolved(
     return mappings, locations, functions, Stacks(parent, item), leaf
 
 
-def _made_up(root: I64, strings: Strings) -> tuple[Functions, I32]:
+def _made_up(root: I64, strings: StringInterner) -> tuple[Functions, I32]:
     """One function per kind of made-up frame, and the function of each such location."""
     kinds = unique(root[root > 0])
     names = strings.add_all(ROOT_NAMES[Root(kind)] for kind in kinds.tolist())
@@ -166,7 +166,7 @@ def _timeline(timeline: list[Timed], rows: SampleRows) -> ProfileSamples:
     """One row per sample; samples of one time are in the order of their contents."""
     time = np.concatenate([*(part.time for part in timeline), np.zeros(0, np.uint64)])
     cpu = np.concatenate([*(part.cpu for part in timeline), np.zeros(0, np.int32)])
-    order = order_of([time, rows.thread, rows.event, rows.stack, rows.value])
+    order = argsort_rows([time, rows.thread, rows.event, rows.stack, rows.value])
     return ProfileSamples(
         event=rows.event[order],
         thread=rows.thread[order],
@@ -179,16 +179,16 @@ def _timeline(timeline: list[Timed], rows: SampleRows) -> ProfileSamples:
     )
 
 
-def _cgroups(stitcher: Stitcher, cgroup: I64, strings: Strings) -> I64:
+def _cgroups(stitcher: Stitcher, cgroup: I64, strings: StringInterner) -> I64:
     """String index of each row's cgroup path; unnamed ids are shown as numbers, samples that say none have no text."""
     cgroups = stitcher.sideband.cgroups
     paths = dict(zip(cgroups.id.tolist(), cgroups.path, strict=True))
-    ids, place = kinds_of(cgroup.view(np.uint64))
+    ids, place = unique_inverse(cgroup.view(np.uint64))
     texts = ["" if number == _NO_CGROUP else paths.get(number, f"cgroup:{number}") for number in ids.tolist()]
     return strings.add_all(texts).astype(np.int64)[place]
 
 
-def _switches(stitcher: Stitcher, threads: Threads, strings: Strings) -> ThreadSwitches | None:
+def _switches(stitcher: Stitcher, threads: Threads, strings: StringInterner) -> ThreadSwitches | None:
     """Context switches of the threads that have samples."""
     switches = stitcher.sideband.switches
     if not len(switches):
@@ -201,7 +201,7 @@ def _switches(stitcher: Stitcher, threads: Threads, strings: Strings) -> ThreadS
         for row, (pid, tid, comm) in enumerate(zip(threads.pid, threads.tid, threads.comm.tolist(), strict=True))
     }
     columns = [switches.pid.astype(np.int64), switches.tid.astype(np.int64), names]
-    first, place = unique_rows(columns)
+    first, place = group_rows(columns)
     distinct = [column[first] for column in columns]
     numbers = np.array([
         index.get((pid, tid, _name(texts, name, tid)), -1)

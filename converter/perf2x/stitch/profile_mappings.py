@@ -15,8 +15,8 @@ from msgspec import Struct
 
 from perf2x.abi.uapi import CpuMode
 from perf2x.columnar.arrays import I32, I64, U64, Bools
-from perf2x.columnar.interner import Strings
-from perf2x.columnar.unique import unique_rows
+from perf2x.columnar.interner import StringInterner
+from perf2x.columnar.unique import group_rows
 from perf2x.stitch.history.address_spaces import limits
 from perf2x.tables.events import Mmaps
 from perf2x.tables.mapping_names import is_real_path, without_deleted
@@ -47,7 +47,7 @@ class Merged(Struct, frozen=True):
     build_ids: Sequence[str]
     """Of each recorded mapping, hexadecimal."""
 
-    def table(self, hit: Bools, strings: Strings) -> tuple[Mappings, I64]:
+    def table(self, hit: Bools, strings: StringInterner) -> tuple[Mappings, I64]:
         """The groups that a recorded mapping with ``hit`` belongs to, and (groups + 1,) the row of each group or −1.
 
         Ordered by kernel or not, name, build id, offset and address.
@@ -60,7 +60,7 @@ class Merged(Struct, frozen=True):
         number[groups] = np.arange(len(groups))
         return self._mappings(rows[first], pid, strings), number
 
-    def _mappings(self, rows: I64, pid: I32, strings: Strings) -> Mappings:
+    def _mappings(self, rows: I64, pid: I32, strings: StringInterner) -> Mappings:
         mmaps, kernel = self.mmaps, _is_kernel(self.mmaps)[rows]
         start = mmaps.start[rows] + self.shift[rows]
         no = np.zeros(len(rows), np.bool_)
@@ -82,7 +82,7 @@ def merged_mappings(mmaps: Mmaps, recorded: Mapping[str, bytes], as_recorded: bo
         for build_id, name in zip(mmaps.build_id, mmaps.filename, strict=True)
     ]
     traits = _traits(mmaps, build_ids, as_recorded)
-    first, inverse = unique_rows(traits)
+    first, inverse = group_rows(traits)
     order = np.lexsort([column[first] for column in reversed(traits)])
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))

@@ -9,8 +9,8 @@ from collections.abc import Callable
 import numpy as np
 
 from perf2x.columnar.arrays import I32
-from perf2x.columnar.growable import Growing
-from perf2x.columnar.interner import ChainTable
+from perf2x.columnar.growable import GrowableColumns
+from perf2x.columnar.interner import RaggedInterner
 from perf2x.stitch.stack_rows import Cuts
 
 _ROWS_HELD = 1 << 17
@@ -51,5 +51,5 @@ class Recorded:
 
     def _forget(self) -> None:
         self._asked = 0
-        self._table = ChainTable(np.uint64, columns=3)
-        self._stack = Growing(np.int32)
+        self._table = RaggedInterner(np.uint64, columns=3)
+        self._stack = GrowableColumns(np.int32)

@@ -6,8 +6,8 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.columnar.arrays import I32, I64
-from perf2x.columnar.growable import Growing
-from perf2x.columnar.unique import unique_rows
+from perf2x.columnar.growable import GrowableColumns
+from perf2x.columnar.unique import group_rows
 
 _PENDING = 1 << 18
 """Rows are worth summing up when there are at least so many new ones, and as many as there were."""
@@ -43,8 +43,8 @@ class Sums:
     """
 
     def __init__(self, with_places: bool = False) -> None:
-        self._rows = Growing(np.int32, 3)
-        self._facts = Growing(np.int64, 4 if with_places else 2)
+        self._rows = GrowableColumns(np.int32, 3)
+        self._facts = GrowableColumns(np.int64, 4 if with_places else 2)
         """Sum of values, number of samples; cpu, cgroup."""
         self._settled = 0
 
@@ -67,7 +67,7 @@ class Sums:
     def settle(self) -> None:
         """Make rows that are alike one."""
         places = self._facts.columns()[2:]
-        first, kind = unique_rows([*(column.astype(np.int64) for column in self._rows.columns()), *places])
+        first, kind = group_rows([*(column.astype(np.int64) for column in self._rows.columns()), *places])
         for column in self._facts.columns()[:2]:
             total = np.zeros(len(first), np.int64)
             np.add.at(total, kind, column)

@@ -5,10 +5,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.columnar.arrays import I32, I64, Bools
-from perf2x.columnar.growable import Growing
-from perf2x.columnar.interner import ChainTable, Distinct
-from perf2x.columnar.lookup_cache import Memo
-from perf2x.columnar.ragged import Ragged, pieces
+from perf2x.columnar.growable import GrowableColumns
+from perf2x.columnar.interner import RaggedInterner, RowInterner
+from perf2x.columnar.lookup_cache import LookupCache
+from perf2x.columnar.ragged import Ragged, row_batches
 from perf2x.stitch.frame_keys import Asides, Places, renumbered
 from perf2x.stitch.history.thread_names import ThreadNames
 from perf2x.stitch.raw_stack_cache import Recorded
@@ -49,11 +49,11 @@ class Gathered:
         self.places, self.sums = places, sums
         self._framer, self._names = framer, names
         self._recorded = Recorded()
-        self._stacks = ChainTable(np.uint64)
-        self._threads = Distinct(3)
+        self._stacks = RaggedInterner(np.uint64)
+        self._threads = RowInterner(3)
         """pid, tid, index of the name."""
-        self._known = Memo(columns=2, bits=14)
-        self._seen = Growing(np.int64, 2)
+        self._known = LookupCache(columns=2, bits=14)
+        self._seen = GrowableColumns(np.int64, 2)
         """Of each thread: moment of its first sample, the process's name then."""
 
     def threads(self) -> tuple[I64, I64, I64, I64]:
@@ -112,7 +112,7 @@ class Gathered:
     def absorb(self, found: Found) -> Renumbered:
         """Add what another one found in the same recording."""
         stack, number = np.empty(len(found.stacks), np.int32), self.places.absorb(found.asides, found.hit)
-        for some in pieces(found.stacks.lengths, _WORDS_AT_ONCE):
+        for some in row_batches(found.stacks.lengths, _WORDS_AT_ONCE):
             rows = found.stacks.take(some)
             stack[some] = self._stacks.number_rows(Ragged(rows.offsets, renumbered(rows.values, number)))
         thread = self._threads.number(*found.threads)

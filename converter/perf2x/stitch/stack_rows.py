@@ -6,7 +6,7 @@ from msgspec import Struct
 from perf2x.abi.uapi import CpuMode
 from perf2x.columnar.arrays import I64, U8, U64
 from perf2x.columnar.ragged import Ragged, SharedRows, offsets_of, ranges, side_by_side
-from perf2x.columnar.unique import kinds_of
+from perf2x.columnar.unique import unique_inverse
 from perf2x.stitch.callchain import Frames, frames_of, user_frames_of
 from perf2x.stitch.frame_keys import Places, kinds, made_up, without_return
 from perf2x.stitch.mapping_lookup import contexts
@@ -92,7 +92,7 @@ class Framer:
         looked up once."""
         joined = cuts.deferred_chain >= 0
         chain, epoch = cuts.deferred_chain[joined], cuts.deferred_epoch[joined]
-        pairs, place = kinds_of(chain << 32 | epoch & _LOW)
+        pairs, place = unique_inverse(chain << 32 | epoch & _LOW)
         frames = user_frames_of(self._deferred.take(pairs >> 32))
         epochs = (pairs << 32 >> 32)[frames.parts.row]
         here_only = np.zeros(len(epochs), np.bool_)

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from perf2x.abi.uapi import SampleType
 from perf2x.columnar.arrays import I32, I64, U8, U64, Bools
-from perf2x.columnar.interner import Strings
+from perf2x.columnar.interner import StringInterner
 from perf2x.columnar.ragged import Ragged, end_to_end, offsets_of
 from perf2x.stitch.callchain import split_cookies, with_lone_addresses
 from perf2x.stitch.deferred import DeferredJoin, Join
@@ -124,7 +124,7 @@ class Stitcher:
         self.sideband = sideband
         self.options = options
         self.diagnostics = diagnostics
-        self.names_strings = Strings()
+        self.names_strings = StringInterner()
         self.mmaps = with_ksymbols(with_kernel_grown(sideband.mmaps), sideband.ksymbols)
         self.timed = any(event.sample_type & SampleType.TIME for event in session.events)
         self._build_pictures()

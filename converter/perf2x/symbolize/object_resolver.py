@@ -6,7 +6,7 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.columnar.arrays import I32, I64
-from perf2x.columnar.unique import kinds_of
+from perf2x.columnar.unique import unique_inverse
 from perf2x.debugfiles.finder import Found
 from perf2x.symbolize.demangle.names import Demangle, demangle
 from perf2x.symbolize.objects import MappedObject, addresses_of, dso_of
@@ -69,7 +69,7 @@ class _Batch:
         self._mapped, self._context = mapped, context
         found = self._find()
         self._dso = dso_of(profile, mapped, found)
-        self._address, place = kinds_of(addresses_of(profile, mapped, found))
+        self._address, place = unique_inverse(addresses_of(profile, mapped, found))
         self._lookup, self._second = np.split(place, 2)
         self._reason = found.reason if mapped.key.kind is DsoKind.FILE else ""
         self._start = np.zeros(len(self._address), np.int64)

@@ -13,8 +13,7 @@ from msgspec import Struct
 from perf2x.binary.elf.symtab import STB_GLOBAL, STB_WEAK, STT_NOTYPE
 from perf2x.columnar.arrays import I64, U8, U64, Bools
 from perf2x.columnar.ragged import offsets_of, ranges
-from perf2x.columnar.sorted_unique import distinct
-from perf2x.columnar.unique import order_of
+from perf2x.columnar.unique import argsort_rows, unique_inverse
 
 PAGE = 4096
 NESTING_AT_MOST = 1000
@@ -49,7 +48,7 @@ class SymbolIndex:
 
     def __init__(self, symbols: SymbolColumns) -> None:
         self._symbols = symbols
-        order = order_of([symbols.start])
+        order = argsort_rows([symbols.start])
         inner = _inner_labels(symbols, order)
         self._order = order = order[~inner] if inner is not None else order
         self._start = symbols.start[order]
@@ -65,7 +64,7 @@ class SymbolIndex:
         last = np.searchsorted(self._start, address, "right").astype(np.int64) - 1
         last = self._climb(last, address)
         found = np.flatnonzero(last >= 0)
-        hit, at = distinct(last[found])
+        hit, at = unique_inverse(last[found])
         result[found] = self._order[self._winners(self._groups(hit))[at]]
         return result
 
@@ -75,7 +74,7 @@ class SymbolIndex:
         Groups are told by their last symbol.
         """
         started = np.flatnonzero(last >= 0)
-        hit, at = distinct(last[started])
+        hit, at = unique_inverse(last[started])
         reach = np.zeros(len(last), np.uint64)
         reach[started] = self._groups(hit).reach[at]
         # symbols__find: below the end, or exactly at a symbol without length

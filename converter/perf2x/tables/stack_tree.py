@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from perf2x.columnar.arrays import I64, Bools
 from perf2x.columnar.interner import prefix_tree
-from perf2x.columnar.ragged import Ragged, distinct_small, offsets_of, row_numbers, small_order
-from perf2x.columnar.unique import unique_rows
+from perf2x.columnar.ragged import Ragged, argsort_small, offsets_of, row_numbers
+from perf2x.columnar.unique import group_rows, unique_inverse
 from perf2x.tables.profile import Profile, ProfileSamples, Stacks
 
 
@@ -44,7 +44,7 @@ def ways_up(parent: I64, rows: I64, lengths: I64, outermost_first: bool = False)
     """As many rows as asked for of the way from each given row towards its root, the given ones first or last."""
     offsets = offsets_of(lengths)
     values = np.empty(offsets[-1], np.int64)
-    order = small_order(lengths)  # short ones first, so that those still on their way are always the last
+    order = argsort_small(lengths)  # short ones first, so that those still on their way are always the last
     cursor = rows[order].astype(np.int64)
     at, step = ((offsets[1:] - 1)[order], -1) if outermost_first else (offsets[:-1][order], 1)
     for number, done in enumerate(np.cumsum(np.bincount(lengths, minlength=1))[:-1].tolist()):
@@ -55,7 +55,7 @@ def ways_up(parent: I64, rows: I64, lengths: I64, outermost_first: bool = False)
 
 def raised(parent: I64, rows: I64, steps: I64) -> I64:
     """The row that lies ``steps`` above each given row."""
-    order = small_order(steps)
+    order = argsort_small(steps)
     cursor = rows[order].astype(np.int64)
     for done in np.cumsum(np.bincount(steps, minlength=1))[:-1].tolist():
         cursor[done:] = parent[cursor[done:]]
@@ -66,7 +66,7 @@ def raised(parent: I64, rows: I64, steps: I64) -> I64:
 
 def used_stacks(profile: Profile) -> tuple[I64, I64]:
     """Distinct leaf rows of the samples (−1 included when there is one), and each sample's place among them."""
-    leaves, place = distinct_small(profile.samples.stack.astype(np.int64) + 1)
+    leaves, place = unique_inverse(profile.samples.stack.astype(np.int64) + 1)
     return leaves - 1, place
 
 
@@ -107,7 +107,7 @@ def summed_samples(samples: ProfileSamples) -> ProfileSamples:
     """The same of rows without times."""
     names = [field for field in ProfileSamples.__struct_fields__ if field not in ("value", "count", "time")]
     present = [name for name in names if getattr(samples, name) is not None]
-    first, kind = unique_rows([getattr(samples, name).astype(np.int64) for name in present])
+    first, kind = group_rows([getattr(samples, name).astype(np.int64) for name in present])
     value, count = np.zeros(len(first), np.int64), np.zeros(len(first), np.int64)
     np.add.at(value, kind, samples.value)
     np.add.at(count, kind, samples.count)

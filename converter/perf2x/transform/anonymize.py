@@ -12,8 +12,8 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.columnar.arrays import I32
-from perf2x.columnar.interner import Strings
-from perf2x.columnar.unique import unique
+from perf2x.columnar.interner import StringInterner
+from perf2x.columnar.unique import unique, unique_inverse
 from perf2x.tables.profile import Meta, Profile, ProfileEvent, ProfileSamples
 
 _PUBLIC = re.compile(
@@ -30,7 +30,7 @@ def anonymized(profile: Profile, salt: str) -> Profile:
     Functions of the kernel itself and addresses stay, so do times and values; labels (``--tag``) are the user's own
     words and stay. Build ids go, for they name a binary as well as its path does.
     """
-    strings, hidden = Strings(), _Hidden(profile, salt)
+    strings, hidden = StringInterner(), _Hidden(profile, salt)
     kernel = hidden.kernel_functions()
     pids = _renumbered(profile.threads.pid)
     functions, mappings, threads = profile.functions, profile.mappings, profile.threads
@@ -106,14 +106,14 @@ class _Hidden:
         return set(np.flatnonzero(~user).tolist())
 
 
-def _samples(profile: Profile, hidden: _Hidden, strings: Strings) -> ProfileSamples:
+def _samples(profile: Profile, hidden: _Hidden, strings: StringInterner) -> ProfileSamples:
     samples = profile.samples
     if samples.cgroup is None:
         return samples
-    used, place = np.unique(samples.cgroup, return_inverse=True)
+    used, place = unique_inverse(samples.cgroup)
     names = [profile.strings[row] for row in used.tolist()]
     texts = strings.add_all(name and hidden.text(name, "cgroup") for name in names)
-    return replace(samples, cgroup=texts[place.reshape(-1)])
+    return replace(samples, cgroup=texts[place])
 
 
 def _renumbered(ids: I32) -> I32:

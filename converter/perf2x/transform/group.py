@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from perf2x.columnar.arrays import I64
 from perf2x.columnar.interner import prefix_tree
 from perf2x.columnar.ragged import Ragged, offsets_of, side_by_side
-from perf2x.columnar.unique import unique_rows
+from perf2x.columnar.unique import group_rows, unique_inverse
 from perf2x.tables.errors import OptionError
 from perf2x.tables.profile import Functions, Locations, Profile, Threads
 from perf2x.tables.stack_tree import kept_entries, location_rows, reshaped, summed, used_stacks
@@ -49,7 +49,7 @@ def merge_threads(profile: Profile) -> Profile:
     """One thread per process, under the process's name and id; what was apart only by thread is summed."""
     threads = profile.threads
     columns = [threads.pid.astype(np.int64), threads.process.astype(np.int64)]
-    first, inverse = unique_rows(columns)
+    first, inverse = group_rows(columns)
     order = np.lexsort((first, threads.pid[first]))
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
@@ -74,11 +74,11 @@ def with_roots(profile: Profile, root: str) -> Profile:
     column = {"cpu": samples.cpu, "cgroup": samples.cgroup}.get(root, samples.thread)
     if column is None:
         raise OptionError(f"--root {root}: the profile does not have the {root} of its samples")
-    used, kind = np.unique(column, return_inverse=True)
+    used, kind = unique_inverse(column)
     name = _ROOT_TEXTS[root]
     texts = [name(profile, row) for row in used.tolist()]
     titles: dict[str, int] = {}
-    title_of = np.array([titles.setdefault(text, len(titles)) for text in texts], np.int64)[kind.reshape(-1)]
+    title_of = np.array([titles.setdefault(text, len(titles)) for text in texts], np.int64)[kind]
     grown, first_location = _with_made_up(profile, list(titles))
     return _hung(grown, title_of + first_location)
 
@@ -99,7 +99,7 @@ _ROOT_TEXTS: dict[str, Callable[[Profile, int], str]] = {
 def _hung(profile: Profile, root: I64) -> Profile:
     """Every sample's stack under the location ``root`` (samples,)."""
     leaves, place = used_stacks(profile)
-    first, pair = unique_rows([root, place])
+    first, pair = group_rows([root, place])
     rows = location_rows(profile, leaves).take(place[first]) if len(leaves) else location_rows(profile, leaves)
     roots = Ragged(np.arange(len(first) + 1, dtype=np.int64), root[first])
     parent, location, leaf = prefix_tree(side_by_side([roots, rows]))

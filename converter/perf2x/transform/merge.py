@@ -12,8 +12,9 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.columnar.arrays import I32, I64, AnyArray
-from perf2x.columnar.interner import Strings, prefix_tree
+from perf2x.columnar.interner import StringInterner, prefix_tree
 from perf2x.columnar.ragged import Ragged, concatenate
+from perf2x.columnar.unique import unique_inverse
 from perf2x.tables.profile import (
     Functions,
     Locations,
@@ -36,7 +37,7 @@ def merge(profiles: Sequence[Profile], tags: Sequence[Tags] | None = None) -> Pr
     Events are the same when name and unit are. Samples of timelines must be of one clock to be comparable.
     """
     tags = tags or [{}] * len(profiles)
-    strings = Strings()
+    strings = StringInterner()
     events, event_of = _events(profiles)
     threads, thread_of = _threads(profiles, strings)
     mappings, mapping_of = _mappings(profiles, strings)
@@ -87,7 +88,7 @@ def _texts(profile: Profile, column: I32) -> list[str]:
     return [profile.strings[row] for row in column.tolist()]
 
 
-def _threads(profiles: Sequence[Profile], strings: Strings) -> tuple[Threads, list[I64]]:
+def _threads(profiles: Sequence[Profile], strings: StringInterner) -> tuple[Threads, list[I64]]:
     tables = []
     for profile in profiles:
         old = profile.threads
@@ -97,7 +98,7 @@ def _threads(profiles: Sequence[Profile], strings: Strings) -> tuple[Threads, li
     return Threads(_int32(rows, 0), _int32(rows, 1), _added(rows, 2, strings), _added(rows, 3, strings)), numbers
 
 
-def _mappings(profiles: Sequence[Profile], strings: Strings) -> tuple[Mappings, list[I64]]:
+def _mappings(profiles: Sequence[Profile], strings: StringInterner) -> tuple[Mappings, list[I64]]:
     tables = []
     for profile in profiles:
         mapped = profile.mappings
@@ -117,7 +118,7 @@ def _mappings(profiles: Sequence[Profile], strings: Strings) -> tuple[Mappings, 
     ), numbers  # fmt: skip
 
 
-def _functions(profiles: Sequence[Profile], strings: Strings) -> tuple[Functions, list[I64]]:
+def _functions(profiles: Sequence[Profile], strings: StringInterner) -> tuple[Functions, list[I64]]:
     tables = []
     for profile in profiles:
         f = profile.functions
@@ -165,7 +166,7 @@ def _stacks(profiles: Sequence[Profile], location_of: list[I64]) -> tuple[Stacks
 
 
 def _samples(
-    profiles: Sequence[Profile], event_of: list[I32], thread_of: list[I64], leaves: list[I64], strings: Strings
+    profiles: Sequence[Profile], event_of: list[I32], thread_of: list[I64], leaves: list[I64], strings: StringInterner
 ) -> ProfileSamples:
     def joined(name: str) -> AnyArray | None:
         columns = [getattr(profile.samples, name) for profile in profiles]
@@ -186,9 +187,9 @@ def _samples(
     )
 
 
-def _cgroups(profile: Profile, column: I32, strings: Strings) -> I32:
-    used, place = np.unique(column, return_inverse=True)
-    return strings.add_all(_texts(profile, used))[place.reshape(-1)]
+def _cgroups(profile: Profile, column: I32, strings: StringInterner) -> I32:
+    used, place = unique_inverse(column)
+    return strings.add_all(_texts(profile, used))[place]
 
 
 def _in_time_order(profile: Profile) -> Profile:
@@ -233,5 +234,5 @@ def _int32(rows: list[Any], column: int) -> I32:
     return np.array([row[column] for row in rows], np.int32)
 
 
-def _added(rows: list[Any], column: int, strings: Strings) -> I32:
+def _added(rows: list[Any], column: int, strings: StringInterner) -> I32:
     return strings.add_all(row[column] for row in rows)

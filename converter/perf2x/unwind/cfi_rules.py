@@ -11,7 +11,7 @@ import numpy as np
 from msgspec import Struct, field
 
 from perf2x.columnar.arrays import I64, U8, U64, Bools
-from perf2x.columnar.growable import Growing
+from perf2x.columnar.growable import GrowableColumns
 from perf2x.unwind.expressions import Expression
 
 NO_RULE = -1
@@ -121,8 +121,8 @@ class _Columns:
     """Columns that grow as rules come: every batch of samples may meet a few more."""
 
     def __init__(self, registers: int) -> None:
-        self._numbers, self._signal = Growing(np.int64, 3), Growing(np.bool_)
-        self._kind, self._value = Growing(np.uint8, registers), Growing(np.int64, registers)
+        self._numbers, self._signal = GrowableColumns(np.int64, 3), GrowableColumns(np.bool_)
+        self._kind, self._value = GrowableColumns(np.uint8, registers), GrowableColumns(np.int64, registers)
         self._columns: RuleColumns | None = None
 
     def of(self, rules: list[Rule]) -> RuleColumns:

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perf2x.columnar import hashing
-from perf2x.columnar.growable import Growing
+from perf2x.columnar.growable import GrowableColumns
 from perf2x.columnar.hash_index import HashIndex
 from perf2x.columnar.hashing import hash_columns, hash_rows, mix
-from perf2x.columnar.interner import ChainTable, Distinct
+from perf2x.columnar.interner import RaggedInterner, RowInterner
 from tests.support.collisions import chains_alike, chains_alike_under_any_weights, other_weights, pairs_alike
 
 PROBES_EACH = 100
@@ -20,7 +20,7 @@ class Numbers:
     """An index over single numbers."""
 
     def __init__(self) -> None:
-        self.stored = Growing(np.int64)
+        self.stored = GrowableColumns(np.int64)
         self.index = HashIndex(lambda numbers: (row.tobytes() for row in self.stored[0][numbers]))
 
     def number(self, values: np.ndarray, hashes: np.ndarray) -> list[int]:
@@ -78,7 +78,7 @@ def test_the_work_is_linear_whatever_the_hashes(kind: str) -> None:
 
 def probes_of_chains(words: np.ndarray) -> int:
     """Of numbering (rows, length) words, all different."""
-    table = ChainTable()
+    table = RaggedInterner()
     count, length = words.shape
     starts, lengths = np.arange(0, words.size, length), np.full(count, length)
     numbers = table.number_spans(words.reshape(-1), starts, lengths)
@@ -107,7 +107,7 @@ def test_long_chains_made_to_collide_without_the_weights_cost_little_more() -> N
 def test_columns_made_to_collide_cost_little_more() -> None:
     first, second = pairs_alike(16_000)
     assert len(set(hash_columns(first, second).tolist())) == 1
-    table = Distinct(2)
+    table = RowInterner(2)
     assert sorted(table.number(first.view(np.int64), second.view(np.int64)).tolist()) == list(range(16_000))
     assert table._index.probes < PROBES_EACH * 16_000
 

@@ -2,8 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.columnar.hashing import mix
-from perf2x.columnar.interner import ChainTable, first_alike, prefix_tree
+from perf2x.columnar.interner import RaggedInterner, prefix_tree
 from perf2x.columnar.ragged import ragged_of, ranges, side_by_side
 
 WORDS = st.one_of(st.integers(0, 3), st.integers(2**64 - 3, 2**64 - 1))
@@ -12,7 +11,7 @@ ROWS = st.lists(st.lists(WORDS, max_size=5), max_size=30)
 
 @given(st.lists(ROWS, max_size=4))
 def test_equal_chains_get_equal_numbers(batches: list[list[list[int]]]) -> None:
-    table, numbers, seen = ChainTable(), [], []
+    table, numbers, seen = RaggedInterner(), [], []
     for rows in batches:
         ragged = ragged_of(rows)
         starts, lengths = ragged.offsets[:-1], ragged.lengths
@@ -21,19 +20,6 @@ def test_equal_chains_get_equal_numbers(batches: list[list[list[int]]]) -> None:
     assert len(set(zip(numbers, seen, strict=True))) == len(set(numbers)) == len(set(seen)) == len(table)
     stored = [tuple(row.tolist()) for row in table.table().rows()]
     assert [stored[number] for number in numbers] == seen
-
-
-@given(st.lists(st.integers(0, 5), max_size=40), st.integers(1, 3))
-def test_rows_that_are_alike_have_one_that_stands_for_them(rows: list[int], hashes: int) -> None:
-    """Rows whose hashes collide may stay beside their equals, but never stand for another row."""
-    values = np.array(rows, np.int64)
-    kept, place = first_alike((values % hashes).astype(np.uint64), lambda mine, others: values[mine] == values[others])
-    assert values[kept[place]].tolist() == rows
-    assert kept.tolist() == sorted(set(kept.tolist()))
-    if hashes == 1 or not rows:
-        return
-    exact, _ = first_alike(mix(values.astype(np.uint64)), lambda mine, others: values[mine] == values[others])
-    assert exact.tolist() == sorted({row: index for index, row in reversed(list(enumerate(rows)))}.values())
 
 
 @given(st.lists(st.lists(st.integers(0, 3), max_size=6), max_size=20))

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.columnar.lookup_cache import Memo
+from perf2x.columnar.lookup_cache import LookupCache
 
 KEYS = st.tuples(st.integers(-3, 3), st.sampled_from([0, 1, -1, 2**63 - 1, -(2**63)]))
 BATCHES = st.lists(st.lists(KEYS, max_size=12), max_size=5)
@@ -17,7 +17,7 @@ def answer(key: tuple[int, int]) -> int:
 @given(BATCHES, st.integers(1, 3))
 def test_answers_are_those_of_the_question(batches: list[list[tuple[int, int]]], bits: int) -> None:
     """With so few slots, keys drive each other out all the time."""
-    memo = Memo(columns=2, bits=bits)
+    memo = LookupCache(columns=2, bits=bits)
     for keys in batches:
         columns = [np.array([key[at] for key in keys], np.int64) for at in range(2)]
 
@@ -29,7 +29,7 @@ def test_answers_are_those_of_the_question(batches: list[list[tuple[int, int]]],
 
 
 def test_a_key_is_found_once() -> None:
-    memo, found = Memo(), list[int]()
+    memo, found = LookupCache(), list[int]()
 
     def find(rows: np.ndarray) -> np.ndarray:
         found.extend(keys[rows].tolist())
@@ -42,7 +42,7 @@ def test_a_key_is_found_once() -> None:
 
 
 def test_a_table_grows_with_the_questions() -> None:
-    memo = Memo(columns=2, bits=15)
+    memo = LookupCache(columns=2, bits=15)
     for count in (3, 300, 20, 9000, 40000):
         keys = np.arange(count) % 5000
         assert memo.answers(lambda rows, keys=keys: keys[rows] * 3, keys, -keys).tolist() == (keys * 3).tolist()
@@ -50,7 +50,7 @@ def test_a_table_grows_with_the_questions() -> None:
 
 def test_keys_made_to_collide_are_asked_for_in_one_go() -> None:
     """Keys whose two slots are the same: a few are learned, the others are found together and each only once."""
-    memo = Memo(bits=4)
+    memo = LookupCache(bits=4)
     keys = np.tile(np.arange(4_000), 2)
     asked: list[int] = []
 

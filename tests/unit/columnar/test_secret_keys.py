@@ -6,7 +6,7 @@ import pytest
 
 from perf2x.binary.dwarf.effort import Effort
 from perf2x.binary.dwarf.forms import Abbreviations, Encoding
-from perf2x.columnar.secret_keys import numbers_of, secret_key
+from perf2x.columnar.secret_keys import numbers_from_keys, secret_key
 from perf2x.reader.event_table import EventTable
 from perf2x.reader.header.attributes import parse_attr
 from perf2x.symbolize.sources.jitdump import parse_jitdump
@@ -67,7 +67,7 @@ def test_no_table_is_slow(work, chosen) -> None:
 
 def test_keys_are_the_numbers() -> None:
     numbers = [0, 1, 255, 256, 2**32, 2**63, 2**64 - 1]
-    assert numbers_of(map(secret_key, numbers)).tolist() == numbers
+    assert numbers_from_keys(map(secret_key, numbers)).tolist() == numbers
 
 
 def abbreviations(data):

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.columnar.text_columns import hex_numbers, runs
+from perf2x.columnar.text_columns import differs_from_previous, hex_numbers
 
 LETTERS = st.sampled_from([*b"0123456789abcdefABCDEF", *b"/:@G`g\0 \x7f\x80\xb0\xe1\xff"])
 DIGITS = st.sampled_from(b"0123456789abcdefABCDEF")
@@ -44,4 +44,6 @@ def test_runs_as_word_by_word(words, between) -> None:
         end.append(len(text) + len(word))
         text += word + between
     columns = np.array(start, np.int64), np.array(end, np.int64)
-    assert runs(text, *columns).tolist() == [row == 0 or words[row - 1] != word for row, word in enumerate(words)]
+    assert differs_from_previous(text, *columns).tolist() == [
+        row == 0 or words[row - 1] != word for row, word in enumerate(words)
+    ]

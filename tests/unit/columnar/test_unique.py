@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perf2x.columnar import unique as ordering
-from perf2x.columnar.ragged import distinct_small
-from perf2x.columnar.unique import order_of, unique, unique_rows
+from perf2x.columnar.unique import argsort_rows, group_rows, unique, unique_inverse
 from perf2x.emit.encoding.json_text import json_numbers
 
 NUMBERS = st.one_of(st.integers(-3, 3), st.integers(-(2**63), 2**63 - 1), st.sampled_from([0, 65535, 65536, 1 << 32]))
@@ -29,12 +28,12 @@ def columns_of(rows: list[tuple[int, ...]]) -> list[np.ndarray]:
 
 @given(ROWS)
 def test_rows_are_ordered_as_python_orders_tuples(rows: list[tuple[int, ...]]) -> None:
-    assert order_of(columns_of(rows)).tolist() == sorted(range(len(rows)), key=lambda row: rows[row])
+    assert argsort_rows(columns_of(rows)).tolist() == sorted(range(len(rows)), key=lambda row: rows[row])
 
 
 @given(ROWS)
-def test_unique_rows_keep_the_first_of_each_kind(rows: list[tuple[int, ...]]) -> None:
-    first, kind = unique_rows(columns_of(rows))
+def test_a_group_of_rows_is_named_by_its_first_row(rows: list[tuple[int, ...]]) -> None:
+    first, kind = group_rows(columns_of(rows))
     distinct = sorted(set(rows))
     assert first.tolist() == [rows.index(row) for row in distinct]
     assert kind.tolist() == [distinct.index(row) for row in rows]
@@ -45,8 +44,8 @@ def test_few_rows_are_ordered_alike(rows: list[tuple[int, ...]]) -> None:
     columns = columns_of(rows)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ordering, "FEW", len(rows))
-        few = [order_of(columns), *unique_rows(columns)]
-    for one, other in zip(few, [order_of(columns), *unique_rows(columns)], strict=True):
+        few = [argsort_rows(columns), *group_rows(columns)]
+    for one, other in zip(few, [argsort_rows(columns), *group_rows(columns)], strict=True):
         assert one.tolist() == other.tolist()
 
 
@@ -63,8 +62,8 @@ def test_rows_that_no_word_holds_are_ordered_in_rounds(bits: int, rows: list[tup
     """Narrow words stand for the many rows and wide columns that a test has not."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ordering, "_WORD_BITS", bits)
-        assert order_of(columns_of(rows)).tolist() == sorted(range(len(rows)), key=lambda row: rows[row])
-        first, kind = unique_rows(columns_of(rows))
+        assert argsort_rows(columns_of(rows)).tolist() == sorted(range(len(rows)), key=lambda row: rows[row])
+        first, kind = group_rows(columns_of(rows))
     distinct = sorted(set(rows))
     assert [rows[row] for row in first.tolist()] == distinct
     assert kind.tolist() == [distinct.index(row) for row in rows]
@@ -75,14 +74,14 @@ def test_times_of_many_rows_break_ties_behind_wide_columns() -> None:
     rng = np.random.default_rng(7)
     columns = [rng.integers(0, high, 1 << 20) << 32 for high in (3, 500, 4)]
     columns.append(rng.integers(0, 1 << 34, 1 << 20))
-    assert np.array_equal(order_of(columns), np.lexsort(columns[::-1]))
+    assert np.array_equal(argsort_rows(columns), np.lexsort(columns[::-1]))
 
 
 @pytest.mark.parametrize("largest", [3, 1 << 40])
 @given(st.data())
-def test_distinct_small_numbers(largest: int, data: st.DataObject) -> None:
+def test_distinct_numbers_and_their_places(largest: int, data: st.DataObject) -> None:
     numbers = data.draw(st.lists(st.integers(0, largest), max_size=30))
-    distinct, place = distinct_small(np.array(numbers, np.int64))
+    distinct, place = unique_inverse(np.array(numbers, np.int64))
     wanted = sorted(set(numbers))
     assert (distinct.tolist(), place.tolist()) == (wanted, [wanted.index(number) for number in numbers])
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.columnar.interner import ChainTable
+from perf2x.columnar.interner import RaggedInterner
 from perf2x.columnar.ragged import SharedRows, ragged_of
 from perf2x.stitch.deferred import COOKIE_REUSE_NS, DeferredJoin, Join
 from perf2x.tables.events import Comms, DeferredChains
@@ -17,7 +17,7 @@ Record = tuple[int, int, int, int]
 def deferred(records: list[Record]) -> DeferredChains:
     rows = sorted(records, key=lambda row: (row[0], row[2], row[3]))
     columns = list(zip(*rows, strict=True)) or [(), (), (), ()]
-    table = ChainTable()
+    table = RaggedInterner()
     numbers = table.number_rows(ragged_of([[7]] * len(rows)))
     return DeferredChains(
         time=np.array(columns[3], np.uint64), position=np.arange(len(rows)), pid=np.array(columns[1], np.int32),

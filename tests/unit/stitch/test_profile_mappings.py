@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from perf2x.columnar.interner import Strings
+from perf2x.columnar.interner import StringInterner
 from perf2x.stitch.profile_mappings import merged_mappings
 from perf2x.tables.events import Mmaps
 
@@ -32,7 +32,7 @@ def test_one_file_in_two_processes_is_one_mapping_at_the_lower_address() -> None
     merged = merged_mappings(table, {})
     assert merged.number.tolist() == [0, 0, -1]
     assert (table.start + merged.shift[:2]).tolist() == [0x5000, 0x5000]
-    strings = Strings()
+    strings = StringInterner()
     mappings, rows = merged.table(np.array([True, False, True]), strings)
     assert mappings.start.tolist() == [0x5000] and mappings.limit.tolist() == [0x6000]
     assert mappings.pid.tolist() == [7], "a process that has samples in it"

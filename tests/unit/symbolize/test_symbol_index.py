@@ -7,8 +7,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perf2x.columnar.sorted_unique import distinct, distinct_known
-from perf2x.columnar.unique import kinds_of, order_of
+from perf2x.columnar.unique import argsort_rows, unique_inverse, unique_known
 from perf2x.symbolize.symbol_index import SymbolColumns, SymbolIndex
 
 FUNC, NOTYPE, LOCAL, GLOBAL, WEAK = 2, 0, 0, 1, 2
@@ -165,24 +164,24 @@ def test_no_symbols() -> None:
 def test_order_of_addresses(addresses) -> None:
     """With low and high addresses together, address and row do not fit one word."""
     for few in (addresses, [address % 2**16 for address in addresses], [address | 2**63 for address in addresses]):
-        assert order_of([np.array(few, np.uint64)]).tolist() == sorted(range(len(few)), key=few.__getitem__)
+        assert argsort_rows([np.array(few, np.uint64)]).tolist() == sorted(range(len(few)), key=few.__getitem__)
 
 
 @given(st.lists(st.integers(-3, 9)))
 def test_distinct(numbers) -> None:
     for column in (numbers, sorted(numbers)):
-        values, place = distinct(np.array(column, np.int64))
+        values, place = unique_inverse(np.array(column, np.int64))
         assert values.tolist() == sorted(set(column)) and values[place].tolist() == column
 
 
 @given(st.lists(st.one_of(st.integers(0, 9), st.integers(2**64 - 9, 2**64 - 1))))
 def test_distinct_addresses(addresses) -> None:
-    values, place = kinds_of(np.array(addresses, np.uint64))
+    values, place = unique_inverse(np.array(addresses, np.uint64))
     assert values.tolist() == sorted(set(addresses)) and values[place].tolist() == addresses
 
 
 @given(st.lists(st.integers(-1, 9)))
 def test_distinct_rows_that_are_known(numbers) -> None:
-    values, place = distinct_known(np.array(numbers, np.int64))
+    values, place = unique_known(np.array(numbers, np.int64))
     assert values.tolist() == sorted({number for number in numbers if number >= 0})
     assert [int(values[at]) if at >= 0 else -1 for at in place] == numbers

@@ -15,7 +15,7 @@ Source of truth: src/runtime/symtab.go step() and pcvalue() of the Go distributi
 import numpy as np
 
 from perf2x.columnar.arrays import I64, U8, U64, Bools
-from perf2x.columnar.ragged import Ragged, concatenate, offsets_of, pieces, ranges, row_numbers
+from perf2x.columnar.ragged import Ragged, concatenate, offsets_of, ranges, row_batches, row_numbers
 
 LONGEST = 1 << 20
 """Bytes of one function's table; generated code has some ten thousand, and a hostile table must not cost seconds."""
@@ -55,7 +55,7 @@ def pc_values(data: bytes, at: I64, quantum: int) -> tuple[Ragged, I64]:
     known, parts = [todo[:0]], list[Ragged]()
     while len(todo):
         unfinished = []
-        for piece in pieces(length[todo], AT_ONCE):
+        for piece in row_batches(length[todo], AT_ONCE):
             some = todo[piece]
             pairs, is_whole = _pairs(data, begin[some], length[some])
             is_whole |= length[some] == longest[some]

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from perf2x.analysis.frames import frames_of
 from perf2x.columnar.arrays import I64
+from perf2x.columnar.unique import unique_inverse
 from perf2x.emit.encoding.json_text import json_bytes
 from perf2x.emit.flame.frame_tree import FrameTree, expand, merge
 from perf2x.emit.timeline.slices import Slices, count_of, slices_of
@@ -81,8 +82,8 @@ def cpus_drawing(profile: Profile, wanted: I64) -> Drawing:
     thread = profile.samples.thread[moments.sample].astype(np.int64)
     threads, text = profile.threads, profile.strings
     labels = [f"{printable(text[comm])} ({tid})" for comm, tid in zip(threads.comm, threads.tid, strict=True)]
-    used, group = np.unique(thread, return_inverse=True)
-    return _drawing(profile, tracks, moments, group.reshape(-1), [labels[row] for row in used.tolist()], 0)
+    used, group = unique_inverse(thread)
+    return _drawing(profile, tracks, moments, group, [labels[row] for row in used.tolist()], 0)
 
 
 def _drawing(

@@ -14,7 +14,7 @@ import numpy as np
 
 from perf2x.analysis.shown_events import event_index
 from perf2x.columnar.arrays import I64, AnyArray
-from perf2x.columnar.ragged import distinct_small
+from perf2x.columnar.unique import unique_inverse
 from perf2x.emit.chrome.counters import counter_events
 from perf2x.emit.chrome.cpuprofile import cpu_profile_events
 from perf2x.emit.chrome.drawing import Drawing, cpus_drawing, threads_drawing
@@ -140,6 +140,6 @@ def _durations(slices: Slices) -> tuple[AnyArray, I64]:
     An early end is a quarter of a microsecond before the whole one: 7 becomes 6.75.
     """
     early = slices.is_early.astype(np.int64)
-    distinct, place = distinct_small((slices.duration - early) * 2 + early)
+    distinct, place = unique_inverse((slices.duration - early) * 2 + early)
     columns = (distinct // 2).tolist(), (distinct % 2).tolist()
     return pieces(b',"dur":%d%b' % (whole, b".75" * quarter) for whole, quarter in zip(*columns, strict=True)), place

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from perf2x.columnar.arrays import I64
+from perf2x.columnar.unique import group_rows
 from perf2x.emit.encoding.json_text import json_bytes
 from perf2x.emit.timeline.tracks import CPUS_ID, Tracks
 from perf2x.tables.output_text import base_name, printable
@@ -16,9 +17,10 @@ from perf2x.tables.profile import Profile
 
 def track_names(profile: Profile, tracks: Tracks, weight: I64) -> Iterator[bytes]:
     """Name and place of each process and thread, the busiest process first, leaders before their other threads."""
-    pids, first, process = np.unique(tracks.pid, return_index=True, return_inverse=True)
+    first, process = group_rows([tracks.pid])
+    pids = tracks.pid[first]
     busy = np.zeros(len(pids), np.int64)
-    np.add.at(busy, process.reshape(-1), weight)
+    np.add.at(busy, process, weight)
     for place, row in enumerate(np.lexsort((pids, -busy, pids == CPUS_ID)).tolist()):
         lane = int(first[row])
         ids = (int(pids[row]), int(tracks.tid[lane]))

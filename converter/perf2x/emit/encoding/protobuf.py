@@ -11,7 +11,8 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.columnar.arrays import I64, U64, AnyArray
-from perf2x.columnar.ragged import Ragged, distinct_small, offsets_of, side_by_side
+from perf2x.columnar.ragged import Ragged, offsets_of, side_by_side
+from perf2x.columnar.unique import unique_inverse
 from perf2x.emit.encoding.chunks import interleaved, pieces
 from perf2x.emit.encoding.decimal import without_nulls
 
@@ -149,7 +150,7 @@ def chosen_messages(field: int, parts: Sequence[Chosen]) -> bytes:
 
 def _heads(field: int, sizes: I64, leave_out_empty: bool) -> Chosen:
     """What stands in front of length-delimited fields of these sizes; nothing where an empty one is left out."""
-    distinct, place = distinct_small(sizes)
+    distinct, place = unique_inverse(sizes)
     written = np.flatnonzero(distinct >= leave_out_empty)
     return texts_of(_scattered(len(distinct), written, _tagged(field, _LENGTH, varints(distinct[written])))), place
 

@@ -6,6 +6,7 @@ from msgspec import Struct
 from perf2x.abi.uapi import CpuMode
 from perf2x.analysis.frames import Frames, are_jit
 from perf2x.columnar.arrays import I64
+from perf2x.columnar.unique import unique_inverse
 from perf2x.emit.flame.frame_tree import FrameRows, with_callers
 from perf2x.tables.output_text import one_line
 from perf2x.tables.profile import Profile
@@ -64,8 +65,7 @@ class ThreadTables:
 
     def tables(self) -> dict[str, object]:
         """The tables, as members of the thread's object."""
-        frames, frame = np.unique(self.rows.frame[self._used], return_inverse=True)
-        frame = frame.reshape(-1)
+        frames, frame = unique_inverse(self.rows.frame[self._used])
         objects = sorted({self.texts.object[row] for row in frames.tolist()} - {""})
         above = self.rows.parent[self._used]
         category = self.texts.category[frames]

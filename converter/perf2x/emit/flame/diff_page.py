@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from perf2x.analysis.frames import Frames, frames_of
 from perf2x.columnar.arrays import I64, Bools
-from perf2x.columnar.unique import unique_rows
+from perf2x.columnar.unique import group_rows
 from perf2x.emit.encoding.json_text import json_bytes, json_table
 from perf2x.emit.flame.frame_tree import expand, merge
 from perf2x.emit.flame.html import event_table, frame_table, node_table
@@ -95,7 +95,7 @@ def _is_before(profile: Profile) -> Bools:
 def _rows(profile: Profile, thread: I64, node: I64, old: Bools) -> Iterator[bytes]:
     samples = profile.samples
     event = samples.event.astype(np.int64)
-    first, kind = unique_rows([thread, event, node])
+    first, kind = group_rows([thread, event, node])
     columns = [("thread", thread[first]), ("event", event[first]), ("node", node[first])]
     for name, side, column in (
         ("value", ~old, samples.value),

@@ -8,8 +8,8 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.columnar.arrays import I64
-from perf2x.columnar.ragged import Ragged, distinct_small, small_order
-from perf2x.columnar.unique import kinds_of, order_of, unique, unique_rows
+from perf2x.columnar.ragged import Ragged, argsort_small
+from perf2x.columnar.unique import argsort_rows, group_rows, unique, unique_inverse
 from perf2x.tables.profile import Stacks
 from perf2x.tables.stack_tree import depths
 
@@ -65,7 +65,7 @@ def folded(rows: FrameRows, key_of_frame: I64) -> tuple[FrameRows, I64]:
     each row.
     """
     depth = depths(rows.parent)
-    order = small_order(depth)
+    order = argsort_small(depth)
     ends = np.cumsum(np.bincount(depth)).tolist() if len(depth) else []
     row_of = np.full(len(depth) + 1, -1, np.int64)  # the last one stands for parent −1
     parents, frames = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
@@ -74,7 +74,7 @@ def folded(rows: FrameRows, key_of_frame: I64) -> tuple[FrameRows, I64]:
         level = order[begin:end]
         frame = rows.frame[level]
         parent = row_of[rows.parent[level]]
-        first, place = unique_rows([parent, key_of_frame[frame]])
+        first, place = group_rows([parent, key_of_frame[frame]])
         row_of[level] = place + count
         parents.append(parent[first])
         frames.append(frame[first])
@@ -94,7 +94,7 @@ def merge(rows: FrameRows, key_of_frame: I64, group: I64, stack: I64) -> tuple[F
     groups = int(group.max()) + 1 if len(group) else 0
     # what many samples share is looked up once
     width_of_group = int(stack.max(initial=-1)) + 2
-    distinct, place = distinct_small(group * width_of_group + stack + 1)
+    distinct, place = unique_inverse(group * width_of_group + stack + 1)
     group, stack = distinct // width_of_group, distinct % width_of_group - 1
     of_groups = _of_one_group if groups == 1 else _of_groups
     tree, node = of_groups(rows, depth, key_of_frame, group, stack)
@@ -129,7 +129,7 @@ def _of_groups(rows: FrameRows, depth: I64, key_of_frame: I64, group: I64, stack
         parent = np.where(above >= 0, 0, pairs // stride)
         inner = np.flatnonzero(above >= 0)
         parent[inner] = nodes_above[np.searchsorted(pairs_above, pairs[inner] - row[inner] + above[inner])]
-        merged, node = kinds_of(parent * width + key_of_frame[rows.frame[row]])
+        merged, node = unique_inverse(parent * width + key_of_frame[rows.frame[row]])
         nodes_above, pairs_above = node + sum(level_sizes), pairs
         node_of.append((pairs, nodes_above))
         parents.append(merged // width)
@@ -165,7 +165,7 @@ def _look_up(node_of: list[tuple[I64, I64]], group: I64, stack: I64, rows: Frame
         return node
     pairs = np.concatenate([level[0] for level in node_of])
     nodes = np.concatenate([level[1] for level in node_of])
-    order = order_of([pairs])
+    order = argsort_rows([pairs])
     held = np.flatnonzero(stack >= 0)
     wanted = group[held] * stride + rows.row_of_stack[stack[held]]
     node[held] = nodes[order[np.searchsorted(pairs[order], wanted)]]

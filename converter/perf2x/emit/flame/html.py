@@ -12,7 +12,7 @@ import numpy as np
 
 from perf2x.analysis.frames import Frames, are_jit, frames_of
 from perf2x.columnar.arrays import I64, AnyArray
-from perf2x.columnar.unique import unique_rows
+from perf2x.columnar.unique import group_rows
 from perf2x.emit.encoding.json_text import json_bytes, json_table
 from perf2x.emit.flame.frame_tree import FrameTree, expand, merge
 from perf2x.emit.flame.page_file import field, write_page
@@ -130,7 +130,7 @@ def node_table(tree: FrameTree) -> Iterator[bytes]:
 
 def _rows(profile: Profile, track: I64, node: I64) -> Iterator[bytes]:
     samples = profile.samples
-    first, kind = unique_rows([track, samples.event.astype(np.int64), node])
+    first, kind = group_rows([track, samples.event.astype(np.int64), node])
     value, count = np.zeros(len(first), np.int64), np.zeros(len(first), np.int64)
     np.add.at(value, kind, samples.value)
     np.add.at(count, kind, samples.count)

@@ -13,7 +13,7 @@ import numpy as np
 from perf2x.analysis.shown_events import plain_names
 from perf2x.columnar.arrays import I64
 from perf2x.columnar.ragged import Ragged
-from perf2x.columnar.unique import kinds_of, unique_rows
+from perf2x.columnar.unique import group_rows, unique_inverse
 from perf2x.emit.encoding.protobuf import Chosen, Ids, chosen_field, chosen_messages, chosen_packed, text_fields, whole
 from perf2x.emit.pprof.labels import LABELS, LabelBytes, label_columns
 from perf2x.emit.pprof.tables import (
@@ -86,7 +86,7 @@ class Pprof:
         if not 0 < self.max_samples < len(profile.samples):
             return ()
         columns = label_columns(profile, self.label, StringTable(profile).add)
-        first, merged = unique_rows([profile.samples.stack.astype(np.int64), *(one.values for one in columns)])
+        first, merged = group_rows([profile.samples.stack.astype(np.int64), *(one.values for one in columns)])
         values = summed_values(profile, value_kinds(profile, self.names == "compat"), merged, len(first))
         kept = heaviest(values, self.max_samples)
         if len(kept) == len(first):
@@ -127,7 +127,7 @@ class Pprof:
         """
         samples = profile.samples
         columns = label_columns(profile, self.label, strings.add)
-        first, merged = unique_rows([samples.stack.astype(np.int64), *(column.values for column in columns)])
+        first, merged = group_rows([samples.stack.astype(np.int64), *(column.values for column in columns)])
         values = summed_values(profile, value_kinds(profile, self.names == "compat"), merged, len(first))
         kept = heaviest(values, self.max_samples)
         parent = profile.stacks.parent.astype(np.int64)
@@ -137,7 +137,7 @@ class Pprof:
         ids = Ids(count)
         for start in range(0, len(kept), _SAMPLES_PER_WRITE):
             part = kept[start : start + _SAMPLES_PER_WRITE]
-            leaf, stack = kinds_of(samples.stack[first[part]].astype(np.int64))
+            leaf, stack = unique_inverse(samples.stack[first[part]].astype(np.int64))
             path = paths(parent, depth, leaf)
             places = Ragged(path.offsets, profile.stacks.location[path.values])
             if written is not None:
@@ -154,7 +154,7 @@ class Pprof:
 
 def _encoded(location_ids: list[Chosen], values: I64, labels: Chosen) -> bytes:
     """Samples of some rows: encoded location ids (innermost first), (rows, types) values, encoded labels."""
-    first, kind = unique_rows(list(values.T))  # most samples of a stack came once
+    first, kind = group_rows(list(values.T))  # most samples of a stack came once
     numbers = chosen_packed(2, Ragged(np.arange(len(first) + 1) * values.shape[1], values[first].reshape(-1)), kind)
     return chosen_messages(2, [*location_ids, *numbers, labels])
 

@@ -10,10 +10,9 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.abi.uapi import CpuMode
-from perf2x.columnar.arrays import I64, Bools
-from perf2x.columnar.hashing import hash_columns
-from perf2x.columnar.interner import columns_equal, first_alike
+from perf2x.columnar.arrays import I64
 from perf2x.columnar.ragged import Ragged, offsets_of, side_by_side
+from perf2x.columnar.unique import group_rows, unique_inverse
 from perf2x.emit.encoding.protobuf import Chosen, nested_field, number_field, texts_of, whole
 from perf2x.tables.profile import Profile
 
@@ -72,11 +71,7 @@ class LabelBytes:
 
     def __init__(self, columns: Sequence[LabelColumn], rows: I64, profile: Profile, intern: Intern) -> None:
         values = [column.values[rows] for column in columns] or [np.zeros(len(rows), np.int64)]
-
-        def equal(some: I64, others: I64) -> Bools:
-            return columns_equal(values, some, values, others)
-
-        kept, self._place = first_alike(hash_columns(*values), equal)
+        kept, self._place = group_rows(values)
         self._rows, self._encode = rows, partial(encoded_labels, columns, profile=profile, intern=intern)
         shared = 4 * len(kept) < len(rows)  # not where they say the time: then they are encoded when they are asked for
         self._known = texts_of(self._encode(rows=rows[kept])) if shared else None
@@ -90,21 +85,21 @@ class LabelBytes:
 
 def _encoded(key: int, values: I64, unit: int) -> Ragged:
     """One Label message per value, as Sample.label (3): key 1, str 2, num 3, num_unit 4. An empty text is no label."""
-    unique, inverse = np.unique(values, return_inverse=True)
-    count = len(unique)
-    number = [number_field(3, unique), number_field(4, np.full(count, unit, np.int64))]
+    distinct, inverse = unique_inverse(values)
+    count = len(distinct)
+    number = [number_field(3, distinct), number_field(4, np.full(count, unit, np.int64))]
     messages = side_by_side(
-        [number_field(1, np.full(count, key, np.int64)), *(number if unit else [number_field(2, unique)])]
+        [number_field(1, np.full(count, key, np.int64)), *(number if unit else [number_field(2, distinct)])]
     )
-    held = np.ones(count, np.bool_) if unit else unique != 0
+    held = np.ones(count, np.bool_) if unit else distinct != 0
     offsets = offsets_of(held.astype(np.int64))
-    return nested_field(3, messages.take(np.flatnonzero(held)), offsets).take(inverse.reshape(-1).astype(np.int64))
+    return nested_field(3, messages.take(np.flatnonzero(held)), offsets).take(inverse)
 
 
 def _texts(values: I64, names: list[str], intern: Intern) -> I64:
     """Row numbers to string indices, interning only the names that occur."""
-    used, inverse = np.unique(values, return_inverse=True)
-    return np.array([intern(names[row]) for row in used.tolist()], np.int64)[inverse.reshape(-1)]
+    used, inverse = unique_inverse(values)
+    return np.array([intern(names[row]) for row in used.tolist()], np.int64)[inverse]
 
 
 def _thread_texts(profile: Profile, texts: list[str], intern: Intern) -> I64:

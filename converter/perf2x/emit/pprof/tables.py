@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from perf2x.columnar.arrays import I64
 from perf2x.columnar.ragged import Ragged, offsets_of, ranges, side_by_side
+from perf2x.columnar.unique import unique_inverse
 from perf2x.emit.encoding.protobuf import nested_field, number_field, top_level
 from perf2x.tables.mapping_names import is_real_path, without_deleted
 from perf2x.tables.output_text import bracketed, printable
@@ -97,13 +98,13 @@ def lines_with_placeholders(profile: Profile, strings: StringTable) -> tuple[Lin
     bare = np.flatnonzero(count == 0)
     names = [bracketed(profile.strings[row]) for row in profile.mappings.filename] + [bracketed("")]
     held = locations.mapping[bare].astype(np.int64)  # -1 takes the last name
-    used, inverse = np.unique(held, return_inverse=True)
+    used, inverse = unique_inverse(held)
     texts = [strings.add(names[row]) for row in used.tolist()]
     unique = list(dict.fromkeys(texts))
     function_of_text = {text: len(profile.functions) + row for row, text in enumerate(unique)}
     offsets = offsets_of(np.maximum(count, 1))
     function, number = np.zeros(offsets[-1], np.int64), np.zeros(offsets[-1], np.int64)
-    function[offsets[bare]] = np.array([function_of_text[text] for text in texts], np.int64)[inverse.reshape(-1)]
+    function[offsets[bare]] = np.array([function_of_text[text] for text in texts], np.int64)[inverse]
     named = np.flatnonzero(count)
     into = ranges(offsets[named], count[named])
     function[into], number[into] = locations.line_function, locations.line_number

@@ -18,7 +18,7 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.columnar.arrays import I64, Bools
-from perf2x.columnar.ragged import ranges, row_numbers, small_order
+from perf2x.columnar.ragged import argsort_small, ranges, row_numbers
 from perf2x.emit.flame.frame_tree import FrameTree
 from perf2x.emit.timeline.tracks import Moments
 from perf2x.tables.stack_tree import raised, ways_up
@@ -93,5 +93,5 @@ def _last_rows(depth: I64, shared: I64) -> I64:
     begun, ended = depth - shared[:-1], depth - shared[1:]
     begin_level, end_level = ranges(shared[:-1] + 1, begun), ranges(shared[1:] + 1, ended)
     last = np.empty(len(begin_level), np.int64)
-    last[small_order(begin_level)] = row_numbers(ended)[small_order(end_level)]
+    last[argsort_small(begin_level)] = row_numbers(ended)[argsort_small(end_level)]
     return last

@@ -8,8 +8,8 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.columnar.arrays import I64, U64, Bools
-from perf2x.columnar.ragged import distinct_small, small_order
-from perf2x.columnar.unique import rows_by, unique
+from perf2x.columnar.ragged import argsort_small
+from perf2x.columnar.unique import rows_by, unique, unique_inverse
 from perf2x.tables.profile import Profile, ProfileEvent
 
 UNKNOWN_ID = 4_194_305
@@ -64,8 +64,8 @@ def tracks_of(profile: Profile) -> tuple[Tracks, I64]:
     idle = (pid == 0) & (tid == 0)
     cpu[~idle] = -1
     tid[idle] = 1 + np.maximum(cpu[idle], 0)
-    unique, track_of_seen = np.unique(pid << 32 | tid, return_inverse=True)
-    track = track_of_seen.reshape(-1).astype(np.int64)[seen]
+    unique, track_of_seen = unique_inverse(pid << 32 | tid)
+    track = track_of_seen[seen]
     last = np.zeros(len(unique), np.int64)
     last[track] = np.arange(len(track))  # the last assignment wins: rows are in time order
     return Tracks(unique >> 32, unique & 0xFFFFFFFF, thread[seen[last]], cpu[seen[last]]), track
@@ -76,16 +76,16 @@ def _threads_seen(profile: Profile) -> tuple[I64, I64, I64]:
     cpu = profile.samples.cpu
     width = 1 if cpu is None else int(cpu.max(initial=-1)) + 2
     number = profile.samples.thread.astype(np.int64) * width + (0 if cpu is None else cpu.astype(np.int64) + 1)
-    pairs, seen = distinct_small(number)
+    pairs, seen = unique_inverse(number)
     return pairs // width, pairs % width - 1, seen
 
 
 def cpu_tracks_of(profile: Profile) -> tuple[Tracks, I64]:
     """A track per CPU, and the track of each sample; the profile must know CPUs."""
     cpu = np.zeros(0, np.int64) if profile.samples.cpu is None else profile.samples.cpu.astype(np.int64)
-    unique, track = np.unique(cpu, return_inverse=True)
+    unique, track = unique_inverse(cpu)
     count = len(unique)
-    return Tracks(np.full(count, CPUS_ID), 1 + unique, np.zeros(count, np.int64), unique), track.reshape(-1)
+    return Tracks(np.full(count, CPUS_ID), 1 + unique, np.zeros(count, np.int64), unique), track
 
 
 def moments_of(profile: Profile, track: I64, wanted: I64) -> Moments:
@@ -93,7 +93,7 @@ def moments_of(profile: Profile, track: I64, wanted: I64) -> Moments:
     if profile.samples.time is None or not len(wanted):
         none = np.zeros(0, np.int64)
         return Moments(none, none, none, none, np.zeros(0, np.bool_))
-    order = wanted[small_order(track[wanted])]
+    order = wanted[argsort_small(track[wanted])]
     lane, time = track[order], profile.samples.time[order]
     end = _ends(profile, order, lane, time)
     origin = np.uint64(profile.samples.time[0])
@@ -135,9 +135,9 @@ def _switched_out(profile: Profile, order: I64, lane: I64, time: U64) -> tuple[U
     pid, tid = _ids(profile, switches.thread.astype(np.int64))
     left = switches.is_out & ~((pid == 0) & (tid == 0))
     pids, tids = _ids(profile, profile.samples.thread[order].astype(np.int64))
-    thread = np.unique(np.append(pid[left] << 32 | tid[left], pids << 32 | tids), return_inverse=True)[1].reshape(-1)
+    thread = unique_inverse(np.append(pid[left] << 32 | tid[left], pids << 32 | tids))[1]
     # times as ranks, so that (thread, time) fits one integer
-    moment = np.unique(np.append(switches.time[left], time), return_inverse=True)[1].reshape(-1)
+    moment = unique_inverse(np.append(switches.time[left], time))[1]
     width, count = len(moment) + 1, int(left.sum())
     known = np.sort(thread[:count] * width + moment[:count])
     at = np.searchsorted(known, thread[count:] * width + moment[count:])

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from perf2x.abi.uapi import CpuMode
 from perf2x.columnar.arrays import I64, U64, Bools
-from perf2x.columnar.unique import rows_by, unique, unique_rows
+from perf2x.columnar.unique import group_rows, rows_by, unique
 from perf2x.stitch.history.keyed_values import Timeline
 from perf2x.stitch.history.overlapping_ranges import IntervalIndex
 from perf2x.tables.events import Comms, Ksymbols, Mmaps, Tasks
@@ -157,7 +157,7 @@ class AddressSpaces:
             spaces = np.concatenate([arriving[0], space[rows]])
             moments = np.concatenate([arriving[1], moment[rows]])
             addresses = np.concatenate([arriving[2], address[rows]])
-            first, which = unique_rows([spaces, moments, addresses])
+            first, which = group_rows([spaces, moments, addresses])
             spaces, moments, addresses = spaces[first], moments[first], addresses[first]
             answer = self._index.find(spaces, moments, addresses)
             up = np.flatnonzero((answer == -1) & (self._parent[spaces] >= 0))

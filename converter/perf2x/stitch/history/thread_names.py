@@ -7,7 +7,7 @@ else ``:TID`` as perf prints threads that nobody named; tid 0 is ``swapper``.
 import numpy as np
 
 from perf2x.columnar.arrays import I64
-from perf2x.columnar.interner import Strings
+from perf2x.columnar.interner import StringInterner
 from perf2x.stitch.history.keyed_values import Timeline
 from perf2x.tables.events import Comms, Tasks
 
@@ -15,7 +15,7 @@ from perf2x.tables.events import Comms, Tasks
 class ThreadNames:
     """Names by (tid, moment) as indices of ``strings``."""
 
-    def __init__(self, comms: Comms, comm_moment: I64, forks: Tasks, fork_moment: I64, strings: Strings) -> None:
+    def __init__(self, comms: Comms, comm_moment: I64, forks: Tasks, fork_moment: I64, strings: StringInterner) -> None:
         tids, moments, names = _changes(comms, comm_moment, forks, fork_moment, strings)
         self._names = Timeline(np.array(tids, np.int64), np.array(moments, np.int64), np.array(names, np.int64))
 
@@ -25,7 +25,7 @@ class ThreadNames:
 
 
 def _changes(
-    comms: Comms, comm_moment: I64, forks: Tasks, fork_moment: I64, strings: Strings
+    comms: Comms, comm_moment: I64, forks: Tasks, fork_moment: I64, strings: StringInterner
 ) -> tuple[list[int], list[int], list[int]]:
     """Walk names and forks in order; a Python step per record of either, not per sample."""
     steps = [(moment, -1, row) for row, moment in enumerate(comm_moment.tolist())]

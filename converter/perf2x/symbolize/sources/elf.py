@@ -12,8 +12,7 @@ import numpy as np
 from perf2x.binary.elf.file import ElfObject
 from perf2x.columnar.arrays import I64, U64
 from perf2x.columnar.ragged import offsets_of, ranges
-from perf2x.columnar.sorted_unique import distinct_known
-from perf2x.columnar.unique import kinds_of
+from perf2x.columnar.unique import unique_inverse, unique_known
 from perf2x.debugfiles.finder import Found
 from perf2x.debugfiles.split_debug import lies_elsewhere
 from perf2x.symbolize.source_locations import Places, Site, places_of, replaced
@@ -53,7 +52,7 @@ def symbols_of(context: Context, found: Found, names: ElfNames, svma: U64, recor
     if found.dwarf is not None:
         places = _places(context, found, found.dwarf, recorded, svma)
         return with_lines(names, row, places, context.options.inline, missing)
-    rows, function = distinct_known(row)
+    rows, function = unique_known(row)
     if not len(rows):
         return nothing(len(svma), missing)
     return one_line_each([names.name(one) for one in rows.tolist()], function, missing)
@@ -108,7 +107,7 @@ def with_lines(names: ElfNames, row: I64, places: Places, inline: bool, missing:
     site, line = np.full(len(known), -1, np.int64), np.zeros(len(known), np.int32)
     site[known], line[known] = places.site[source], places.line[source]
     # one word for both, in which −1 is 0
-    pairs, function = kinds_of((symbol + 1).astype(np.uint64) << np.uint64(32) | (site + 1).astype(np.uint64))
+    pairs, function = unique_inverse((symbol + 1).astype(np.uint64) << np.uint64(32) | (site + 1).astype(np.uint64))
     of_symbol, of_site = pairs >> np.uint64(32), pairs & np.uint64(2**32 - 1)
     rows = zip(of_symbol.tolist(), of_site.tolist(), strict=True)
     functions = [_function(names, places.sites, symbol - 1, site - 1) for symbol, site in rows]

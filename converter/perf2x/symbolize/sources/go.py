@@ -11,7 +11,7 @@ import numpy as np
 from perf2x.binary.go.functions import GoFunction, GoFunctions
 from perf2x.binary.go.table import go_functions, has_go_table
 from perf2x.columnar.arrays import I32, I64, U64
-from perf2x.columnar.sorted_unique import distinct
+from perf2x.columnar.unique import unique_inverse
 from perf2x.symbolize.sources.contract import Context, Dso, DsoKind, Function, Symbols, nothing
 
 LARGEST_LINE = 2**31 - 1
@@ -37,7 +37,7 @@ class GoSource:
         table = go_functions(dso.found.code) if dso.found.code is not None else None
         if table is None:
             return nothing(len(address))
-        rows, which = distinct(table.find(address))
+        rows, which = unique_inverse(table.find(address))
         known = [table.function(row) if row >= 0 else None for row in rows.tolist()]
         is_known = np.array([one is not None for one in known], np.bool_)
         index = np.where(is_known, np.cumsum(is_known) - 1, -1)[which]

@@ -12,7 +12,7 @@ from msgspec import Struct
 from perf2x.binary.elf.compressed_sections import inflate_file
 from perf2x.binary.elf.symtab import STB_GLOBAL, STB_LOCAL, STB_WEAK, STT_FUNC, STT_OBJECT
 from perf2x.columnar.arrays import I64, U8, U64, Bools
-from perf2x.columnar.text_columns import hex_numbers, runs
+from perf2x.columnar.text_columns import differs_from_previous, hex_numbers
 from perf2x.symbolize.symbol_index import PAGE, SymbolColumns, SymbolIndex
 from perf2x.tables.errors import ObjectError
 
@@ -125,7 +125,7 @@ def _modules(raw: U8, text: bytes, starts: I64, ends: I64) -> tuple[I64, I64, li
     rows = np.arange(np.searchsorted(ends, first), len(ends))  # modules come behind the kernel itself
     tab = tabs[np.searchsorted(tabs, starts[rows])]
     rows, tab = rows[tab < ends[rows]], tab[tab < ends[rows]]
-    is_new = runs(text, tab + 1, ends[rows])  # a module's symbols stand together
+    is_new = differs_from_previous(text, tab + 1, ends[rows])  # a module's symbols stand together
     words = [
         text[begin:end] for begin, end in zip((tab[is_new] + 1).tolist(), ends[rows[is_new]].tolist(), strict=True)
     ]

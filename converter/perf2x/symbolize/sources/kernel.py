@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from perf2x.binary.elf.notes import gnu_build_id
 from perf2x.columnar.arrays import U64
-from perf2x.columnar.sorted_unique import distinct_known
+from perf2x.columnar.unique import unique_known
 from perf2x.debugfiles.archive import name_key
 from perf2x.debugfiles.finder import cached_paths
 from perf2x.files import sysroot as machine
@@ -62,7 +62,7 @@ class KernelSource:
         if dso.kind is DsoKind.MODULE and not self._same_place(dso, table):
             return nothing(len(address), "the module was loaded elsewhere when kallsyms was copied")
         row = table.index.find(address + np.uint64(table.slide))
-        rows, function = distinct_known(row)
+        rows, function = unique_known(row)
         return one_line_each([table.kallsyms.name(one) for one in rows.tolist()], function, "not in kallsyms")
 
     def file(self) -> tuple[Path | tuple[str, bytes] | None, str]:

@@ -14,7 +14,7 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.columnar.arrays import I64, U64
-from perf2x.columnar.sorted_unique import distinct_known
+from perf2x.columnar.unique import unique_known
 from perf2x.files.rooted_paths import below, is_file
 from perf2x.files.sysroot import PERF_MAP_DIR, on_this_machine
 from perf2x.symbolize.sources.contract import Context, Dso, DsoKind, Symbols, from_functions, nothing
@@ -102,7 +102,7 @@ class PerfMapSource:
         if path is None or table is None:
             return nothing(len(address), f"no perf-{dso.pid}.map (--perf-map-dir)")
         row = table.find(address)
-        used, function = distinct_known(row)
+        used, function = unique_known(row)
         functions = [jit_function(table.names[one]) for one in used.tolist()]
         return from_functions(functions, function, f"not in {path}")
 

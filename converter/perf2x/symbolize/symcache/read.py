@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from perf2x.columnar.arrays import I64, U8, U32, U64
 from perf2x.columnar.ragged import offsets_of
-from perf2x.columnar.unique import kinds_of
+from perf2x.columnar.unique import unique_inverse
 from perf2x.symbolize.source_locations import Places, Site
 from perf2x.tables.errors import ObjectError
 
@@ -78,7 +78,7 @@ class Symcache(Struct, frozen=True):
     def _sites(self, rows: I64) -> tuple[I64, list[Site]]:
         """Distinct pairs of function and file, and which of them each row has."""
         pair = self.locations[rows, 2].astype(np.uint64) << np.uint64(32) | self.locations[rows, 0]
-        distinct, site = kinds_of(pair)
+        distinct, site = unique_inverse(pair)
         function, file = distinct >> np.uint64(32), (distinct & np.uint64(_NOTHING)).tolist()
         start = self._entry_lines(function).tolist()
         paths = {one: self._path(one) for one in set(file)}
@@ -103,7 +103,7 @@ class Symcache(Struct, frozen=True):
         offset = np.full(len(function), _NOTHING, np.uint32)
         known = function < np.uint64(len(self.functions))
         offset[known] = self.functions[function[known], 0]
-        distinct, which = kinds_of(offset.astype(np.uint64))
+        distinct, which = unique_inverse(offset.astype(np.uint64))
         names = [self._string(at) for at in distinct.tolist()]
         return [names[i] for i in which.tolist()]
 
