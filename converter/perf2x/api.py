@@ -67,10 +67,11 @@ from msgspec.structs import replace
 from perf2x.analysis.sample_table import columns_of
 from perf2x.columnar.arrow import ArrowTable, Coded
 from perf2x.files.output import writing
-from perf2x.pipeline import load as pipeline
 from perf2x.pipeline.call_graphs import CallGraphOptions
-from perf2x.pipeline.load import EventCount, Loaded, LoadOptions
+from perf2x.pipeline.load import load
+from perf2x.pipeline.options import LoadOptions
 from perf2x.pipeline.output_names import compress, format_of
+from perf2x.pipeline.result import EventCount, Loaded
 from perf2x.plugins import registry as plugins
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.tables.errors import OptionError
@@ -177,7 +178,7 @@ def read(
     >>> read("examples/deferred/perf.data", symbols=None, choice=Choice(comms=("comp*",))).samples
     460
     """
-    return pipeline.load(_names(inputs), _load_options(symbols, options))
+    return load(_names(inputs), _load_options(symbols, options))
 
 
 def convert(
@@ -210,7 +211,7 @@ def convert(
     wanted = replace(
         wanted, by_cpu=wanted.by_cpu or "cpu" in columns, by_cgroup=wanted.by_cgroup or "cgroup" in columns
     )
-    loaded = pipeline.load(names, wanted)
+    loaded = load(names, wanted)
     _emit(emitter, loaded.profile, target, tuple(names))
     return loaded
 

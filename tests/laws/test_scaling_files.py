@@ -16,7 +16,8 @@ from perf2x.binary.dwarf.units import DebugFile
 from perf2x.binary.elf.file import open_elf
 from perf2x.binary.elf.symtab import SymbolRows, function_symbols
 from perf2x.debugfiles.finder import Finder
-from perf2x.pipeline.load import LoadOptions, load
+from perf2x.pipeline.load import load
+from perf2x.pipeline.options import LoadOptions
 from perf2x.reader import open_recording
 from perf2x.reader.header.session_builder import Draft
 from perf2x.symbolize.demangle.names import Demangle

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from perf2x.abi.uapi import CpuMode
-from perf2x.pipeline.load import LoadOptions, load
+from perf2x.pipeline.load import load
+from perf2x.pipeline.options import LoadOptions
 from perf2x.symbolize.options import SymbolOptions
 from tests.support.against_perf import Ours, compare, perf_object
 from tests.support.perf_script import read_blocks

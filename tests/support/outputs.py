@@ -9,7 +9,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from perf2x.emit.pprof import profile_pb2
-from perf2x.pipeline.load import LoadOptions, load
+from perf2x.pipeline.load import load
+from perf2x.pipeline.options import LoadOptions
 from perf2x.plugins.registry import load_emitter
 from perf2x.symbolize.demangle.names import Demangle
 from perf2x.symbolize.options import SymbolOptions

@@ -6,7 +6,7 @@ from perf2x.files.output import STANDARD, writing
 from perf2x.tables.errors import OptionError
 
 if TYPE_CHECKING:
-    from perf2x.pipeline.load import Loaded
+    from perf2x.pipeline.result import Loaded
     from perf2x.tables.profile import Profile
 
 FORMATS = {"html": ".html", "pprof": ".pb.gz", "collapsed": ".folded"}

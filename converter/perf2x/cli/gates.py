@@ -14,7 +14,7 @@ from perf2x.tables.errors import OptionError
 from perf2x.tables.printable import message
 
 if TYPE_CHECKING:
-    from perf2x.pipeline.load import Loaded
+    from perf2x.pipeline.result import Loaded
 
 
 def check(gates: GateFlags, has_symbols: bool) -> None:

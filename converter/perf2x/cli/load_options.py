@@ -9,7 +9,7 @@ from perf2x.cli.options.stacks import StitchFlags
 from perf2x.cli.options.symbols import SymbolFlags
 
 if TYPE_CHECKING:
-    from perf2x.pipeline.load import LoadOptions
+    from perf2x.pipeline.options import LoadOptions
 
 
 def load_options(
@@ -27,7 +27,7 @@ def load_options(
     ``columns`` are those that the output format asks for (plugins.wanted_columns); ``tags`` one mapping for each input.
     """
     from perf2x.pipeline.call_graphs import CallGraphOptions
-    from perf2x.pipeline.load import LoadOptions
+    from perf2x.pipeline.options import LoadOptions
 
     return LoadOptions(
         timeline=timeline,

@@ -13,7 +13,7 @@ from perf2x.tables.printable import message
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
-    from perf2x.pipeline.load import Progress
+    from perf2x.pipeline.context import Progress
 
 _BAR_AFTER_S = 0.7
 """Work shorter than this shows no bar, so that small files do not flicker."""

@@ -1,7 +1,4 @@
-"""Several loaded recordings as one: the profile, and everything that there is to say about it.
-
-Beside the pipeline, which it serves; the profiles themselves are merged by transform/merge.py.
-"""
+"""Merges the results of several recordings into one; transform/merge.py merges the profiles themselves."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,8 +7,11 @@ from typing import Any, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from perf2x.pipeline.result import Loaded, event_counts
 from perf2x.symbolize.report import ObjectReport, SymbolReport, in_order
 from perf2x.tables.errors import OptionError
+from perf2x.tables.value_limits import check_total
+from perf2x.transform.merge import merge
 
 Report = TypeVar("Report", bound=Struct)
 
@@ -34,35 +34,57 @@ def tags_of_inputs(texts: Sequence[str], inputs: int) -> list[dict[str, str]]:
     return [{key: given[row % len(given)] for key, given in values.items()} for row in range(inputs)]
 
 
-def common(tags: Sequence[Mapping[str, str]]) -> dict[str, str]:
+def merge_results(parts: Sequence[Loaded], tags: Sequence[Mapping[str, str]]) -> Loaded:
+    """One result for several recordings, whose samples get labels for the tags that not all of them share.
+
+    Raises FormatError when the values together do not fit into 64 bits.
+    """
+    check_total("these recordings together", *(part.profile.samples.value for part in parts))
+    labels = common_tags(tags)
+    own_labels = [{key: value for key, value in tag.items() if key not in labels} for tag in tags]
+    profile = replace(merge([part.profile for part in parts], own_labels), labels=labels)
+    return replace(
+        parts[0],
+        profile=profile,
+        others=tuple(part.recording for part in parts[1:]),
+        recorded_samples=sum(part.recorded_samples for part in parts),
+        events=event_counts(profile),
+        deferred=sum_reports([part.deferred for part in parts]),
+        unwound=sum_reports([part.unwound for part in parts]),
+        symbols=merge_symbol_reports([part.symbols for part in parts]),
+    )
+
+
+def common_tags(tags: Sequence[Mapping[str, str]]) -> dict[str, str]:
     """The tags that all inputs share."""
     first = tags[0] if tags else {}
     return {key: value for key, value in first.items() if all(other.get(key) == value for other in tags)}
 
 
-def summed_reports(reports: Sequence[Report]) -> Report:
-    """Numbers added, mappings of numbers added key by key, sizes (``asked``) at their largest."""
+def sum_reports(reports: Sequence[Report]) -> Report:
+    """Add numbers, and mappings of numbers key by key; take the largest of sizes (``asked``)."""
     merged = {
-        field: _sum([getattr(report, field) for report in reports], field) for field in reports[0].__struct_fields__
+        field: _add_values([getattr(report, field) for report in reports], field)
+        for field in reports[0].__struct_fields__
     }
     return replace(reports[0], **merged)
 
 
-def merged_symbols(reports: Sequence[SymbolReport | None]) -> SymbolReport | None:
-    """One row for each object, whatever inputs it is in; None when no names were looked up."""
+def merge_symbol_reports(reports: Sequence[SymbolReport | None]) -> SymbolReport | None:
+    """One row for each object, however many inputs it is in; None when no names were looked up."""
     rows: dict[tuple[str, str], ObjectReport] = {}
     known = [report for report in reports if report is not None]
     for row in (row for report in known for row in report.objects):
         old = rows.get((row.name, row.build_id))
-        rows[row.name, row.build_id] = row if old is None else _both(old, row)
+        rows[row.name, row.build_id] = row if old is None else _add_objects(old, row)
     return in_order(list(rows.values())) if known else None
 
 
-def _both(old: ObjectReport, new: ObjectReport) -> ObjectReport:
+def _add_objects(old: ObjectReport, new: ObjectReport) -> ObjectReport:
     return replace(old, named=old.named + new.named, unnamed=old.unnamed + new.unnamed, reason=old.reason or new.reason)
 
 
-def _sum(values: Sequence[Any], name: str) -> Any:
+def _add_values(values: Sequence[Any], name: str) -> Any:
     if isinstance(values[0], dict):
         total: Counter[Any] = Counter()
         for value in values:

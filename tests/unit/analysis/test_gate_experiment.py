@@ -14,7 +14,8 @@ from msgspec.structs import replace
 from perf2x.analysis.diff import Comparison
 from perf2x.analysis.totals import totals
 from perf2x.cli.diff_gate import Gate, bars_of
-from perf2x.pipeline import load as pipeline
+from perf2x.pipeline.load import load
+from perf2x.pipeline.options import LoadOptions
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.tables.profile import Profile
 from tests.support.recordings import CORPUS
@@ -22,7 +23,7 @@ from tests.support.recordings import CORPUS
 
 def loaded(path: str) -> Profile:
     symbols = SymbolOptions(symfs=CORPUS / "common" / "symfs", kallsyms=CORPUS / "common" / "kallsyms.xz")
-    return pipeline.load(path, pipeline.LoadOptions(symbols=symbols)).profile
+    return load(path, LoadOptions(symbols=symbols)).profile
 
 
 def repeated(profile: Profile, random: np.random.Generator, growth: float = 0.0, times: int = 1) -> Profile:

@@ -8,7 +8,8 @@ import pytest
 
 from perf2x.cli.options.filters import FilterFlags
 from perf2x.cli.options.symbols import SymbolFlags
-from perf2x.pipeline import load as pipeline
+from perf2x.pipeline.load import load
+from perf2x.pipeline.options import LoadOptions
 from perf2x.reader import open_recording
 from perf2x.tables.errors import OptionError
 from perf2x.tables.events import Want
@@ -30,10 +31,10 @@ def passing(name: str, text: str) -> dict[str, int]:
     symbols = None
     if choice.symbols:
         symbols = SymbolFlags(symfs=str(CORPUS / "common" / "symfs"), kallsyms=str(kallsyms_of(name)), inline=False)
-    options = pipeline.LoadOptions(
+    options = LoadOptions(
         timeline=True, choice=choice, events=flags.events(), symbols=symbols.options() if symbols else None
     )
-    profile = pipeline.load(str(path_of(name)), options).profile
+    profile = load(str(path_of(name)), options).profile
     profile.check()
     assert profile.samples.time is not None
     tids = profile.threads.tid[profile.samples.thread].tolist()
@@ -71,15 +72,15 @@ def test_a_thread_is_called_as_it_was_when_the_sample_was_taken() -> None:
 
 
 def test_wall_clock_times_choose_as_recorded_times_do() -> None:
-    loaded = pipeline.load(str(CLOCKED), pipeline.LoadOptions(timeline=True))
+    loaded = load(str(CLOCKED), LoadOptions(timeline=True))
     offset = loaded.recording.session.wall_clock_offset_ns
     assert offset is not None
     times = loaded.profile.samples.time
     assert times is not None
     middle = int(times[len(times) // 2]) // 1000 * 1000  # datetimes have microseconds
     stamp = np.datetime64(middle + offset, "ns")
-    options = pipeline.LoadOptions(timeline=True, choice=FilterFlags(time_wall=[f"{stamp}+00:00,"]).choice())
-    after = pipeline.load(str(CLOCKED), options).profile
+    options = LoadOptions(timeline=True, choice=FilterFlags(time_wall=[f"{stamp}+00:00,"]).choice())
+    after = load(str(CLOCKED), options).profile
     assert len(after.samples) == int((times >= middle - 1000).sum())
     assert 0 < len(after.samples) < len(times)
 
@@ -114,7 +115,7 @@ def test_what_is_not_there_is_a_usage_error_that_says_what_there_is(words: tuple
 
 
 def test_code_without_names_goes_by_its_object_or_address() -> None:
-    whole = pipeline.load(str(CLOCKED), pipeline.LoadOptions(timeline=True)).profile
+    whole = load(str(CLOCKED), LoadOptions(timeline=True)).profile
     leaf = whole.stacks.location[whole.samples.stack]
     address, count = np.unique(whole.locations.address[leaf], return_counts=True)
     top = int(address[count.argmax()])
@@ -208,8 +209,8 @@ def test_roots_say_whose_a_stack_is() -> None:
 
 
 def test_what_is_filtered_out_leaves_no_trace() -> None:
-    options = pipeline.LoadOptions(choice=FilterFlags(comm=["compute"]).choice())
-    profile = pipeline.load(str(CLOCKED), options).profile
+    options = LoadOptions(choice=FilterFlags(comm=["compute"]).choice())
+    profile = load(str(CLOCKED), options).profile
     profile.check()
     assert "compute" in profile.strings
     assert "faults" not in profile.strings
@@ -225,8 +226,8 @@ def test_numbers_that_are_no_range() -> None:
 def test_grouped_profiles_keep_every_law_and_every_sample(root: str, timeline: bool) -> None:
     grouping = Grouping(root=root, merge_threads=timeline, fold_recursion=not timeline)
     choice = Choice(max_stack=5, no_idle=True)
-    options = pipeline.LoadOptions(timeline=timeline, grouping=grouping, choice=choice)
-    profile = pipeline.load(str(CLOCKED), options).profile
+    options = LoadOptions(timeline=timeline, grouping=grouping, choice=choice)
+    profile = load(str(CLOCKED), options).profile
     profile.check()
     assert int(profile.samples.count.sum()) == 228
     assert (profile.samples.time is not None) == timeline

@@ -7,7 +7,8 @@ import pytest
 
 from perf2x.cli.render.summary import unwound_line
 from perf2x.pipeline.call_graphs import CallGraphOptions
-from perf2x.pipeline.load import LoadOptions, load
+from perf2x.pipeline.load import load
+from perf2x.pipeline.options import LoadOptions
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.unwind.chains import End
 from tests.forge import Branch, Comm, Event, Mmap2, Registers, Sample, Stamp, write_file

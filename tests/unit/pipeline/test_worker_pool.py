@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.pipeline.load import Loaded, LoadOptions, load
+from perf2x.pipeline.load import load
+from perf2x.pipeline.options import LoadOptions
+from perf2x.pipeline.result import Loaded
 from perf2x.pipeline.stage_timer import Stages
 from perf2x.pipeline.worker_pool import SAMPLES_EACH, STACKS_EACH, in_shares, processes_for
 from perf2x.reader import record_stream as stream

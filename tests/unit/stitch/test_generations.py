@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from perf2x.pipeline.load import LoadOptions, load
+from perf2x.pipeline.load import load
+from perf2x.pipeline.options import LoadOptions
 from perf2x.stitch.history import address_spaces as spaces
 from perf2x.stitch.history.overlapping_ranges import IntervalIndex
 from tests import forge

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.pipeline.load import LoadOptions, load
+from perf2x.pipeline.load import load
+from perf2x.pipeline.options import LoadOptions
 from perf2x.reader import open_recording
 from perf2x.stitch.profile_builder import profile_event
 from perf2x.tables.profile import ProfileEvent

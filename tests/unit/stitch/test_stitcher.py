@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from perf2x.emit.pprof.labels import encoded_labels, label_columns
-from perf2x.pipeline.load import LoadOptions, load
+from perf2x.pipeline.load import load
+from perf2x.pipeline.options import LoadOptions
 from perf2x.reader import open_recording
 from perf2x.stitch.deferred import Join
 from perf2x.stitch.stack_rows import Cuts

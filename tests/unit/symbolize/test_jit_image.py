@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.pipeline.load import LoadOptions, load
+from perf2x.pipeline.load import load
+from perf2x.pipeline.options import LoadOptions
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.sources.jit_image import unwinding_image
 from perf2x.symbolize.sources.jitdump import parse_jitdump

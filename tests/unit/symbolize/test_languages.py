@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.pipeline import load as pipeline
+from perf2x.pipeline.load import load
+from perf2x.pipeline.options import LoadOptions
 from perf2x.plugins.registry import load_symbol_sources
 from perf2x.reader import open_recording
 from perf2x.symbolize.demangle.names import Demangle
@@ -88,16 +89,14 @@ def test_go_without_symbols_has_the_names_that_perf_finds_with_them(tmp_path) ->
 @pytest.mark.parametrize("name", NAMES)
 def test_the_share_of_named_frames_is_at_least_perfs(name, tmp_path) -> None:
     _, count = wanted(name)
-    loaded = pipeline.load(str(LANG / name / "perf.data"), pipeline.LoadOptions(symbols=options(name, tmp_path)))
+    loaded = load(str(LANG / name / "perf.data"), LoadOptions(symbols=options(name, tmp_path)))
     ours = [row for row in loaded.symbols.objects if row.name.startswith(("/srv/demo/", "//anon"))]
     assert sum(row.named for row in ours) >= count[True]
     assert sum(row.unnamed for row in ours) <= count[False]
 
 
 def test_python_functions_and_files(tmp_path) -> None:
-    loaded = pipeline.load(
-        str(LANG / "python" / "perf.data"), pipeline.LoadOptions(symbols=options("python", tmp_path))
-    )
+    loaded = load(str(LANG / "python" / "perf.data"), LoadOptions(symbols=options("python", tmp_path)))
     profile = loaded.profile
     names = {lines_of(profile, row)[-1][:2] for row in range(len(profile.locations)) if lines_of(profile, row)}
     assert names >= {
@@ -114,8 +113,8 @@ def test_jitdump_agrees_with_perf_inject(tmp_path) -> None:
         for block in read_blocks(LANG / "jit" / "script.txt.xz")
         if "jitted" in block.frames[0].dso
     ]
-    load = pipeline.LoadOptions(timeline=True, symbols=options("jit", tmp_path))
-    profile = pipeline.load(str(LANG / "jit" / "perf.data"), load).profile
+    timeline = LoadOptions(timeline=True, symbols=options("jit", tmp_path))
+    profile = load(str(LANG / "jit" / "perf.data"), timeline).profile
     leaves = [lines_of(profile, int(profile.stacks.location[row])) for row in profile.samples.stack if row >= 0]
     ours = [lines[-1] for lines in leaves if lines and lines[-1][0] in ("first", "second")]
     assert Counter(perfs) == Counter(name for name, _, _ in ours) == {"first": 28, "second": 54}

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.pipeline.load import LoadOptions, load
+from perf2x.pipeline.load import load
+from perf2x.pipeline.options import LoadOptions
 from perf2x.symbolize.options import SymbolOptions
 from tests.support.command import perf2x
 from tests.support.perf_script import read_blocks

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.pipeline.load import Loaded, LoadOptions, load
+from perf2x.pipeline.load import load
+from perf2x.pipeline.options import LoadOptions
+from perf2x.pipeline.result import Loaded
 from perf2x.tables.diagnostics import Severity
 from perf2x.tables.errors import OptionError
 from tests.forge import Comm, Event, Features, Record, Sample, Session, Stamp, Switch, write_file

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from perf2x.abi.uapi import SampleType
-from perf2x.pipeline.load import LoadOptions, load
+from perf2x.pipeline.load import load
+from perf2x.pipeline.options import LoadOptions
 from perf2x.tables.errors import OptionError
 from perf2x.transform.choice import Choice
 from perf2x.transform.selection import Selection, check_root

@@ -71,7 +71,8 @@ def bundle(
     from perf2x.bundle.pack import pack, write_bundle
     from perf2x.bundle.unpack import is_bundle
     from perf2x.files.output import writing
-    from perf2x.pipeline import load as pipeline
+    from perf2x.pipeline.load import load
+    from perf2x.pipeline.options import LoadOptions
     from perf2x.symbolize.make_finder import make_finder
     from perf2x.symbolize.resolve import context_of
 
@@ -83,8 +84,8 @@ def bundle(
         raise OptionError(f"{source} is a bundle already")
     target = output or f"{Path(source).resolve().name if source != '-' else 'perf.data'}.tar.gz"
     with at_most(names.unpacked()), console.progress(quiet) as progress, _as_file(source) as path:
-        wanted = pipeline.LoadOptions(allow_empty=allow_empty, symbols=options, look_up=False)
-        loaded = pipeline.load(str(path), wanted, progress)
+        wanted = LoadOptions(allow_empty=allow_empty, symbols=options, look_up=False)
+        loaded = load(str(path), wanted, progress)
         finder = make_finder(options, loaded.diagnostics, progress)
         session, namespaces = loaded.recording.session, loaded.recording.sideband.namespaces
         context = context_of(loaded.profile, session, options, loaded.diagnostics, finder, namespaces)

@@ -129,7 +129,7 @@ def convert(
     limits = gather(GateFlags, locals())
     from perf2x.cli.render.summary import summary
     from perf2x.files.output import STANDARD, writing
-    from perf2x.pipeline import load as pipeline
+    from perf2x.pipeline.load import load
     from perf2x.pipeline.stage_timer import Stages
     from perf2x.plugins import registry as plugins
 
@@ -157,7 +157,7 @@ def convert(
         check_stats(stats)
     started, stages = monotonic(), Stages()
     with console.progress(quiet) as progress:
-        loaded = pipeline.load(sources, options, progress, stages)
+        loaded = load(sources, options, progress, stages)
         read = monotonic()
         files = dict(formatting.outputs(loaded.profile, target, emitter.suffix))
         for file, part in files.items():

@@ -25,7 +25,7 @@ from perf2x.tables.errors import OptionError
 if TYPE_CHECKING:
     from perf2x.analysis.diff import Change
     from perf2x.cli.diff_gate import Verdict
-    from perf2x.pipeline.load import Loaded
+    from perf2x.pipeline.result import Loaded
 
 _OUTPUT = "Output"
 
@@ -158,7 +158,7 @@ def diff(
     from perf2x.cli.diff_files import format_to_write, write_difference
     from perf2x.cli.render.diff_table import Shown, diff_report, has_moved, left_out
     from perf2x.files.output import STANDARD
-    from perf2x.pipeline import load as pipeline
+    from perf2x.pipeline.load import load
 
     gate = Gate(bars_of(fail_above or ()), sort, confidence_of(confidence), any_change)
     drawn = format_to_write(to, output)
@@ -167,7 +167,7 @@ def diff(
         raise OptionError(f"-o - and --format {shape} would both write to standard output; choose one")
     options = load_options(chosen, groups, stitching, names)
     with console.progress(quiet) as progress:
-        old, new = (pipeline.load(source, options, progress) for source in (before, after))
+        old, new = (load(source, options, progress) for source in (before, after))
     renamed_profile, choices = renamed(old.profile, new.profile)
     new = replace(new, profile=renamed_profile)
     for line in choices:

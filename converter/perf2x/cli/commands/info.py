@@ -16,7 +16,8 @@ from perf2x.cli.render.show import show
 
 if TYPE_CHECKING:
     from perf2x.explain.missing import Reason
-    from perf2x.pipeline.load import Loaded, Progress
+    from perf2x.pipeline.context import Progress
+    from perf2x.pipeline.result import Loaded
     from perf2x.symbolize.options import SymbolOptions
 
 EXPLAINED_AT_MOST = 50
@@ -61,13 +62,14 @@ def info(
     names = gather(SymbolFlags, locals())
     from perf2x.cli.render.info_page import info_report
     from perf2x.files.unpack_limit import at_most
-    from perf2x.pipeline import load as pipeline
+    from perf2x.pipeline.load import load
+    from perf2x.pipeline.options import LoadOptions
 
     recordings([source])
     looked_up = names.options() if with_symbols or replace(names, max_unpacked=None) != SymbolFlags() else None
-    options = pipeline.LoadOptions(symbols=looked_up, stacks=looked_up is not None, max_unpacked=names.unpacked())
+    options = LoadOptions(symbols=looked_up, stacks=looked_up is not None, max_unpacked=names.unpacked())
     with console.progress(quiet) as progress:
-        loaded = pipeline.load(source, options, progress)
+        loaded = load(source, options, progress)
         with at_most(names.unpacked()):
             reasons = _reasons(loaded, looked_up, progress) if verbose and looked_up is not None else None
     show(info_report(loaded, reasons), "json" if as_json else format)

@@ -80,11 +80,11 @@ def top(
     from perf2x.analysis.totals import totals
     from perf2x.cli.render.summary import described, notable
     from perf2x.cli.render.top_table import top_report
-    from perf2x.pipeline import load as pipeline
+    from perf2x.pipeline.load import load
 
     sources = recordings(inputs)
     with console.progress(quiet) as progress:
-        loaded = pipeline.load(sources, load_options(chosen, groups, stitching, names), progress)
+        loaded = load(sources, load_options(chosen, groups, stitching, names), progress)
     found = totals(loaded.profile, None, by, value)
     rows = hottest(found, sort, limit)
     show(

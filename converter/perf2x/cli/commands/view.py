@@ -95,7 +95,7 @@ def view(
     stitching, names = gather(StitchFlags, locals()), gather(SymbolFlags, locals())
     from perf2x.cli.render.summary import described, notable
     from perf2x.cli.view_page import open_page, serve_page
-    from perf2x.pipeline import load as pipeline
+    from perf2x.pipeline.load import load
     from perf2x.plugins import registry as plugins
 
     if port is not None and not serve:
@@ -105,7 +105,7 @@ def view(
     columns = plugins.wanted_columns(emitter)
     options = load_options(chosen, groups, stitching, names, timeline=emitter.timeline, columns=columns)
     with console.progress(quiet) as progress:
-        loaded = pipeline.load(sources, options, progress)
+        loaded = load(sources, options, progress)
     notes = (*(described(loaded) if verbose else notable(loaded)), *plugins.notes(emitter, loaded.profile))
     for line in () if quiet else notes:
         console.note(line)

@@ -12,7 +12,7 @@ from perf2x.cli.render import header_sections as sections
 from perf2x.cli.render.stats_json import symbol_facts
 
 if TYPE_CHECKING:
-    from perf2x.pipeline.load import Loaded
+    from perf2x.pipeline.result import Loaded
 
 
 def facts(loaded: "Loaded") -> dict[str, Any]:

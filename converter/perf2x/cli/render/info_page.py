@@ -16,7 +16,7 @@ from perf2x.tables.printable import plain
 if TYPE_CHECKING:
     from perf2x.cli.render.markdown import Section
     from perf2x.explain.missing import Reason
-    from perf2x.pipeline.load import Loaded
+    from perf2x.pipeline.result import Loaded
 
 _MOST_OBJECTS = 1000
 """Objects whose frames lack names."""

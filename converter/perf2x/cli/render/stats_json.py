@@ -13,7 +13,7 @@ from perf2x.files.output import writing
 from perf2x.tables.errors import OptionError
 
 if TYPE_CHECKING:
-    from perf2x.pipeline.load import Loaded
+    from perf2x.pipeline.result import Loaded
 
 SCHEMA = 1
 

@@ -11,7 +11,7 @@ from perf2x.unwind.chains import End
 
 if TYPE_CHECKING:
     from perf2x.pipeline.call_graphs import UnwindReport
-    from perf2x.pipeline.load import Loaded
+    from perf2x.pipeline.result import Loaded
     from perf2x.stitch.deferred_report import DeferredReport
 
 _VIEWERS = {

@@ -1,0 +1,61 @@
+"""Options of a load: everything that decides the contents of a profile, nothing about how it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+
+from perf2x.transform.choice import Choice, Grouping
+
+if TYPE_CHECKING:
+    from perf2x.pipeline.call_graphs import CallGraphOptions
+    from perf2x.symbolize.options import SymbolOptions
+
+
+class LoadOptions(Struct, frozen=True):
+    """Everything that decides the contents of a profile, nothing about how it is written."""
+
+    timeline: bool = False
+    by_cpu: bool = False
+    by_cgroup: bool = False
+    stacks: bool = True
+    """False: only count samples; stacks are read only to tell what became of deferred or copied ones."""
+    deferred_missing: str = "mark"
+    merge_callchains: bool = True
+    """False: leave deferred user chains where they are and mark the samples that wait for one."""
+    events: tuple[str, ...] = ()
+    """Names or globs of the events to keep; empty: all."""
+    choice: Choice = field(default_factory=Choice)
+    """The part of the recording to take."""
+    grouping: Grouping = field(default_factory=Grouping)
+    """Grouping of the samples of that part."""
+    off_cpu: str = ""
+    """Way to show the time that threads waited: apart, beside or merged; empty: not at all."""
+    anonymize: str = ""
+    """Secret to hash names with; empty: leave them."""
+    tags: tuple[Mapping[str, str], ...] = ()
+    """Labels of each input; empty: none."""
+    max_unpacked: int | None = None
+    """Bytes that each compressed input may unpack to; None: the default of files/unpack_limit.py."""
+    allow_empty: bool = True
+    """False: recordings without a single sample are an error that says why."""
+    symbols: SymbolOptions | None = None
+    """None: leave every location without names."""
+    look_up: bool = True
+    """False: use ``symbols`` only to find objects for unwinding; name nothing."""
+    jobs: int = 1
+    """Processes that read, stitch and look up names, 0: as many as pay. A library does not fork unasked."""
+    call_graphs: CallGraphOptions | None = None
+    """Unwinding of stack copies and branch records; None: the defaults."""
+
+    @property
+    def keeps_cpu(self) -> bool:
+        """Whether samples of different CPUs stay apart."""
+        return self.by_cpu or self.grouping.root == "cpu"
+
+    @property
+    def keeps_cgroup(self) -> bool:
+        """Whether samples of different control groups stay apart."""
+        return self.by_cgroup or self.grouping.root == "cgroup"

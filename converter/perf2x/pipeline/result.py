@@ -1,0 +1,61 @@
+"""Result of a load: the profile, and the reports on how it came to be."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from perf2x.tables.diagnostics import Diagnostics
+
+if TYPE_CHECKING:
+    from perf2x.pipeline.call_graphs import UnwindReport
+    from perf2x.stitch.deferred_report import DeferredReport
+    from perf2x.symbolize.report import SymbolReport
+    from perf2x.tables.events import Recording
+    from perf2x.tables.profile import Profile
+
+
+class EventCount(Struct, frozen=True):
+    """One event, its samples and the sum of their values."""
+
+    name: str
+    samples: int
+    value: int
+    unit: str
+
+
+class Loaded(Struct, frozen=True):
+    """A profile and the reports on how it came to be."""
+
+    profile: Profile
+    recording: Recording
+    recorded_samples: int
+    """Samples in the recording, before any filter, as ``perf script`` counts them."""
+    events: tuple[EventCount, ...]
+    """Every event of the recording in recorded order, with its samples in the profile."""
+    deferred: DeferredReport
+    unwound: UnwindReport
+    symbols: SymbolReport | None
+    diagnostics: Diagnostics
+    others: tuple[Recording, ...] = ()
+    """The recordings after the first when independent ones were merged."""
+
+    @property
+    def samples(self) -> int:
+        """Samples in the profile, after all filters."""
+        return sum(event.samples for event in self.events)
+
+
+def event_counts(profile: Profile) -> tuple[EventCount, ...]:
+    """Samples and summed values of every event, in the order of ``profile.events``."""
+    import numpy as np
+
+    samples = profile.samples
+    counts = []
+    for index, event in enumerate(profile.events):
+        rows = np.flatnonzero(samples.event == index)
+        counts.append(
+            EventCount(event.name, int(samples.count[rows].sum()), int(samples.value[rows].sum()), event.unit)
+        )
+    return tuple(counts)

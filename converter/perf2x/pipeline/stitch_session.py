@@ -1,0 +1,91 @@
+"""Samples of one session → stacks: prepares the stitcher and the unwinder, and runs the pass over the samples."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from perf2x.pipeline.context import LoadContext
+from perf2x.pipeline.options import LoadOptions
+
+if TYPE_CHECKING:
+    from perf2x.pipeline.call_graphs import CallGraphs
+    from perf2x.stitch.stitcher import Stitcher, StitchOptions
+    from perf2x.tables.events import Recording, Sideband, Want
+    from perf2x.transform.selection import Selection
+
+
+def stitch_session(recording: Recording, selection: Selection, context: LoadContext) -> tuple[Stitcher, CallGraphs]:
+    """Process every selected sample once; the result does not depend on the number of processes."""
+    from perf2x.pipeline.call_graphs import CallGraphOptions, CallGraphs, completes_stacks
+    from perf2x.pipeline.sample_pass import Passage
+    from perf2x.pipeline.worker_pool import processes_for
+    from perf2x.stitch.stitcher import Stitcher
+
+    options, diagnostics, stages = context.options, context.diagnostics, context.stages
+    stacks = options.stacks or completes_stacks(recording.session) or _has_deferred_chains(recording)
+    with stages.stage("picture"):
+        sideband = _with_jit_code(recording, context)
+        sideband = sideband if stacks else _without_maps(sideband)
+        stitcher = Stitcher(recording.session, sideband, _stitch_options(options), diagnostics)
+    call_graphs = CallGraphs(
+        recording.session, stitcher, lambda: context.finder, options.call_graphs or CallGraphOptions()
+    )
+    want = _wanted_columns(options, stacks)
+    passage = Passage(recording, want, selection, call_graphs, stitcher, diagnostics, stages, stacks)
+    # off-CPU time reads the samples again, and would count malformed ones of other processes' blocks twice
+    one_process = call_graphs.in_order or bool(options.off_cpu)
+    jobs = 1 if one_process else processes_for(recording.sample_count, bool(call_graphs.want), options.jobs)
+    passage.run(jobs, context.progress_of("stitching"))
+    selection.check()
+    call_graphs.note(diagnostics)
+    return stitcher, call_graphs
+
+
+def _stitch_options(options: LoadOptions) -> StitchOptions:
+    from perf2x.stitch.stitcher import StitchOptions
+
+    return StitchOptions(
+        timeline=options.timeline or bool(options.off_cpu),
+        by_cpu=options.keeps_cpu,
+        by_cgroup=options.keeps_cgroup,
+        deferred_missing=options.deferred_missing,
+        merge_callchains=options.merge_callchains,
+    )
+
+
+def _wanted_columns(options: LoadOptions, stacks: bool) -> Want:
+    from perf2x.tables.events import Want
+
+    want = Want.CHAIN if stacks else Want(0)
+    return want | Want.CGROUP if options.keeps_cgroup else want
+
+
+def _has_deferred_chains(recording: Recording) -> bool:
+    """Whether the ends of chains tell which samples wait for a user stack."""
+    requested = any("defer_callchain" in event.flags for event in recording.session.events)
+    return requested or len(recording.sideband.deferred) > 0
+
+
+def _with_jit_code(recording: Recording, context: LoadContext) -> Sideband:
+    """The side-band records, with mappings for the code in jitdump files that were mapped."""
+    sideband, symbols = recording.sideband, context.options.symbols
+    if symbols is None:
+        return sideband
+    from perf2x.symbolize.sources.jit_names import is_jitdump
+
+    if not any(is_jitdump(name) for name in sideband.mmaps.filename):
+        return sideband
+    from perf2x.symbolize.sources.jit import with_jitdumps
+
+    return with_jitdumps(sideband, recording.session, symbols, context.diagnostics, context.finder)
+
+
+def _without_maps(sideband: Sideband) -> Sideband:
+    """The side-band records for counting: names of threads without mappings."""
+    return replace(sideband, mmaps=_emptied(sideband.mmaps), ksymbols=_emptied(sideband.ksymbols))
+
+
+def _emptied(table: Any) -> Any:
+    return replace(table, **{column: getattr(table, column)[:0] for column in table.__struct_fields__})
