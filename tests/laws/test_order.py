@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from perf2x.reader import open_recording
 from tests.forge import rewrite
 from tests.reference.deferred import cookie_of
 from tests.support import outputs
@@ -13,7 +14,7 @@ from tests.support.product import product_samples, stitched
 from tests.support.recordings import Case, corpus_cases
 
 CASES = [case for case in corpus_cases() if rewrite.is_timed(case.data)]
-DEFERRED = [case for case in CASES if opinion_of(case.data).recording.of("CALLCHAIN_DEFERRED")]
+DEFERRED = [case for case in CASES if len(open_recording(str(case.data)).sideband.deferred)]
 
 
 def formats_of(*paths: Path) -> tuple[bytes, bytes]:
