@@ -12,7 +12,7 @@ from pathlib import Path
 from zlib import crc32
 
 from perf2x.binary.elf.file import open_elf
-from perf2x.symbolize.symcache import directory as caches
+from perf2x.symbolize.symcache import cache_files
 from tests.forge import Container, Session, write_file
 from tests.forge.session import compress, zstd
 from tests.fuzz.mutations import BINARY, RECORDING, TEXT, Mutation
@@ -184,4 +184,4 @@ def _downloads() -> Iterator[Seed]:
 
 
 def _sealed(data: bytes) -> bytes:
-    return data + caches.SEAL + crc32(data).to_bytes(8, "little")
+    return data + cache_files.MAGIC + crc32(data).to_bytes(8, "little")

@@ -11,7 +11,7 @@ from perf2x.binary.elf.file import SHF_COMPRESSED, open_elf
 from perf2x.debugfiles.finder import Finder, Found, SearchPlaces
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.sources.contract import Context
-from perf2x.symbolize.symcache.unit_lines import unit_places
+from perf2x.symbolize.sources.dwarf_units import locations_from_units
 from perf2x.tables.diagnostics import Diagnostics
 from tests.support.profile_builder import make_session
 from tests.support.tiny_elf import TinySection, tiny_elf
@@ -59,7 +59,7 @@ def _asked(program: Path, count: int, named: int, reason: str = "") -> Work:
     def look_up() -> None:
         finder = Finder(SearchPlaces(system_debug_dir=None, proc=None))
         context = Context(SymbolOptions(), make_session(), finder, Diagnostics())
-        places = unit_places(context, Found([open_elf(program)]), "/none", address)
+        places = locations_from_units(context, Found([open_elf(program)]), "/none", address)
         broken = context.diagnostics.counts.get("objects_unreadable")
         assert len(places.site) >= named and (len(places.site) == count) == (not reason)
         assert reason in str(broken.first) if reason and broken is not None else broken is None

@@ -23,7 +23,7 @@ from perf2x.reader.header.session_builder import Draft
 from perf2x.symbolize.demangle.names import Demangle
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.sources.contract import Context, Dso, DsoKind
-from perf2x.symbolize.sources.elf_symbols import _Symbols
+from perf2x.symbolize.sources.elf_symbols import _SymbolTables
 from perf2x.symbolize.sources.jit import SHARED_AT_MOST, JitdumpSource, with_jitdumps
 from perf2x.symbolize.sources.kallsyms import parse_kallsyms
 from perf2x.symbolize.sources.perf_map import read_perf_map
@@ -173,7 +173,7 @@ def symbols(count: int, _: Path) -> Work:
     def look_up() -> None:
         rows = function_symbols(elf, ".symtab")
         assert isinstance(rows, SymbolRows)
-        assert (_Symbols([rows]).index(Demangle.SIMPLE).find(address) >= 0).any()
+        assert (_SymbolTables([rows]).index(Demangle.SIMPLE).find(address) >= 0).any()
 
     return look_up
 

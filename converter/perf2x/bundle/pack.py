@@ -35,14 +35,14 @@ from perf2x.debugfiles.split_debug import has_supplementary, supplementary_file
 from perf2x.files.rooted_paths import is_file
 from perf2x.files.tarball import damage
 from perf2x.files.unpack_limit import allowed_in_memory, too_large
-from perf2x.symbolize.objects import MappedObject, dso_of, mapped_objects
+from perf2x.symbolize.mapped_objects import MappedObject, dso_of, mapped_objects
 from perf2x.symbolize.sources.contract import Context, DsoKind
 from perf2x.symbolize.sources.jit import dump_paths
 from perf2x.symbolize.sources.jit_names import is_jitdump
 from perf2x.symbolize.sources.kernel import KernelSource
 from perf2x.symbolize.sources.modules import ModuleSource, VmlinuxSource
 from perf2x.symbolize.sources.perf_map import PerfMapSource
-from perf2x.symbolize.sources.vdso import own_vdso
+from perf2x.symbolize.sources.vdso import find_running_vdso
 from perf2x.tables.errors import ObjectError
 from perf2x.tables.profile import Profile
 from perf2x.unwind.aarch64 import AARCH64
@@ -54,7 +54,7 @@ _TRAMPOLINES = [code for machine in (X86_64, I386, AARCH64) for code, _ in machi
 _FILES = re.compile(r"data(\.\d{1,9})?|kcore_dir/(kallsyms|modules)")
 
 
-class PackedObject(Struct, frozen=True):
+class BundledObject(Struct, frozen=True):
     """One object of the bundle."""
 
     name: str
@@ -64,24 +64,24 @@ class PackedObject(Struct, frozen=True):
     members: tuple[str, ...]
 
 
-class Packed(Struct):
+class BundleContents(Struct):
     """What goes into a bundle, and the objects that could not, with the reason."""
 
-    objects: list[PackedObject] = field(default_factory=list)
+    objects: list[BundledObject] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
     contents: dict[str, Callable[[], bytes]] = field(default_factory=dict)
     """How to get the bytes of each member but the recording's."""
 
 
-def pack(profile: Profile, context: Context, *, only_symbols: bool) -> Packed:
+def pack(profile: Profile, context: Context, *, only_symbols: bool) -> BundleContents:
     """Everything that a conversion of the recording asks for; ``profile`` has no names yet (LoadOptions.look_up)."""
-    packer = _Packer(profile, context, only_symbols)
+    packer = _BundlePacker(profile, context, only_symbols)
     for mapped in mapped_objects(profile, context.session.build_ids):
         packer.add(mapped)
     return packer.packed
 
 
-def write_bundle(recording: Path, packed: Packed, out: BinaryIO, *, only_symbols: bool) -> None:
+def write_bundle(recording: Path, packed: BundleContents, out: BinaryIO, *, only_symbols: bool) -> None:
     """Write the tarball (gzip, without times and owners: equal contents are equal bytes)."""
     listed = {
         "schema": SCHEMA,
@@ -116,11 +116,11 @@ def _add(tar: tarfile.TarFile, name: str, data: bytes) -> None:
     tar.addfile(info, io.BytesIO(data))
 
 
-class _Packer:
+class _BundlePacker:
     """Asks for each object what the symbolizer's sources would ask for."""
 
     def __init__(self, profile: Profile, context: Context, only_symbols: bool) -> None:
-        self.packed = Packed()
+        self.packed = BundleContents()
         self._profile, self._context, self._only_symbols = profile, context, only_symbols
         self._perf_maps = PerfMapSource(context)
 
@@ -151,7 +151,7 @@ class _Packer:
         key, context = mapped.key, self._context
         found = context.finder.find(key.name, key.build_id, mapped.pid)
         if key.kind is DsoKind.VDSO and not found.files:
-            return own_vdso(context, key.name, key.build_id)
+            return find_running_vdso(context, key.name, key.build_id)
         if key.kind is DsoKind.MODULE:
             return ModuleSource(context).files(dso_of(self._profile, mapped, found)) or found
         return found
@@ -187,7 +187,7 @@ class _Packer:
         folder = f"objects/{(build_id or name_key(name)).hex()}"
         named = {f"{folder}/{kind}": contents for kind, contents in members.items()}
         self.packed.contents |= named
-        self.packed.objects.append(PackedObject(name, build_id.hex(), tuple(named)))
+        self.packed.objects.append(BundledObject(name, build_id.hex(), tuple(named)))
 
     def _add_kernel(self, name: str) -> None:
         """vmlinux where there is one, and kallsyms; of a guest's kernel nothing is known here."""
@@ -230,7 +230,7 @@ class _Packer:
 
     def _keep_map(self, member: str, name: str, path: Path) -> None:
         self.packed.contents[f"{MAPS}/{member}"] = path.read_bytes
-        self.packed.objects.append(PackedObject(name, "", (f"{MAPS}/{member}",)))
+        self.packed.objects.append(BundledObject(name, "", (f"{MAPS}/{member}",)))
 
 
 def _on_disk(file: ElfObject) -> int:

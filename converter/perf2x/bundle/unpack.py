@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from perf2x.files import unpack_limit as unpacking
 from perf2x.files.tarball import Tarball, damage, opened
 from perf2x.files.temporary import private_folder
+from perf2x.files.unpack_limit import allowed, reopened, spool
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.tables.errors import FormatError
 
@@ -32,7 +32,9 @@ _MAP = re.compile(rf"{MAPS}/(perf-\d{{1,10}}\.map|jit-\d{{1,10}}\.dump)")
 
 
 @contextlib.contextmanager
-def unbundled(names: Sequence[str], options: SymbolOptions | None) -> Iterator[tuple[list[str], SymbolOptions | None]]:
+def open_bundles(
+    names: Sequence[str], options: SymbolOptions | None
+) -> Iterator[tuple[list[str], SymbolOptions | None]]:
     """The inputs with every bundle's recording in a temporary place, and its objects among the archives."""
     bundles = [name for name in names if name != "-" and is_bundle(Path(name))]
     if not bundles:
@@ -77,7 +79,7 @@ def _filled(directory: Path) -> Path | None:
 def _unpack(name: str, place: Path, maps: Path, stack: contextlib.ExitStack) -> None:
     try:
         with opened(Path(name)) as tar:
-            room = unpacking.allowed(Path(name).stat().st_size)
+            room = allowed(Path(name).stat().st_size)
             opened_files = 0
             for member in tar.members():
                 target = _target(member, place, maps)
@@ -110,13 +112,13 @@ def _copy(tar: Tarball, member: tarfile.TarInfo, target: Path, room: int, whole:
         raise ValueError(f"{member.name} of two bundles would be mixed up; convert them one by one")
     target.parent.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as own:
-        spool = (whole or own).enter_context(unpacking.spool(member.name))
+        copy = (whole or own).enter_context(spool(member.name))
         for chunk in tar.chunks(member, room):
-            spool.write(chunk)
+            copy.write(chunk)
         if whole is not None:
-            unpacking.reopened(spool.done(), target)
+            reopened(copy.done(), target)
             return
         import shutil
 
         with target.open("wb") as out:
-            shutil.copyfileobj(spool.done(), out)
+            shutil.copyfileobj(copy.done(), out)

@@ -20,8 +20,8 @@ from perf2x.tables.value_limits import check_total
 
 if TYPE_CHECKING:
     from perf2x.stitch.deferred_report import DeferredReport
-    from perf2x.symbolize.report import SymbolReport
-    from perf2x.symbolize.resolve import Answers
+    from perf2x.symbolize.symbol_report import SymbolReport
+    from perf2x.symbolize.symbolize_profile import Answers
     from perf2x.tables.events import Recording
     from perf2x.tables.profile import Profile
 
@@ -38,12 +38,12 @@ def load(
     one cannot be read, OptionError when the files of a session are tagged differently. The time that each stage took
     is added to ``stages``.
     """
-    from perf2x.bundle.unpack import unbundled
+    from perf2x.bundle.unpack import open_bundles
     from perf2x.files.unpack_limit import at_most
 
     names = [paths] if isinstance(paths, str) else paths
     tags: Sequence[Mapping[str, str]] = options.tags or [{}] * len(names)
-    with at_most(options.max_unpacked), unbundled(names, options.symbols) as (files, symbols):
+    with at_most(options.max_unpacked), open_bundles(names, options.symbols) as (files, symbols):
         context = LoadContext(replace(options, symbols=symbols), Diagnostics(), progress, stages or Stages())
         with context.stages.stage("index"):
             inputs = [Input(*each) for each in zip(files, names, tags, strict=True)]
@@ -135,7 +135,7 @@ def _symbolize(profile: Profile, recording: Recording, context: LoadContext) -> 
         return profile, None
     with context.stages.stage("symbolize"):
         from perf2x.plugins.registry import load_symbol_sources
-        from perf2x.symbolize.resolve import symbolize
+        from perf2x.symbolize.symbolize_profile import symbolize
 
         def spread(work: Callable[[int], Answers], costs: Sequence[int]) -> Iterable[Answers]:
             return _spread(work, costs, context)

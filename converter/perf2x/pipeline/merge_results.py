@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.pipeline.result import Loaded, event_counts
-from perf2x.symbolize.report import ObjectReport, SymbolReport, in_order
+from perf2x.symbolize.symbol_report import ObjectReport, SymbolReport, sorted_report
 from perf2x.tables.errors import OptionError
 from perf2x.tables.value_limits import check_total
 from perf2x.transform.merge import merge
@@ -77,7 +77,7 @@ def merge_symbol_reports(reports: Sequence[SymbolReport | None]) -> SymbolReport
     for row in (row for report in known for row in report.objects):
         old = rows.get((row.name, row.build_id))
         rows[row.name, row.build_id] = row if old is None else _add_objects(old, row)
-    return in_order(list(rows.values())) if known else None
+    return sorted_report(list(rows.values())) if known else None
 
 
 def _add_objects(old: ObjectReport, new: ObjectReport) -> ObjectReport:

@@ -11,7 +11,7 @@ from perf2x.tables.diagnostics import Diagnostics
 if TYPE_CHECKING:
     from perf2x.pipeline.call_graphs import UnwindReport
     from perf2x.stitch.deferred_report import DeferredReport
-    from perf2x.symbolize.report import SymbolReport
+    from perf2x.symbolize.symbol_report import SymbolReport
     from perf2x.tables.events import Recording
     from perf2x.tables.profile import Profile
 

@@ -173,5 +173,5 @@ def _parsed(name: str, value: object, hint: Any) -> object:
 
 
 def load_symbol_sources() -> "list[type[SymbolSource]]":
-    """Every installed symbol source, built-in ones included, to be handed to ``perf2x.symbolize.resolve.symbolize``."""
+    """Every installed symbol source, built-in ones included, for ``symbolize`` in symbolize/symbolize_profile.py."""
     return [point.load() for point in available(SYMBOL_SOURCES).values()]

@@ -9,16 +9,16 @@ from perf2x.columnar.arrays import I32, I64
 from perf2x.columnar.unique import unique_inverse
 from perf2x.debugfiles.finder import Found
 from perf2x.symbolize.demangle.names import Demangle, demangle
-from perf2x.symbolize.objects import MappedObject, addresses_of, dso_of
+from perf2x.symbolize.mapped_objects import MappedObject, addresses_of, dso_of
 from perf2x.symbolize.sources.contract import Context, DsoKind, Function, Symbols, SymbolSource
 from perf2x.symbolize.sources.elf_symbols import count_broken
-from perf2x.symbolize.sources.vdso import own_vdso
+from perf2x.symbolize.sources.vdso import find_running_vdso
 from perf2x.tables.diagnostics import Count, Severity
 from perf2x.tables.errors import ObjectError
 from perf2x.tables.profile import Profile
 
 
-class Answer(Struct, frozen=True):
+class ResolveResult(Struct, frozen=True):
     """What the sources say of one object's locations.
 
     Location i has ``count[i]`` rows from ``start[i]`` on, innermost inlined function first; none: unnamed.
@@ -42,19 +42,19 @@ class Answer(Struct, frozen=True):
     """What was counted on the way."""
 
 
-class Asker:
+class ObjectResolver:
     """Asks all sources of one conversion."""
 
     def __init__(self, profile: Profile, context: Context, sources: Sequence[SymbolSource]) -> None:
         self._profile, self._context = profile, context
         self._sources = sorted(sources, key=lambda source: source.order)
 
-    def ask(self, mapped: MappedObject) -> Answer:
+    def ask(self, mapped: MappedObject) -> ResolveResult:
         """One object; what is counted comes with the answer, so that it does not matter which process asks."""
         diagnostics = self._context.diagnostics
         others, diagnostics.counts = diagnostics.counts, {}
         try:
-            batch = _Batch(self._profile, mapped, self._context)
+            batch = _AddressBatch(self._profile, mapped, self._context)
             for source in self._sources:
                 batch.ask(source)
             return batch.answer(list(diagnostics.counts.values()))
@@ -62,7 +62,7 @@ class Asker:
             diagnostics.counts = others
 
 
-class _Batch:
+class _AddressBatch:
     """One object's unique addresses on their way through the sources."""
 
     def __init__(self, profile: Profile, mapped: MappedObject, context: Context) -> None:
@@ -95,11 +95,11 @@ class _Batch:
         self._start[todo], self._count[todo] = symbols.offsets[:-1] + self._rows, np.diff(symbols.offsets)
         self._add(symbols)
 
-    def answer(self, counts: list[Count]) -> Answer:
+    def answer(self, counts: list[Count]) -> ResolveResult:
         """All that the sources said."""
         # the byte before a signal trampoline belongs to no function: then the return address itself says which it is
         row = np.where(self._count[self._lookup] > 0, self._lookup, self._second)
-        return Answer(
+        return ResolveResult(
             self._start[row], self._count[row], np.concatenate(self._function), np.concatenate(self._line),
             self._functions, self._has_inlines, self._dso.build_id, self._reason or "no symbol at these addresses",
             counts,
@@ -111,7 +111,9 @@ class _Batch:
         is_used[symbols.function] = True
         place = np.cumsum(is_used) - 1 + len(self._functions)
         style = self._context.options.demangle
-        self._functions += [_shown(symbols.functions[row], style) for row in np.flatnonzero(is_used).tolist()]
+        self._functions += [
+            _displayed_function(symbols.functions[row], style) for row in np.flatnonzero(is_used).tolist()
+        ]
         self._function.append(place[symbols.function].astype(np.int32))
         self._line.append(symbols.line)
         self._rows += len(symbols.line)
@@ -122,13 +124,13 @@ class _Batch:
             return Found()
         found = self._context.finder.find(key.name, key.build_id, self._mapped.pid)
         if key.kind is DsoKind.VDSO and not found.files:
-            return own_vdso(self._context, key.name, key.build_id)
+            return find_running_vdso(self._context, key.name, key.build_id)
         if found.mismatched:
             advice = "files of another build were used, as asked; names may be wrong."
             self._context.diagnostics.add("build_id_mismatch", Severity.GUESS, advice, where=key.name)
         return found
 
 
-def _shown(function: Function, style: Demangle) -> tuple[str, str, str, int]:
+def _displayed_function(function: Function, style: Demangle) -> tuple[str, str, str, int]:
     name = function.name or demangle(function.system_name, style)
     return name, function.system_name or name, function.filename, function.start_line

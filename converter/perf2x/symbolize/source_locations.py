@@ -1,4 +1,4 @@
-"""Where addresses lie in the source: functions, files and lines in columns, innermost inlined function first."""
+"""Source locations of addresses as columns: functions, files and lines, innermost inlined function first."""
 
 from collections.abc import Sequence
 
@@ -9,74 +9,77 @@ from perf2x.columnar.arrays import I64, Bools
 from perf2x.columnar.ragged import offsets_of, ranges
 
 
-class Site(Struct, frozen=True):
-    """A function as debug info knows it."""
+class DebugFunction(Struct, frozen=True):
+    """A function as debug info describes it."""
 
     symbol: str
-    """Linkage name where debug info has one, "" when it has no name at all."""
+    """Linkage name if debug info has one, else its plain name; "" for a function without a name."""
     path: str
     start_line: int = 0
-    """The declared line where debug info was read unit by unit; from symcaches, which do not keep it, the line of the
-    first instruction. 0 where unknown: symcaches have none for inlined functions.
+    """The declared line if debug info was read unit by unit. Symcaches do not keep it: from them, the line of the first
+    instruction. 0 if unknown; symcaches have none for inlined functions.
     """
 
 
-class Places(Struct, frozen=True):
-    """``n`` addresses; address i has rows ``offsets[i]`` to ``offsets[i + 1]``, none where debug info is silent."""
+class SourceLocations(Struct, frozen=True):
+    """Frames of ``n`` addresses: address i has rows ``offsets[i]`` to ``offsets[i + 1]``, innermost inlined first.
+
+    An address that debug info does not cover has no rows.
+    """
 
     offsets: I64
     """(n + 1,)"""
-    site: I64
-    """(rows,) index into ``sites``."""
+    function: I64
+    """(rows,) index into ``functions``."""
     line: I64
-    """(rows,) source line, 0 where unknown."""
-    sites: Sequence[Site]
+    """(rows,) source line, 0 if unknown."""
+    functions: Sequence[DebugFunction]
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def chain(self, index: int) -> list[tuple[Site, int]]:
-        """One address: (function, line) innermost first; for tests and single questions."""
+    def chain(self, index: int) -> list[tuple[DebugFunction, int]]:
+        """(function, line) pairs of one address, innermost first; meant for tests and single addresses."""
         rows = range(int(self.offsets[index]), int(self.offsets[index + 1]))
-        return [(self.sites[int(self.site[row])], int(self.line[row])) for row in rows]
+        return [(self.functions[int(self.function[row])], int(self.line[row])) for row in rows]
 
     @property
     def has_line(self) -> Bools:
-        """(n,) whether any row of the address has a line."""
+        """(n,) true if any row of the address has a line."""
         known = np.concatenate([[0], np.cumsum(self.line > 0)])
         result: Bools = known[self.offsets[1:]] > known[self.offsets[:-1]]
         return result
 
     @property
-    def is_whole(self) -> Bools:
-        """(n,) whether the address has a line, and every function there a name."""
-        nameless = np.array([not site.symbol for site in self.sites], np.bool_)[self.site]
-        lost = np.concatenate([[0], np.cumsum(nameless)])
-        result: Bools = self.has_line & (lost[self.offsets[1:]] == lost[self.offsets[:-1]])
+    def is_complete(self) -> Bools:
+        """(n,) true if the address has a line and all its functions have names."""
+        nameless = np.array([not function.symbol for function in self.functions], np.bool_)[self.function]
+        before = np.concatenate([[0], np.cumsum(nameless)])
+        result: Bools = self.has_line & (before[self.offsets[1:]] == before[self.offsets[:-1]])
         return result
 
-    def take(self, addresses: I64) -> "Places":
-        """The places of some addresses, by index."""
+    def take(self, addresses: I64) -> "SourceLocations":
+        """The locations of some addresses, given by index."""
         count = np.diff(self.offsets)[addresses]
         rows = ranges(self.offsets[addresses], count)
-        return Places(offsets_of(count), self.site[rows], self.line[rows], self.sites)
+        return SourceLocations(offsets_of(count), self.function[rows], self.line[rows], self.functions)
 
 
-def places_of(chains: Sequence[Sequence[tuple[Site, int]]]) -> Places:
-    """Chains of (function, line) one by one as a table; equal sites become one."""
-    number: dict[Site, int] = {}
-    rows = [(number.setdefault(site, len(number)), line) for chain in chains for site, line in chain]
-    site, line = np.array(rows, np.int64).reshape(-1, 2).T.copy()
+def source_locations_of(chains: Sequence[Sequence[tuple[DebugFunction, int]]]) -> SourceLocations:
+    """Build the columns from one chain of (function, line) pairs per address; equal functions become one."""
+    number: dict[DebugFunction, int] = {}
+    rows = [(number.setdefault(function, len(number)), line) for chain in chains for function, line in chain]
+    function, line = np.array(rows, np.int64).reshape(-1, 2).T.copy()
     count = np.array([len(chain) for chain in chains], np.int64)
-    return Places(offsets_of(count), site, line, list(number))
+    return SourceLocations(offsets_of(count), function, line, list(number))
 
 
-def replaced(places: Places, addresses: I64, better: Places) -> Places:
-    """``places`` with those of ``addresses`` (rising indices) taken from ``better``, one of each."""
-    count, start = np.diff(places.offsets), places.offsets[:-1].copy()
+def with_replaced(locations: SourceLocations, addresses: I64, better: SourceLocations) -> SourceLocations:
+    """Replace the locations of ``addresses`` (ascending indices) by those in ``better``, one entry per index."""
+    count, start = np.diff(locations.offsets), locations.offsets[:-1].copy()
     count[addresses] = np.diff(better.offsets)
-    start[addresses] = better.offsets[:-1] + len(places.site)
+    start[addresses] = better.offsets[:-1] + len(locations.function)
     rows = ranges(start, count)
-    site = np.concatenate([places.site, better.site + len(places.sites)])[rows]
-    line = np.concatenate([places.line, better.line])[rows]
-    return Places(offsets_of(count), site, line, [*places.sites, *better.sites])
+    function = np.concatenate([locations.function, better.function + len(locations.functions)])[rows]
+    line = np.concatenate([locations.line, better.line])[rows]
+    return SourceLocations(offsets_of(count), function, line, [*locations.functions, *better.functions])

@@ -13,7 +13,7 @@ from perf2x.debugfiles.finder import Finder, SearchPlaces
 from perf2x.files.sysroot import on_this_machine, sysroot
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.sources.kernel import running_kernel_build_id, running_kernel_release
-from perf2x.symbolize.symcache.directory import user_cache_dir
+from perf2x.symbolize.symcache.cache_files import user_cache_dir
 from tests.support.command import folded, recording
 from tests.support.isolation import STEERING
 from tests.support.poison import WRONG, poison, wrong_object

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.bundle import unpack as unbundling
-from perf2x.bundle.unpack import unbundled
+from perf2x.bundle import unpack
+from perf2x.bundle.unpack import open_bundles
 from perf2x.files.temporary import PREFIX, private_folder
 from perf2x.symbolize.options import SymbolOptions
 from tests.support import bombs
@@ -39,8 +39,8 @@ def test_a_kill_leaves_nothing_of_a_bundle(here: Path) -> None:
     tar = b"".join(bombs.member_header(name, len(part)) + part + bytes(-len(part) % 512) for name, part in parts)
     (here / "bundle.tar").write_bytes(tar)
     code = (
-        "from perf2x.bundle.unpack import unbundled\n"
-        f"with unbundled([{str(here / 'bundle.tar')!r}], None) as (files, _):\n"
+        "from perf2x.bundle.unpack import open_bundles\n"
+        f"with open_bundles([{str(here / 'bundle.tar')!r}], None) as (files, _):\n"
         "    assert open(files[0], 'rb').read(8) == b'PERFILE2'\n"
         "    os.kill(os.getpid(), signal.SIGKILL)"
     )
@@ -53,12 +53,12 @@ def test_a_kill_leaves_nothing_of_a_bundle(here: Path) -> None:
 
 
 def test_a_bundle_may_have_more_maps_than_a_process_opens_files(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unbundling, "MOST_OPEN", 2)
+    monkeypatch.setattr(unpack, "MOST_OPEN", 2)
     maps = b"".join(
         bombs.member_header(f"maps/perf-{pid}.map", 2) + (b"%02d" % pid).ljust(512, b"\0") for pid in range(4)
     )
     (here / "bundle.tar").write_bytes(bombs.whole_member() + maps)
-    with unbundled([str(here / "bundle.tar")], SymbolOptions()) as (_, options):
+    with open_bundles([str(here / "bundle.tar")], SymbolOptions()) as (_, options):
         assert options is not None and options.perf_map_dir is not None
         found = sorted(options.perf_map_dir.iterdir())
         assert [path.read_bytes() for path in found] == [b"00", b"01", b"02", b"03"]

@@ -166,9 +166,9 @@ def test_a_kill_leaves_no_recording_behind(tmp_path: Path) -> None:
     """What is unpacked has no name while it is read; the folder holds links to it."""
     path = tmp_path / "bundle.tar"
     path.write_bytes(bombs.whole_member())
-    from perf2x.bundle.unpack import unbundled
+    from perf2x.bundle.unpack import open_bundles
 
-    with unbundled([str(path)], None) as (files, _):
+    with open_bundles([str(path)], None) as (files, _):
         assert Path(files[0]).read_bytes() == bombs.recording()
         if Path("/proc/self/fd").exists():
             assert Path(files[0]).is_symlink()

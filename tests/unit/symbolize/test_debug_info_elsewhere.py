@@ -15,8 +15,8 @@ from perf2x.debugfiles.split_debug import supplementary_file
 from perf2x.plugins.registry import load_symbol_sources
 from perf2x.symbolize.demangle.names import Demangle
 from perf2x.symbolize.options import SymbolOptions
-from perf2x.symbolize.resolve import symbolize
 from perf2x.symbolize.sources.elf_symbols import ElfNames
+from perf2x.symbolize.symbolize_profile import symbolize
 from perf2x.tables.diagnostics import Diagnostics
 from tests.support.addr2line import addr2line
 from tests.support.profile_builder import make_profile, make_session

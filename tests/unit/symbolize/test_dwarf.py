@@ -13,12 +13,12 @@ from perf2x.debugfiles.finder import Finder, SearchPlaces
 from perf2x.plugins.registry import load_symbol_sources
 from perf2x.symbolize.demangle.names import Demangle
 from perf2x.symbolize.options import SymbolOptions
-from perf2x.symbolize.resolve import symbolize
-from perf2x.symbolize.source_locations import Site, places_of
-from perf2x.symbolize.sources.elf import with_lines
+from perf2x.symbolize.source_locations import DebugFunction, source_locations_of
 from perf2x.symbolize.sources.elf_symbols import ElfNames
-from perf2x.symbolize.symcache import build as dwarf
-from perf2x.symbolize.symcache.build import open_lines
+from perf2x.symbolize.sources.merge_debug_info import merge_debug_info
+from perf2x.symbolize.symbolize_profile import symbolize
+from perf2x.symbolize.symcache import build
+from perf2x.symbolize.symcache.build import open_line_lookup
 from perf2x.tables.diagnostics import Diagnostics
 from perf2x.tables.errors import ObjectError
 from tests.support.addr2line import addr2line
@@ -31,7 +31,7 @@ LIBRARIES = ["inlines", "lto", "rust"]
 
 
 def places(path, addresses, tmp_path):
-    lines = open_lines(open_elf(path), SymbolOptions(cache_dir=tmp_path), Diagnostics())
+    lines = open_line_lookup(open_elf(path), SymbolOptions(cache_dir=tmp_path), Diagnostics())
     found = lines.find(np.array(addresses, np.uint64))
     return [found.chain(row) for row in range(len(found))]
 
@@ -94,7 +94,7 @@ def test_without_inlining_one_line_each(tmp_path) -> None:
 def test_second_time_from_the_cache(tmp_path, monkeypatch) -> None:
     first, _ = converted(DATA, tmp_path)
     assert list((tmp_path / "cache").rglob("*"))
-    monkeypatch.setattr("perf2x.symbolize.symcache.build._made", lambda *_: pytest.fail("made again"))
+    monkeypatch.setattr("perf2x.symbolize.symcache.build._build_symcache", lambda *_: pytest.fail("made again"))
     second, _ = converted(DATA, tmp_path)
     assert np.array_equal(first.locations.line_number, second.locations.line_number)
 
@@ -116,7 +116,7 @@ def test_answers_do_not_depend_on_what_ran_before(cache, has_symbolic, tmp_path,
     def run(directory, installed):
         with monkeypatch.context() as patched:
             if not installed:
-                patched.setattr("perf2x.symbolize.symcache.build._library", lambda: None)
+                patched.setattr("perf2x.symbolize.symcache.build._load_symbolic", lambda: None)
             result, diagnostics = converted(DATA, directory)
         return [lines_of(result, row) for row in range(0x31)], diagnostics["lines_need_symbolic"]
 
@@ -138,23 +138,22 @@ def test_a_symbolic_that_cannot_be_loaded_counts_as_absent(tmp_path, monkeypatch
     for name in [name for name in sys.modules if name.partition(".")[0] == "symbolic"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.syspath_prepend(tmp_path / "broken")
-    dwarf._library.cache_clear()
+    build._load_symbolic.cache_clear()
     try:
         _, diagnostics = converted(DATA, tmp_path)
     finally:
-        dwarf._library.cache_clear()
+        build._load_symbolic.cache_clear()
     assert diagnostics["lines_need_symbolic"] == 1
 
 
 def test_caches_of_other_versions_and_other_files_are_left_alone(tmp_path, monkeypatch) -> None:
     made = []
-    monkeypatch.setattr(
-        dwarf, "_made", lambda library, file, original=dwarf._made: made.append(1) or original(library, file)
-    )
+    original = build._build_symcache
+    monkeypatch.setattr(build, "_build_symcache", lambda library, file: made.append(1) or original(library, file))
     converted(DATA, tmp_path)
-    monkeypatch.setattr(dwarf.metadata, "version", lambda name: "99.0")
+    monkeypatch.setattr(build.metadata, "version", lambda name: "99.0")
     converted(DATA, tmp_path)
-    monkeypatch.setattr(dwarf, "FORMAT", dwarf.FORMAT + 1)
+    monkeypatch.setattr(build, "FORMAT", build.FORMAT + 1)
     converted(DATA, tmp_path)
     (tmp_path / "longer").mkdir()
     shutil.copy(DATA / "split.so", tmp_path / "longer")
@@ -167,7 +166,7 @@ def test_caches_of_other_versions_and_other_files_are_left_alone(tmp_path, monke
 
 def test_without_symbolic_the_same_lines_come(tmp_path, monkeypatch) -> None:
     first, _ = converted(DATA, tmp_path)
-    monkeypatch.setattr("perf2x.symbolize.symcache.build._library", lambda: None)
+    monkeypatch.setattr("perf2x.symbolize.symcache.build._load_symbolic", lambda: None)
     result, diagnostics = converted(DATA, tmp_path)
     assert [lines_of(result, row) for row in range(0x31)] == [lines_of(first, row) for row in range(0x31)]
     assert (
@@ -189,7 +188,7 @@ def test_debug_info_that_is_none(tmp_path) -> None:
     path = tmp_path / "x.so"
     path.write_bytes(tiny_elf([TinySection(".debug_info", b"\x01" * 40)], machine=0xBEEF))
     try:
-        open_lines(open_elf(path), SymbolOptions(cache_dir=tmp_path), Diagnostics())
+        open_line_lookup(open_elf(path), SymbolOptions(cache_dir=tmp_path), Diagnostics())
     except ObjectError as error:
         assert "debug info" in str(error)
 
@@ -206,13 +205,13 @@ class Table:
 
 def shown(table, rows, chains, inline=True):
     """[(function, line, first line)] of each address."""
-    symbols = with_lines(table, np.array(rows, np.int64), places_of(chains), inline)
+    symbols = merge_debug_info(table, np.array(rows, np.int64), source_locations_of(chains), inline)
     known = [symbols.functions[i] for i in symbols.function]
     flat = [(f.system_name, int(line), f.start_line) for f, line in zip(known, symbols.line, strict=True)]
     return [flat[start:end] for start, end in pairwise(symbols.offsets.tolist())]
 
 
-F, INNER, NAMELESS = Site("f", "/a.c", 7), Site("inner", "/a.c", 2), Site("", "/a.c")
+F, INNER, NAMELESS = DebugFunction("f", "/a.c", 7), DebugFunction("inner", "/a.c", 2), DebugFunction("", "/a.c")
 
 
 @pytest.mark.parametrize(

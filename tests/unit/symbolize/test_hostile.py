@@ -14,7 +14,7 @@ from perf2x.debugfiles.finder import Finder, SearchPlaces, debug_link
 from perf2x.symbolize.demangle.names import Demangle
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.sources.elf_symbols import ElfNames
-from perf2x.symbolize.symcache.build import open_lines
+from perf2x.symbolize.symcache.build import open_line_lookup
 from perf2x.tables.diagnostics import Diagnostics
 from perf2x.tables.errors import ObjectError
 
@@ -69,6 +69,6 @@ def test_flipped_debug_info(tmp_path_factory, flips) -> None:
     path = directory / "x.so"
     path.write_bytes(damaged(flips))
     with contextlib.suppress(ObjectError):
-        lines = open_lines(open_elf(path), SymbolOptions(cache_dir=directory), Diagnostics())
+        lines = open_line_lookup(open_elf(path), SymbolOptions(cache_dir=directory), Diagnostics())
         if lines is not None:
             lines.find(ADDRESSES)

@@ -10,9 +10,9 @@ from perf2x.reader import open_recording
 from perf2x.stitch.profile_builder import finish
 from perf2x.stitch.stitcher import Stitcher, StitchOptions
 from perf2x.symbolize.options import SymbolOptions
-from perf2x.symbolize.resolve import symbolize
 from perf2x.symbolize.sources.jit import with_jitdumps
 from perf2x.symbolize.sources.jitdump import parse_jitdump
+from perf2x.symbolize.symbolize_profile import symbolize
 from perf2x.tables.diagnostics import Diagnostics
 from perf2x.tables.errors import ObjectError
 from perf2x.tables.events import Want

@@ -11,8 +11,8 @@ from perf2x.binary.elf.running_vdso import own_vdso
 from perf2x.binary.elf.symtab import function_symbols
 from perf2x.plugins.registry import load_symbol_sources
 from perf2x.symbolize.options import SymbolOptions
-from perf2x.symbolize.resolve import symbolize
 from perf2x.symbolize.sources.modules import kernel_slide
+from perf2x.symbolize.symbolize_profile import symbolize
 from perf2x.tables.diagnostics import Diagnostics
 from tests.forge.session import zstd
 from tests.support.profile_builder import make_profile, make_session, name_of

@@ -15,7 +15,7 @@ from perf2x.plugins.registry import load_symbol_sources
 from perf2x.reader import open_recording
 from perf2x.symbolize.demangle.names import Demangle
 from perf2x.symbolize.options import SymbolOptions
-from perf2x.symbolize.resolve import symbolize
+from perf2x.symbolize.symbolize_profile import symbolize
 from perf2x.tables.diagnostics import Diagnostics
 from tests.support.perf_script import read_blocks
 from tests.support.profile_builder import lines_of, make_profile

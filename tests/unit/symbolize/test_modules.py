@@ -11,7 +11,7 @@ from perf2x.binary.elf.file import open_elf
 from perf2x.binary.elf.relocate import MODULE_BASE, relocated, section_places
 from perf2x.plugins.registry import load_symbol_sources
 from perf2x.symbolize.options import SymbolOptions
-from perf2x.symbolize.resolve import symbolize
+from perf2x.symbolize.symbolize_profile import symbolize
 from perf2x.tables.diagnostics import Diagnostics
 from perf2x.tables.errors import ObjectError
 from tests.support.addr2line import addr2line

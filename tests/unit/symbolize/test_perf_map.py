@@ -11,10 +11,10 @@ from perf2x.debugfiles.finder import Finder, SearchPlaces
 from perf2x.plugins.registry import load_symbol_sources
 from perf2x.reader import open_recording
 from perf2x.symbolize.options import SymbolOptions
-from perf2x.symbolize.resolve import symbolize
 from perf2x.symbolize.sources.jit_names import jit_function
 from perf2x.symbolize.sources.perf_map import PerfMap, PerfMapSource, read_perf_map
-from perf2x.symbolize.sources.perf_map_paths import FIRST_PID_NAMESPACE, Homes
+from perf2x.symbolize.sources.perf_map_paths import FIRST_PID_NAMESPACE, ProcessNamespaces
+from perf2x.symbolize.symbolize_profile import symbolize
 from perf2x.tables.diagnostics import Diagnostics
 from tests import forge
 from tests.forge.session import write_file
@@ -114,7 +114,7 @@ def test_a_process_that_is_gone_while_its_container_lives(tmp_path, monkeypatch)
 
 
 def test_records_with_too_few_namespaces_say_nothing(tmp_path) -> None:
-    homes = Homes(table_of(tmp_path, [forge.Namespaces(pid=5, tid=5, links=((4, 1), (4, 2)))]))
+    homes = ProcessNamespaces(table_of(tmp_path, [forge.Namespaces(pid=5, tid=5, links=((4, 1), (4, 2)))]))
     assert not homes.is_container(5) and homes.mount(5) == 0
 
 

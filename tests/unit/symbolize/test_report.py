@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.symbolize.report import location_weights
+from perf2x.symbolize.symbol_report import location_weights
 from perf2x.tables.profile import Stacks
 from tests.support.profile_builder import i32, make_profile
 

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from perf2x.plugins.registry import load_symbol_sources
 from perf2x.symbolize.options import SymbolOptions
-from perf2x.symbolize.resolve import symbolize
+from perf2x.symbolize.symbolize_profile import symbolize
 from perf2x.tables.diagnostics import Diagnostics
 from tests.support.profile_builder import lines_of, make_profile, make_session, name_of
 from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf

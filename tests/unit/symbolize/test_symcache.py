@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 
 from perf2x.binary.elf.file import open_elf
 from perf2x.symbolize.options import SymbolOptions
-from perf2x.symbolize.source_locations import Site, places_of, replaced
-from perf2x.symbolize.symcache.build import LibraryLines, open_lines
+from perf2x.symbolize.source_locations import DebugFunction, source_locations_of, with_replaced
+from perf2x.symbolize.symcache.build import LibrarySymcache, open_line_lookup
 from perf2x.symbolize.symcache.read import DEEPEST, VERSION, read_symcache
 from perf2x.tables.diagnostics import Diagnostics
 from perf2x.tables.errors import ObjectError
 
 symbolic = pytest.importorskip("symbolic", reason="the dwarf extra is not installed")
 DATA = Path(__file__).parent / "data"
-A, B, C = Site("a", "/a.c", 1), Site("b", "/b.c", 2), Site("c", "/c.c", 3)
+A, B, C = DebugFunction("a", "/a.c", 1), DebugFunction("b", "/b.c", 2), DebugFunction("c", "/c.c", 3)
 
 
 def made(name):
@@ -33,7 +33,7 @@ def table(data):
 def test_as_the_library(name) -> None:
     data = made(name)
     addresses = np.array([*range(0x5000), 2**32 - 2, 2**32 - 1, 2**32, 2**63, 2**64 - 1], np.uint64)
-    ours, theirs = table(data).find(addresses), LibraryLines(symbolic.SymCache.from_bytes(data)).find(addresses)
+    ours, theirs = table(data).find(addresses), LibrarySymcache(symbolic.SymCache.from_bytes(data)).find(addresses)
     chains = [ours.chain(row) for row in range(len(ours))]
     assert chains == [theirs.chain(row) for row in range(len(theirs))]
     assert max(map(len, chains)) >= 3
@@ -43,7 +43,7 @@ def test_no_address_and_no_range() -> None:
     assert len(table(made("inlines.so")).find(np.zeros(0, np.uint64))) == 0
     data = bytearray(made("inlines.so"))
     data[56:60] = bytes(4)
-    assert not len(table(data).find(np.arange(0x2000, dtype=np.uint64)).site)
+    assert not len(table(data).find(np.arange(0x2000, dtype=np.uint64)).function)
 
 
 def test_other_versions_are_left_to_the_library(tmp_path, monkeypatch) -> None:
@@ -51,7 +51,7 @@ def test_other_versions_are_left_to_the_library(tmp_path, monkeypatch) -> None:
     data[4] = VERSION + 1
     assert table(data) is None
     monkeypatch.setattr("perf2x.symbolize.symcache.build.read_symcache", lambda _: None)
-    lines = open_lines(open_elf(DATA / "inlines.so"), SymbolOptions(cache_dir=tmp_path), Diagnostics())
+    lines = open_line_lookup(open_elf(DATA / "inlines.so"), SymbolOptions(cache_dir=tmp_path), Diagnostics())
     assert lines.find(np.array([0x1084], np.uint64)).chain(0)[-1][0].symbol
 
 
@@ -75,13 +75,13 @@ def test_a_caller_that_is_its_own_caller_ends() -> None:
     data = np.frombuffer(bytearray(ORIGINAL), np.uint8)
     cache = read_symcache(data)
     cache.locations[:, 3] = np.arange(len(cache.locations))
-    assert len(cache.find(np.array([0x1084], np.uint64)).site) == DEEPEST
+    assert len(cache.find(np.array([0x1084], np.uint64)).function) == DEEPEST
 
 
 def test_places_replaced() -> None:
-    places = places_of([[(A, 1)], [(B, 2), (A, 3)], [], [(C, 4)]])
-    better = places_of([[(C, 5), (B, 6)], [(A, 7)]])
-    result = replaced(places, np.array([1, 2]), better)
+    places = source_locations_of([[(A, 1)], [(B, 2), (A, 3)], [], [(C, 4)]])
+    better = source_locations_of([[(C, 5), (B, 6)], [(A, 7)]])
+    result = with_replaced(places, np.array([1, 2]), better)
     assert [result.chain(row) for row in range(4)] == [[(A, 1)], [(C, 5), (B, 6)], [(A, 7)], [(C, 4)]]
     assert result.take(np.array([3, 1])).chain(1) == [(C, 5), (B, 6)]
-    assert places_of([[], [(A, 0)], [(A, 0), (B, 2)]]).has_line.tolist() == [False, False, True]
+    assert source_locations_of([[], [(A, 0)], [(A, 0), (B, 2)]]).has_line.tolist() == [False, False, True]

@@ -4,26 +4,26 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.symbolize.symcache.directory import read_sealed, write_sealed
+from perf2x.symbolize.symcache.cache_files import read_checksummed, write_checksummed
 
 
 @given(data=st.binary(max_size=80), more=st.data())
 def test_a_flipped_bit_and_a_lost_end_are_noticed(tmp_path_factory, data, more) -> None:
     path = tmp_path_factory.mktemp("cache") / "ab" / "cd"
-    assert read_sealed(path) is None
-    assert write_sealed(path, data)
-    assert read_sealed(path).tobytes() == data
+    assert read_checksummed(path) is None
+    assert write_checksummed(path, data)
+    assert read_checksummed(path).tobytes() == data
     whole = path.read_bytes()
     bit = more.draw(st.integers(0, 8 * len(whole) - 1))
     flipped = np.frombuffer(bytearray(whole), np.uint8)
     flipped[bit // 8] ^= 1 << bit % 8
     path.write_bytes(flipped)
-    assert read_sealed(path) is None
+    assert read_checksummed(path) is None
     path.write_bytes(whole[: more.draw(st.integers(0, len(whole) - 1))])
-    assert read_sealed(path) is None
+    assert read_checksummed(path) is None
 
 
 def test_a_directory_and_a_place_that_cannot_be_written(tmp_path) -> None:
-    assert read_sealed(tmp_path) is None
+    assert read_checksummed(tmp_path) is None
     (tmp_path / "file").touch()
-    assert not write_sealed(tmp_path / "file" / "x", b"")
+    assert not write_checksummed(tmp_path / "file" / "x", b"")

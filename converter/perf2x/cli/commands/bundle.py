@@ -74,7 +74,7 @@ def bundle(
     from perf2x.pipeline.load import load
     from perf2x.pipeline.options import LoadOptions
     from perf2x.symbolize.make_finder import make_finder
-    from perf2x.symbolize.resolve import context_of
+    from perf2x.symbolize.symbolize_profile import context_of
 
     recordings([source])
     options = names.options()

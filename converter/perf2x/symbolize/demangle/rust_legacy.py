@@ -19,7 +19,7 @@ def rust_legacy(name: str) -> str:
     # GNU leaves dots as they are behind the last escape; no compiler writes such names
     if whole is None or any(".." in part.rpartition("$")[2] for part in parts):
         return ""
-    readable = [_ESCAPE.sub(_text, part[1:] if part.startswith("_$") else part) for part in parts]
+    readable = [_ESCAPE.sub(_unescaped, part[1:] if part.startswith("_$") else part) for part in parts]
     if not parts or any("$" in part for part in readable):
         return ""
     return "::".join(readable) + whole.group(2)
@@ -34,7 +34,7 @@ def _identifiers(text: str) -> list[str]:
     return parts if at == len(text) else []
 
 
-def _text(escape: re.Match[str]) -> str:
+def _unescaped(escape: re.Match[str]) -> str:
     """What an escape stands for; the escape itself where it is not known."""
     code = escape.group(1)
     if code is None:

@@ -117,12 +117,12 @@ def nothing(count: int, missing: str = "") -> Symbols:
     return Symbols(np.zeros(count + 1, np.int64), empty, empty, (), missing=missing)
 
 
-def one_line_each(names: Sequence[str], row: I64, missing: str = "") -> Symbols:
+def symbols_from_names(names: Sequence[str], row: I64, missing: str = "") -> Symbols:
     """An answer without lines or inlines: address i is in function ``names[row[i]]``, −1 for unknown."""
-    return from_functions([Function(name) for name in names], row, missing)
+    return symbols_from_functions([Function(name) for name in names], row, missing)
 
 
-def from_functions(functions: Sequence[Function], row: I64, missing: str = "") -> Symbols:
+def symbols_from_functions(functions: Sequence[Function], row: I64, missing: str = "") -> Symbols:
     """The same with whole functions."""
     known = row >= 0
     offsets = np.concatenate([[0], np.cumsum(known)]).astype(np.int64)

@@ -17,7 +17,7 @@ from perf2x.tables.diagnostics import Diagnostics, Severity
 from perf2x.tables.errors import ObjectError
 
 
-class _Symbols:
+class _SymbolTables:
     """Several symbol tables and synthesized entries as one, in perf's order of insertion.
 
     Knows no index: an index knows its names, and what refers to each other in a circle is not freed with the object.
@@ -46,11 +46,11 @@ class _Symbols:
         return SymbolIndex(SymbolColumns(starts, ends, kind, binding, self.name, lambda name: demangle(name, style)))
 
 
-class _Starts:
+class _FunctionStarts:
     """Names the functions that start exactly at an address, from symbol tables alone."""
 
     def __init__(self, parts: list[SymbolRows], style: Demangle) -> None:
-        self._symbols, self._style = _Symbols(parts), style
+        self._symbols, self._style = _SymbolTables(parts), style
 
     @cached_property
     def _index(self) -> SymbolIndex:
@@ -72,7 +72,7 @@ class ElfNames:
         self.has_symtab = False
         self._style, self._diagnostics, self._places = style, diagnostics, places
         parts = self._tables(found)
-        self._symbols = _Symbols(parts, self._linkage(found.code, parts) if places is None else None)
+        self._symbols = _SymbolTables(parts, self._linkage(found.code, parts) if places is None else None)
         self._index = self._symbols.index(style)
 
     def find(self, svma: U64) -> I64:
@@ -87,7 +87,7 @@ class ElfNames:
                 self.name(int(one))
         except ObjectError as error:
             count_broken(self._diagnostics, error)
-            self._symbols = _Symbols(self._symbols.parts)
+            self._symbols = _SymbolTables(self._symbols.parts)
             self._index = self._symbols.index(self._style)
             row = self._index.find(svma)
         return row
@@ -119,7 +119,7 @@ class ElfNames:
 
     def _linkage(self, code: ElfObject | None, parts: list[SymbolRows]) -> LinkageTable | None:
         try:
-            return LinkageTable(code, _Starts(parts, self._style).name_at) if code is not None else None
+            return LinkageTable(code, _FunctionStarts(parts, self._style).name_at) if code is not None else None
         except ObjectError as error:
             count_broken(self._diagnostics, error)
             return None

@@ -55,8 +55,8 @@ def dump_paths(filename: str, pid: int, options: SymbolOptions, finder: Finder) 
         yield from finder.on_disk(filename)
 
 
-class Dumps:
-    """Dumps as they are asked for, each file read once: any number of processes and names may lead to one."""
+class JitdumpFiles:
+    """Opens jitdump files, reading each file once: any number of processes and names may lead to one."""
 
     def __init__(self, options: SymbolOptions, finder: Finder, diagnostics: Diagnostics) -> None:
         self._options, self._finder, self._diagnostics = options, finder, diagnostics
@@ -87,7 +87,7 @@ class Dumps:
         return self._read[key]
 
 
-class _Load(Struct, frozen=True):
+class _CodeMapping(Struct, frozen=True):
     """One mapping to be added; ``marker`` is the row of the mapping that announced the dump."""
 
     marker: int
@@ -107,8 +107,8 @@ def with_jitdumps(
     if not markers:
         return sideband
     finder = finder or make_finder(options, diagnostics)
-    opened = Dumps(options, finder, diagnostics)
-    loads: list[_Load] = []
+    opened = JitdumpFiles(options, finder, diagnostics)
+    loads: list[_CodeMapping] = []
     shown: set[str] = set()
     shared = 0
     dumps: list[tuple[str, JitDump]] = []
@@ -128,7 +128,7 @@ def with_jitdumps(
         loads += _loads(dump, row, mmaps, session, diagnostics)
         dumps.append((mmaps.filename[row], dump))
     _provide_images(dumps, session, finder)
-    return replace(sideband, mmaps=_extended(_anonymous_first(mmaps, loads), loads)) if loads else sideband
+    return replace(sideband, mmaps=_with_code_mappings(_anonymous_first(mmaps, loads), loads)) if loads else sideband
 
 
 def _provide_images(dumps: Sequence[tuple[str, JitDump]], session: Session, finder: Finder) -> None:
@@ -156,7 +156,7 @@ def _markers(mmaps: Mmaps) -> list[int]:
     return list(found.values())
 
 
-def _loads(dump: JitDump, row: int, mmaps: Mmaps, session: Session, diagnostics: Diagnostics) -> list[_Load]:
+def _loads(dump: JitDump, row: int, mmaps: Mmaps, session: Session, diagnostics: Diagnostics) -> list[_CodeMapping]:
     start = int(mmaps.time[row])
     comparable = session.clock_id == CLOCK_MONOTONIC and not dump.arch_timestamps
     if not comparable and dump.codes:
@@ -164,10 +164,10 @@ def _loads(dump: JitDump, row: int, mmaps: Mmaps, session: Session, diagnostics:
             "times of compiled code cannot be compared with the recording's; record with -k mono (perf record -k 1)."
         )
         diagnostics.add("jitdump_other_clock", Severity.GUESS, advice, where=mmaps.filename[row])
-    return [_Load(row, max(code.time, start) if comparable else start, code) for code in dump.codes]
+    return [_CodeMapping(row, max(code.time, start) if comparable else start, code) for code in dump.codes]
 
 
-def _anonymous_first(mmaps: Mmaps, loads: Sequence[_Load]) -> Mmaps:
+def _anonymous_first(mmaps: Mmaps, loads: Sequence[_CodeMapping]) -> Mmaps:
     """Memory that a compiler maps must not hide code whose load was told a moment earlier: such ``//anon`` mappings
     take effect when the dump was announced (perf inject leaves them out altogether).
     """
@@ -189,7 +189,7 @@ def _holds_any(points: U64, start: U64, length: U64) -> Bools:
     return held
 
 
-def _extended(mmaps: Mmaps, loads: Sequence[_Load]) -> Mmaps:
+def _with_code_mappings(mmaps: Mmaps, loads: Sequence[_CodeMapping]) -> Mmaps:
     """The table with one more row for every load, behind all others."""
     marker = np.array([load.marker for load in loads], np.int64)
     added: dict[str, Any] = {
@@ -223,8 +223,8 @@ class JitdumpSource:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._dumps = Dumps(context.options, context.finder, context.diagnostics)
-        self._pieces: dict[str, _Pieces] = {}
+        self._dumps = JitdumpFiles(context.options, context.finder, context.diagnostics)
+        self._pieces: dict[str, _CodeByOffset] = {}
 
     def covers(self, dso: Dso) -> bool:
         """Mappings of a dump, made by ``with_jitdumps``."""
@@ -235,11 +235,11 @@ class JitdumpSource:
         dump = self._dumps.open(dso.name, dso.pid)
         if dump is None:
             return nothing(len(address), "the dump is not there")
-        pieces = self._pieces.get(dump.name) or self._pieces.setdefault(dump.name, _Pieces(dump))
+        pieces = self._pieces.get(dump.name) or self._pieces.setdefault(dump.name, _CodeByOffset(dump))
         return _answer(pieces.codes, pieces.find(address), address, self._context)
 
 
-class _Pieces:
+class _CodeByOffset:
     """Code of a dump by file offset."""
 
     def __init__(self, dump: JitDump) -> None:
@@ -261,14 +261,14 @@ def _answer(codes: Sequence[JitCode], row: Any, address: U64, context: Context) 
     index, line = [], []
     known = row >= 0
     for at, offset in zip(row[known].tolist(), address[known].tolist(), strict=True):
-        function, number = _place(codes[at], offset)
+        function, number = _function_and_line(codes[at], offset)
         index.append(functions.setdefault(function, len(functions)))
         line.append(number)
     offsets = np.concatenate([[0], np.cumsum(known)]).astype(np.int64)
     return Symbols(offsets, np.array(index, np.int32), np.array(line, np.int32), tuple(functions))
 
 
-def _place(code: JitCode, offset: int) -> tuple[Function, int]:
+def _function_and_line(code: JitCode, offset: int) -> tuple[Function, int]:
     """The function, and the line that the offset belongs to."""
     function = jit_function(code.name)
     if not code.lines:

@@ -33,8 +33,10 @@ def unwinding_image(data: bytes, machine: int, codes: Sequence[JitCode], name: s
     tables += -tables % 8
     body = (body + _NAMES).ljust(tables - 64, b"\0")
     program = struct.pack("<IIQQQQQQ", 1, 5, 0, 0, 0, tables, tables, 4096)
-    sections = bytes(64) + _section(1, _PROGBITS, _CODE, 0, at)
-    sections += _section(7, _PROGBITS, _ALLOC, at, len(frames) + 4) + _section(17, _STRTAB, 0, names_at, len(_NAMES))
+    sections = bytes(64) + _section_header(1, _PROGBITS, _CODE, 0, at)
+    sections += _section_header(7, _PROGBITS, _ALLOC, at, len(frames) + 4) + _section_header(
+        17, _STRTAB, 0, names_at, len(_NAMES)
+    )
     # the ELF header takes the place of the dump's own and of the first record's: no code stands there
     header = b"\x7fELF\x02\x01\x01".ljust(16, b"\0")
     header += struct.pack("<HHIQQQIHHHHHH", 3, machine & 0xFFFF, 1, 0, tables, tables + 56, 0, 64, 56, 1, 64, 4, 3)
@@ -44,7 +46,7 @@ def unwinding_image(data: bytes, machine: int, codes: Sequence[JitCode], name: s
         return None
 
 
-def _section(name: int, kind: int, flags: int, offset: int, size: int) -> bytes:
+def _section_header(name: int, kind: int, flags: int, offset: int, size: int) -> bytes:
     return struct.pack("<IIQQQQIIQQ", name, kind, flags, offset if flags else 0, offset, size, 0, 0, 8, 0)
 
 

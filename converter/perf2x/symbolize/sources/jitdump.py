@@ -58,7 +58,7 @@ class JitDump(Struct, frozen=True):
     """The file, for messages."""
 
 
-class _Reader(Struct):
+class _JitdumpParser(Struct):
     """What was read of a dump so far."""
 
     data: bytes
@@ -138,9 +138,9 @@ def parse_jitdump(data: bytes, name: str) -> JitDump:
     _, version, size, machine, _, pid, _, flags = struct.unpack_from(order + "IIIIIIQQ", data)
     if version != 1 or not HEADER.size <= size <= len(data):
         raise ObjectError(f"{name}: jitdump version {version}, header of {size} bytes")
-    reader = _Reader(data, order)
+    reader = _JitdumpParser(data, order)
     end = size
-    for kind, start, end, time in _records(data, order, size):
+    for kind, start, end, time in _jitdump_records(data, order, size):
         reader.take(kind, start, end, time)
     return JitDump(pid, bool(flags & ARCH_TIMESTAMP), tuple(reader.codes), end != len(data), machine, name)
 
@@ -154,7 +154,7 @@ def _byte_order(data: bytes, name: str) -> str:
     raise ObjectError(f"{name}: no jitdump, it begins with {data[:4].hex()}")
 
 
-def _records(data: bytes, order: str, at: int) -> Iterator[tuple[int, int, int, int]]:
+def _jitdump_records(data: bytes, order: str, at: int) -> Iterator[tuple[int, int, int, int]]:
     """(kind, start and end of the body, time) of every whole record; an impossible size ends the file."""
     while at + PREFIX.size <= len(data):
         kind, size, time = struct.unpack_from(order + "IIQ", data, at)

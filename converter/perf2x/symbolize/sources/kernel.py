@@ -16,10 +16,10 @@ from perf2x.columnar.arrays import U64
 from perf2x.columnar.unique import unique_known
 from perf2x.debugfiles.archive import name_key
 from perf2x.debugfiles.finder import cached_paths
-from perf2x.files import sysroot as machine
 from perf2x.files.rooted_paths import is_file
+from perf2x.files.sysroot import KALLSYMS, KERNEL_NOTES, KERNEL_RELEASE, on_this_machine
 from perf2x.symbolize.make_finder import archives_of
-from perf2x.symbolize.sources.contract import Context, Dso, DsoKind, Symbols, nothing, one_line_each
+from perf2x.symbolize.sources.contract import Context, Dso, DsoKind, Symbols, nothing, symbols_from_names
 from perf2x.symbolize.sources.kallsyms import Kallsyms, parse_kallsyms, read_kallsyms
 from perf2x.symbolize.symbol_index import SymbolIndex
 from perf2x.tables.diagnostics import Severity
@@ -55,7 +55,7 @@ class KernelSource:
     def lookup(self, dso: Dso, address: U64) -> Symbols:
         """Kernel functions by recorded address; code made at run time is called as PERF_RECORD_KSYMBOL called it."""
         if dso.kind is DsoKind.SYMBOL:
-            return one_line_each([dso.name], np.zeros(len(address), np.int64))
+            return symbols_from_names([dso.name], np.zeros(len(address), np.int64))
         table = self._table()
         if table is None:
             return nothing(len(address), self._reason)
@@ -63,7 +63,7 @@ class KernelSource:
             return nothing(len(address), "the module was loaded elsewhere when kallsyms was copied")
         row = table.index.find(address + np.uint64(table.slide))
         rows, function = unique_known(row)
-        return one_line_each([table.kallsyms.name(one) for one in rows.tolist()], function, "not in kallsyms")
+        return symbols_from_names([table.kallsyms.name(one) for one in rows.tolist()], function, "not in kallsyms")
 
     def file(self) -> tuple[Path | tuple[str, bytes] | None, str]:
         """The kallsyms that names the recorded kernel (a path, or its name and bytes), or why there is none."""
@@ -137,9 +137,9 @@ class KernelSource:
         if options.symfs is None and sys.platform == "linux":
             running = running_kernel_build_id()
             if build_id and running == build_id:
-                yield machine.on_this_machine(machine.KALLSYMS), True
+                yield on_this_machine(KALLSYMS), True
             elif not build_id and session.os_release == running_kernel_release():
-                yield machine.on_this_machine(machine.KALLSYMS), False
+                yield on_this_machine(KALLSYMS), False
 
 
 def module_name(recorded: str) -> str:
@@ -151,7 +151,7 @@ def module_name(recorded: str) -> str:
 def running_kernel_build_id() -> bytes:
     """Build id of the kernel that runs this process, from /sys/kernel/notes; b"" when it does not tell."""
     try:
-        notes = machine.on_this_machine(machine.KERNEL_NOTES).read_bytes()
+        notes = on_this_machine(KERNEL_NOTES).read_bytes()
     except OSError:
         return b""
     return gnu_build_id(notes, "<" if sys.byteorder == "little" else ">")
@@ -160,6 +160,6 @@ def running_kernel_build_id() -> bytes:
 def running_kernel_release() -> str:
     """Release of the kernel that runs this process, as uname(2) says it; "" when it does not tell."""
     try:
-        return machine.on_this_machine(machine.KERNEL_RELEASE).read_text().strip()
+        return on_this_machine(KERNEL_RELEASE).read_text().strip()
     except (OSError, UnicodeDecodeError):
         return ""

@@ -17,10 +17,10 @@ from perf2x.columnar.arrays import I64, U64
 from perf2x.columnar.unique import unique_known
 from perf2x.files.rooted_paths import below, is_file
 from perf2x.files.sysroot import PERF_MAP_DIR, on_this_machine
-from perf2x.symbolize.sources.contract import Context, Dso, DsoKind, Symbols, from_functions, nothing
+from perf2x.symbolize.sources.contract import Context, Dso, DsoKind, Symbols, nothing, symbols_from_functions
 from perf2x.symbolize.sources.elf_symbols import count_broken
 from perf2x.symbolize.sources.jit_names import jit_function
-from perf2x.symbolize.sources.perf_map_paths import Homes, as_the_process_saw_it, left_in_container, maps_in
+from perf2x.symbolize.sources.perf_map_paths import ProcessNamespaces, as_the_process_saw_it, left_in_container, maps_in
 from perf2x.tables.diagnostics import Severity
 from perf2x.tables.errors import ObjectError
 
@@ -90,7 +90,7 @@ class PerfMapSource:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._homes = Homes(context.namespaces)
+        self._homes = ProcessNamespaces(context.namespaces)
 
     def covers(self, dso: Dso) -> bool:
         """Anonymous memory of a known process."""
@@ -104,7 +104,7 @@ class PerfMapSource:
         row = table.find(address)
         used, function = unique_known(row)
         functions = [jit_function(table.names[one]) for one in used.tolist()]
-        return from_functions(functions, function, f"not in {path}")
+        return symbols_from_functions(functions, function, f"not in {path}")
 
     def file(self, pid: int, address: U64) -> tuple[Path | None, PerfMap | None]:
         """The map of a process, known by its name or by what it names; ObjectError when it cannot be read."""

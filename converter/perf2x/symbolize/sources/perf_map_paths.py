@@ -14,34 +14,36 @@ from perf2x.files.rooted_paths import below, is_file
 from perf2x.tables.events import Namespaces
 
 PID_LINK, MOUNT_LINK = 3, 5
-"""Places in PERF_RECORD_NAMESPACES: include/uapi/linux/perf_event.h PID_NS_INDEX, MNT_NS_INDEX."""
+"""Indices in PERF_RECORD_NAMESPACES: include/uapi/linux/perf_event.h PID_NS_INDEX, MNT_NS_INDEX."""
 FIRST_PID_NAMESPACE = 0xEFFFFFFC
 """Its inode number on every machine: include/linux/proc_ns.h PROC_PID_INIT_INO."""
 MAPS_AT_MOST = 64
 """A directory's youngest are tried; /tmp collects maps of years."""
 
 
-class Homes:
+class ProcessNamespaces:
     """The namespaces of each process of a recording, as they were last told, by inode number of nsfs."""
 
     def __init__(self, namespaces: Namespaces | None) -> None:
         self._inodes: dict[bytes, list[int]] = {}
         if namespaces is not None:
             pairs = zip(namespaces.pid.tolist(), namespaces.links.rows(), strict=True)
-            self._inodes = {_key(pid): links[1::2].tolist() for pid, links in pairs if len(links) > 2 * MOUNT_LINK + 1}
+            self._inodes = {
+                _pid_key(pid): links[1::2].tolist() for pid, links in pairs if len(links) > 2 * MOUNT_LINK + 1
+            }
 
     def is_container(self, pid: int) -> bool:
         """Whether the process certainly counts its ids apart from the rest of the machine."""
-        inodes = self._inodes.get(_key(pid))
+        inodes = self._inodes.get(_pid_key(pid))
         return inodes is not None and inodes[PID_LINK] != FIRST_PID_NAMESPACE
 
     def mount(self, pid: int) -> int:
         """The namespace that the process saw files in; 0 when the recording does not say."""
-        inodes = self._inodes.get(_key(pid))
+        inodes = self._inodes.get(_pid_key(pid))
         return inodes[MOUNT_LINK] if inodes is not None else 0
 
 
-def _key(pid: int) -> bytes:
+def _pid_key(pid: int) -> bytes:
     """Process ids as they stand in a file could be chosen to collide in a dictionary."""
     return secret_key(pid & 0xFFFFFFFF)
 

@@ -9,11 +9,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from perf2x.binary.elf import running_vdso as vdso
 from perf2x.binary.elf.file import open_elf
+from perf2x.binary.elf.running_vdso import own_vdso
 from perf2x.columnar.arrays import U64
 from perf2x.debugfiles.finder import Found
-from perf2x.symbolize.sources.contract import Context, Dso, DsoKind, Symbols, one_line_each
+from perf2x.symbolize.sources.contract import Context, Dso, DsoKind, Symbols, symbols_from_names
 from perf2x.symbolize.sources.kernel import running_kernel_build_id
 from perf2x.tables.errors import ObjectError
 
@@ -21,12 +21,12 @@ VSYSCALLS = ("vgettimeofday", "vtime", "vgetcpu")
 """Entries 1024 bytes apart."""
 
 
-def own_vdso(context: Context, name: str, build_id: bytes) -> Found:
+def find_running_vdso(context: Context, name: str, build_id: bytes) -> Found:
     """This process's own vDSO, when it is the recorded one: the same build id, or the same kernel."""
     if name != "[vdso]" or context.options.symfs is not None or sys.platform != "linux":
         return Found()
     try:
-        file = open_elf(vdso.own_vdso(), "[vdso] of this machine")
+        file = open_elf(own_vdso(), "[vdso] of this machine")
     except ObjectError:
         return Found()
     same_kernel = bool(context.kernel_build_id) and running_kernel_build_id() == context.kernel_build_id
@@ -50,4 +50,4 @@ class VsyscallSource:
     def lookup(self, dso: Dso, address: U64) -> Symbols:
         """By offset into the page."""
         row = (np.minimum(address, np.uint64(4095)) // np.uint64(1024)).astype(np.int64)
-        return one_line_each(VSYSCALLS, np.where((row < len(VSYSCALLS)) & (address < 4096), row, -1))
+        return symbols_from_names(VSYSCALLS, np.where((row < len(VSYSCALLS)) & (address < 4096), row, -1))

@@ -10,7 +10,7 @@ The file is a header and five tables of 32-bit words, each aligned to 8 bytes::
 
 The last locations belong to the ranges one by one; a range reaches to the next one's start.
 Source of truth: symbolic-symcache/src/v9/raw.rs and lookup.rs of symbolic 13. Files of other versions are not read here
-(``dwarf`` asks the library instead); numbers that point outside their table count as absent.
+(symcache/build.py asks the library instead); numbers that point outside their table count as absent.
 """
 
 import posixpath
@@ -21,7 +21,7 @@ from msgspec import Struct
 from perf2x.columnar.arrays import I64, U8, U32, U64
 from perf2x.columnar.ragged import offsets_of
 from perf2x.columnar.unique import unique_inverse
-from perf2x.symbolize.source_locations import Places, Site
+from perf2x.symbolize.source_locations import DebugFunction, SourceLocations
 from perf2x.tables.errors import ObjectError
 
 VERSION = 9
@@ -44,7 +44,7 @@ class Symcache(Struct, frozen=True):
     """(ranges,) rising."""
     strings: memoryview
 
-    def find(self, address: U64) -> Places:
+    def find(self, address: U64) -> SourceLocations:
         """The functions that each address belongs to, innermost inlined first."""
         levels = self._chains(self._location(address))
         count = np.zeros(len(address), np.int64)
@@ -55,8 +55,8 @@ class Symcache(Struct, frozen=True):
         for depth, level in enumerate(levels):
             rows[offsets[:-1][level >= 0] + depth] = level[level >= 0]
         line = self.locations[rows, 1].astype(np.int64)
-        site, sites = self._sites(rows)
-        return Places(offsets, site, np.where(line == _NOTHING, 0, line), sites)
+        function, functions = self._functions(rows)
+        return SourceLocations(offsets, function, np.where(line == _NOTHING, 0, line), functions)
 
     def _location(self, address: U64) -> I64:
         """(n,) the innermost location of each address, −1 for none."""
@@ -75,16 +75,17 @@ class Symcache(Struct, frozen=True):
             location = np.where((location >= 0) & (caller < len(self.locations)), caller, -1)
         return levels
 
-    def _sites(self, rows: I64) -> tuple[I64, list[Site]]:
+    def _functions(self, rows: I64) -> tuple[I64, list[DebugFunction]]:
         """Distinct pairs of function and file, and which of them each row has."""
         pair = self.locations[rows, 2].astype(np.uint64) << np.uint64(32) | self.locations[rows, 0]
-        distinct, site = unique_inverse(pair)
-        function, file = distinct >> np.uint64(32), (distinct & np.uint64(_NOTHING)).tolist()
+        pairs, which = unique_inverse(pair)
+        function, file = pairs >> np.uint64(32), (pairs & np.uint64(_NOTHING)).tolist()
         start = self._entry_lines(function).tolist()
         paths = {one: self._path(one) for one in set(file)}
         names = self._names(function)
-        sites = [Site(name, paths[where], line) for name, where, line in zip(names, file, start, strict=True)]
-        return site, sites
+        columns = zip(names, file, start, strict=True)
+        functions = [DebugFunction(name, paths[where], line) for name, where, line in columns]
+        return which, functions
 
     def _entry_lines(self, function: U64) -> I64:
         """(n,) the line that each function's first instruction belongs to, 0 where it has none of its own."""

@@ -55,7 +55,7 @@ def mapped_objects(profile: Profile, build_ids: Mapping[str, bytes]) -> list[Map
     """
     keys: dict[ObjectKey, list[int]] = {}
     for row in range(len(profile.mappings)):
-        keys.setdefault(_key(profile, row, build_ids), []).append(row)
+        keys.setdefault(_object_key(profile, row, build_ids), []).append(row)
     unnamed = (np.diff(profile.locations.line_offsets) == 0) & ~profile.locations.synthetic
     by_object = _locations_by_object(profile, list(keys.values()), unnamed)
     result = [
@@ -81,7 +81,7 @@ def _locations_by_object(profile: Profile, rows: list[list[int]], unnamed: Bools
     return [found[order[start:end]] for start, end in pairwise(cuts.tolist())]
 
 
-def _key(profile: Profile, row: int, build_ids: Mapping[str, bytes]) -> ObjectKey:
+def _object_key(profile: Profile, row: int, build_ids: Mapping[str, bytes]) -> ObjectKey:
     mappings, strings = profile.mappings, profile.strings
     name = strings[int(mappings.filename[row])]
     build_id = bytes.fromhex(strings[int(mappings.build_id[row])]) or recorded_build_id(name, build_ids)

@@ -54,7 +54,7 @@ def location_weights(profile: Profile) -> I64:
     # floating point is exact here: nobody has recorded 2**53 samples
     weight = np.bincount(stack, count, len(profile.stacks)).astype(np.int64)
     parent = profile.stacks.parent.astype(np.int64)
-    for rows in _levels(parent)[:0:-1]:
+    for rows in _rows_by_depth(parent)[:0:-1]:
         above = parent[rows]
         first = np.flatnonzero(np.append(True, above[1:] != above[:-1]))
         weight[above[first]] += np.add.reduceat(weight[rows], first)
@@ -63,7 +63,7 @@ def location_weights(profile: Profile) -> I64:
     return result
 
 
-def _levels(parent: I64) -> list[I64]:
+def _rows_by_depth(parent: I64) -> list[I64]:
     """The rows of each depth, outermost first, sorted by parent."""
     if not (parent[1:] < parent[:-1]).any():  # level by level, as the stitcher leaves them
         cuts = [0]
@@ -82,7 +82,7 @@ def object_report(name: str, build_id: bytes, weight: I64, named: Bools, reason:
     return ObjectReport(name, build_id.hex(), known, lost, reason if lost else "")
 
 
-def in_order(rows: list[ObjectReport]) -> SymbolReport:
+def sorted_report(rows: list[ObjectReport]) -> SymbolReport:
     """The report with its rows sorted: most unnamed first, then most named, then by name."""
     rows.sort(key=lambda row: (-row.unnamed, -row.named, row.name, row.build_id))
     return SymbolReport(tuple(row for row in rows if row.named + row.unnamed))

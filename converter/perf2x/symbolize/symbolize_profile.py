@@ -7,18 +7,18 @@ import numpy as np
 from perf2x.abi.uapi import CpuMode
 from perf2x.columnar.arrays import I64
 from perf2x.debugfiles.finder import Finder
-from perf2x.symbolize.line_tables import Lines
 from perf2x.symbolize.make_finder import make_finder
-from perf2x.symbolize.object_resolver import Answer, Asker
-from perf2x.symbolize.objects import MappedObject, mapped_objects, recorded_build_id
+from perf2x.symbolize.mapped_objects import MappedObject, mapped_objects, recorded_build_id
+from perf2x.symbolize.object_resolver import ObjectResolver, ResolveResult
 from perf2x.symbolize.options import SymbolOptions
-from perf2x.symbolize.report import ObjectReport, SymbolReport, in_order, location_weights, object_report
+from perf2x.symbolize.profile_lines import ProfileLineBuilder
 from perf2x.symbolize.sources.contract import Context, DsoKind, SymbolSource
+from perf2x.symbolize.symbol_report import ObjectReport, SymbolReport, location_weights, object_report, sorted_report
 from perf2x.tables.diagnostics import Diagnostics
 from perf2x.tables.events import Namespaces, Session
 from perf2x.tables.profile import Profile
 
-Answers = list[Answer]
+Answers = list[ResolveResult]
 Spread = Callable[[Callable[[int], Answers], Sequence[int]], Iterable[Answers]]
 """Asks a question for every number below that of the costs (microseconds), wherever it likes; answers in order."""
 
@@ -47,8 +47,8 @@ def symbolize(
     """
     finder = finder or make_finder(options, diagnostics)
     context = context_of(profile, session, options, diagnostics, finder, namespaces)
-    asker = Asker(profile, context, [source(context) for source in sources])
-    lines = Lines(profile)
+    asker = ObjectResolver(profile, context, [source(context) for source in sources])
+    lines = ProfileLineBuilder(profile)
     weights = location_weights(profile)
     rows = []
     objects = mapped_objects(profile, session.build_ids)
@@ -58,10 +58,10 @@ def symbolize(
         diagnostics.absorb(answer.counts)
         lines.add(mapped, answer)
         rows.append(_report(mapped, answer, weights))
-    return lines.finish(profile), in_order([*rows, *_stray(profile, lines, weights)])
+    return lines.finish(profile), sorted_report([*rows, *_stray(profile, lines, weights)])
 
 
-def _answers(objects: Sequence[MappedObject], asker: Asker, spread: Spread) -> Iterator[Answer]:
+def _answers(objects: Sequence[MappedObject], asker: ObjectResolver, spread: Spread) -> Iterator[ResolveResult]:
     """The answers for all objects, in order.
 
     Objects of one build are asked for together, as they are one symcache, and so are all that are no files: sources
@@ -87,7 +87,7 @@ def _cost(mapped: MappedObject) -> int:
     return 2000 + 3 * len(mapped.locations)
 
 
-def _report(mapped: MappedObject, answer: Answer, weights: I64) -> ObjectReport:
+def _report(mapped: MappedObject, answer: ResolveResult, weights: I64) -> ObjectReport:
     name = mapped.key.name or f"//anon of process {mapped.pid}"
     return object_report(name, answer.build_id, weights[mapped.locations], answer.count > 0, answer.reason)
 
@@ -111,7 +111,7 @@ def context_of(
     return Context(options, session, finder, diagnostics, build_id, reference, namespaces)
 
 
-def _stray(profile: Profile, lines: Lines, weights: I64) -> list[ObjectReport]:
+def _stray(profile: Profile, lines: ProfileLineBuilder, weights: I64) -> list[ObjectReport]:
     """Frames outside all mappings, as one row of the report."""
     locations = profile.locations
     stray = (lines.count == 0) & (locations.mapping < 0) & ~locations.synthetic & (locations.mode != CpuMode.KERNEL)

@@ -19,26 +19,26 @@ from perf2x.columnar.arrays import U64
 from perf2x.debugfiles.finder import Found
 from perf2x.debugfiles.split_debug import has_supplementary, package_file, split_paths, supplementary_file
 from perf2x.files.rooted_paths import is_file
-from perf2x.symbolize.source_locations import Places, Site, places_of
+from perf2x.symbolize.source_locations import DebugFunction, SourceLocations, source_locations_of
 from perf2x.symbolize.sources.contract import Context
 from perf2x.symbolize.sources.elf_symbols import count_broken
 from perf2x.tables.diagnostics import Severity
 from perf2x.tables.errors import ObjectError
 
 
-def unit_places(context: Context, found: Found, recorded: str, svma: U64) -> Places:
+def locations_from_units(context: Context, found: Found, recorded: str, svma: U64) -> SourceLocations:
     """The functions that each address belongs to, from the file with debug info in ``found`` and what it refers to.
 
     Units that cannot be read are counted and left out; ObjectError when the whole cannot be read.
     """
     assert found.dwarf is not None
     order = np.argsort(svma, kind="stable")
-    frames = _Reader(context, found, found.dwarf, recorded).lines().find(svma[order])
-    chains = [[(Site(one.name, one.path, one.decl_line), one.line) for one in chain] for chain in frames]
-    return places_of(chains).take(np.argsort(order, kind="stable"))
+    frames = _UnitReader(context, found, found.dwarf, recorded).lines().find(svma[order])
+    chains = [[(DebugFunction(one.name, one.path, one.decl_line), one.line) for one in chain] for chain in frames]
+    return source_locations_of(chains).take(np.argsort(order, kind="stable"))
 
 
-class _Reader:
+class _UnitReader:
     """One object and the files that belong to it, each opened when first needed."""
 
     def __init__(self, context: Context, found: Found, file: ElfObject, recorded: str) -> None:

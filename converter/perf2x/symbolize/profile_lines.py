@@ -9,12 +9,12 @@ from msgspec.structs import replace
 
 from perf2x.columnar.arrays import AnyArray
 from perf2x.columnar.ragged import offsets_of, ranges
-from perf2x.symbolize.object_resolver import Answer
-from perf2x.symbolize.objects import MappedObject
+from perf2x.symbolize.mapped_objects import MappedObject
+from perf2x.symbolize.object_resolver import ResolveResult
 from perf2x.tables.profile import Functions, Locations, Mappings, Profile
 
 
-class _Pool(Struct):
+class _LineRows(Struct):
     """Lines as they come, referred to by first row and count."""
 
     function: list[AnyArray] = field(default_factory=list)
@@ -30,7 +30,7 @@ class _Pool(Struct):
         return start
 
 
-class Lines:
+class ProfileLineBuilder:
     """Collects lines per location; ``finish`` makes the profile."""
 
     def __init__(self, profile: Profile) -> None:
@@ -39,13 +39,13 @@ class Lines:
         columns = (table.name, table.system_name, table.filename, table.start_line)
         rows = zip(*(column.tolist() for column in columns), strict=True)
         self._functions: dict[tuple[int, int, int, int], int] = {row: index for index, row in enumerate(rows)}
-        self._pool = _Pool()
+        self._pool = _LineRows()
         self._pool.add(profile.locations.line_function, profile.locations.line_number)
         self._start = profile.locations.line_offsets[:-1].copy()
         self.count = np.diff(profile.locations.line_offsets)
         self._has_inlines = np.zeros(len(profile.mappings), np.bool_)
 
-    def add(self, mapped: MappedObject, answer: Answer) -> None:
+    def add(self, mapped: MappedObject, answer: ResolveResult) -> None:
         """Take in what sources said of one object."""
         table = np.array(self._numbered(answer.functions), np.int32)
         first = self._pool.add(table[answer.function], answer.line)
@@ -75,13 +75,13 @@ class Lines:
             line_function=np.concatenate(self._pool.function)[rows].astype(np.int32),
             line_number=np.concatenate(self._pool.line)[rows].astype(np.int32),
         )
-        mappings = _flags(profile.mappings, locations, functions, self._has_inlines)
+        mappings = _with_has_flags(profile.mappings, locations, functions, self._has_inlines)
         return replace(
             profile, strings=list(self._strings), functions=functions, locations=locations, mappings=mappings
         )
 
 
-def _flags(mappings: Mappings, locations: Locations, functions: Functions, has_inlines: AnyArray) -> Mappings:
+def _with_has_flags(mappings: Mappings, locations: Locations, functions: Functions, has_inlines: AnyArray) -> Mappings:
     """has_functions and so on: true where any line of the mapping really has one."""
     mapping = np.repeat(locations.mapping, np.diff(locations.line_offsets))
     has_file, has_line = functions.filename[locations.line_function] > 0, locations.line_number > 0
