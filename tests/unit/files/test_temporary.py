@@ -46,7 +46,9 @@ def test_a_kill_leaves_nothing_of_a_bundle(here: Path) -> None:
     )
     killed_inside(code, here)
     (left,) = here.glob(f"{PREFIX}*")
-    assert [path for path in left.rglob("*") if path.is_file() and path.stat().st_size] == []
+    # links to open files of the killed process lead to those of whoever follows them
+    files = [path for path in left.rglob("*") if path.is_file() and not path.is_symlink()]
+    assert [path for path in files if path.stat().st_size] == []
     with private_folder() as folder:
         assert list(here.glob(f"{PREFIX}*")) == [folder], "swept at the next start"
     assert not list(here.glob(f"{PREFIX}*"))
