@@ -70,9 +70,10 @@ from perf2x.files.output import writing
 from perf2x.pipeline.call_graphs import CallGraphOptions
 from perf2x.pipeline.load import load
 from perf2x.pipeline.options import LoadOptions
-from perf2x.pipeline.output_names import compress, format_of
+from perf2x.pipeline.output_names import wants_gzip
 from perf2x.pipeline.result import EventCount, Loaded
 from perf2x.plugins import registry as plugins
+from perf2x.plugins.suffix import format_of
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.tables.errors import OptionError
 from perf2x.tables.profile import Profile
@@ -274,7 +275,7 @@ def _load_options(symbols: SymbolOptions | None, options: ReadOptions) -> LoadOp
 
 
 def _emit(emitter: plugins.Emitter, profile: Profile, target: str, inputs: tuple[str, ...]) -> None:
-    with writing(target, inputs=inputs, compress=compress(target, emitter.suffix)) as out:
+    with writing(target, inputs=inputs, compress=wants_gzip(target, emitter.suffix)) as out:
         emitter.emit(profile, out)
 
 

@@ -1,11 +1,12 @@
-"""Finds emitters and symbol sources by entry point, lazily; the built-in ones come through the same door.
+"""Finds emitters and symbol sources by entry point and imports them on demand, the built-in ones like any plugin.
 
-An entry point's name is what the user writes after ``--to``; two plugins of one name are an error, not a race.
+The name of an emitter's entry point is its name after ``--to``; two plugins of one name are an error.
 """
 
 import dataclasses
 from collections.abc import Mapping
-from importlib.metadata import EntryPoint, entry_points
+from functools import cache
+from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Protocol, get_args, get_origin, get_type_hints
 
@@ -26,27 +27,17 @@ __all__ = [
     "available",
     "build_emitter",
     "emitter_options",
+    "is_built_in",
     "load_emitter",
     "load_symbol_sources",
     "needs_time",
     "notes",
     "option",
-    "suffixes",
     "wanted_columns",
 ]
 
 EMITTERS = "perf2x.emitters"
 SYMBOL_SOURCES = "perf2x.symbol_sources"
-_OWN_SUFFIXES = {
-    "perf2x.emit.chrome.emitter:Chrome": ".trace.json",
-    "perf2x.emit.collapsed:Collapsed": ".folded",
-    "perf2x.emit.firefox.emitter:Firefox": ".firefox.json",
-    "perf2x.emit.flame.html:Html": ".html",
-    "perf2x.emit.pprof.emitter:Pprof": ".pb.gz",
-    "perf2x.emit.speedscope:Speedscope": ".speedscope.json",
-    "perf2x.emit.flame.svg:Svg": ".svg",
-}
-"""What the classes say (a test compares them), so that ``-o out.folded`` need not load seven formats to find one."""
 
 
 class Emitter(Protocol):
@@ -56,11 +47,11 @@ class Emitter(Protocol):
     """
 
     suffix: ClassVar[str]
-    """What output file names end with: ``.pb.gz``."""
+    """End of the names of output files, such as ``.pb.gz``; it starts with a dot."""
 
     @property
     def timeline(self) -> bool:
-        """True: wants one row per sample in time order; False: rows summed. A plain class attribute will do."""
+        """True: one row per sample, in time order; False: equal samples summed. May be a plain class attribute."""
         ...
 
     def emit(self, profile: Profile, out: BinaryIO) -> None:
@@ -71,16 +62,27 @@ class Emitter(Protocol):
 def available(group: str) -> dict[str, EntryPoint]:
     """Every plugin of a group by name, sorted, not yet imported; OptionError when two share a name."""
     found: dict[str, EntryPoint] = {}
-    for point in sorted(entry_points(group=group), key=lambda point: (point.name, point.value)):
+    for point in sorted(_entry_points(group), key=lambda point: (point.name, point.value)):
         known = found.get(point.name)
         if known is not None and known.value != point.value:
-            raise OptionError(f"two plugins call themselves {point.name!r}: {known.value} and {point.value}")
+            raise OptionError(f"two plugins have the name {point.name!r}: {known.value} and {point.value}")
         found[point.name] = point
     return found
 
 
+@cache
+def _entry_points(group: str) -> EntryPoints:
+    """The group's entry points in every installed package; finding them takes milliseconds."""
+    return entry_points(group=group)
+
+
+def is_built_in(point: EntryPoint) -> bool:
+    """Whether a plugin comes with perf2x."""
+    return point.value.startswith("perf2x.")
+
+
 def load_emitter(name: str) -> type[Emitter]:
-    """The emitter class behind ``--to NAME``; OptionError names what there is when it is not installed."""
+    """The emitter class of ``--to NAME``; OptionError lists the installed formats when there is none of that name."""
     found = available(EMITTERS)
     if name not in found:
         raise OptionError(f"no output format {name!r}; installed: {', '.join(found)}")
@@ -88,13 +90,8 @@ def load_emitter(name: str) -> type[Emitter]:
     return emitter
 
 
-def suffixes() -> dict[str, str]:
-    """What the output files of each format end with, by the formats' names."""
-    return {name: _OWN_SUFFIXES.get(point.value) or point.load().suffix for name, point in available(EMITTERS).items()}
-
-
 class OptionHelp(Struct, frozen=True):
-    """One option of an emitter, for help texts."""
+    """One option of an emitter, as help texts show it."""
 
     name: str
     type: str
@@ -104,7 +101,7 @@ class OptionHelp(Struct, frozen=True):
 
 
 def emitter_options(emitter: type[Emitter]) -> tuple[OptionHelp, ...]:
-    """The fields of an emitter class in the order in which it states them."""
+    """The fields of an emitter class, in the order of their definition."""
     if not dataclasses.is_dataclass(emitter):
         return ()
     return tuple(
@@ -120,10 +117,10 @@ def emitter_options(emitter: type[Emitter]) -> tuple[OptionHelp, ...]:
 
 
 def build_emitter(name: str, options: Mapping[str, object] | None = None) -> Emitter:
-    """The emitter behind ``--to NAME`` with options set; values may be texts as typed (``--set name=value``).
+    """Make the emitter of ``--to NAME`` with options; values may be texts as typed (``--set name=value``).
 
-    Dashes in option names count as underscores. OptionError for a format that is not installed, an option that it
-    does not have, or a value that does not fit.
+    Option names may be written with dashes or underscores. OptionError for a format that is not installed, an option
+    that it lacks, or a value of the wrong type.
     """
     emitter = load_emitter(name)
     known = {entry.name for entry in emitter_options(emitter)}
@@ -132,25 +129,25 @@ def build_emitter(name: str, options: Mapping[str, object] | None = None) -> Emi
     for key, value in (options or {}).items():
         field = key.replace("-", "_")
         if field not in known:
-            there = f"it has {', '.join(sorted(known))}" if known else "it has none"
-            raise OptionError(f"{name} has no option {key!r}; {there}")
-        values[field] = _parsed(field, value, hints[field])
+            others = f"it has {', '.join(sorted(known))}" if known else "it has none"
+            raise OptionError(f"{name} has no option {key!r}; {others}")
+        values[field] = _parse_value(field, value, hints[field])
     return emitter(**values)
 
 
 def wanted_columns(emitter: Emitter) -> frozenset[str]:
-    """Optional columns of Profile.samples that this emitter asks for: ``cpu``, ``cgroup``; ``tags`` for ``--tag``."""
+    """Optional columns of Profile.samples that this emitter wants: ``cpu``, ``cgroup``; ``tags`` for ``--tag``."""
     columns: frozenset[str] = getattr(emitter, "columns", frozenset())
     return columns
 
 
 def needs_time(emitter: Emitter) -> bool:
-    """Whether this emitter has nothing to show of samples without times."""
+    """Whether this emitter can show only samples that have times."""
     return bool(getattr(emitter, "needs_time", False))
 
 
 def notes(emitter: Emitter, profile: Profile) -> tuple[str, ...]:
-    """What the emitter wants the user to know about this profile (unit, left-out events); none by default."""
+    """Remarks of the emitter on this profile, such as its unit or left-out events; none by default."""
     describe = getattr(emitter, "notes", None)
     return tuple(describe(profile)) if describe else ()
 
@@ -158,8 +155,8 @@ def notes(emitter: Emitter, profile: Profile) -> tuple[str, ...]:
 _TRUTH = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
 
 
-def _parsed(name: str, value: object, hint: Any) -> object:
-    """A value as its field wants it: ``"4"`` for an int, ``"a,b"`` for a tuple of texts, ``"yes"`` for a bool."""
+def _parse_value(name: str, value: object, hint: Any) -> object:
+    """Convert a text to the type of its field: ``"4"`` to int, ``"a,b"`` to a tuple of texts, ``"yes"`` to bool."""
     if not isinstance(value, str):
         return tuple(value) if isinstance(value, list) else value
     kinds = [kind for kind in (get_args(hint) if isinstance(hint, UnionType) else (hint,)) if kind is not NoneType]

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from perf2x.files.output import writing
-from perf2x.pipeline.output_names import default_output
 from perf2x.tables.errors import OptionError, OutputError
 from tests.support.command import perf2x, recording
 
@@ -106,11 +105,6 @@ def test_an_end_from_outside_leaves_nothing(number: int, code: int, word: str, t
     assert process.returncode == code
     assert said == f"perf2x: {word}; nothing was written\n"
     assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize("source", ["run.data", "run.data.gz", "run.data.tar.gz", "some/where/run.data.zst", "run"])
-def test_the_output_is_called_after_the_input(source: str) -> None:
-    assert default_output(source, ".pb.gz") == "run.pb.gz"
 
 
 class Full(io.RawIOBase):

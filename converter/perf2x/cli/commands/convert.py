@@ -20,7 +20,7 @@ from perf2x.cli.options.inputs import Inputs, MaxUnpacked, Quiet, Verbose, recor
 from perf2x.cli.options.output import OutputFlags
 from perf2x.cli.options.stacks import StitchFlags
 from perf2x.cli.options.symbols import SymbolFlags
-from perf2x.pipeline.output_names import compress
+from perf2x.pipeline.output_names import wants_gzip
 from perf2x.tables.errors import OptionError
 
 Tag = Annotated[
@@ -161,7 +161,7 @@ def convert(
         read = monotonic()
         files = dict(formatting.outputs(loaded.profile, target, emitter.suffix))
         for file, part in files.items():
-            with writing(file, inputs=sources, compress=compress(file, emitter.suffix)) as out, stages.stage("emit"):
+            with writing(file, inputs=sources, compress=wants_gzip(file, emitter.suffix)) as out, stages.stage("emit"):
                 emitter.emit(part, out)
     for line in stages.lines() if profile_stages else ():
         console.note(line)

@@ -7,13 +7,13 @@ from perf2x.cli.options.inputs import Verbose
 
 def formats(verbose: Verbose = False) -> None:
     """List the output formats, plugins included, with file suffix and one line of help; -v: their options, too."""
-    from perf2x.plugins.registry import EMITTERS, available, emitter_options, load_emitter
+    from perf2x.plugins.registry import EMITTERS, available, emitter_options, is_built_in, load_emitter
 
     rows = []
     for name, point in available(EMITTERS).items():
         emitter = load_emitter(name)
         summary = (emitter.__doc__ or "").strip().partition("\n")[0]
-        origin = "" if point.value.startswith("perf2x.") else f"  ({point.value.partition(':')[0]})"
+        origin = "" if is_built_in(point) else f"  ({point.value.partition(':')[0]})"
         rows.append((name, emitter.suffix, summary + origin))
     wide = [max(len(row[column]) for row in rows) for column in (0, 1)] if rows else [0, 0]
     for name, suffix, summary in rows:

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 from msgspec import Struct
 
-from perf2x.pipeline.output_names import default_output, format_of
+from perf2x.pipeline.output_names import default_output
 from perf2x.tables.errors import OptionError
 
 _PANEL = "Output"
@@ -52,7 +52,11 @@ class OutputFlags(Struct, frozen=True):
 
     def format(self) -> str:
         """The wanted format's name; OptionError when the output's suffix does not tell, which then has to be said."""
-        return self.to or (DEFAULT_FORMAT if self.nothing_said() else format_of(self.output))
+        if self.to or self.nothing_said():
+            return self.to or DEFAULT_FORMAT
+        from perf2x.plugins.suffix import format_of
+
+        return format_of(self.output)
 
     def nothing_said(self) -> bool:
         """Whether the format is left to perf2x."""
