@@ -6,8 +6,8 @@ from perf2x.plugins.contracts import EmitterContract
 
 
 class TestTop(EmitterContract):
-    def emitter(self):
+    def emitter(self) -> Top:
         return Top()
 
-    def total(self, output):
+    def total(self, output) -> int:
         return sum(int(line.split()[0]) for line in output.decode().splitlines())

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from types import ModuleType
 
 from tests.forge.container import Container
 from tests.forge.events import Event
@@ -50,7 +51,7 @@ def compress(encoded: tuple[bytes, ...], session: Session) -> tuple[bytes, ...]:
     return tuple(out)
 
 
-def zstd():  # type: ignore[no-untyped-def]
+def zstd() -> ModuleType:  # type: ignore[no-untyped-def]
     """The zstd module: the standard library's from Python 3.14 on, the same under another name before."""
     try:
         from compression import zstd as module

@@ -3,7 +3,7 @@
 import re
 
 
-def addr2line(path):
+def addr2line(path) -> dict[tuple[str, int], list[tuple[str, str, int]]]:
     """{(section, address): [(function, file, line)]} innermost first, from ``addr2line -i -f -a``, LLVM's too.
 
     What stands before the address is the section, "" without one.

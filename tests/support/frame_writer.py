@@ -11,7 +11,7 @@ EH_FRAME_HDR = 0x500000
 MACHINES = {"x86_64": (62, 16, -8), "aarch64": (183, 30, -8), "i386": (3, 8, -4)}
 
 
-def uleb(value):
+def uleb(value) -> bytes:
     out = b""
     while True:
         value, byte = value >> 7, value & 0x7F
@@ -20,7 +20,7 @@ def uleb(value):
             return out
 
 
-def sleb(value):
+def sleb(value) -> bytes:
     out = b""
     while True:
         byte, value = value & 0x7F, value >> 7
@@ -30,28 +30,28 @@ def sleb(value):
             return out
 
 
-def advance(delta):
+def advance(delta) -> bytes:
     return bytes([0x02, delta])
 
 
-def def_cfa(register, offset):
+def def_cfa(register, offset) -> bytes:
     return b"\x0c" + uleb(register) + uleb(offset)
 
 
-def def_cfa_expression(block):
+def def_cfa_expression(block) -> bytes:
     return b"\x0f" + uleb(len(block)) + block
 
 
-def offset(register, bytes_from_cfa):
+def offset(register, bytes_from_cfa) -> bytes:
     """DW_CFA_offset_extended_sf for a data alignment of −8 (or −4 with a doubled count)."""
     return b"\x11" + uleb(register) + sleb(bytes_from_cfa // -8)
 
 
-def undefined(register):
+def undefined(register) -> bytes:
     return b"\x07" + uleb(register)
 
 
-def same_value(register):
+def same_value(register) -> bytes:
     return b"\x08" + uleb(register)
 
 
@@ -77,7 +77,7 @@ class FrameFile:
     debug: list[Frame] = field(default_factory=list)
     more: list[TinySection] = field(default_factory=list)
 
-    def eh_frame(self):
+    def eh_frame(self) -> tuple[bytes, list[int]]:
         """The section, and the offset of every FDE in it."""
         out, offsets, cies = b"", [], {}
         for frame in self.frames:
@@ -90,12 +90,12 @@ class FrameFile:
             out += _entry(len(out) + 4 - cies[frame.signal], body)
         return out + bytes(4), offsets
 
-    def header(self, offsets):
+    def header(self, offsets) -> bytes:
         pairs = sorted((frame.start, EH_FRAME + at) for frame, at in zip(self.frames, offsets, strict=True))
         table = b"".join(struct.pack("<ii", start - EH_FRAME_HDR, at - EH_FRAME_HDR) for start, at in pairs)
         return b"\x01\x1b\x03\x3b" + struct.pack("<iI", EH_FRAME - EH_FRAME_HDR - 4, len(pairs)) + table
 
-    def debug_frame(self):
+    def debug_frame(self) -> bytes:
         _, register, alignment = MACHINES[self.machine]
         cie = b"\x03\0" + uleb(1) + sleb(alignment) + uleb(register) + self.initial
         out = _entry(0xFFFFFFFF, cie)
@@ -103,7 +103,13 @@ class FrameFile:
             out += _entry(0, struct.pack("<QQ", frame.start, frame.size) + frame.program)
         return out
 
-    def bytes(self):
+    def _cie(self, signal) -> bytes:
+        _, register, alignment = MACHINES[self.machine]
+        augmentation = b"zRS\0" if signal else b"zR\0"
+        body = b"\x01" + augmentation + uleb(1) + sleb(alignment) + bytes([register]) + uleb(1) + b"\x1b"
+        return _entry(0, body + self.initial)
+
+    def bytes(self) -> bytes:
         frames, offsets = self.eh_frame()
         sections = [TinySection(".text", self.text, TEXT, flags=6)]
         if self.frames:
@@ -115,13 +121,7 @@ class FrameFile:
         number = MACHINES[self.machine][0]
         return tiny_elf([*sections, *self.more], is_64=self.machine != "i386", machine=number)
 
-    def _cie(self, signal):
-        _, register, alignment = MACHINES[self.machine]
-        augmentation = b"zRS\0" if signal else b"zR\0"
-        body = b"\x01" + augmentation + uleb(1) + sleb(alignment) + bytes([register]) + uleb(1) + b"\x1b"
-        return _entry(0, body + self.initial)
 
-
-def _entry(identity, body):
+def _entry(identity, body) -> bytes:
     padding = -(len(body) + 4) % 8
     return struct.pack("<II", len(body) + 4 + padding, identity & 0xFFFFFFFF) + body + bytes(padding)

@@ -25,7 +25,7 @@ def make_session(**facts) -> Session:
     return Session("test", "<", (), **facts)
 
 
-def make_profile(mappings, frames, is_kernel=None, synthetic=()):
+def make_profile(mappings, frames, is_kernel=None, synthetic=()) -> Profile:
     """``mappings`` are (start, limit, offset, filename, build id hex, pid); ``frames`` (mapping, lookup).
 
     Frames without a mapping (−1) are kernel code when their address is in the upper half. ``synthetic`` adds made-up
@@ -33,7 +33,7 @@ def make_profile(mappings, frames, is_kernel=None, synthetic=()):
     """
     strings = [""]
 
-    def text(value):
+    def text(value) -> int:
         if value not in strings:
             strings.append(value)
         return strings.index(value)
@@ -68,7 +68,7 @@ def make_profile(mappings, frames, is_kernel=None, synthetic=()):
     )  # fmt: skip
 
 
-def lines_of(profile, location):
+def lines_of(profile, location) -> list[tuple[str, str, int]]:
     """(name, file, line) of each line of a location, innermost first."""
     start, end = (int(profile.locations.line_offsets[location + i]) for i in (0, 1))
     found = []
@@ -79,7 +79,7 @@ def lines_of(profile, location):
     return found
 
 
-def name_of(profile, location):
+def name_of(profile, location) -> str | None:
     """The outermost function's name, None without lines."""
     lines = lines_of(profile, location)
     return lines[-1][0] if lines else None

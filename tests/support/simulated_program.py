@@ -46,7 +46,7 @@ class Machine:
     registers: dict[int, int] = field(default_factory=dict)
     memory: dict[int, int] = field(default_factory=dict)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         self.pointer = 7 if self.arch == "x86_64" else 31
         self.frame = 6 if self.arch == "x86_64" else 29
         self.registers = {number: self.random.getrandbits(64) for number in PERF_BITS[self.arch].values()}
@@ -78,7 +78,7 @@ class Machine:
             self.push(self.random.getrandbits(64))
 
 
-def program_of(function, arch):
+def program_of(function, arch) -> bytes:
     """The unwind entry of a function: one row behind its prologue."""
     if arch == "x86_64":
         first, cfa = [6] * function.by_frame_pointer, -16
@@ -101,7 +101,7 @@ class Program:
     arch: str
     functions: list[Function]
 
-    def file(self, **more):
+    def file(self, **more) -> FrameFile:
         initial = def_cfa(7, 8) + offset(16, -8) if self.arch == "x86_64" else def_cfa(31, 0)
         frames = [
             Frame(TEXT + SIZE * place, SIZE, program_of(function, self.arch))
@@ -112,11 +112,11 @@ class Program:
         frames.append(Frame(TEXT + SIZE * len(self.functions), SIZE, outermost))
         return FrameFile(frames, machine=self.arch, initial=initial, **more)
 
-    def site(self, place):
+    def site(self, place) -> int:
         """The address in function ``place`` that its callee returns to."""
         return LOAD_BIAS + TEXT + SIZE * place + SITE
 
-    def run(self, calls, random, signature=0):
+    def run(self, calls, random, signature=0) -> tuple[Machine, list[int]]:
         """Call the functions ``calls`` from the entry point, outermost first; the machine and the sample's chain."""
         machine = Machine(self.arch, random)
         caller = len(self.functions)
@@ -128,7 +128,7 @@ class Program:
         return machine, [chain[0] + 4, *chain[1:]]
 
 
-def stacks_of(machines, asked):
+def stacks_of(machines, asked) -> UserStacks:
     """What perf would have copied of every machine's stack."""
     arch = machines[0].arch
     bits = sorted(PERF_BITS[arch])

@@ -31,7 +31,9 @@ class TinySymbol:
     other: int = 0
 
 
-def symbol_sections(symbols, index, is_64=True, byte_order="<", table=".symtab", strings=".strtab"):
+def symbol_sections(
+    symbols, index, is_64=True, byte_order="<", table=".symtab", strings=".strtab"
+) -> list[TinySection]:
     """A symbol table and its strings, to stand as sections ``index`` and ``index + 1``."""
     names, rows = bytearray(1), bytearray(24 if is_64 else 16)
     for symbol in symbols:
@@ -51,7 +53,7 @@ def symbol_sections(symbols, index, is_64=True, byte_order="<", table=".symtab",
     ]
 
 
-def tiny_elf(sections, is_64=True, byte_order="<", machine=62, kind=3):
+def tiny_elf(sections, is_64=True, byte_order="<", machine=62, kind=3) -> bytes:
     """The bytes of an ELF file: header, program headers, sections from index 1, ``.shstrtab``, section headers."""
     header_size, segment_size = (64, 56) if is_64 else (52, 32)
     loads = [section for section in sections if section.flags & 2]
@@ -81,7 +83,7 @@ def tiny_elf(sections, is_64=True, byte_order="<", machine=62, kind=3):
     return header + segments + body + table
 
 
-def _segment(section, offset, is_64, byte_order):
+def _segment(section, offset, is_64, byte_order) -> bytes:
     flags = 5 if section.flags & 4 else 4
     size = len(section.data)
     if is_64:

@@ -17,7 +17,7 @@ class TinyFunction:
     start_line: int = 0
 
 
-def variable_length(number):
+def variable_length(number) -> bytes:
     out = bytearray()
     while number >= 0x80:
         out.append(number & 0x7F | 0x80)
@@ -25,7 +25,7 @@ def variable_length(number):
     return bytes([*out, number])
 
 
-def values(ranges):
+def values(ranges) -> bytes:
     out, last = b"", -1
     for value, count in ranges:
         change = value - last
@@ -34,7 +34,9 @@ def values(ranges):
     return out + b"\0"
 
 
-def tiny_go_table(functions, end, filenames, version="1.20", word=8, order="<", quantum=1, text=0, stated_text=None):
+def tiny_go_table(
+    functions, end, filenames, version="1.20", word=8, order="<", quantum=1, text=0, stated_text=None
+) -> bytes:
     """``end``: svma behind the last function; ``stated_text``: what the header says of ``text``."""
     parts = {"names": b"\0", "units": b"", "files": b"", "values": b"\0"}
     at = {}
@@ -52,16 +54,16 @@ def tiny_go_table(functions, end, filenames, version="1.20", word=8, order="<", 
     return _newer(functions, end, parts, at, (version, word, order, quantum, text, stated_text))
 
 
-def _start(version, word, order, quantum):
+def _start(version, word, order, quantum) -> bytes:
     return struct.pack(order + "IBBBB", MAGICS[version], 0, 0, quantum, word)
 
 
-def _row(function, entry, name, line_at, file_at, order, word):
+def _row(function, entry, name, line_at, file_at, order, word) -> bytes:
     fields = name, 0, 0, 0, file_at, line_at, 0, 0, function.start_line, 0
     return struct.pack(order + ("Q" if word == 8 else "I") + "10I", entry, *fields)
 
 
-def _oldest(functions, end, filenames, parts, at, word, order, quantum):
+def _oldest(functions, end, filenames, parts, at, word, order, quantum) -> bytes:
     """Go 1.2: every offset counts from the table's start; of the files, number 0 is their count."""
     letter = "Q" if word == 8 else "I"
     header = 8 + word
@@ -84,7 +86,7 @@ def _oldest(functions, end, filenames, parts, at, word, order, quantum):
     return head + pairs + last + rows + table + parts["files"] + parts["names"] + parts["values"]
 
 
-def _newer(functions, end, parts, at, facts):
+def _newer(functions, end, parts, at, facts) -> bytes:
     version, word, order, quantum, text, stated_text = facts
     letter = "Q" if word == 8 else "I"
     narrow = version != "1.16"

@@ -24,11 +24,11 @@ LAYOUTS = [(v, w, o) for v in ("1.2", "1.16", "1.18", "1.20") for w in (4, 8) fo
 CODE = TinySection(".text", b"\x90" * 0x400, TEXT, flags=6)
 
 
-def table(version="1.20", word=8, order="<", quantum=1, **more):
+def table(version="1.20", word=8, order="<", quantum=1, **more) -> bytes:
     return tiny_go_table((FIRST, SECOND), TEXT + 0x300, FILES, version, word, order, quantum, TEXT, **more)
 
 
-def values_of(found, function, column, points):
+def values_of(found, function, column, points) -> list[int]:
     offset, entry = np.array([getattr(function, column)]), np.array([function.entry], np.uint64)
     return found.values(offset, entry, np.zeros(len(points), np.int64), points).tolist()
 
@@ -54,11 +54,11 @@ def test_instructions_of_four_bytes() -> None:
     assert values_of(found, first, "line_at", points) == [10, 10, 12, 12, 11]
 
 
-def scalar_values(data, at, quantum):
+def scalar_values(data, at, quantum) -> tuple[list[int], list[int]]:
     """The same as the Go runtime's step(): one number after the other."""
     ends, found, value, end, first = [], [], -1, 0, True
 
-    def number():
+    def number() -> int:
         nonlocal at
         result = shift = 0
         while True:
@@ -83,7 +83,7 @@ def scalar_values(data, at, quantum):
 RANGES = st.lists(st.tuples(st.integers(-1, 2**20), st.integers(1, 2**20)), min_size=1, max_size=600)
 
 
-def without_repeats(ranges):
+def without_repeats(ranges) -> list[tuple[int, int]]:
     return [pair for i, pair in enumerate(ranges) if i == 0 or pair[0] != ranges[i - 1][0]]
 
 

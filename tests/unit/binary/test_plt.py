@@ -4,13 +4,14 @@ import gc
 import struct
 import sys
 import weakref
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from perf2x.binary.elf.file import open_elf
+from perf2x.binary.elf.file import ElfObject, open_elf
 from perf2x.binary.elf.plt import LinkageTable
 from perf2x.binary.elf.symtab import function_symbols
 from perf2x.debugfiles.finder import Found
@@ -25,7 +26,7 @@ LABEL, OBJECT, FUNCTION, IFUNC = 0, 1, 2, 10
 XINDEX = 0xFFFF
 
 
-def scalar_rows(sections, symbols):
+def scalar_rows(sections, symbols) -> Iterator[tuple[int, int, int, int, str]]:
     """elf_sym__filter and elf_sym__is_label of perf, symbol by symbol: (value, size, type, binding, name)."""
     for name, info, other, index, value, size in symbols:
         kind = info & 15
@@ -38,7 +39,7 @@ def scalar_rows(sections, symbols):
             yield value, size, kind, info >> 4, name
 
 
-def rows_of(table):
+def rows_of(table) -> list[tuple[int, int, int, int, str]]:
     columns = zip(table.start.tolist(), table.size.tolist(), table.type.tolist(), table.binding.tolist(), strict=True)
     return [(*row, table.name(number)) for number, row in enumerate(columns)]
 
@@ -91,7 +92,7 @@ def test_tables_of_this_machine(path) -> None:
     ]
 
 
-def linked(relocations, names=("", "malloc", "free"), got=b"", link=5, symbol_link=6):
+def linked(relocations, names=("", "malloc", "free"), got=b"", link=5, symbol_link=6) -> ElfObject:
     """A program with one entry of ``.plt`` for each (offset, symbol, type, addend), and ``.plt.got``."""
     header, count = 16, len(relocations)
     rows = b"".join(
@@ -113,7 +114,7 @@ def linked(relocations, names=("", "malloc", "free"), got=b"", link=5, symbol_li
     )  # fmt: skip
 
 
-def jump(at, slot):
+def jump(at, slot) -> bytes:
     return b"\xff\x25" + struct.pack("<i", slot - at - 6) + b"\x66\x90"
 
 

@@ -21,11 +21,11 @@ MOST = 5.0
 
 
 @pytest.fixture(scope="module")
-def chosen():
+def chosen() -> list[int]:
     return colliding(BITS)
 
 
-def seconds(work, keys):
+def seconds(work, keys) -> float:
     took = []
     for _ in range(3):
         begin = time.process_time()
@@ -70,7 +70,7 @@ def test_keys_are_the_numbers() -> None:
     assert numbers_from_keys(map(secret_key, numbers)).tolist() == numbers
 
 
-def abbreviations(data):
+def abbreviations(data) -> dict:
     return Abbreviations(data, 0, Encoding("<", 8, 4, 5), Effort("", len(data), times=2)).all()
 
 

@@ -10,7 +10,7 @@ LETTERS = st.sampled_from([*b"0123456789abcdefABCDEF", *b"/:@G`g\0 \x7f\x80\xb0\
 DIGITS = st.sampled_from(b"0123456789abcdefABCDEF")
 
 
-def scalar_number(digits):
+def scalar_number(digits) -> int | None:
     """None where a byte is no digit; int() takes underscores and spaces."""
     return int(digits, 16) if all(byte in b"0123456789abcdefABCDEF" for byte in digits) else None
 

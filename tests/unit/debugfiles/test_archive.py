@@ -3,6 +3,7 @@
 import io
 import random
 import tarfile
+from pathlib import Path
 
 import pytest
 
@@ -17,7 +18,7 @@ NOTE = TinySection(".note.gnu.build-id", b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0" 
 PROGRAM = tiny_elf([TinySection(".text", b"\x90" * 64, 0x1000, flags=6), NOTE])
 
 
-def tarball(path, members, mode="w:bz2"):
+def tarball(path, members, mode="w:bz2") -> Path:
     with tarfile.open(path, mode) as tar:
         for name, data in members.items():
             info = tarfile.TarInfo(name)

@@ -8,6 +8,7 @@ import subprocess
 import threading
 import time
 import urllib.request
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -28,7 +29,7 @@ DEBUG = tiny_elf([TinySection(".text", bytes(64), 0x1000, "NOBITS", 6), NOTE,
 
 
 @contextmanager
-def server(answers):
+def server(answers) -> Iterator[tuple[str, list[str]]]:
     """Serves {path: bytes or status}; yields (url, list of paths asked for)."""
     asked = []
 
@@ -54,7 +55,7 @@ def server(answers):
         httpd.shutdown()
 
 
-def client(tmp_path, *urls, **limits):
+def client(tmp_path, *urls, **limits) -> Debuginfod:
     return Debuginfod(urls, tmp_path / "cache", Diagnostics(), **limits)
 
 

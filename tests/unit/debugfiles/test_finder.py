@@ -2,6 +2,7 @@
 
 import os
 import zlib
+from pathlib import Path
 
 import pytest
 
@@ -15,7 +16,7 @@ TEXT = TinySection(".text", b"\x90" * 64, 0x1000, flags=6)
 EMPTY_TEXT = TinySection(".text", b"\0" * 64, 0x1000, type="NOBITS", flags=6)
 
 
-def note(build_id):
+def note(build_id) -> TinySection:
     return TinySection(".note.gnu.build-id", b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0" + build_id, 0x300, "NOTE", 2)
 
 
@@ -24,14 +25,14 @@ STRIPPED = tiny_elf([TEXT, note(ONE)])
 DEBUG = tiny_elf([EMPTY_TEXT, note(ONE), *symbol_sections([TinySymbol("f", 0x1000, 16)], 3)])
 
 
-def put(root, path, data):
+def put(root, path, data) -> Path:
     target = root / path.lstrip("/")
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_bytes(data)
     return target
 
 
-def finder(**places):
+def finder(**places) -> Finder:
     return Finder(SearchPlaces(**{"system_debug_dir": None, "proc": None, **places}))
 
 

@@ -83,10 +83,10 @@ def names(parsed: dict, kind: str) -> dict[tuple[int, int], str]:
 
 
 class TestChromeContract(EmitterContract):
-    def emitter(self):
+    def emitter(self) -> Chrome:
         return Chrome()
 
-    def output(self, profile):
+    def output(self, profile) -> bytes:
         output = super().output(profile)
         check_trace(json.loads(output))
         return output
@@ -280,10 +280,10 @@ def profiles(parsed: dict) -> dict[tuple[int, int], list[tuple[list[str], int]]]
 
 
 class TestCpuProfileContract(EmitterContract):
-    def emitter(self):
+    def emitter(self) -> Chrome:
         return Chrome(style="cpuprofile")
 
-    def output(self, profile):
+    def output(self, profile) -> bytes:
         output = super().output(profile)
         profiles(json.loads(output))
         return output

@@ -18,10 +18,10 @@ def folded(profile: Profile, **options: object) -> list[str]:
 
 
 class TestCollapsedContract(EmitterContract):
-    def emitter(self):
+    def emitter(self) -> Collapsed:
         return Collapsed()
 
-    def total(self, output):
+    def total(self, output) -> int:
         return sum(int(line.rsplit(b" ", 1)[1]) for line in output.splitlines())
 
 

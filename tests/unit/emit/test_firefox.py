@@ -47,10 +47,10 @@ def path(thread: dict, row: int | None) -> list[str]:
 
 
 class TestFirefoxContract(EmitterContract):
-    def emitter(self):
+    def emitter(self) -> Firefox:
         return Firefox()
 
-    def output(self, profile):
+    def output(self, profile) -> bytes:
         output = super().output(profile)
         parsed = check(output)
         rows = sum(thread["samples"]["length"] + thread["markers"]["length"] for thread in parsed["threads"])

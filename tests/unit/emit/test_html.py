@@ -40,15 +40,15 @@ def stacks(held: dict) -> dict[tuple[str, ...], int]:
 
 
 class TestHtmlContract(EmitterContract):
-    def emitter(self):
+    def emitter(self) -> Html:
         return Html()
 
-    def total(self, output):
+    def total(self, output) -> int:
         return sum(data(output.decode())["rows"]["value"])
 
 
 class TestPlainHtmlContract(TestHtmlContract):
-    def emitter(self):
+    def emitter(self) -> Html:
         return Html(compress=False)
 
 

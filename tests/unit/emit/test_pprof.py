@@ -61,17 +61,17 @@ def labels(parsed: profile_pb2.Profile) -> list[dict[str, object]]:
 
 
 class TestPprofContract(EmitterContract):
-    def emitter(self):
+    def emitter(self) -> Pprof:
         return Pprof()
 
-    def total(self, output):
+    def total(self, output) -> int:
         parsed = profile_pb2.Profile.FromString(gzip.decompress(output))
         check_valid(parsed)
         return sum(sum(sample.value[1:]) for sample in parsed.sample)
 
 
 class TestPprofFramesContract(TestPprofContract):
-    def emitter(self):
+    def emitter(self) -> Pprof:
         return Pprof(inline="frames", label=("pid", "tid", "comm", "process", "thread", "cpu", "mode", "event", "time"))
 
 
@@ -321,5 +321,5 @@ def test_a_limit_goes_by_the_default_event(builder) -> None:
 
 
 class TestLimitedPprofContract(TestPprofContract):
-    def emitter(self):
+    def emitter(self) -> Pprof:
         return Pprof(max_samples=3, inline="frames")

@@ -26,6 +26,6 @@ def test_generated_module_is_up_to_date(tmp_path) -> None:
     assert schema_in(made) == schema_in(committed), "profile_pb2.py is stale: see the top of this file"
 
 
-def schema_in(module):
+def schema_in(module) -> bytes:
     """The serialized schema; all else differs with the version of protoc that generated the module."""
     return ast.literal_eval(re.search(r"AddSerializedFile\((b'.*')\)$", module, re.MULTILINE)[1])

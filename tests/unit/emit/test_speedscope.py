@@ -34,10 +34,10 @@ def stacks(parsed: dict, at: int = 0) -> list[tuple[list[str], int]]:
 
 
 class TestSpeedscopeContract(EmitterContract):
-    def emitter(self):
+    def emitter(self) -> Speedscope:
         return Speedscope()
 
-    def total(self, output):
+    def total(self, output) -> int:
         return sum(sum(one["weights"]) for one in check(json.loads(output))["profiles"])
 
 

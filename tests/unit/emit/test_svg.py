@@ -29,10 +29,10 @@ def boxes(picture: ElementTree.Element) -> dict[str, tuple[float, float, float, 
 
 
 class TestSvgContract(EmitterContract):
-    def emitter(self):
+    def emitter(self) -> Svg:
         return Svg()
 
-    def total(self, output):
+    def total(self, output) -> int:
         picture = ElementTree.fromstring(output)
         titles = [group.find(f"{NS}title").text for group in picture.iter(f"{NS}g")]
         return int(re.search(r"\n([\d,]+) ", titles[0]).group(1).replace(",", "")) if titles else 0

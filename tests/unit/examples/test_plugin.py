@@ -27,7 +27,7 @@ print(out.getvalue().decode(), end="")
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory):
+def installed(tmp_path_factory) -> dict[str, str]:
     for needed in ("pip", "setuptools"):
         if importlib.util.find_spec(needed) is None:
             pytest.skip(f"{needed} is not installed")

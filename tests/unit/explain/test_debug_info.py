@@ -9,7 +9,7 @@ import pytest
 from perf2x.binary.elf.file import open_elf
 from perf2x.explain import debug_info as module
 from perf2x.explain.abbreviations import declaration
-from perf2x.explain.debug_info import debug_info
+from perf2x.explain.debug_info import DebugInfo, debug_info
 from tests.support.tiny_elf import TinySection, tiny_elf
 from tests.unit.explain.forged import (
     COMPILE_UNIT,
@@ -28,7 +28,7 @@ from tests.unit.explain.forged import (
 FILES = Path(__file__).parents[1] / "symbolize" / "data" / "debug_info"
 
 
-def told(info, table, **facts):
+def told(info, table, **facts) -> DebugInfo:
     return debug_info(open_elf(tiny_elf([TEXT, *debug_sections(info, table)], **facts)))
 
 

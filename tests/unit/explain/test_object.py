@@ -4,15 +4,17 @@ import io
 import lzma
 import os
 import zlib
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 
-from perf2x.binary.elf.file import open_elf
+from perf2x.binary.elf.file import ElfObject, open_elf
 from perf2x.debugfiles.finder import Finder, SearchPlaces
 from perf2x.explain import debug_info, elsewhere, packages
 from perf2x.explain.missing import reason
@@ -42,16 +44,16 @@ OTHER = tiny_elf([TEXT, TinySection(NOTE.name, NOTE.data[:16] + b"\x77" * 20, NO
 HEX = BUILD_ID.hex()
 
 
-def explained(root, path="/bin/prog", **places):
+def explained(root, path="/bin/prog", **places) -> Any:
     finder = Finder(SearchPlaces(symfs=root, proc=None, **places))
     return explain_file(str(root) + path, finder)
 
 
-def commands(known):
+def commands(known) -> list[str]:
     return [advice.command for advice in known.advice]
 
 
-def looked_at(known, root):
+def looked_at(known, root) -> dict[str, str]:
     return {place.path.removeprefix(str(root)): place.result for place in known.looked_at}
 
 
@@ -289,7 +291,7 @@ def test_damage_is_told_in_sentences(tmp_path, name) -> None:
 def test_archives_and_servers_are_told(tmp_path) -> None:
     written(tmp_path, STRIPPED, "bin/prog")
 
-    def fetch(kind, build_id):
+    def fetch(kind, build_id) -> Iterator[ElfObject]:
         return iter([open_elf(DEBUG)] if kind == "debuginfo" and build_id == BUILD_ID else [])
 
     known = explain_file(f"{tmp_path}/bin/prog", Finder(SearchPlaces(symfs=tmp_path, proc=None), (fetch,)))
@@ -298,7 +300,7 @@ def test_archives_and_servers_are_told(tmp_path) -> None:
     assert known.answers["names"].good and known.answers["lines"].good
 
 
-def why(root, name, build_id=HEX):
+def why(root, name, build_id=HEX) -> Any:
     return reason(name, build_id, 7, "said before", Finder(SearchPlaces(symfs=root, proc=None)))
 
 

@@ -3,6 +3,7 @@
 import struct
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ DEMO = CORPUS / "common" / "symfs" / "demo"
 PROGRAMS = ["calls", "frames", "shapes", "family"]
 
 
-def ranges(*pairs):
+def ranges(*pairs) -> tuple[np.ndarray, ...]:
     return tuple(np.array(column, np.uint64) for column in zip(*pairs, strict=True))
 
 
@@ -104,7 +105,7 @@ def test_a_table_that_lies_is_a_sentence() -> None:
     assert (table.functions, table.broken) == (0, "its string table is section 77")
 
 
-def frames_of(elf):
+def frames_of(elf) -> dict[str, Any]:
     return {table.name: table for table in frame_tables(elf, code_of(elf))}
 
 

@@ -1,5 +1,6 @@
 """From forged recordings to whole stacks: copied stacks unwound, branch records read, ends marked and counted."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 
@@ -7,13 +8,14 @@ import pytest
 
 from perf2x.cli.render.summary import unwound_line
 from perf2x.pipeline.call_graphs import CallGraphOptions
-from perf2x.pipeline.load import load
+from perf2x.pipeline.load import Loaded, load
 from perf2x.pipeline.options import LoadOptions
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.unwind.chains import End
 from tests.forge import Branch, Comm, Event, Mmap2, Registers, Sample, Stamp, write_file
 from tests.forge import kernel as k
 from tests.forge.features import Features
+from tests.forge.records import Record
 from tests.forge.session import Session
 from tests.support.frame_writer import TEXT
 from tests.support.product import stacks_of
@@ -26,7 +28,7 @@ LOAD_SIZE = 0x8000
 CPU_PMU_CAPS = 28
 
 
-def sideband(program_path, offset):
+def sideband(program_path, offset) -> list[Record]:
     begin = Stamp(pid=1, tid=1, time=1)
     return [
         Comm(pid=1, tid=1, comm="prog", stamp=begin),
@@ -38,7 +40,7 @@ LOW = Mmap2(pid=1, tid=1, addr=0, len=0x10000, filename="/bin/low", stamp=Stamp(
 """Holds the small addresses of tests that write their chains by hand: outside all mappings they are one place."""
 
 
-def copied_sample(machine, time, asked=4096, chain=(), mode=k.USER):
+def copied_sample(machine, time, asked=4096, chain=(), mode=k.USER) -> Sample:
     stacks = copied([machine], asked)
     registers = Registers(2, tuple(stacks.regs[0].tolist()))
     copy = stacks.words.tobytes().ljust(asked, b"\0")
@@ -49,7 +51,7 @@ def copied_sample(machine, time, asked=4096, chain=(), mode=k.USER):
     )  # fmt: skip
 
 
-def loaded(tmp_path, events, records, arch="x86_64", extra=None, **options):
+def loaded(tmp_path, events, records, arch="x86_64", extra=None, **options) -> Loaded:
     data = tmp_path / "perf.data"
     features = Features(arch=arch, extra=extra or {})
     data.write_bytes(write_file(Session(events=tuple(events), features=features), records))
@@ -57,19 +59,19 @@ def loaded(tmp_path, events, records, arch="x86_64", extra=None, **options):
     return load(str(data), LoadOptions(timeline=True, symbols=symbols, **options))
 
 
-def chains_of(result):
+def chains_of(result) -> list[list[tuple[int, int, int]]]:
     """Samples in time order, each as (address, lookup, mode) or the name of a made-up frame, outermost first."""
     stacks = stacks_of(result.profile)
     return [stacks[stack] if stack >= 0 else [] for stack in result.profile.samples.stack.tolist()]
 
 
-def addresses(stack):
+def addresses(stack) -> list[int | str]:
     return [address or name for address, name, _ in stack]
 
 
 @pytest.fixture
-def installed(tmp_path):
-    def install(program):
+def installed(tmp_path) -> Callable[[Program], int]:
+    def install(program) -> int:
         path = tmp_path / "symfs" / "bin" / "prog"
         path.parent.mkdir(parents=True)
         path.write_bytes(program.file().bytes())
@@ -80,7 +82,7 @@ def installed(tmp_path):
     return install
 
 
-def event_of(arch, asked=4096):
+def event_of(arch, asked=4096) -> Event:
     mask = copied([Program(arch, [Function(True, [], 1)]).run([], Random(1))[0]], 64).mask
     return Event(
         sample_type=PIECES | k.REGS_USER | k.STACK_USER, sample_regs_user=mask, sample_stack_user=asked
@@ -195,7 +197,7 @@ def test_stitching_takes_older_calls_from_the_sample_before(tmp_path, wanted) ->
     assert addresses(chains_of(result)[1]) == [*([0x55] if wanted else []), 0x105, 0x205, 0x310]
 
 
-def text(value):
+def text(value) -> bytes:
     raw = value.encode() + b"\0"
     raw += bytes(-len(raw) % 64)
     return len(raw).to_bytes(4, "little") + raw

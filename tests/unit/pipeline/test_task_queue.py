@@ -31,7 +31,7 @@ def test_the_most_costly_is_begun_first() -> None:
 def test_what_a_dead_process_took_is_done_here() -> None:
     here = os.getpid()
 
-    def work(number):
+    def work(number) -> int:
         if os.getpid() != here:
             os._exit(9)
         time.sleep(0.01)  # let the others take some

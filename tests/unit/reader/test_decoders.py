@@ -7,6 +7,7 @@ import pytest
 from perf2x.abi.perffile import UserRecordType
 from perf2x.abi.uapi import RecordType
 from perf2x.reader.records.decoders import DECODERS, SKIPPED
+from perf2x.tables.events import Sideband
 from tests import forge
 from tests.forge import kernel as k
 from tests.forge.records import Stamp
@@ -20,7 +21,7 @@ TABLES_OF_THEIR_OWN = {UserRecordType.HEADER_ATTR, UserRecordType.HEADER_EVENT_T
                        UserRecordType.EVENT_UPDATE, UserRecordType.HEADER_FEATURE}  # fmt: skip
 
 
-def _sideband(folder: Path, order: str, *records: forge.Record):  # type: ignore[no-untyped-def]
+def _sideband(folder: Path, order: str, *records: forge.Record) -> Sideband:  # type: ignore[no-untyped-def]
     recording = reopened(folder, forge.Session(events=(EVENT, OTHER), order=order), records)
     return recording.sideband
 

@@ -16,7 +16,7 @@ KERNEL, USER = int(CallchainContext.KERNEL), int(CallchainContext.USER)
 DEPTH = 4
 
 
-def branches_of(samples, indices=None):
+def branches_of(samples, indices=None) -> Branches:
     """Samples as lists of (from, to, flags)."""
     flat = [branch for sample in samples for branch in sample]
     columns = [np.array([branch[part] for branch in flat], np.uint64) for part in range(3)]
@@ -25,7 +25,7 @@ def branches_of(samples, indices=None):
     return Branches(offsets_of(lengths), columns[0], columns[1], columns[2], hw_index)
 
 
-def chains(recorded, ips, branches):
+def chains(recorded, ips, branches) -> list[list[int]]:
     result = call_stack_chains(ragged_of(recorded), np.array(ips, np.uint64), branches_of(branches))
     return [row.tolist() for row in result.rows()]
 
@@ -60,7 +60,7 @@ class Thread:
     index: int = -1
     older: list = field(default_factory=list)
 
-    def next(self, branches, index):
+    def next(self, branches, index) -> list[tuple[int, int, int]]:
         """has_stitched_lbr: ``prev`` is the thread's last sample, the list of older calls grows or is given up."""
         before, self.branches = self.branches, branches
         base = DEPTH - len(branches) + index + 1
@@ -74,7 +74,7 @@ class Thread:
 
 
 @st.composite
-def recordings(draw):
+def recordings(draw) -> list:
     """Threads that call and return at random; the registers hold the newest DEPTH open calls."""
     samples = []
     stacks = {thread: [] for thread in range(draw(st.integers(1, 3)))}

@@ -8,7 +8,7 @@ from perf2x.debugfiles.finder import Finder, Found, SearchPlaces
 from perf2x.plugins.contracts import SymbolSourceContract
 from perf2x.plugins.registry import load_symbol_sources
 from perf2x.symbolize.options import SymbolOptions
-from perf2x.symbolize.sources.contract import Context, Dso, DsoKind
+from perf2x.symbolize.sources.contract import Context, Dso, DsoKind, SymbolSource
 from perf2x.symbolize.sources.elf import ElfSource
 from perf2x.symbolize.sources.go import GoSource
 from perf2x.symbolize.sources.jit import JitdumpSource
@@ -39,32 +39,32 @@ class Prepared(SymbolSourceContract):
         (tmp_path / "vmlinux").write_bytes(vmlinux())
         (tmp_path / "snd-x.ko").write_bytes(module())
 
-    def context(self, **options):
+    def context(self, **options) -> Context:
         places = SearchPlaces(symfs=self.directory, system_debug_dir=None, proc=None)
         options = SymbolOptions(symfs=self.directory, perf_map_dir=self.directory, cache_dir=self.directory, **options)
         return Context(options, make_session(), Finder(places), Diagnostics())
 
-    def found(self, name, places=None):
+    def found(self, name, places=None) -> Found:
         return Finder(SearchPlaces(symfs=places or self.directory)).find(f"/{name}", b"")
 
 
 class TestElf(Prepared):
     known = ((0x1030, "_ZL6helperii.constprop.0"), (0x1080, "_ZN4work3runEPKmS1_"), (0x10C0, "entry"))
 
-    def source(self):
+    def source(self) -> SymbolSource:
         return ElfSource(self.context())
 
-    def dso(self):
+    def dso(self) -> Dso:
         return Dso("/split.so", b"", DsoKind.FILE, 5, self.found("split.so", DATA))
 
 
 class TestGo(Prepared):
     known = ((0x401002, "main.main"), (0x401210, "main.(*T).run"))
 
-    def source(self):
+    def source(self) -> SymbolSource:
         return GoSource(self.context())
 
-    def dso(self):
+    def dso(self) -> Dso:
         table = TinySection(".gopclntab", go_table(), 0x500000, flags=2)
         (self.directory / "stripped").write_bytes(tiny_elf([GO_CODE, table]))
         return Dso("/stripped", b"", DsoKind.FILE, 5, self.found("stripped"))
@@ -90,47 +90,47 @@ class TestGo(Prepared):
 class TestKallsyms(Prepared):
     known = ((BASE + 1, "_text"), (BASE + 70, "schedule"))
 
-    def source(self):
+    def source(self) -> SymbolSource:
         return KernelSource(self.context(kallsyms=self.directory / "kallsyms"))
 
-    def dso(self):
+    def dso(self) -> Dso:
         return Dso("[kernel.kallsyms]", b"", DsoKind.KERNEL, -1, Found(), BASE, BASE + 0x1000)
 
 
 class TestVmlinux(TestKallsyms):
     known = ((BASE + 0x104, "schedule"), (BASE + 0x5004, "x_text"))
 
-    def source(self):
+    def source(self) -> SymbolSource:
         return VmlinuxSource(self.context(vmlinux=self.directory / "vmlinux"))
 
 
 class TestModule(Prepared):
     known = ((MODULE_AT + 0x12, "mod_work"), (MODULE_AT + 0x24, "mod_cold"))
 
-    def source(self):
+    def source(self) -> SymbolSource:
         return ModuleSource(self.context())
 
-    def dso(self):
+    def dso(self) -> Dso:
         return Dso("/snd-x.ko", b"", DsoKind.MODULE, -1, self.found("snd-x.ko"), MODULE_AT, MODULE_AT + 0x1000)
 
 
 class TestPerfMap(Prepared):
     known = ((0x7F0000001004, "compiled"), (0x7F0000001080, "tiny"))
 
-    def source(self):
+    def source(self) -> SymbolSource:
         return PerfMapSource(self.context())
 
-    def dso(self):
+    def dso(self) -> Dso:
         return Dso("", b"", DsoKind.ANONYMOUS, 5, Found())
 
 
 class TestJitdump(Prepared):
     known = ((40 + 56 + 6, "first"), (40 + 56 + 6 + 16 + 56 + 7, "second"))
 
-    def source(self):
+    def source(self) -> SymbolSource:
         return JitdumpSource(self.context())
 
-    def dso(self):
+    def dso(self) -> Dso:
         return Dso("/tmp/jit-5.dump", b"", DsoKind.FILE, 5, Found())
 
 

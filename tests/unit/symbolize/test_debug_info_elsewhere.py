@@ -1,6 +1,7 @@
 """Split DWARF, DWARF packages and dwz files: every address is where binutils or LLVM says it is."""
 
 import shutil
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from posixpath import normpath
@@ -9,7 +10,7 @@ from typing import Never
 import numpy as np
 import pytest
 
-from perf2x.binary.elf.file import open_elf
+from perf2x.binary.elf.file import ElfObject, open_elf
 from perf2x.debugfiles.finder import Finder, SearchPlaces
 from perf2x.debugfiles.split_debug import supplementary_file
 from perf2x.plugins.registry import load_symbol_sources
@@ -39,7 +40,7 @@ def _reader(request, monkeypatch) -> None:
     monkeypatch.setattr("perf2x.symbolize.symcache.build.import_module", absent)
 
 
-def chains(symfs, addresses, recorded, **options):
+def chains(symfs, addresses, recorded, **options) -> tuple[list[list[tuple[str, str, int]]], Diagnostics]:
     """[[(linkage name, file, line)]] of each address, and the diagnostics."""
     profile = make_profile([(AT, AT + 0x10000, 0, recorded, "", 7)], [(0, AT + address) for address in addresses])
     diagnostics = Diagnostics()
@@ -55,7 +56,7 @@ def chains(symfs, addresses, recorded, **options):
     return [rows[start:end] for start, end in pairwise(result.locations.line_offsets.tolist())], diagnostics
 
 
-def wanted(name):
+def wanted(name) -> dict[int, list[tuple[str, str, int]]]:
     """{address: answer} inside of functions; binutils names the padding between them, too."""
     answers = {address: rows for (_, address), rows in addr2line(DATA / f"{name}.addr2line.txt").items()}
     found = Finder(SearchPlaces(symfs=DATA)).find(f"/{name}.so", b"")
@@ -63,13 +64,13 @@ def wanted(name):
     return {address: answers[address] for address, row in zip(answers, rows, strict=True) if row >= 0}
 
 
-def bare(rows):
+def bare(rows) -> list[tuple[str, str, int]]:
     """binutils names an outermost function by debug info, and an innermost one without linkage name by the symbol."""
     inner = range(1, len(rows) - 1)
     return [(name if i in inner else "", normpath(file), line) for i, (name, file, line) in enumerate(rows)]
 
 
-def put(symfs, *pairs):
+def put(symfs, *pairs) -> Path:
     for source, place in pairs:
         path = symfs / place.lstrip("/")
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -124,7 +125,7 @@ def test_dwz_files(tmp_path, place) -> None:
 def test_dwz_file_from_a_server() -> None:
     asked = []
 
-    def fetch(kind, build_id):
+    def fetch(kind, build_id) -> Iterator[ElfObject]:
         asked.append((kind, build_id.hex()))
         yield open_elf(DATA / "dwz_one.so")  # not what was asked for
         yield open_elf(DATA / "common.dwz")

@@ -1,6 +1,7 @@
 """Names as perf and c++filt print them."""
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -136,7 +137,7 @@ def test_anything(text) -> None:
 
 
 @pytest.fixture
-def no_llvm(monkeypatch):
+def no_llvm(monkeypatch) -> Iterator[None]:
     """As on a platform without a wheel of pycxxfilt."""
     monkeypatch.setattr(demangling, "_llvm", lambda: None)
     demangle.cache_clear()
@@ -203,7 +204,7 @@ def test_names_that_double_with_every_letter_cost_nothing(levels) -> None:
     assert time.process_time() - start < 2
 
 
-def scalar_opening(text, closing):
+def scalar_opening(text, closing) -> int:
     depth = 0
     for at in range(closing, -1, -1):
         depth += (text[at] == ")") - (text[at] == "(")

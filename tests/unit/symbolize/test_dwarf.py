@@ -21,6 +21,7 @@ from perf2x.symbolize.symcache import build
 from perf2x.symbolize.symcache.build import open_line_lookup
 from perf2x.tables.diagnostics import Diagnostics
 from perf2x.tables.errors import ObjectError
+from perf2x.tables.profile import Profile
 from tests.support.addr2line import addr2line
 from tests.support.profile_builder import lines_of, make_profile, make_session
 from tests.support.tiny_elf import TinySection, tiny_elf
@@ -30,13 +31,13 @@ DATA = Path(__file__).parent / "data"
 LIBRARIES = ["inlines", "lto", "rust"]
 
 
-def places(path, addresses, tmp_path):
+def places(path, addresses, tmp_path) -> list[list[tuple[str, str, int]]]:
     lines = open_line_lookup(open_elf(path), SymbolOptions(cache_dir=tmp_path), Diagnostics())
     found = lines.find(np.array(addresses, np.uint64))
     return [found.chain(row) for row in range(len(found))]
 
 
-def inside_functions(path, addresses):
+def inside_functions(path, addresses) -> list[int]:
     """The addresses that a symbol covers; binutils names the padding between functions too."""
     found = Finder(SearchPlaces(symfs=path.parent)).find(f"/{path.name}", b"")
     rows = ElfNames(found, Demangle.FULL, Diagnostics()).find(np.array(addresses, np.uint64))
@@ -58,7 +59,7 @@ def test_agrees_with_addr2line(name, tmp_path) -> None:
         assert ours == theirs, hex(address)
 
 
-def converted(symfs, tmp_path, library="/split.so", **options):
+def converted(symfs, tmp_path, library="/split.so", **options) -> tuple[Profile, Diagnostics]:
     """A profile with every address of work::run in one library."""
     mappings = [(0x7F0000000000, 0x7F0000010000, 0, library, "", 7)]
     profile = make_profile(mappings, [(0, 0x7F0000000000 + address) for address in range(0x1080, 0x10B1)])
@@ -113,7 +114,7 @@ def test_broken_cache_is_made_again(tmp_path) -> None:
 def test_answers_do_not_depend_on_what_ran_before(cache, has_symbolic, tmp_path, monkeypatch) -> None:
     """Lines and advice are those of a first run, whatever an earlier one left in the cache directory."""
 
-    def run(directory, installed):
+    def run(directory, installed) -> tuple[list[list[tuple[str, str, int]]], int]:
         with monkeypatch.context() as patched:
             if not installed:
                 patched.setattr("perf2x.symbolize.symcache.build._load_symbolic", lambda: None)
@@ -199,11 +200,11 @@ class Table:
     def __init__(self, *names, has_symtab=True) -> None:
         self.names, self.has_symtab = names, has_symtab
 
-    def name(self, row):
+    def name(self, row) -> str:
         return self.names[row]
 
 
-def shown(table, rows, chains, inline=True):
+def shown(table, rows, chains, inline=True) -> list[list[tuple[str, int, int]]]:
     """[(function, line, first line)] of each address."""
     symbols = merge_debug_info(table, np.array(rows, np.int64), source_locations_of(chains), inline)
     known = [symbols.functions[i] for i in symbols.function]

@@ -25,7 +25,7 @@ HEADERS = st.integers(0, 0x400) | st.integers(len(ORIGINAL) - 64 * 30, len(ORIGI
 FLIPS = st.lists(st.tuples(HEADERS | st.integers(0, len(ORIGINAL) - 1), st.integers(0, 255)), min_size=1, max_size=6)
 
 
-def damaged(flips, length=None):
+def damaged(flips, length=None) -> bytes:
     data = bytearray(ORIGINAL)
     for position, value in flips:
         data[position] = value

@@ -18,14 +18,14 @@ from perf2x.binary.dwarf.lookup import UnitLines
 from perf2x.binary.dwarf.package import package_shares
 from perf2x.binary.dwarf.sections import DebugSections
 from perf2x.binary.dwarf.split import SplitFiles
-from perf2x.binary.dwarf.units import DebugFile
+from perf2x.binary.dwarf.units import DebugFile, Unit
 from perf2x.binary.elf.file import open_elf
 from perf2x.binary.elf.relocate import relocated
 from perf2x.binary.elf.symtab import CUT, LONGEST_TEXT, string_at
 from perf2x.debugfiles.finder import Finder, SearchPlaces
 from perf2x.debugfiles.split_debug import supplementary_file
 from perf2x.symbolize.options import SymbolOptions
-from perf2x.symbolize.sources.contract import Context, Dso, DsoKind
+from perf2x.symbolize.sources.contract import Context, Dso, DsoKind, Symbols
 from perf2x.symbolize.sources.elf import ElfSource
 from perf2x.tables.diagnostics import Diagnostics
 from perf2x.tables.errors import ObjectError
@@ -36,20 +36,20 @@ DATA = Path(__file__).parent / "data" / "debug_info"
 ADDRESSES = np.arange(0x300, 0x500, 3, dtype=np.uint64)
 
 
-def context(directory):
+def context(directory) -> Context:
     places = SearchPlaces(symfs=directory, system_debug_dir=None, proc=None)
     options = SymbolOptions(symfs=directory, cache_dir=directory / "cache")
     return Context(options, make_session(), Finder(places), Diagnostics())
 
 
-def asked(directory, name):
+def asked(directory, name) -> tuple[Symbols, Diagnostics]:
     """Every address of one program whose other files lie beside it; names have to come whatever happens."""
     made = context(directory)
     dso = Dso(f"/{name}", b"", DsoKind.FILE, 5, made.finder.find(f"/{name}", b""))
     return ElfSource(made).lookup(dso, ADDRESSES), made.diagnostics
 
 
-def damaged(data, flips, length):
+def damaged(data, flips, length) -> bytes:
     data = bytearray(data)
     for position, value in flips:
         data[position % len(data)] = value
@@ -115,11 +115,11 @@ ABBREVIATIONS = (
 FIRST = 12  # where the unit's own entry begins
 
 
-def entry(code, low, size, *rest):
+def entry(code, low, size, *rest) -> bytes:
     return bytes([code]) + struct.pack("<QI", low, size) + b"".join(struct.pack("<I", word) for word in rest)
 
 
-def by_hand(*entries, abbreviations=ABBREVIATIONS, sections=()):
+def by_hand(*entries, abbreviations=ABBREVIATIONS, sections=()) -> Unit:
     """A program with one unit that holds 0x1000 to 0x1100, and its only unit."""
     body = entry(1, 0x1000, 0x100) + b"".join(entries)
     info = struct.pack("<IHBBI", len(body) + 8, 5, 1, 8, 0) + body
@@ -236,12 +236,12 @@ def test_a_line_table_of_too_many_files_and_one_that_is_cut_off() -> None:
 LINED = b"\x01\x11\x00\x11\x01\x12\x06\x10\x17\x1b\x08\x00\x00\x00"  # low_pc, high_pc, stmt_list, comp_dir string
 
 
-def lined(low, comp_dir):
+def lined(low, comp_dir) -> bytes:
     body = b"\x01" + struct.pack("<QII", low, 0x10, 0) + comp_dir + b"\0"
     return struct.pack("<IHBBI", len(body) + 8, 5, 1, 8, 0) + body
 
 
-def with_lines(address, *units):
+def with_lines(address, *units) -> tuple[UnitLines, list[str]]:
     """Three units' worth of rows, one for every byte from 0x1000, in file.c; ``address`` is the program's operand."""
     files = b"\0file.c\0\0\0\0\0"
     header = struct.pack("<BBBbBB", 1, 1, 1, -5, 14, 10) + bytes([0, 1, 1, 1, 1, 0, 0, 0, 1]) + files

@@ -16,6 +16,7 @@ from perf2x.symbolize.symbolize_profile import symbolize
 from perf2x.tables.diagnostics import Diagnostics
 from perf2x.tables.errors import ObjectError
 from perf2x.tables.events import Want
+from perf2x.tables.profile import Profile
 from tests.forge.events import Event
 from tests.forge.records import Mmap2, Stamp
 from tests.forge.samples import Sample
@@ -27,7 +28,7 @@ CODE = 0x7F0000001000
 MONOTONIC = Event(flags=frozenset({"sample_id_all", "use_clockid"}), clockid=1)
 
 
-def convert(tmp_path, dump, records, event=MONOTONIC, name="jit-5.dump"):
+def convert(tmp_path, dump, records, event=MONOTONIC, name="jit-5.dump") -> tuple[Profile, Diagnostics]:
     """Symbolized profile of a forged recording whose process 5 announced the dump at time 100."""
     (tmp_path / "jit-5.dump").write_bytes(dump)
     marker = Mmap2(pid=5, tid=5, addr=0x10000, len=4096, filename=f"/tmp/{name}", stamp=Stamp(5, 5, 100))
@@ -45,11 +46,11 @@ def convert(tmp_path, dump, records, event=MONOTONIC, name="jit-5.dump"):
     return profile, diagnostics
 
 
-def sample(time, address):
+def sample(time, address) -> Sample:
     return Sample(pid=5, tid=5, time=time, ip=address)
 
 
-def leaves(profile):
+def leaves(profile) -> list[list[tuple[str, str, int]]]:
     """The lines of each sample's innermost frame, in time order."""
     return [lines_of(profile, int(profile.stacks.location[row])) for row in profile.samples.stack]
 

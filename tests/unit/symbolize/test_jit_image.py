@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from perf2x.binary.elf.file import ElfObject
 from perf2x.pipeline.load import load
 from perf2x.pipeline.options import LoadOptions
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.sources.jit_image import unwinding_image
-from perf2x.symbolize.sources.jitdump import parse_jitdump
+from perf2x.symbolize.sources.jitdump import JitDump, parse_jitdump
 from perf2x.tables.errors import ObjectError
 from perf2x.unwind.cfi_sections import eh_frame_index
 from tests.forge import Event, Mmap2, Registers, Sample, Stamp, write_file
@@ -28,20 +29,20 @@ HEADER = bytes.fromhex("011b033bc4ffffff01000000b8ffffffe0ffffff00000000")
 STACK = 0x7FFF00000000
 
 
-def unwinding(frames=CIE + FDE, header_size=20):
+def unwinding(frames=CIE + FDE, header_size=20) -> bytes:
     size = len(frames) + header_size
     body = struct.pack("<QQQ", size, header_size, size) + frames + HEADER[:header_size]
     return record(4, 0, body + b"\0" * (-len(body) % 8))
 
 
-def dump_of(*names, **more):
+def dump_of(*names, **more) -> bytes:
     data = header()
     for number, name in enumerate(names):
         data += unwinding(**more) + code_load(1, CODE + 0x100 * number, name, number)
     return data
 
 
-def image(data):
+def image(data) -> tuple[JitDump, ElfObject | None]:
     dump = parse_jitdump(data, "test")
     return dump, unwinding_image(data, dump.machine, dump.codes, "test")
 

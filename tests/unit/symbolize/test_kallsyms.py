@@ -25,7 +25,7 @@ ffffffffc0005000 t other\t[ext4]
 """
 
 
-def lookup(text, *addresses):
+def lookup(text, *addresses) -> list[str | None]:
     table = parse_kallsyms(text, "test")
     rows = table.index().find(np.array(addresses, np.uint64))
     return [table.name(int(row)) if row >= 0 else None for row in rows]
@@ -64,7 +64,7 @@ def test_compressed_copies(tmp_path) -> None:
     assert read_kallsyms(path).address_of("_text") == 0xFFFFFFFF81000000
 
 
-def scalar_parse(text):
+def scalar_parse(text) -> list[tuple[int, str, str, str]]:
     found = []
     for line in text.split(b"\n"):
         parts = line.split(b" ", 2)

@@ -4,6 +4,7 @@ import gzip
 import lzma
 
 import pytest
+from perf2x.symbolize.report import SymbolReport
 
 from perf2x.binary.elf.file import open_elf
 from perf2x.binary.elf.relocate import section_places
@@ -14,6 +15,7 @@ from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.sources.modules import kernel_slide
 from perf2x.symbolize.symbolize_profile import symbolize
 from perf2x.tables.diagnostics import Diagnostics
+from perf2x.tables.profile import Profile
 from tests.forge.session import zstd
 from tests.support.profile_builder import make_profile, make_session, name_of
 from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
@@ -21,7 +23,7 @@ from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tin
 BASE = 0xFFFFFFFF81000000
 
 
-def zstd_compress(data):
+def zstd_compress(data) -> bytes:
     return zstd().compress(data)
 
 
@@ -29,11 +31,11 @@ KERNEL_ID, MODULE_ID = b"\xaa" * 20, b"\xbb" * 20
 MODULE_AT = 0xFFFFFFFFC0100000
 
 
-def note(build_id):
+def note(build_id) -> TinySection:
     return TinySection(".note.gnu.build-id", b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0" + build_id, 0, "NOTE", 2)
 
 
-def vmlinux(build_id=KERNEL_ID):
+def vmlinux(build_id=KERNEL_ID) -> bytes:
     symbols = [
         TinySymbol("x_text", BASE + 0x5000, 8),
         TinySymbol("_text", BASE),
@@ -43,7 +45,7 @@ def vmlinux(build_id=KERNEL_ID):
     return tiny_elf([text, note(build_id), *symbol_sections(symbols, 3)], kind=2)
 
 
-def module():
+def module() -> bytes:
     """.text of 0x24 bytes, .init.text, then .text.unlikely: the last one lies right behind the first, aligned."""
     symbols = [
         TinySymbol("mod_work", 0x10, 0x14), TinySymbol("mod_init", 0, 0x10, section=2),
@@ -56,7 +58,7 @@ def module():
     return tiny_elf(sections + symbol_sections(symbols, 5), kind=1)
 
 
-def run(profile, session=None, **options):
+def run(profile, session=None, **options) -> tuple[Profile, SymbolReport, Diagnostics]:
     diagnostics = Diagnostics()
     result, report = symbolize(
         profile, session or make_session(), SymbolOptions(**options), diagnostics, load_symbol_sources()

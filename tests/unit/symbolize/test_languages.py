@@ -17,6 +17,7 @@ from perf2x.symbolize.demangle.names import Demangle
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.symbolize_profile import symbolize
 from perf2x.tables.diagnostics import Diagnostics
+from perf2x.tables.profile import Profile
 from tests.support.perf_script import read_blocks
 from tests.support.profile_builder import lines_of, make_profile
 
@@ -24,7 +25,7 @@ LANG = Path(__file__).parent / "data" / "lang"
 NAMES = ["c", "cpp", "rust", "go", "node", "java", "python"]
 
 
-def options(name, tmp_path, program=None):
+def options(name, tmp_path, program=None) -> SymbolOptions:
     """The recorded machine's files: the program under its path, maps and dumps in a directory of their own."""
     packed = LANG / name / f"{program or name}.xz"
     if packed.exists():
@@ -33,7 +34,7 @@ def options(name, tmp_path, program=None):
     return SymbolOptions(symfs=tmp_path, perf_map_dir=LANG / name, demangle=Demangle.FULL, inline=False)
 
 
-def wanted(name):
+def wanted(name) -> tuple[dict, int]:
     """{(address, object): symbol} that perf printed, in the program or in compiled code, and how often."""
     found, count = {}, Counter()
     for block in read_blocks(LANG / name / "script.txt.xz"):
@@ -59,7 +60,7 @@ def test_every_name_is_perfs(name, tmp_path) -> None:
         assert symbol in ours or symbol == "[unknown]", (hex(address), dso, symbol, ours)
 
 
-def named(name, options, frames):
+def named(name, options, frames) -> Profile:
     """A profile with one location for each frame that perf printed, in that order."""
     recording = open_recording(str(LANG / name / "perf.data"))
     maps = recording.sideband.mmaps

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.binary.elf.file import open_elf
+from perf2x.binary.elf.file import ElfObject, open_elf
 from perf2x.binary.elf.relocate import MODULE_BASE, relocated, section_places
 from perf2x.plugins.registry import load_symbol_sources
 from perf2x.symbolize.options import SymbolOptions
@@ -23,7 +23,7 @@ AT = 0xFFFFFFFFC0103000
 RECORDED = "/lib/modules/7.2.0/kernel/module.ko"
 
 
-def lines(directory, addresses, recorded=RECORDED, **options):
+def lines(directory, addresses, recorded=RECORDED, **options) -> tuple[list[list[tuple[str, str, int]]], Diagnostics]:
     profile = make_profile([(AT, AT + 0x1000, 0, recorded, "", -1)], [(0, AT + a) for a in addresses])
     options = {"symfs": directory, "buildid_dir": directory, "cache_dir": directory / "cache", **options}
     diagnostics = Diagnostics()
@@ -33,14 +33,14 @@ def lines(directory, addresses, recorded=RECORDED, **options):
     return [lines_of(result, row) for row in range(len(addresses))], diagnostics
 
 
-def put(directory, data=None, name=RECORDED):
+def put(directory, data=None, name=RECORDED) -> Path:
     path = directory / name.lstrip("/")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(MODULE.read_bytes() if data is None else data)
     return directory
 
 
-def wanted():
+def wanted() -> dict[int, list[tuple[str, str, int]]]:
     """{offset from the module's start: answer}, without init code, which the kernel has freed, and padding."""
     file = open_elf(MODULE)
     place = {file.sections[index].name: at - MODULE_BASE for index, at in section_places(file).items()}
@@ -93,7 +93,7 @@ def test_relocations_that_nobody_knows_leave_the_names(tmp_path) -> None:
     assert found == [[("mod_work", "", 0)]] and diagnostics["objects_unreadable"] == 1
 
 
-def tiny_module(rows, is_64=True, byte_order="<", machine=62, kind="RELA", size=16):
+def tiny_module(rows, is_64=True, byte_order="<", machine=62, kind="RELA", size=16) -> ElfObject:
     """.debug_info with relocations against ``f``, which lies 0x10 into .text."""
     sections = [
         TinySection(".text", bytes(0x40), flags=6),

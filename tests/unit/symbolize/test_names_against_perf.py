@@ -11,6 +11,8 @@ from perf2x.symbolize.demangle.names import Demangle
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.symbolize_profile import symbolize
 from perf2x.tables.diagnostics import Diagnostics
+from perf2x.tables.events import Session
+from perf2x.tables.profile import Profile
 from tests.support.perf_script import read_blocks
 from tests.support.profile_builder import make_profile, name_of
 from tests.support.recordings import deferred_cases
@@ -21,7 +23,7 @@ CASES = [
 ]
 
 
-def distinct_frames(case):
+def distinct_frames(case) -> set[tuple]:
     """{(address, object): name as perf prints it} of a recording's text; inlined frames left out."""
     found = {}
     for block in read_blocks(case.script):
@@ -31,7 +33,7 @@ def distinct_frames(case):
     return found
 
 
-def profile_of(case, frames):
+def profile_of(case, frames) -> tuple[Profile, list, Session]:
     """A profile with one location per frame, its mapping taken from the recording."""
     recording = open_recording(str(case.data))
     maps = recording.sideband.mmaps

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from perf2x.symbolize.report import SymbolReport
 
 from perf2x.debugfiles.finder import Finder, SearchPlaces
 from perf2x.plugins.registry import load_symbol_sources
@@ -16,6 +17,8 @@ from perf2x.symbolize.sources.perf_map import PerfMap, PerfMapSource, read_perf_
 from perf2x.symbolize.sources.perf_map_paths import FIRST_PID_NAMESPACE, ProcessNamespaces
 from perf2x.symbolize.symbolize_profile import symbolize
 from perf2x.tables.diagnostics import Diagnostics
+from perf2x.tables.events import Namespaces
+from perf2x.tables.profile import Profile
 from tests import forge
 from tests.forge.session import write_file
 from tests.support.profile_builder import lines_of, make_profile, make_session, name_of
@@ -30,7 +33,7 @@ not a line
 """
 
 
-def run(frames, pid=77, namespaces=None, finder=None, **options):
+def run(frames, pid=77, namespaces=None, finder=None, **options) -> tuple[Profile, SymbolReport, Diagnostics]:
     profile = make_profile([(0x7F0000000000, 0x7F0000100000, 0, "//anon", "", pid)], [(0, a) for a in frames])
     diagnostics = Diagnostics()
     sources, options = load_symbol_sources(), SymbolOptions(**options)
@@ -39,7 +42,7 @@ def run(frames, pid=77, namespaces=None, finder=None, **options):
     return result, report, diagnostics
 
 
-def namespaces(tmp_path, *homes):
+def namespaces(tmp_path, *homes) -> Namespaces:
     """The side-band table of forged records: (process, inode of its pid namespace, of its mount namespace)."""
     records = [
         forge.Namespaces(pid=pid, tid=pid, links=((4, 1), (4, 2), (4, 3), (4, inner), (4, 5), (4, mount), (4, 7)))
@@ -48,7 +51,7 @@ def namespaces(tmp_path, *homes):
     return table_of(tmp_path, records)
 
 
-def table_of(tmp_path, records):
+def table_of(tmp_path, records) -> Namespaces:
     (tmp_path / "forged").write_bytes(write_file(forge.Session(), records))
     return open_recording(str(tmp_path / "forged")).sideband.namespaces
 

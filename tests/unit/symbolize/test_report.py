@@ -9,7 +9,7 @@ from perf2x.tables.profile import Stacks
 from tests.support.profile_builder import i32, make_profile
 
 
-def scalar_weights(parents, locations, samples, count):
+def scalar_weights(parents, locations, samples, count) -> list[int]:
     weights = [0] * count
     for stack, number in samples:
         while stack >= 0:

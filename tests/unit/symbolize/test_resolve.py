@@ -1,13 +1,17 @@
 """A whole profile through the symbolizer: objects found, functions made, flags truthful, the rest left alone."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from msgspec.structs import replace
+from perf2x.symbolize.report import SymbolReport
 
 from perf2x.plugins.registry import load_symbol_sources
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.symbolize_profile import symbolize
 from perf2x.tables.diagnostics import Diagnostics
+from perf2x.tables.profile import Profile
 from tests.support.profile_builder import lines_of, make_profile, make_session, name_of
 from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
 
@@ -20,14 +24,14 @@ ffffffff90002000 T schedule
 """
 
 
-def library(symbols, build_id=NOTE, table=".symtab"):
+def library(symbols, build_id=NOTE, table=".symtab") -> bytes:
     text = TinySection(".text", b"\x90" * 0x100, 0x1000, flags=6)
     sections = [text, TinySection(".note.gnu.build-id", build_id, 0x300, "NOTE", 2)]
     return tiny_elf(sections + symbol_sections(symbols, 3, table=table))
 
 
 @pytest.fixture
-def symfs(tmp_path):
+def symfs(tmp_path) -> Path:
     (tmp_path / "usr/lib").mkdir(parents=True)
     symbols = [TinySymbol("first", 0x1000, 0x10), TinySymbol("_ZN2ns6secondEi", 0x1010, 0x20)]
     (tmp_path / "usr/lib/libx.so").write_bytes(library(symbols))
@@ -35,7 +39,7 @@ def symfs(tmp_path):
     return tmp_path
 
 
-def run(profile, session=None, **options):
+def run(profile, session=None, **options) -> tuple[Profile, SymbolReport, Diagnostics]:
     diagnostics = Diagnostics()
     result, report = symbolize(
         profile, session or make_session(), SymbolOptions(**options), diagnostics, load_symbol_sources()
@@ -44,7 +48,7 @@ def run(profile, session=None, **options):
     return result, report, diagnostics
 
 
-def text_offset(symfs):
+def text_offset(symfs) -> int:
     from perf2x.binary.elf.file import open_elf
 
     return open_elf(symfs / "usr/lib/libx.so").section(".text").offset

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.pipeline.load import load
+from perf2x.pipeline.load import Loaded, load
 from perf2x.pipeline.options import LoadOptions
 from perf2x.symbolize.options import SymbolOptions
 from tests.support.command import perf2x
@@ -31,13 +31,13 @@ def unpacked(name, tmp_path) -> None:
             shutil.copy(file, tmp_path)
 
 
-def loaded(name, tmp_path):
+def loaded(name, tmp_path) -> Loaded:
     unpacked(name, tmp_path)
     symbols = SymbolOptions(symfs=tmp_path, perf_map_dir=tmp_path, inline=False)
     return load(str(LANG / name / "perf.data"), LoadOptions(timeline=True, symbols=symbols))
 
 
-def perfs_frames(name):
+def perfs_frames(name) -> Counter[tuple[int, int, int, str]]:
     """How often perf printed (thread, microsecond, address, symbol), in compiled code only."""
     return Counter(
         (block.tid, block.time, frame.address, frame.symbol)
@@ -47,7 +47,7 @@ def perfs_frames(name):
     )
 
 
-def our_frames(profile):
+def our_frames(profile) -> Counter[tuple[int, int, int, str]]:
     """The same of a profile: code without a file, or in a dump; names as the runtime wrote them."""
     found: Counter[tuple[int, int, int, str]] = Counter()
     locations, samples, strings = profile.locations, profile.samples, profile.strings
@@ -65,7 +65,7 @@ def our_frames(profile):
     return found
 
 
-def written(profile, location):
+def written(profile, location) -> str:
     """The outermost function's name as the runtime wrote it."""
     start, end = (int(profile.locations.line_offsets[location + i]) for i in (0, 1))
     if start == end:
@@ -114,6 +114,6 @@ def test_a_bundle_takes_the_names_along(name, tmp_path) -> None:
     assert rows(alone) == rows(with_maps) != rows(without)
 
 
-def rows(ran):
+def rows(ran) -> list[dict]:
     assert ran.code == 0, ran.err
     return json.loads(ran.out)["rows"]

@@ -22,7 +22,7 @@ class Symbol:
     name: str
 
 
-def columns(symbols):
+def columns(symbols) -> SymbolColumns:
     return SymbolColumns(
         np.array([s.start for s in symbols], np.uint64),
         np.array([s.end for s in symbols], np.uint64),
@@ -32,12 +32,12 @@ def columns(symbols):
     )
 
 
-def find(symbols, *addresses):
+def find(symbols, *addresses) -> list[str | None]:
     rows = SymbolIndex(columns(symbols)).find(np.array(addresses, np.uint64))
     return [symbols[row].name if row >= 0 else None for row in rows]
 
 
-def scalar_find(symbols, address):
+def scalar_find(symbols, address) -> str | None:
     """tools/perf/util/symbol.c: fixup_end, fixup_duplicate, then the nearest symbol that holds the address."""
     tree = [
         Symbol(s.start, max(s.end, s.start), s.type, s.binding, s.name) for s in sorted(symbols, key=lambda s: s.start)
@@ -61,13 +61,13 @@ def scalar_find(symbols, address):
     return None
 
 
-def is_inner_label(symbol, others):
+def is_inner_label(symbol, others) -> bool:
     """Ours, not perf's: perf finds the label or the function around it, as its tree happens to lie."""
     around = any(o.type != NOTYPE and o.start <= symbol.start < o.end for o in others)
     return symbol.type == NOTYPE and symbol.start == symbol.end and around
 
 
-def first_is_best(a, b):
+def first_is_best(a, b) -> bool:
     if (a.end > a.start) != (b.end > b.start):
         return a.end > a.start
     if a.type != b.type and NOTYPE in (a.type, b.type):
@@ -85,7 +85,7 @@ def first_is_best(a, b):
 
 
 @st.composite
-def tables(draw):
+def tables(draw) -> list[Symbol]:
     """Symbols of one start have one size, so that it does not matter which of them is judged first."""
     sizes = draw(st.lists(st.integers(0, 40), min_size=60, max_size=60))
     row = st.tuples(st.integers(0, 59), st.sampled_from([FUNC, NOTYPE, 1]), st.sampled_from([LOCAL, GLOBAL, WEAK]))
@@ -119,7 +119,7 @@ def test_the_last_symbol_without_size_reaches_to_the_end_of_the_next_page() -> N
 
 
 def test_ties() -> None:
-    def pair(*symbols):
+    def pair(*symbols) -> str | None:
         return find([Symbol(8, 16, *symbol) for symbol in symbols], 9)[0]
 
     assert pair((FUNC, WEAK, "weak_one"), (FUNC, LOCAL, "loc")) == "loc"

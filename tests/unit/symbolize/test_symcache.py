@@ -12,7 +12,7 @@ from perf2x.binary.elf.file import open_elf
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.source_locations import DebugFunction, source_locations_of, with_replaced
 from perf2x.symbolize.symcache.build import LibrarySymcache, open_line_lookup
-from perf2x.symbolize.symcache.read import DEEPEST, VERSION, read_symcache
+from perf2x.symbolize.symcache.read import DEEPEST, VERSION, Symcache, read_symcache
 from perf2x.tables.diagnostics import Diagnostics
 from perf2x.tables.errors import ObjectError
 
@@ -21,11 +21,11 @@ DATA = Path(__file__).parent / "data"
 A, B, C = DebugFunction("a", "/a.c", 1), DebugFunction("b", "/b.c", 2), DebugFunction("c", "/c.c", 3)
 
 
-def made(name):
+def made(name) -> bytes:
     return next(symbolic.Archive.open(str(DATA / name)).iter_objects()).make_symcache().open_stream().read()
 
 
-def table(data):
+def table(data) -> Symcache:
     return read_symcache(np.frombuffer(bytes(data), np.uint8))
 
 

@@ -37,7 +37,7 @@ from tests.support.frame_writer import (
 INITIAL = def_cfa(7, 8) + offset(16, -8)
 
 
-def rules_by_address(file, frame=0):
+def rules_by_address(file, frame=0) -> tuple[dict, RuleTable]:
     index = eh_frame_index(open_elf(file.bytes()))
     table = RuleTable(17)
     rows = rows_of(index.section, index.section.fde(int(index.offset[frame])), table)
@@ -143,7 +143,7 @@ def test_damaged_programs_raise(program, sentence) -> None:
         rules_by_address(FrameFile([frame], initial=INITIAL))
 
 
-def section_of(*bodies, is_eh, wide):
+def section_of(*bodies, is_eh, wide) -> tuple[FrameSection, list[int]]:
     """Entries one behind the other; ``bodies`` (identity, bytes), an identity of None is that of a CIE."""
     data, offsets = b"", []
     for identity, body in bodies:
@@ -249,7 +249,7 @@ def test_damage_raises_object_errors_only(data) -> None:
             continue
 
 
-def native_objects():
+def native_objects() -> list[Path]:
     """ELF files that this interpreter runs from."""
     try:
         lines = Path("/proc/self/maps").read_text().splitlines()
@@ -280,7 +280,7 @@ def test_rows_are_those_of_pyelftools(path) -> None:
     assert checked > 10
 
 
-def decoded(entry):
+def decoded(entry) -> dict[int, dict] | None:
     """pyelftools' rows by address; None where it does not know an instruction (it has not heard of them all)."""
     if entry is None:
         return None
@@ -309,7 +309,7 @@ def compare(section, at, entry, theirs) -> None:
         assert {n: how.value for n, how in rule.registers if how.kind is Kind.OFFSET} == offsets
 
 
-def cfi(program, code_alignment=4, version=1, extra=b"", before=b""):
+def cfi(program, code_alignment=4, version=1, extra=b"", before=b"") -> list[tuple[int, int, int, tuple | None]]:
     """Rows of one function at 0x4000 of an object whose entries are written by hand: (address, CFA) and register 3."""
     head = bytes([version, 0]) + extra + uleb(code_alignment) + sleb(-8) + bytes([16]) + INITIAL
     body = before + (0x4000).to_bytes(8, "little") + (0x8000).to_bytes(8, "little") + program

@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from perf2x.binary.elf.file import open_elf
+from perf2x.binary.elf.file import ElfObject, open_elf
 from perf2x.tables.errors import ObjectError
 from perf2x.unwind.cfi_sections import code_at, eh_frame_index
 from tests.support.frame_writer import EH_FRAME, EH_FRAME_HDR, TEXT, Frame, FrameFile, def_cfa
@@ -14,7 +14,7 @@ LOAD, EH_FRAME_SEGMENT = 1, 0x6474E550
 FRAMES = [Frame(TEXT, 8), Frame(TEXT + 16, 8)]
 
 
-def stripped(header, frames, at=EH_FRAME, skip=0):
+def stripped(header, frames, at=EH_FRAME, skip=0) -> ElfObject:
     """An x86_64 object without sections: a PT_LOAD ``skip`` bytes in front of the frames, and the header's segment."""
     start = 64 + 2 * 56
     image = bytes(skip) + frames
@@ -31,7 +31,7 @@ def stripped(header, frames, at=EH_FRAME, skip=0):
     return open_elf(ident + rest + table + image + header)
 
 
-def parts():
+def parts() -> tuple[bytes, bytes]:
     file = FrameFile(FRAMES, initial=def_cfa(7, 8))
     frames, offsets = file.eh_frame()
     return file.header(offsets), frames

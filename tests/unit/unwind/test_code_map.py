@@ -14,10 +14,10 @@ class Asked:
     def __init__(self) -> None:
         self.elf, self.problems, self.count = self, [], 0
 
-    def svma(self, offset):
+    def svma(self, offset) -> tuple[np.ndarray, np.ndarray]:
         return offset, np.ones(len(offset), np.bool_)
 
-    def find(self, svma):
+    def find(self, svma) -> np.ndarray:
         self.count += len(svma)
         return (svma % np.uint64(1000)).astype(np.int32)
 

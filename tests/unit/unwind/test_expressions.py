@@ -18,19 +18,19 @@ class Columns:
 
     count = 3
 
-    def register(self, number):
+    def register(self, number) -> tuple[np.ndarray, np.ndarray]:
         return np.arange(self.count, dtype=np.uint64) + np.uint64(8 * number), np.full(self.count, number != 5)
 
-    def load(self, address, size):
+    def load(self, address, size) -> tuple[np.ndarray, np.ndarray]:
         values = [MEMORY.get(int(at), 0) & ((1 << 8 * (size or 8)) - 1) for at in address]
         return np.array(values, np.uint64), np.array([int(at) in MEMORY for at in address])
 
 
-def signed(value):
+def signed(value) -> int:
     return value - 2**64 if value >> 63 else value
 
 
-def divide(a, b):
+def divide(a, b) -> int:
     if b == 0:
         return 0
     quotient = abs(signed(a)) // abs(signed(b))
@@ -48,7 +48,7 @@ BINARY = {
 UNARY = {0x19: lambda a: abs(signed(a)), 0x1F: lambda a: -a, 0x20: lambda a: ~a}
 
 
-def scalar(tokens, sample, first):  # noqa: C901 - one branch for each kind of operator
+def scalar(tokens, sample, first) -> tuple[int, bool]:  # noqa: C901 - one branch for each kind of operator
     """The same program for one sample: (value, good), (0, False) where the stack does not hold what is needed."""
     stack, good = list(first), True
     for code, *operands in tokens:
@@ -83,7 +83,7 @@ def scalar(tokens, sample, first):  # noqa: C901 - one branch for each kind of o
     return (stack[-1], good) if stack else (0, False)
 
 
-def encoded(token):
+def encoded(token) -> bytes:
     code, *operands = token
     if code == "const":
         return b"\x10" + uleb(operands[0])
@@ -122,7 +122,7 @@ def test_the_expression_of_the_procedure_linkage_table() -> None:
     expression = parse_expression(bytes.fromhex("770880003f1a3b2a332422"), 8, "<")
 
     class Entry:
-        def register(self, number):
+        def register(self, number) -> tuple[np.ndarray, np.ndarray]:
             values = {7: 0x7000, 16: 0x1030}[number]
             return np.array([values + (number == 16) * 6, values + (number == 16) * 11], np.uint64), np.ones(
                 2, np.bool_

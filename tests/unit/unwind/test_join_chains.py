@@ -10,7 +10,7 @@ from perf2x.unwind.join_chains import with_user_part
 KERNEL, USER, DEFERRED = (int(CallchainContext[name]) for name in ("KERNEL", "USER", "USER_DEFERRED"))
 
 
-def joined(recorded, unwound, exact=None, use=None):
+def joined(recorded, unwound, exact=None, use=None) -> list[list[int]]:
     chain = ragged_of(unwound)
     flags = np.zeros(len(chain.values), np.bool_)
     flags[chain.offsets[:-1][chain.lengths > 0]] = True

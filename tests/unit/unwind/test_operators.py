@@ -18,15 +18,15 @@ LIT = 0x30
 class Machine:
     """One sample: register r holds 100 + r, register 9 is unknown; a word of memory holds 0x8877…11 + its address."""
 
-    def register(self, number):
+    def register(self, number) -> tuple[np.ndarray, np.ndarray]:
         return np.array([100 + number], np.uint64), np.array([number != 9])
 
-    def load(self, address, size):
+    def load(self, address, size) -> tuple[np.ndarray, np.ndarray]:
         value = 0x8877665544332211 & ((1 << 8 * (size or 8)) - 1)
         return np.array([value + int(address[0])], np.uint64), address != np.uint64(13)
 
 
-def run(code, first=()):
+def run(code, first=()) -> tuple[int, bool]:
     """(value, whether it is good) of an expression that finds ``first`` on its stack."""
     stack = [np.array([value % TOP], np.uint64) for value in first]
     value, good = evaluate(parse_expression(code, 8, "<"), Machine(), stack, 1)
@@ -158,7 +158,7 @@ STORED = {
 }  # fmt: skip
 
 
-def cursor(data, size=8, at=0, order="<"):
+def cursor(data, size=8, at=0, order="<") -> Cursor:
     return Cursor(data, at, len(data), order, size, 0x1000)
 
 

@@ -8,7 +8,7 @@ from perf2x.tables.events import UserStacks
 from perf2x.unwind.stack_memory import stack_memory
 
 
-def stacks_of(copies, sizes, asked=64):
+def stacks_of(copies, sizes, asked=64) -> UserStacks:
     """Copies (bytes, multiples of eight) behind one another, with the sizes that records claim."""
     starts = np.cumsum([0, *(len(copy) // 8 for copy in copies)])[:-1].astype(np.int64)
     words = np.frombuffer(b"".join(copies), "<u8").astype(np.uint64)

@@ -1,5 +1,6 @@
 """Simulated programs come out as they were called; what is missing or broken ends a chain and says why."""
 
+from collections.abc import Callable
 from random import Random
 
 import numpy as np
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from perf2x.binary.elf.file import open_elf
-from perf2x.unwind.chains import End, UserMappings
+from perf2x.unwind.chains import End, UserChains, UserMappings
 from perf2x.unwind.unwinder import Unwinder
 from tests.support.frame_writer import TEXT, Frame, FrameFile, def_cfa, def_cfa_expression, offset
 from tests.support.simulated_program import (
@@ -29,20 +30,20 @@ from tests.support.tiny_elf import TinySection
 TEXT_END = 0x8000
 
 
-def unwinder_of(elf, arch, max_depth=1024):
+def unwinder_of(elf, arch, max_depth=1024) -> tuple[Unwinder, Callable[[np.ndarray, np.ndarray], np.ndarray]]:
     """An unwinder of one mapped object, and its lookup."""
     load = next(segment for segment in elf.segments if segment.type == "PT_LOAD" and segment.address == TEXT)
     start = np.array([LOAD_BIAS + TEXT], np.uint64)
     mappings = UserMappings(start, np.array([load.offset], np.uint64), ["/bin/program"], [b""], np.array([True]))
 
-    def lookup(rows, address):
+    def lookup(rows, address) -> np.ndarray:
         inside = (address >= start[0]) & (address < np.uint64(LOAD_BIAS + TEXT_END))
         return np.where(inside, np.int32(0), np.int32(-1))
 
     return Unwinder(mappings, lambda name, build_id: (elf, None), arch, max_depth), lookup
 
 
-def unwound(program, machines, asked=1 << 16, max_depth=1024, **more):
+def unwound(program, machines, asked=1 << 16, max_depth=1024, **more) -> UserChains:
     elf = open_elf(program.file(**more).bytes())
     unwinder, lookup = unwinder_of(elf, program.arch, max_depth)
     return unwinder.unwind(stacks_of(machines, asked), lookup)
@@ -148,7 +149,7 @@ def test_a_stack_that_does_not_rise_is_broken() -> None:
     assert result.end.tolist() == [End.BROKEN]
 
 
-def by_hand(frames, words, asked=None):
+def by_hand(frames, words, asked=None) -> UserChains:
     """A thread in the first of ``frames`` whose stack holds ``words``, lowest first, is unwound."""
     machine = Machine("x86_64", Random(1))
     for word in reversed(words):
@@ -316,7 +317,7 @@ def test_an_unknown_processor_is_not_unwound() -> None:
     assert unwinder.unwind(stacks_of([machine], 4096), lookup).end.tolist() == [End.NO_REGISTERS]
 
 
-def signalled(arch, text, frames, registers_at, alternate=False):
+def signalled(arch, text, frames, registers_at, alternate=False) -> tuple[UserChains, list[int]]:
     """A handler entered by a signal: its stack holds the saved registers of a thread in the midst of function 0."""
     program = Program(arch, [Function(False, [], 3), Function(False, [], 1)])
     machine, chain = program.run([0, 0], Random(1))
@@ -346,7 +347,7 @@ X86_TRAMPOLINE = bytes.fromhex("48c7c00f0000000f05")
 ARM_TRAMPOLINE = bytes.fromhex("681180d2010000d4")
 
 
-def saved_by_expression():
+def saved_by_expression() -> Program:
     """As glibc describes its __restore_rt: every register where the context has it, CFA the saved rsp."""
     program = def_cfa_expression(b"\x77" + bytes([X86_CONTEXT[7] & 0x7F | 0x80, 0x01]) + b"\x06")
     for register, place in X86_CONTEXT.items():
