@@ -4,7 +4,6 @@ import gzip
 import lzma
 
 import pytest
-from perf2x.symbolize.report import SymbolReport
 
 from perf2x.binary.elf.file import open_elf
 from perf2x.binary.elf.relocate import section_places
@@ -13,6 +12,7 @@ from perf2x.binary.elf.symtab import function_symbols
 from perf2x.plugins.registry import load_symbol_sources
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.sources.modules import kernel_slide
+from perf2x.symbolize.symbol_report import SymbolReport
 from perf2x.symbolize.symbolize_profile import symbolize
 from perf2x.tables.diagnostics import Diagnostics
 from perf2x.tables.profile import Profile

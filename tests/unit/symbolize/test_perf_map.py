@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from perf2x.symbolize.report import SymbolReport
 
 from perf2x.debugfiles.finder import Finder, SearchPlaces
 from perf2x.plugins.registry import load_symbol_sources
@@ -15,6 +14,7 @@ from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.sources.jit_names import jit_function
 from perf2x.symbolize.sources.perf_map import PerfMap, PerfMapSource, read_perf_map
 from perf2x.symbolize.sources.perf_map_paths import FIRST_PID_NAMESPACE, ProcessNamespaces
+from perf2x.symbolize.symbol_report import SymbolReport
 from perf2x.symbolize.symbolize_profile import symbolize
 from perf2x.tables.diagnostics import Diagnostics
 from perf2x.tables.events import Namespaces

@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from msgspec.structs import replace
-from perf2x.symbolize.report import SymbolReport
 
 from perf2x.plugins.registry import load_symbol_sources
 from perf2x.symbolize.options import SymbolOptions
+from perf2x.symbolize.symbol_report import SymbolReport
 from perf2x.symbolize.symbolize_profile import symbolize
 from perf2x.tables.diagnostics import Diagnostics
 from perf2x.tables.profile import Profile
