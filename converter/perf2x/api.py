@@ -66,7 +66,7 @@ from msgspec.structs import replace
 
 from perf2x.analysis.sample_table import columns_of
 from perf2x.columnar.arrow import ArrowTable, Coded
-from perf2x.files.output import writing
+from perf2x.files.output import open_output
 from perf2x.pipeline.call_graphs import CallGraphOptions
 from perf2x.pipeline.load import load
 from perf2x.pipeline.options import LoadOptions
@@ -275,7 +275,7 @@ def _load_options(symbols: SymbolOptions | None, options: ReadOptions) -> LoadOp
 
 
 def _emit(emitter: plugins.Emitter, profile: Profile, target: str, inputs: tuple[str, ...]) -> None:
-    with writing(target, inputs=inputs, compress=wants_gzip(target, emitter.suffix)) as out:
+    with open_output(target, inputs=inputs, compress=wants_gzip(target, emitter.suffix)) as out:
         emitter.emit(profile, out)
 
 

@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from perf2x.binary.elf.file import SHF_COMPRESSED, open_elf
-from perf2x.debugfiles.finder import Finder, Found, SearchPlaces
+from perf2x.debugfiles.finder import Finder
+from perf2x.debugfiles.object_files import ObjectFiles
+from perf2x.debugfiles.search_paths import SearchPaths
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.sources.contract import Context
 from perf2x.symbolize.sources.dwarf_units import locations_from_units
@@ -57,9 +59,9 @@ def _asked(program: Path, count: int, named: int, reason: str = "") -> Work:
     address = np.arange(0x1000, 0x1000 + 64 * count, 64, dtype=np.uint64)
 
     def look_up() -> None:
-        finder = Finder(SearchPlaces(system_debug_dir=None, proc=None))
+        finder = Finder(SearchPaths(system_debug_dir=None, proc=None))
         context = Context(SymbolOptions(), make_session(), finder, Diagnostics())
-        places = locations_from_units(context, Found([open_elf(program)]), "/none", address)
+        places = locations_from_units(context, ObjectFiles([open_elf(program)]), "/none", address)
         broken = context.diagnostics.counts.get("objects_unreadable")
         assert len(places.site) >= named and (len(places.site) == count) == (not reason)
         assert reason in str(broken.first) if reason and broken is not None else broken is None

@@ -27,14 +27,14 @@ from msgspec import Struct, field, to_builtins
 
 from perf2x.binary.elf.compressed_sections import inflate_file
 from perf2x.binary.elf.file import ElfObject
-from perf2x.binary.elf.skeleton import symbols_only
+from perf2x.binary.elf.skeleton import keep_symbols_only
 from perf2x.bundle.unpack import MAPS, RECORDING
 from perf2x.debugfiles.archive import name_key
-from perf2x.debugfiles.finder import Found
+from perf2x.debugfiles.object_files import ObjectFiles
 from perf2x.debugfiles.split_debug import has_supplementary, supplementary_file
 from perf2x.files.rooted_paths import is_file
-from perf2x.files.tarball import damage
-from perf2x.files.unpack_limit import allowed_in_memory, too_large
+from perf2x.files.tarball import tarball_errors
+from perf2x.files.unpack_limit import memory_limit, too_large
 from perf2x.symbolize.mapped_objects import MappedObject, dso_of, mapped_objects
 from perf2x.symbolize.sources.contract import Context, DsoKind
 from perf2x.symbolize.sources.jit import dump_paths
@@ -136,7 +136,7 @@ class _BundlePacker:
                 self._add_dump(mapped)
             elif kind is not DsoKind.SYMBOL and name != "[vsyscall]":
                 self._add_files(mapped)
-        except damage(ObjectError) as error:
+        except tarball_errors(ObjectError) as error:
             self.packed.left_out[name] = str(error)
 
     def _add_files(self, mapped: MappedObject) -> None:
@@ -147,7 +147,7 @@ class _BundlePacker:
         kind = "vdso" if key.kind is DsoKind.VDSO else "elf"
         self._keep_object(key.name, key.build_id, found, kind)
 
-    def _found(self, mapped: MappedObject) -> Found:
+    def _found(self, mapped: MappedObject) -> ObjectFiles:
         key, context = mapped.key, self._context
         found = context.finder.find(key.name, key.build_id, mapped.pid)
         if key.kind is DsoKind.VDSO and not found.files:
@@ -156,7 +156,7 @@ class _BundlePacker:
             return ModuleSource(context).files(dso_of(self._profile, mapped, found)) or found
         return found
 
-    def _keep_object(self, name: str, build_id: bytes, found: Found, kind: str) -> None:
+    def _keep_object(self, name: str, build_id: bytes, found: ObjectFiles, kind: str) -> None:
         first = found.code or found.symbols or found.files[0]
         further = found.symbols if self._only_symbols else (found.dwarf or found.symbols)
         members = {kind: first} | ({"debug": further} if further is not None and further is not first else {})
@@ -179,9 +179,9 @@ class _BundlePacker:
     def _contents(self, file: ElfObject) -> Callable[[], bytes]:
         """A function that gets an object's bytes; ObjectError for a file with holes, much larger than it is on disk."""
         on_disk = _on_disk(file)
-        if file.size > (limit := allowed_in_memory(on_disk)):
+        if file.size > (limit := memory_limit(on_disk)):
             raise ObjectError(f"{file.name}: {too_large(on_disk, limit)}")
-        return lambda: symbols_only(file, _TRAMPOLINES) if self._only_symbols else file.read(0, file.size)
+        return lambda: keep_symbols_only(file, _TRAMPOLINES) if self._only_symbols else file.read(0, file.size)
 
     def _keep(self, name: str, build_id: bytes, members: dict[str, Callable[[], bytes]]) -> None:
         folder = f"objects/{(build_id or name_key(name)).hex()}"
@@ -206,7 +206,7 @@ class _BundlePacker:
             try:
                 text = inflate_file(kallsyms.read_bytes() if isinstance(kallsyms, Path) else kallsyms[1])
                 members["kallsyms"] = lambda: text
-            except damage(ObjectError) as error:
+            except tarball_errors(ObjectError) as error:
                 self.packed.left_out["[kernel.kallsyms]"] = str(error)
         if members:
             self._keep("[kernel.kallsyms]", build_id, members)

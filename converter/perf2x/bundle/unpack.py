@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from perf2x.files.tarball import Tarball, damage, opened
-from perf2x.files.temporary import private_folder
-from perf2x.files.unpack_limit import allowed, reopened, spool
+from perf2x.files.tarball import Tarball, open_tarball, tarball_errors
+from perf2x.files.temporary import private_directory
+from perf2x.files.unpack_limit import link_or_copy, spool, unpacked_limit
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.tables.errors import FormatError
 
@@ -41,7 +41,7 @@ def open_bundles(
         yield list(names), options
         return
     with contextlib.ExitStack() as stack:
-        folder = stack.enter_context(private_folder())
+        folder = stack.enter_context(private_directory())
         places = {name: folder / f"{number}-{RECORDING}" for number, name in enumerate(bundles)}
         maps = folder / MAPS
         maps.mkdir()
@@ -58,10 +58,10 @@ def is_bundle(path: Path) -> bool:
     try:
         if not path.is_file() or not _looks_packed(path):
             return False
-        with opened(path) as tar:
+        with open_tarball(path) as tar:
             first = next(tar.members(), None)
             return first is not None and first.isreg() and _RECORDED.fullmatch(first.name) is not None
-    except damage():
+    except tarball_errors():
         return False
 
 
@@ -78,8 +78,8 @@ def _filled(directory: Path) -> Path | None:
 
 def _unpack(name: str, place: Path, maps: Path, stack: contextlib.ExitStack) -> None:
     try:
-        with opened(Path(name)) as tar:
-            room = allowed(Path(name).stat().st_size)
+        with open_tarball(Path(name)) as tar:
+            room = unpacked_limit(Path(name).stat().st_size)
             opened_files = 0
             for member in tar.members():
                 target = _target(member, place, maps)
@@ -88,7 +88,7 @@ def _unpack(name: str, place: Path, maps: Path, stack: contextlib.ExitStack) -> 
                     _copy(tar, member, target, room, None if named else stack)
                     room -= member.size
                     opened_files += 1
-    except damage() as error:
+    except tarball_errors() as error:
         raise FormatError(f"{name}: cannot be read as a bundle: {error}") from None
 
 
@@ -116,7 +116,7 @@ def _copy(tar: Tarball, member: tarfile.TarInfo, target: Path, room: int, whole:
         for chunk in tar.chunks(member, room):
             copy.write(chunk)
         if whole is not None:
-            reopened(copy.done(), target)
+            link_or_copy(copy.done(), target)
             return
         import shutil
 

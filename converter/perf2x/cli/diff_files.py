@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, BinaryIO
 
-from perf2x.files.output import STANDARD, writing
+from perf2x.files.output import STDOUT, open_output
 from perf2x.tables.errors import OptionError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def write_difference(
 ) -> str:
     """Write one format; what to say about it, nothing for standard output."""
     target = output or f"diff{FORMATS[to]}"
-    with writing(target, inputs=sources) as out:
+    with open_output(target, inputs=sources) as out:
         if to == "html":
             from perf2x.emit.flame.diff_page import DifferencePage
 
@@ -44,7 +44,7 @@ def write_difference(
             page.emit(old.profile, new.profile, out)
         else:
             _write_scaled(to, old.profile, new.profile, value, normalize, out)
-    return "" if target == STANDARD else f"wrote {to} to {target} ({_HINTS[to].format(target)})"
+    return "" if target == STDOUT else f"wrote {to} to {target} ({_HINTS[to].format(target)})"
 
 
 def _write_scaled(to: str, before: "Profile", after: "Profile", value: str, normalize: bool, out: BinaryIO) -> None:

@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 from perf2x.cli import progress as console
 from perf2x.cli.http_server import ADDRESS, PageServer, serve
-from perf2x.files.output import writing
+from perf2x.files.output import open_output
 from perf2x.tables.errors import OutputError
 
 Emit = Callable[[BinaryIO], None]
@@ -56,7 +56,7 @@ def _temporary_page(emit: Emit, name: str) -> Path:
         raise OutputError(f"cannot write to {tempfile.gettempdir()}: {error.strerror}") from None
     page = folder / re.sub(r"[^\w.+-]+", "_", name)
     try:
-        with writing(str(page), inputs=()) as out:
+        with open_output(str(page), inputs=()) as out:
             emit(out)
     except BaseException:
         folder.rmdir()

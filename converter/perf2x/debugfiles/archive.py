@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from perf2x.files.tarball import damage, opened
-from perf2x.files.unpack_limit import allowed_in_memory
+from perf2x.files.tarball import open_tarball, tarball_errors
+from perf2x.files.unpack_limit import memory_limit
 from perf2x.tables.errors import ObjectError
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Archive:
                 found = members.get((build_id.hex(), kind))
                 if found is not None:
                     return f"{self.path}, {found.name}", self._read(found)
-        except damage() as error:
+        except tarball_errors() as error:
             raise ObjectError(f"{self.path}: cannot be read as a tarball: {error}") from None
         return None
 
@@ -51,7 +51,7 @@ class Archive:
         """Regular members by (build id, kind): the last two parts of their names; older caches have no kind."""
         if self._members is None:
             self._members = {}
-            with opened(self.path) as tar:
+            with open_tarball(self.path) as tar:
                 for info in tar.members():
                     parts = info.name.split("/")
                     if not info.isreg() or len(parts) < 2:
@@ -61,5 +61,5 @@ class Archive:
         return self._members
 
     def _read(self, info: tarfile.TarInfo) -> bytes:
-        with opened(self.path) as tar:
-            return b"".join(tar.chunks(info, allowed_in_memory(self.path.stat().st_size)))
+        with open_tarball(self.path) as tar:
+            return b"".join(tar.chunks(info, memory_limit(self.path.stat().st_size)))

@@ -16,7 +16,7 @@ from msgspec import Struct, field
 
 from perf2x.binary.elf.file import ElfObject, open_elf
 from perf2x.files.atomic import atomic_file
-from perf2x.files.unpack_limit import Disk, allowed_download, shown
+from perf2x.files.unpack_limit import FreeSpace, download_limit, format_size
 from perf2x.tables.diagnostics import Diagnostics, Severity
 from perf2x.tables.errors import FormatError, ObjectError
 
@@ -133,13 +133,13 @@ class Debuginfod(Struct):
     def _copy(self, answer: IO[bytes], out: IO[bytes], address: str, size: int) -> str:
         """Copy all of it; why not, where a limit stops it."""
         end, done = time.monotonic() + self.longest, 0
-        disk = Disk(address, str(self.cache), "a download; DEBUGINFOD_CACHE_PATH names another place")
-        most = min(self.largest, allowed_download())
+        disk = FreeSpace(address, str(self.cache), "a download; DEBUGINFOD_CACHE_PATH names another place")
+        most = min(self.largest, download_limit())
         while block := answer.read(BLOCK):
             done += len(block)
             if done > most or size > most:
                 lever = "DEBUGINFOD_MAXSIZE" if most == self.largest else "--max-unpacked SIZE"
-                return f"larger than {shown(most)}; {lever} raises the limit"
+                return f"larger than {format_size(most)}; {lever} raises the limit"
             if time.monotonic() > end:
                 return f"not there after {self.longest} seconds"
             disk.take(len(block))

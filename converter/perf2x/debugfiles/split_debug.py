@@ -11,8 +11,10 @@ from pathlib import Path
 
 from perf2x.binary.elf.file import ElfObject, open_object
 from perf2x.binary.elf.notes import same_build_id
-from perf2x.debugfiles.finder import Finder, Found, cached_paths, in_debug_dir
-from perf2x.files.rooted_paths import below, is_file
+from perf2x.debugfiles.finder import Finder
+from perf2x.debugfiles.object_files import ObjectFiles
+from perf2x.debugfiles.search_paths import build_id_cache_paths, debug_dir_paths
+from perf2x.files.rooted_paths import is_file, resolve_in_root
 from perf2x.tables.errors import ObjectError
 from perf2x.tables.mapping_names import is_real_path
 
@@ -22,7 +24,7 @@ def has_supplementary(file: ElfObject) -> bool:
     return file.section(".gnu_debugaltlink") is not None
 
 
-def lies_elsewhere(file: ElfObject) -> bool:
+def has_split_debug_info(file: ElfObject) -> bool:
     """Whether a part of the debug info is in other files; ObjectError when that cannot be told."""
     strings = file.section(".debug_str")
     has_dwo = strings is not None and file.section(".debug_addr") is not None and b".dwo\0" in file.data(strings)
@@ -54,17 +56,17 @@ def supplementary_file(finder: Finder, file: ElfObject) -> ElfObject | None:
 
 
 def _supplementary_paths(finder: Finder, file: ElfObject, link: str, build_id: bytes) -> Iterator[Path]:
-    if finder.places.buildid_dir:
-        yield from cached_paths(finder.places.buildid_dir, build_id, ("debug", "elf"))
-    for directory in finder.debug_dirs():
-        yield from in_debug_dir(directory, "", build_id)
-    yield from _named(finder, file, "", link)
-    for directory in finder.debug_dirs():  # where distributions put them: /usr/lib/debug/.dwz
+    if finder.search_paths.buildid_dir:
+        yield from build_id_cache_paths(finder.search_paths.buildid_dir, build_id, ("debug", "elf"))
+    for directory in finder.search_paths.debug_directories():
+        yield from debug_dir_paths(directory, "", build_id)
+    yield from _stated_paths(finder, file, "", link)
+    for directory in finder.search_paths.debug_directories():  # where distributions put them: /usr/lib/debug/.dwz
         tail = link[link.find("/.dwz/") :] if "/.dwz/" in link else f"/.dwz/{link.rpartition('/')[2]}"
-        yield from filter(None, [below(directory, tail)])
+        yield from filter(None, [resolve_in_root(directory, tail)])
 
 
-def package_file(finder: Finder, found: Found, recorded: str) -> ElfObject | None:
+def package_file(finder: Finder, found: ObjectFiles, recorded: str) -> ElfObject | None:
     """The DWARF package (``.dwp``) of an object: beside its files, beside the recorded path, in debug directories."""
     for path in _package_paths(finder, found, recorded):
         if is_file(path):
@@ -72,37 +74,39 @@ def package_file(finder: Finder, found: Found, recorded: str) -> ElfObject | Non
     return None
 
 
-def _package_paths(finder: Finder, found: Found, recorded: str) -> Iterator[Path]:
+def _package_paths(finder: Finder, found: ObjectFiles, recorded: str) -> Iterator[Path]:
     for file in found.files:
         if file.path is not None:
             yield file.path.with_name(f"{file.path.name}.dwp")
             yield file.path.with_name(f"{file.path.name.removesuffix('.debug')}.dwp")
     if is_real_path(recorded):
-        yield from finder.on_disk(f"{recorded}.dwp")
-        for directory in finder.debug_dirs():
-            yield from filter(None, [below(directory, f"{recorded}.dwp")])
+        yield from finder.search_paths.on_disk(f"{recorded}.dwp")
+        for directory in finder.search_paths.debug_directories():
+            yield from filter(None, [resolve_in_root(directory, f"{recorded}.dwp")])
 
 
 def split_paths(finder: Finder, file: ElfObject, comp_dir: str, name: str) -> Iterator[Path]:
     """Where a unit's ``.dwo`` may lie: as it was compiled (under symfs), beside the program, in debug directories."""
-    yield from _named(finder, file, comp_dir, name)
+    yield from _stated_paths(finder, file, comp_dir, name)
     last = name.rpartition("/")[2]
     if file.path is not None and last.strip("."):
         yield file.path.with_name(last)
-    for directory in finder.debug_dirs():
-        yield from filter(None, [below(directory, posixpath.join(comp_dir, name)), below(directory, last)])
+    for directory in finder.search_paths.debug_directories():
+        yield from filter(
+            None, [resolve_in_root(directory, posixpath.join(comp_dir, name)), resolve_in_root(directory, last)]
+        )
 
 
-def _named(finder: Finder, file: ElfObject, folder: str, name: str) -> Iterator[Path]:
+def _stated_paths(finder: Finder, file: ElfObject, folder: str, name: str) -> Iterator[Path]:
     """A path that debug info states: absolute as on the recorded machine, else from the file's own directory.
 
     Beside a file that lies outside of symfs nothing is looked for then: the path could lead anywhere.
     """
-    whole, symfs = posixpath.join(folder, name), finder.places.symfs
+    whole, symfs = posixpath.join(folder, name), finder.search_paths.symfs
     if whole.startswith("/"):
-        yield from finder.on_disk(whole)
+        yield from finder.search_paths.on_disk(whole)
     elif file.path is not None and symfs is None:
         yield file.path.parent / whole
     elif file.path is not None and symfs is not None and file.path.is_relative_to(symfs):
         inside = file.path.parent.relative_to(symfs)
-        yield from filter(None, [below(symfs, f"/{inside.as_posix()}/{whole}")])
+        yield from filter(None, [resolve_in_root(symfs, f"/{inside.as_posix()}/{whole}")])

@@ -9,7 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from perf2x.binary.dwarf.constants import FORM_IMPLICIT_CONST
-from perf2x.binary.dwarf.forms import uleb
+from perf2x.binary.dwarf.forms import uleb128
 
 if TYPE_CHECKING:
     from elftools.dwarf.abbrevtable import AbbrevDecl
@@ -62,7 +62,7 @@ def declaration(table: bytes, code: int) -> bytes | None:
     """The bytes of one abbreviation; None when the table, or what was read of it, does not have it."""
     at = 0
     while table[at : at + 1] != b"\0" and (found := _DECLARATION.match(table, at)) is not None:
-        if uleb(found[1], 0)[0] == code:
+        if uleb128(found[1], 0)[0] == code:
             return found[0]
         at = found.end()
     return None

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from perf2x.debugfiles.finder import OTHER_BUILD, OTHER_CHECKSUM
+from perf2x.debugfiles.object_files import OTHER_BUILD, OTHER_CHECKSUM
 from perf2x.explain.findings import Advice, Explanation
 
 
@@ -25,13 +25,15 @@ def _for_debug_file(known: Explanation, package: str, what: str) -> Iterator[Adv
     if package:
         yield Advice(f"for {what}, install the debug symbols of this very version", f"apt install {package}")
     if known.build_id:
-        yield Advice(f"for {what}, ask a server, as perf2x does with --debuginfod URL", server(known.build_id))
+        yield Advice(
+            f"for {what}, ask a server, as perf2x does with --debuginfod URL", debuginfod_command(known.build_id)
+        )
     elif known.type != "REL":
         yield Advice("so that debug files can be found by build id, link with", "-Wl,--build-id")
     if not package:
         yield Advice("if you built it, compile with debug info and do not strip it", "-g")
 
 
-def server(build_id: str) -> str:
+def debuginfod_command(build_id: str) -> str:
     """The command that asks debuginfod servers for a debug file."""
     return f"debuginfod-find debuginfo {build_id}"

@@ -7,7 +7,7 @@ from perf2x.tables.errors import ObjectError
 
 BLOCK = 1 << 14
 
-TROUBLE = (ObjectError, ValueError, LookupError, ArithmeticError, TypeError, AttributeError, AssertionError,
+PARSE_ERRORS = (ObjectError, ValueError, LookupError, ArithmeticError, TypeError, AttributeError, AssertionError,
            NotImplementedError)  # fmt: skip
 """What broken debug info makes pyelftools raise, beside its own errors."""
 
@@ -16,7 +16,7 @@ class SpentError(ObjectError):
     """Enough was read."""
 
 
-class Budget:
+class ReadAllowance:
     """Bytes that may still be read of all sections together; bytes that are read again count again."""
 
     def __init__(self, size: int) -> None:
@@ -32,7 +32,7 @@ class Budget:
 class SectionStream(io.RawIOBase):
     """The bytes of one section; of a section in a file only the blocks that are asked for are read."""
 
-    def __init__(self, size: int, fetch: Callable[[int, int], bytes], budget: Budget) -> None:
+    def __init__(self, size: int, fetch: Callable[[int, int], bytes], budget: ReadAllowance) -> None:
         """``fetch`` gives (offset, size) of the section."""
         self.size, self._fetch, self._budget = size, fetch, budget
         self._at = 0

@@ -13,7 +13,7 @@ from perf2x.abi.callframe import PointerFormat
 from perf2x.binary.elf.file import ElfObject
 from perf2x.columnar.arrays import I64, U64, AnyArray
 from perf2x.columnar.unique import rows_by
-from perf2x.explain.coverage import Code, without_place
+from perf2x.explain.coverage import Code, strip_location
 from perf2x.explain.sframe import sframe_ranges
 from perf2x.tables.errors import ObjectError
 from perf2x.unwind.cfi_entries import FrameSection
@@ -49,7 +49,7 @@ def frame_tables(elf: ElfObject, code: Code) -> list[FrameTable]:
         try:
             pair = ranges(elf)
         except ObjectError as error:
-            found.append(FrameTable(name, elf.name, 0, None, without_place(error, elf, name)))
+            found.append(FrameTable(name, elf.name, 0, None, strip_location(error, elf, name)))
             continue
         if pair is not None:
             found.append(FrameTable(name, elf.name, len(pair[0]), code.share(*pair)))
@@ -62,14 +62,14 @@ def _eh_frame(elf: ElfObject) -> tuple[U64, U64] | None:
         return None
     if section is None:
         index = eh_frame_index(elf)
-        return None if index is None else _ranges(index)
+        return None if index is None else _entry_ranges(index)
     header = elf.section(".eh_frame_hdr")
     frames = FrameSection(elf.data(section), section.address, True, elf.byte_order, 8 if elf.is_64 else 4)
     index = None if header is None else index_from_header(frames, elf.data(header), header.address)
     if index is None:
         _check(elf, section.name, len(frames.data))
         index = index_by_walking(frames)
-    return _ranges(index)
+    return _entry_ranges(index)
 
 
 def _debug_frame(elf: ElfObject) -> tuple[U64, U64] | None:
@@ -78,7 +78,7 @@ def _debug_frame(elf: ElfObject) -> tuple[U64, U64] | None:
         return None
     _check(elf, section.name, len(elf.data(section)))
     index = debug_frame_index(elf)
-    return None if index is None else _ranges(index)
+    return None if index is None else _entry_ranges(index)
 
 
 def _check(elf: ElfObject, name: str, size: int) -> None:
@@ -88,13 +88,13 @@ def _check(elf: ElfObject, name: str, size: int) -> None:
         raise ObjectError(f"{elf.name}, {name}: {size:,} bytes without a sorted table, which were not read")
 
 
-def _ranges(index: FrameIndex) -> tuple[U64, U64]:
+def _entry_ranges(index: FrameIndex) -> tuple[U64, U64]:
     """(n,) start and end of each entry; an entry whose length cannot be told is left out."""
     section, offset = index.section, index.offset
     data = np.frombuffer(section.data, np.uint8)
     whole = (offset >= 0) & (offset + 8 <= len(data))
     offset, start = offset[whole], index.start[whole]
-    length, identity = (_gathered(data, offset + at, 4, section.byte_order) for at in (0, 4))
+    length, identity = (_read_integers(data, offset + at, 4, section.byte_order) for at in (0, 4))
     narrow = length != 2**32 - 1
     offset, start, identity = offset[narrow], start[narrow], identity[narrow].astype(np.int64)
     common, which = np.unique(offset + 4 - identity if section.is_eh else identity, return_inverse=True)
@@ -102,7 +102,7 @@ def _ranges(index: FrameIndex) -> tuple[U64, U64]:
     for number, rows in islice(rows_by(which.astype(np.int64)), COMMON_ENTRIES_AT_MOST):
         width, skip = _width(section, int(common[number]))
         rows = rows[offset[rows] + 8 + skip + 2 * width <= len(data)] if width else rows[:0]
-        size[rows] = _gathered(data, offset[rows] + 8 + skip + width, width, section.byte_order)
+        size[rows] = _read_integers(data, offset[rows] + 8 + skip + width, width, section.byte_order)
     kept = (size > 0) & (start + size > start)
     return start[kept], (start + size)[kept]
 
@@ -117,7 +117,7 @@ def _width(section: FrameSection, place: int) -> tuple[int, int]:
     return (cie.address_size if code == PointerFormat.ABSPTR else _WIDTHS.get(code, 0)), cie.segment_size
 
 
-def _gathered(data: AnyArray, at: I64, width: int, byte_order: str) -> U64:
+def _read_integers(data: AnyArray, at: I64, width: int, byte_order: str) -> U64:
     """(n,) numbers of ``width`` bytes at offsets."""
     if not width:
         return np.zeros(len(at), np.uint64)

@@ -4,7 +4,7 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.binary.elf.file import PF_X, ElfObject
-from perf2x.binary.elf.relocate import section_places
+from perf2x.binary.elf.relocate import section_addresses
 from perf2x.columnar.arrays import U64
 from perf2x.tables.errors import ObjectError
 
@@ -54,7 +54,7 @@ def _below(start: U64, ends: U64, address: U64) -> U64:
 
 def code_of(elf: ElfObject) -> Code:
     """``.text``; without one all executable sections, without section headers the executable segments."""
-    places = section_places(elf) if elf.type == "ET_REL" else None
+    places = section_addresses(elf) if elf.type == "ET_REL" else None
     held = [
         (section.name, section.address if places is None else places.get(number, 0), section.size)
         for number, section in enumerate(elf.sections)
@@ -73,6 +73,6 @@ def _code(what: str, rows: list[tuple[int, int]]) -> Code:
     return Code(what, *union(start, end))
 
 
-def without_place(error: ObjectError, elf: ElfObject, section: str) -> str:
+def strip_location(error: ObjectError, elf: ElfObject, section: str) -> str:
     """What is wrong with a section, without the file and the section, which stand beside it."""
     return str(error).removeprefix(elf.name).removeprefix(f", {section}").removeprefix(": ")

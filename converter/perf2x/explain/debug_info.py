@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from perf2x.binary.elf.file import SHF_COMPRESSED, ElfObject, Section, open_elf
-from perf2x.binary.elf.relocate import relocated
+from perf2x.binary.elf.file import SHF_COMPRESSED, ElfObject, ElfSection, open_elf
+from perf2x.binary.elf.relocate import relocate_debug_info
 from perf2x.explain.abbreviations import reader_class
-from perf2x.explain.bounded import TROUBLE, Budget, SectionStream, SpentError
+from perf2x.explain.bounded import PARSE_ERRORS, ReadAllowance, SectionStream, SpentError
 from perf2x.tables.errors import ObjectError
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class DebugInfo(Struct, frozen=True):
     """Why the rest cannot be read."""
 
 
-def info_section(elf: ElfObject) -> Section | None:
+def info_section(elf: ElfObject) -> ElfSection | None:
     """The section with a file's entries; None when it has no debug info."""
     names = (".debug_info", ".zdebug_info", ".debug_info.dwo")
     return next(filter(None, map(elf.section, names)), None)
@@ -89,13 +89,13 @@ def debug_info(elf: ElfObject, supplementary: ElfObject | None = None) -> DebugI
         whole = tally.read(info.iter_CUs())
         if tally.end > (size := info.debug_info_sec.size if info.debug_info_sec else 0):
             raise ObjectError(f"the last unit ends at {tally.end:#x}, the section at {size:#x}")
-    except trouble() as error:
+    except parse_errors() as error:
         broken = str(error) or type(error).__name__
     compressed = bool(section.flags & SHF_COMPRESSED) or section.name.startswith(".z")
     return DebugInfo(
-        elf.name, section.size, compressed, tally.units, tally.partial, whole, _counted(tally.versions),
-        _counted(tally.producers), _counted(tally.languages), tally.frame_pointers, tuple(tally.split),
-        tally.unreadable, broken,
+        elf.name, section.size, compressed, tally.units, tally.partial, whole, _most_frequent_first(tally.versions),
+        _most_frequent_first(tally.producers), _most_frequent_first(tally.languages), tally.frame_pointers,
+        tuple(tally.split), tally.unreadable, broken,
     )  # fmt: skip
 
 
@@ -123,7 +123,7 @@ class _Tally:
             top: Any = unit.get_top_DIE()
         except SpentError:
             raise
-        except trouble():
+        except parse_errors():
             self._count(unit)
             self.unreadable += 1
             return
@@ -132,11 +132,11 @@ class _Tally:
             return
         self._count(unit)
         values = {name: attribute.value for name, attribute in top.attributes.items()}
-        name = _text(values, "DW_AT_dwo_name", "DW_AT_GNU_dwo_name")
+        name = _string_attribute(values, "DW_AT_dwo_name", "DW_AT_GNU_dwo_name")
         if name:
-            self.split.append(SplitUnit(_text(values, "DW_AT_comp_dir"), name))
+            self.split.append(SplitUnit(_string_attribute(values, "DW_AT_comp_dir"), name))
             return
-        self._written_by(_text(values, "DW_AT_producer"))
+        self._written_by(_string_attribute(values, "DW_AT_producer"))
         self.languages[_language(values.get("DW_AT_language"))] += 1
 
     def _count(self, unit: "CompileUnit") -> None:
@@ -148,7 +148,7 @@ class _Tally:
         self.frame_pointers += " -fno-omit-frame-pointer" in producer
 
 
-def _text(values: Mapping[str, Any], *names: str) -> str:
+def _string_attribute(values: Mapping[str, Any], *names: str) -> str:
     found = next((value for value in map(values.get, names) if isinstance(value, bytes)), b"")
     return found[:LONGEST_TEXT].decode(errors="surrogateescape")
 
@@ -172,7 +172,7 @@ def _languages() -> dict[int, str]:
     return {**named, _ASSEMBLER: ASSEMBLER}
 
 
-def _counted(counts: Counter[str]) -> dict[str, int]:
+def _most_frequent_first(counts: Counter[str]) -> dict[str, int]:
     """The most frequent first, then by name."""
     return dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
 
@@ -183,15 +183,15 @@ def _linked(elf: ElfObject) -> ElfObject:
         return elf
     if elf.size > LARGEST_OBJECT:
         raise ObjectError(f"a relocatable file of {elf.size:,} bytes, whose relocations were not applied")
-    return open_elf(relocated(elf), elf.name)
+    return open_elf(relocate_debug_info(elf), elf.name)
 
 
 def reader(elf: ElfObject) -> "DWARFInfo":
     """pyelftools' reader of a file's debug info, over sections that end when too much is read."""
     from elftools.dwarf.dwarfinfo import DebugSectionDescriptor, DwarfConfig
 
-    entries, strings = Budget(ENTRY_BYTES_AT_MOST), Budget(STRING_BYTES_AT_MOST)
-    budgets = {"info": entries, "addr": entries, "abbrev": Budget(ABBREVIATION_BYTES_AT_MOST)}
+    entries, strings = ReadAllowance(ENTRY_BYTES_AT_MOST), ReadAllowance(STRING_BYTES_AT_MOST)
+    budgets = {"info": entries, "addr": entries, "abbrev": ReadAllowance(ABBREVIATION_BYTES_AT_MOST)}
     kind = reader_class()
     sections: dict[str, Any] = dict.fromkeys(list(signature(kind).parameters)[1:])  # versions have more or fewer
     for part in _PARTS:
@@ -202,7 +202,7 @@ def reader(elf: ElfObject) -> "DWARFInfo":
     return kind(DwarfConfig(elf.byte_order == "<", elf.machine, 8 if elf.is_64 else 4), **sections)
 
 
-def _stream(elf: ElfObject, part: str, budget: Budget) -> SectionStream | None:
+def _stream(elf: ElfObject, part: str, budget: ReadAllowance) -> SectionStream | None:
     names = (f".debug_{part}", f".zdebug_{part}", f".debug_{part}.dwo")
     section = next(filter(None, map(elf.section, names)), None)
     if section is None:
@@ -214,23 +214,23 @@ def _stream(elf: ElfObject, part: str, budget: Budget) -> SectionStream | None:
     return SectionStream(len(data), lambda at, size: data[at : at + size], budget)
 
 
-def unpacked(elf: ElfObject, section: Section) -> bytes:
+def unpacked(elf: ElfObject, section: ElfSection) -> bytes:
     """A section's bytes, also of one that GNU's older tools compressed (``.zdebug_info``)."""
     from perf2x.binary.elf.compressed_sections import inflate
-    from perf2x.files.unpack_limit import allowed_in_memory
+    from perf2x.files.unpack_limit import memory_limit
 
     data = elf.data(section)
     if not section.name.startswith(".z"):
         return data
     if not data.startswith(b"ZLIB"):
         raise ObjectError(f"{elf.name}, {section.name}: no ZLIB header")
-    return inflate("zlib", data[12:], min(int.from_bytes(data[4:12], "big"), allowed_in_memory(len(data))))
+    return inflate("zlib", data[12:], min(int.from_bytes(data[4:12], "big"), memory_limit(len(data))))
 
 
 @cache
-def trouble() -> tuple[type[Exception], ...]:
+def parse_errors() -> tuple[type[Exception], ...]:
     """What pyelftools raises where debug info is broken."""
     from elftools.common.exceptions import DWARFError, ELFError
     from elftools.construct import ConstructError
 
-    return (*TROUBLE, DWARFError, ELFError, ConstructError)
+    return (*PARSE_ERRORS, DWARFError, ELFError, ConstructError)

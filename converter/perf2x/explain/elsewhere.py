@@ -2,21 +2,23 @@
 
 from pathlib import Path
 
+from perf2x.binary.elf.debug_link import debug_link
 from perf2x.binary.elf.file import ElfObject
-from perf2x.debugfiles.finder import Finder, Found, debug_link
+from perf2x.debugfiles.finder import Finder
+from perf2x.debugfiles.object_files import ObjectFiles
 from perf2x.debugfiles.split_debug import has_supplementary, package_file, split_paths, supplementary_file
 from perf2x.explain.debug_info import SplitUnit
-from perf2x.explain.findings import DebugLink, SplitFiles, Supplementary
+from perf2x.explain.findings import DebugLink, SplitDebugInfo, Supplementary
 from perf2x.files.rooted_paths import is_file
 from perf2x.tables.errors import ObjectError
 
-SPLIT_AT_MOST = 100
+MAX_DWO_FILES = 100
 """``.dwo`` files that are looked for."""
 
 
 def recorded_name(finder: Finder, path: Path) -> str:
     """What a recording would call the file: the path without links, below the root of the recorded machine."""
-    whole, symfs = path.resolve(), finder.places.symfs
+    whole, symfs = path.resolve(), finder.search_paths.symfs
     if symfs is not None and whole.is_relative_to(symfs.resolve()):
         return f"/{whole.relative_to(symfs.resolve()).as_posix()}"
     return str(whole)
@@ -40,8 +42,8 @@ def supplementary_of(finder: Finder, files: list[ElfObject]) -> tuple[Supplement
 
 
 def split_of(
-    finder: Finder, found: Found, recorded: str, file: ElfObject, units: tuple[SplitUnit, ...]
-) -> SplitFiles | None:
+    finder: Finder, found: ObjectFiles, recorded: str, file: ElfObject, units: tuple[SplitUnit, ...]
+) -> SplitDebugInfo | None:
     """Where the entries of split units are; None without such units."""
     if not units:
         return None
@@ -49,7 +51,7 @@ def split_of(
         package = package_file(finder, found, recorded)
     except ObjectError:
         package = None
-    wanted = units[:SPLIT_AT_MOST]
+    wanted = units[:MAX_DWO_FILES]
     lacking = [unit for unit in wanted if not any(map(is_file, split_paths(finder, file, unit.folder, unit.name)))]
     missing = lacking[0].name if lacking else ""
-    return SplitFiles(len(units), package.name if package else "", len(wanted) - len(lacking), len(wanted), missing)
+    return SplitDebugInfo(len(units), package.name if package else "", len(wanted) - len(lacking), len(wanted), missing)

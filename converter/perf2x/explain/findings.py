@@ -7,7 +7,7 @@ from perf2x.explain.debug_info import DebugInfo
 from perf2x.explain.symbol_tables import NameTable
 
 
-class LookedAt(Struct, frozen=True):
+class SearchResult(Struct, frozen=True):
     """A place where a file was looked for, and what came of it (``objects.find``: TAKEN, ABSENT …)."""
 
     path: str
@@ -29,7 +29,7 @@ class Supplementary(Struct, frozen=True):
     """Its path, "" when it is nowhere."""
 
 
-class SplitFiles(Struct, frozen=True):
+class SplitDebugInfo(Struct, frozen=True):
     """Where the entries of split units are."""
 
     units: int
@@ -47,7 +47,7 @@ class SplitFiles(Struct, frozen=True):
         return bool(self.package) or self.present == self.looked_for
 
 
-class Answer(Struct, frozen=True):
+class Verdict(Struct, frozen=True):
     """Whether something can be told, and a sentence about it."""
 
     good: bool
@@ -81,10 +81,10 @@ class Explanation(Struct, frozen=True):
     debug_info: tuple[DebugInfo, ...] = ()
     debug_link: DebugLink | None = None
     supplementary: Supplementary | None = None
-    split: SplitFiles | None = None
-    looked_at: tuple[LookedAt, ...] = ()
+    split: SplitDebugInfo | None = None
+    looked_at: tuple[SearchResult, ...] = ()
     troubles: tuple[str, ...] = ()
     """Files that were not taken, and why."""
-    answers: dict[str, Answer] = field(default_factory=dict)
+    answers: dict[str, Verdict] = field(default_factory=dict)
     """To ``names``, ``lines`` and ``stacks``."""
     advice: tuple[Advice, ...] = ()

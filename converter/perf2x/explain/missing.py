@@ -4,11 +4,12 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from perf2x.debugfiles.finder import OTHER_BUILD, Finder, Found
+from perf2x.debugfiles.finder import Finder
+from perf2x.debugfiles.object_files import OTHER_BUILD, ObjectFiles
 from perf2x.explain import verdict
-from perf2x.explain.advice import server
+from perf2x.explain.advice import debuginfod_command
 from perf2x.explain.coverage import code_of
-from perf2x.explain.findings import Advice, LookedAt
+from perf2x.explain.findings import Advice, SearchResult
 from perf2x.explain.packages import debug_package
 from perf2x.explain.symbol_tables import name_tables
 from perf2x.tables.mapping_names import is_real_path, without_deleted
@@ -16,7 +17,7 @@ from perf2x.tables.mapping_names import is_real_path, without_deleted
 _KERNEL = ("[kernel", "[guest.kernel")
 
 
-class Reason(Struct, frozen=True):
+class UnnamedObject(Struct, frozen=True):
     """One object of a recording."""
 
     name: str
@@ -24,25 +25,25 @@ class Reason(Struct, frozen=True):
     frames: int
     """Frames without a name."""
     why: str
-    looked_at: tuple[LookedAt, ...]
+    looked_at: tuple[SearchResult, ...]
     advice: tuple[Advice, ...]
 
 
-def reason(name: str, build_id: str, frames: int, said: str, finder: Finder) -> Reason:
+def explain_unnamed(name: str, build_id: str, frames: int, said: str, finder: Finder) -> UnnamedObject:
     """Why the object has no names; ``said`` is what the symbolizer found out. Files are looked for once more."""
     path = without_deleted(name)
     if not is_real_path(path):
-        return Reason(name, build_id, frames, said, (), tuple(_for_no_file(name)))
+        return UnnamedObject(name, build_id, frames, said, (), tuple(_for_no_file(name)))
     found = finder.find(name, bytes.fromhex(build_id))
-    looked_at = tuple(LookedAt(*tried) for tried in found.tried)
+    looked_at = tuple(SearchResult(*searched) for searched in found.searched)
     if not found.files:
-        return Reason(name, build_id, frames, said, looked_at, tuple(_for_missing(found, build_id)))
+        return UnnamedObject(name, build_id, frames, said, looked_at, tuple(_for_missing(found, build_id)))
     code = code_of(found.files[0])
-    answer = verdict.names([table for file in found.files for table in name_tables(file, code)], code.what)
+    answer = verdict.function_names([table for file in found.files for table in name_tables(file, code)], code.what)
     if answer.good:
-        return Reason(name, build_id, frames, f"{said}: {answer.text}", looked_at, ())
+        return UnnamedObject(name, build_id, frames, f"{said}: {answer.text}", looked_at, ())
     package = debug_package(finder, path)
-    return Reason(name, build_id, frames, answer.text, looked_at, tuple(_for_stripped(package, build_id)))
+    return UnnamedObject(name, build_id, frames, answer.text, looked_at, tuple(_for_stripped(package, build_id)))
 
 
 def _for_no_file(name: str) -> Iterator[Advice]:
@@ -55,9 +56,9 @@ def _for_no_file(name: str) -> Iterator[Advice]:
         yield Advice("a just-in-time compiler has to say what it makes, for node", "node --perf-basic-prof")
 
 
-def _for_missing(found: Found, build_id: str) -> Iterator[Advice]:
+def _for_missing(found: ObjectFiles, build_id: str) -> Iterator[Advice]:
     """No package of this machine: it would be of the version that is installed, not of the one that was recorded."""
-    replaced = any(tried.outcome == OTHER_BUILD for tried in found.tried)
+    replaced = any(searched.outcome == OTHER_BUILD for searched in found.searched)
     why = "the file here is of another version; " if replaced else ""
     yield Advice(f"{why}say where files of the recorded machine are", "--symfs DIR")
     yield from _for_stripped("", build_id)
@@ -67,4 +68,4 @@ def _for_stripped(package: str, build_id: str) -> Iterator[Advice]:
     if package:
         yield Advice("install the debug symbols of this very version", f"apt install {package}")
     if build_id:
-        yield Advice("ask a server, as perf2x does with --debuginfod URL", server(build_id))
+        yield Advice("ask a server, as perf2x does with --debuginfod URL", debuginfod_command(build_id))

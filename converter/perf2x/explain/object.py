@@ -5,15 +5,17 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from perf2x.binary.elf.file import ElfObject, Section, open_object
-from perf2x.debugfiles.finder import Finder, Found, mini_debug_info
+from perf2x.binary.elf.debug_link import mini_debug_info
+from perf2x.binary.elf.file import ElfObject, ElfSection, open_object
+from perf2x.debugfiles.finder import Finder
+from perf2x.debugfiles.object_files import ObjectFiles
 from perf2x.explain import verdict
 from perf2x.explain.advice import advice
 from perf2x.explain.call_frames import frame_tables
 from perf2x.explain.coverage import code_of
 from perf2x.explain.debug_info import DebugInfo, debug_info
 from perf2x.explain.elsewhere import link_of, recorded_name, split_of, supplementary_of
-from perf2x.explain.findings import Answer, Explanation, LookedAt, Supplementary
+from perf2x.explain.findings import Explanation, SearchResult, Supplementary, Verdict
 from perf2x.explain.packages import debug_package
 from perf2x.explain.symbol_tables import GO_TABLE, name_tables
 from perf2x.tables.errors import ObjectError
@@ -29,7 +31,7 @@ def explain_file(path: str, finder: Finder) -> Explanation:
     return explain_object(file, path, recorded, finder.find(recorded, file.build_id), finder)
 
 
-def explain_object(file: ElfObject, path: str, recorded: str, found: Found, finder: Finder) -> Explanation:
+def explain_object(file: ElfObject, path: str, recorded: str, found: ObjectFiles, finder: Finder) -> Explanation:
     """The same for a file that is open, with what was found under its recorded name."""
     files, troubles = _belonging(file, found)
     try:
@@ -39,19 +41,19 @@ def explain_object(file: ElfObject, path: str, recorded: str, found: Found, find
         troubles.append(str(error))
     infos = [info for info in (debug_info(one, dwz_file) for one in files) if info is not None]
     known = replace(
-        _measured(file, path, files),
+        _measure(file, path, files),
         debug_info=tuple(infos),
         debug_link=link_of(file),
         supplementary=dwz,
         split=next(filter(None, (split_of(finder, found, recorded, file, info.split) for info in infos)), None),
-        looked_at=tuple(LookedAt(*tried) for tried in found.tried),
+        looked_at=tuple(SearchResult(*searched) for searched in found.searched),
         troubles=tuple(dict.fromkeys(troubles)),
     )
-    known = replace(known, answers=_answers(known, infos))
+    known = replace(known, answers=_verdicts(known, infos))
     return replace(known, advice=tuple(advice(known, _package(finder, recorded, known))))
 
 
-def _belonging(file: ElfObject, found: Found) -> tuple[list[ElfObject], list[str]]:
+def _belonging(file: ElfObject, found: ObjectFiles) -> tuple[list[ElfObject], list[str]]:
     """The file, its debug files, its mini debug info; and why others do not count. Copies are left out."""
     troubles = list(found.refused)
     distinct = {_identity(file): file}
@@ -66,11 +68,11 @@ def _belonging(file: ElfObject, found: Found) -> tuple[list[ElfObject], list[str
     return [*distinct.values(), *([mini] if mini is not None else [])], troubles
 
 
-def _identity(file: ElfObject) -> tuple[bytes, int, tuple[Section, ...]]:
+def _identity(file: ElfObject) -> tuple[bytes, int, tuple[ElfSection, ...]]:
     return file.build_id, file.size, file.sections
 
 
-def _measured(file: ElfObject, path: str, files: Iterable[ElfObject]) -> Explanation:
+def _measure(file: ElfObject, path: str, files: Iterable[ElfObject]) -> Explanation:
     code = code_of(file)
     return Explanation(
         path=path,
@@ -97,23 +99,23 @@ def _machine(name: str) -> str:
     return next(found, name).removeprefix("EM_")
 
 
-def _answers(known: Explanation, infos: list[DebugInfo]) -> dict[str, Answer]:
+def _verdicts(known: Explanation, infos: list[DebugInfo]) -> dict[str, Verdict]:
     has_go = any(table.name == GO_TABLE and table.functions for table in known.name_tables)
     return {
-        "names": verdict.names(known.name_tables, known.code),
-        "lines": verdict.lines(infos, known.split, known.supplementary, has_go),
-        "stacks": _stacks(known, infos, has_go),
+        "names": verdict.function_names(known.name_tables, known.code),
+        "lines": verdict.source_lines(infos, known.split, known.supplementary, has_go),
+        "stacks": _stack_verdict(known, infos, has_go),
     }
 
 
-def _stacks(known: Explanation, infos: list[DebugInfo], has_go: bool) -> Answer:
+def _stack_verdict(known: Explanation, infos: list[DebugInfo], has_go: bool) -> Verdict:
     if has_go:
-        return Answer(True, "Go keeps frame pointers")
+        return Verdict(True, "Go keeps frame pointers")
     if known.type == "REL":
-        return Answer(True, "not measured: the file is not linked")
+        return Verdict(True, "not measured: the file is not linked")
     if verdict.keeps_frame_pointers(infos):
-        return Answer(True, "compiled with frame pointers")
-    return verdict.stacks(known.frame_tables, known.code)
+        return Verdict(True, "compiled with frame pointers")
+    return verdict.stack_unwinding(known.frame_tables, known.code)
 
 
 def _package(finder: Finder, recorded: str, known: Explanation) -> str:

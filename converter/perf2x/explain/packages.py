@@ -6,7 +6,7 @@ from itertools import islice
 from pathlib import Path
 
 from perf2x.debugfiles.finder import Finder
-from perf2x.files.rooted_paths import is_folder
+from perf2x.files.rooted_paths import is_directory
 
 DATABASE = "/var/lib/dpkg/info"
 LISTS_AT_MOST = 20_000
@@ -15,7 +15,7 @@ LARGEST_LIST = 1 << 25
 
 def debug_package(finder: Finder, recorded: str) -> str:
     """The package with debug symbols for a recorded path, "" when no package of a dpkg system has the file."""
-    owner = next(filter(None, (_owner(folder, recorded) for folder in finder.on_disk(DATABASE))), "")
+    owner = next(filter(None, (_owner(folder, recorded) for folder in finder.search_paths.on_disk(DATABASE))), "")
     if not owner or owner.endswith(("-dbg", "-dbgsym")):
         return owner
     return f"{owner}-dbg" if owner in ("libc6", "libc6-i386") else f"{owner}-dbgsym"
@@ -24,19 +24,19 @@ def debug_package(finder: Finder, recorded: str) -> str:
 def _owner(folder: Path, recorded: str) -> str:
     """``libc6``: the package whose list of files has the path, also as it was before /lib moved to /usr/lib."""
     names = [f"\n{name}\n".encode(errors="surrogateescape") for name in {recorded, recorded.removeprefix("/usr")}]
-    for path, listed in _lists(folder):
+    for path, listed in _file_lists(folder):
         if any(name in listed for name in names):
             return path.stem.partition(":")[0]
     return ""
 
 
 @lru_cache(maxsize=1)
-def _lists(folder: Path) -> tuple[tuple[Path, bytes], ...]:
+def _file_lists(folder: Path) -> tuple[tuple[Path, bytes], ...]:
     """Kept for the next object."""
-    return tuple(_read(folder)) if is_folder(folder) else ()
+    return tuple(_read_file_lists(folder)) if is_directory(folder) else ()
 
 
-def _read(folder: Path) -> Iterator[tuple[Path, bytes]]:
+def _read_file_lists(folder: Path) -> Iterator[tuple[Path, bytes]]:
     for path in islice(sorted(folder.glob("*.list")), LISTS_AT_MOST):
         try:
             if path.stat().st_size <= LARGEST_LIST:

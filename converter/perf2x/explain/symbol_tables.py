@@ -4,10 +4,10 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.binary.elf.file import ElfObject
-from perf2x.binary.elf.relocate import section_places
+from perf2x.binary.elf.relocate import section_addresses
 from perf2x.binary.elf.symtab import STT_FUNC, STT_GNU_IFUNC, function_symbols
 from perf2x.binary.go.table import go_functions, has_go_table
-from perf2x.explain.coverage import Code, without_place
+from perf2x.explain.coverage import Code, strip_location
 from perf2x.tables.errors import ObjectError
 
 TABLES = (".symtab", ".dynsym")
@@ -35,12 +35,12 @@ def name_tables(elf: ElfObject, code: Code) -> list[NameTable]:
         try:
             found.append(_symbol_table(elf, name, code))
         except ObjectError as error:
-            found.append(NameTable(name, elf.name, 0, None, without_place(error, elf, name)))
+            found.append(NameTable(name, elf.name, 0, None, strip_location(error, elf, name)))
     return [*filter(None, found), *_go_table(elf)]
 
 
 def _symbol_table(elf: ElfObject, name: str, code: Code) -> NameTable | None:
-    rows = function_symbols(elf, name, section_places(elf) if elf.type == "ET_REL" else None)
+    rows = function_symbols(elf, name, section_addresses(elf) if elf.type == "ET_REL" else None)
     if rows is None:
         return None
     is_function = np.isin(rows.type, (STT_FUNC, STT_GNU_IFUNC))
@@ -56,5 +56,5 @@ def _go_table(elf: ElfObject) -> list[NameTable]:
     try:
         table = go_functions(elf) if has_go_table(elf) else None
     except ObjectError as error:
-        return [NameTable(GO_TABLE, elf.name, 0, None, without_place(error, elf, GO_TABLE))]
+        return [NameTable(GO_TABLE, elf.name, 0, None, strip_location(error, elf, GO_TABLE))]
     return [] if table is None else [NameTable(GO_TABLE, elf.name, len(table), None)]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from perf2x.explain.call_frames import FrameTable
 from perf2x.explain.debug_info import ASSEMBLER, DebugInfo
-from perf2x.explain.findings import Answer, SplitFiles, Supplementary
+from perf2x.explain.findings import SplitDebugInfo, Supplementary, Verdict
 from perf2x.explain.symbol_tables import GO_TABLE, NameTable
 
 ENOUGH = 0.9
@@ -12,20 +12,24 @@ ENOUGH = 0.9
 MINI = ", .gnu_debugdata"
 
 
-def names(tables: Sequence[NameTable], code: str) -> Answer:
+def function_names(tables: Sequence[NameTable], code: str) -> Verdict:
     """Whether functions have names."""
     whole = next((table for table in tables if table.name in (".symtab", GO_TABLE) and table.functions), None)
     if whole is not None:
         where = " of the mini debug info" if whole.file.endswith(MINI) else ""
-        return Answer(True, f"{whole.name}{where} names {_functions(whole, code)}")
+        return Verdict(True, f"{whole.name}{where} names {_function_count(whole, code)}")
     exported = next((table for table in tables if table.functions), None)
     if exported is not None:
-        return Answer(False, f"stripped: {exported.name} names only {_functions(exported, code)}; the rest is unknown")
+        return Verdict(
+            False, f"stripped: {exported.name} names only {_function_count(exported, code)}; the rest is unknown"
+        )
     broken = next((table.broken for table in tables if table.broken), "")
-    return Answer(False, broken or "stripped: no table of symbols, no function has a name")
+    return Verdict(False, broken or "stripped: no table of symbols, no function has a name")
 
 
-def lines(found: Sequence[DebugInfo], split: SplitFiles | None, dwz: Supplementary | None, go: bool) -> Answer:
+def source_lines(
+    found: Sequence[DebugInfo], split: SplitDebugInfo | None, dwz: Supplementary | None, go: bool
+) -> Verdict:
     """Whether there are source lines and inlined functions."""
     best = next((info for info in found if info.units), None)
     if best is None:
@@ -33,24 +37,24 @@ def lines(found: Sequence[DebugInfo], split: SplitFiles | None, dwz: Supplementa
         none = (
             "lines from Go's own table, no debug info" if go else "no debug info: neither lines nor inlined functions"
         )
-        return Answer(go, f"debug info cannot be read: {broken}" if broken else none)
+        return Verdict(go, f"debug info cannot be read: {broken}" if broken else none)
     versions = " and ".join(best.versions)
     if split is not None and not split.whole:
-        return Answer(False, f"DWARF {versions}, but {split.looked_for - split.present} .dwo files are missing")
+        return Verdict(False, f"DWARF {versions}, but {split.looked_for - split.present} .dwo files are missing")
     if dwz is not None and not dwz.found:
-        return Answer(False, f"DWARF {versions}, but the dwz file {dwz.name} is missing")
-    return Answer(True, f"DWARF {versions} in {best.file}")
+        return Verdict(False, f"DWARF {versions}, but the dwz file {dwz.name} is missing")
+    return Verdict(True, f"DWARF {versions} in {best.file}")
 
 
-def stacks(tables: Sequence[FrameTable], code: str) -> Answer:
+def stack_unwinding(tables: Sequence[FrameTable], code: str) -> Verdict:
     """Whether stacks can be unwound by tables."""
     best = max((table for table in tables if table.share is not None), key=lambda table: table.share or 0, default=None)
     if best is None or not best.share:
-        return Answer(False, "no call frame information: stacks through it need frame pointers")
-    text = f"{best.name} covers {percent(best.share)} of {code}"
+        return Verdict(False, "no call frame information: stacks through it need frame pointers")
+    text = f"{best.name} covers {format_share(best.share)} of {code}"
     if best.share < ENOUGH:
-        return Answer(False, f"{text}; stacks through the rest need frame pointers")
-    return Answer(True, f"{text}: stacks can be unwound without frame pointers")
+        return Verdict(False, f"{text}; stacks through the rest need frame pointers")
+    return Verdict(True, f"{text}: stacks can be unwound without frame pointers")
 
 
 def keeps_frame_pointers(found: Sequence[DebugInfo]) -> bool:
@@ -59,11 +63,11 @@ def keeps_frame_pointers(found: Sequence[DebugInfo]) -> bool:
     return 0 < compiled == sum(info.frame_pointers for info in found) and all(info.whole for info in found)
 
 
-def percent(share: float) -> str:
+def format_share(share: float) -> str:
     """``98.7 %``, rounded down: 100 % is all."""
     return f"{int(share * 1000) / 10:g} %"
 
 
-def _functions(table: NameTable, code: str) -> str:
+def _function_count(table: NameTable, code: str) -> str:
     counted = f"{table.functions:,} function{'' if table.functions == 1 else 's'}"
-    return counted if table.share is None else f"{counted}, {percent(table.share)} of {code}"
+    return counted if table.share is None else f"{counted}, {format_share(table.share)} of {code}"

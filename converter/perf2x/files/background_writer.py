@@ -11,7 +11,7 @@ _PIECES_WAITING = 16
 _LEVEL = 6
 
 
-class Beside(io.BufferedIOBase):
+class BackgroundWriter(io.BufferedIOBase):
     """Writes to ``out`` while the writer of pieces goes on; what ``out`` raises, a write or close raises.
 
     ``out`` stays open. Use it as a context manager: whatever happens inside, the thread is gone afterwards.
@@ -61,7 +61,7 @@ class Beside(io.BufferedIOBase):
             out.write(piece)
 
 
-class Packing(Beside):
+class BackgroundGzipWriter(BackgroundWriter):
     """The same, compressed: gzip without name and time, so that equal contents are equal bytes."""
 
     def _write_each(self, out: BinaryIO, pieces: Iterator[bytes | memoryview]) -> None:

@@ -10,11 +10,11 @@ from typing import BinaryIO, cast
 from perf2x.files.atomic import atomic_file
 from perf2x.tables.errors import OptionError, OutputError
 
-STANDARD = "-"
+STDOUT = "-"
 
 
 @contextlib.contextmanager
-def writing(path: str, *, inputs: tuple[str, ...], compress: bool = False) -> Iterator[BinaryIO]:
+def open_output(path: str, *, inputs: tuple[str, ...], compress: bool = False) -> Iterator[BinaryIO]:
     """A binary file to write the output to; ``-`` is standard output.
 
     On an error the temporary file goes and an older output stays as it was. ``compress`` adds gzip without name and
@@ -26,7 +26,7 @@ def writing(path: str, *, inputs: tuple[str, ...], compress: bool = False) -> It
 
 
 def _opened(path: str, inputs: tuple[str, ...]) -> AbstractContextManager[BinaryIO]:
-    if path == STANDARD:
+    if path == STDOUT:
         return _standard_output()
     _refuse_inputs(path, inputs)
     target = Path(path)
@@ -75,14 +75,14 @@ def _compressed(out: BinaryIO, compress: bool) -> Iterator[BinaryIO]:
     if not compress:
         yield out
         return
-    from perf2x.files.background_writer import Packing
+    from perf2x.files.background_writer import BackgroundGzipWriter
 
-    with Packing(out) as packed:
+    with BackgroundGzipWriter(out) as packed:
         yield cast(BinaryIO, packed)
 
 
 def _refuse_inputs(path: str, inputs: tuple[str, ...]) -> None:
     for name in inputs:
         with contextlib.suppress(OSError):
-            if name != STANDARD and Path(name).samefile(path):
+            if name != STDOUT and Path(name).samefile(path):
                 raise OptionError(f"the output {path} is the input; name another with -o")

@@ -7,11 +7,11 @@ files of the machine that converts.
 import os
 from pathlib import Path
 
-LINKS_AT_MOST = 40
+MAX_LINKS = 40
 """As Linux (include/linux/namei.h MAXSYMLINKS)."""
 
 
-def below(root: Path, recorded: str) -> Path | None:
+def resolve_in_root(root: Path, recorded: str) -> Path | None:
     """Where ``recorded`` lies under ``root``, symbolic links followed inside it; None when links never end.
 
     An absolute link target starts again at ``root``, ``..`` stops there: what chroot(2) does. The file need not exist.
@@ -34,7 +34,7 @@ def below(root: Path, recorded: str) -> Path | None:
         except (OSError, ValueError):
             continue
         links += 1
-        if links > LINKS_AT_MOST:
+        if links > MAX_LINKS:
             return None
         done = [] if target.startswith("/") else done[:-1]
         todo.extend(_parts(target))
@@ -51,6 +51,6 @@ def is_file(path: Path) -> bool:
     return os.path.isfile(path)  # noqa: PTH113 - the same for names with NUL
 
 
-def is_folder(path: Path) -> bool:
+def is_directory(path: Path) -> bool:
     """Whether it is a directory; names that no file system can hold are none."""
     return os.path.isdir(path)  # noqa: PTH112 - the same for names with NUL

@@ -8,7 +8,7 @@ conversion depends on its arguments, the home directory and ``DEBUGINFOD_URLS`` 
 import os
 from pathlib import Path
 
-from perf2x.files.rooted_paths import below
+from perf2x.files.rooted_paths import resolve_in_root
 
 DEBUG_DIR = "/usr/lib/debug"
 PERF_MAP_DIR = "/tmp"
@@ -16,7 +16,7 @@ PROC = "/proc"
 KALLSYMS = "/proc/kallsyms"
 KERNEL_RELEASE = "/proc/sys/kernel/osrelease"
 KERNEL_NOTES = "/sys/kernel/notes"
-VMLINUX_PLACES = (
+VMLINUX_PATHS = (
     "/boot/vmlinux-{0}", "/usr/lib/debug/boot/vmlinux-{0}", "/lib/modules/{0}/build/vmlinux",
     "/usr/lib/debug/lib/modules/{0}/vmlinux", "/usr/lib/debug/boot/vmlinux-{0}.debug", "/lib/modules/{0}/vmlinux",
 )  # fmt: skip
@@ -29,9 +29,9 @@ def sysroot() -> Path | None:
     return Path(text) if text else None
 
 
-def on_this_machine(path: str) -> Path:
+def host_path(path: str) -> Path:
     """An absolute path of this machine. A path that is below the sysroot already stays as it is."""
     root = sysroot()
     if root is None or Path(path).is_relative_to(root):
         return Path(path)
-    return below(root, path) or root / path.lstrip("/")
+    return resolve_in_root(root, path) or root / path.lstrip("/")

@@ -1,8 +1,8 @@
 """Tarballs from elsewhere, read without trusting them: bounded headers, members and sizes, nothing extracted by name.
 
-tarfile reads the data of extended headers (pax, GNU long names, maps of sparse files) whole, and steps over members by
-unpacking them. ``Bounded`` stands between it and the stream: no read is larger than a header may be, and no position
-lies beyond what files/unpack_limit.py allows for a file of that size.
+tarfile reads the data of extended headers (pax, GNU long names, sparse maps) completely, and skips members by
+unpacking them. ``BoundedStream`` sits between tarfile and the file: no read is larger than a header may be, and no
+position lies beyond the limit of files/unpack_limit.py for a file of that size.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, cast
 
-from perf2x.files.unpack_limit import allowed, shown, too_large
+from perf2x.files.unpack_limit import format_size, too_large, unpacked_limit
 
 if TYPE_CHECKING:
     import tarfile
@@ -25,7 +25,7 @@ MOST_FOR_HEADERS = 4 << 20
 MOST_MEMBERS = 100_000
 
 
-def damage(*more: type[Exception]) -> tuple[type[Exception], ...]:
+def tarball_errors(*more: type[Exception]) -> tuple[type[Exception], ...]:
     """What reading a damaged tarball raises, and ``more``."""
     import lzma  # few conversions read one
     import tarfile
@@ -36,22 +36,22 @@ def damage(*more: type[Exception]) -> tuple[type[Exception], ...]:
 
 
 @contextlib.contextmanager
-def opened(path: Path) -> Iterator[Tarball]:
-    """A tarball, plain or compressed by gzip, bzip2 or xz; raises what ``damage`` lists."""
+def open_tarball(path: Path) -> Iterator[Tarball]:
+    """A tarball, plain or compressed by gzip, bzip2 or xz; raises what ``tarball_errors`` lists."""
     import tarfile
 
     with contextlib.ExitStack() as stack:
         packed = stack.enter_context(path.open("rb"))
         unpacked = stack.enter_context(_unpacked(packed))
         size = path.stat().st_size
-        bounded = Bounded(unpacked, size, None if unpacked is packed else allowed(size))
+        bounded = BoundedStream(unpacked, size, None if unpacked is packed else unpacked_limit(size))
         yield Tarball(stack.enter_context(tarfile.open(fileobj=cast(IO[bytes], bounded), mode="r:")), bounded)
 
 
 class Tarball:
     """An open tarball; its members come in order and are not kept."""
 
-    def __init__(self, tar: tarfile.TarFile, bounded: Bounded) -> None:
+    def __init__(self, tar: tarfile.TarFile, bounded: BoundedStream) -> None:
         self._tar, self._bounded = tar, bounded
 
     def members(self) -> Iterator[tarfile.TarInfo]:
@@ -69,7 +69,7 @@ class Tarball:
     def chunks(self, member: tarfile.TarInfo, limit: int) -> Iterator[bytes]:
         """The contents of a regular member; ValueError when its size, holes included, is more than ``limit``."""
         if member.size > limit:
-            sizes = f"{member.name} is {shown(member.size)} large, more than {shown(limit)}"
+            sizes = f"{member.name} is {format_size(member.size)} large, more than {format_size(limit)}"
             raise ValueError(f"{sizes}; --max-unpacked SIZE raises the limit")
         self._bounded.headers_done()
         stream = self._tar.extractfile(member)
@@ -95,7 +95,7 @@ def _unpacked(packed: IO[bytes]) -> IO[bytes]:
     return packed
 
 
-class Bounded(io.RawIOBase):
+class BoundedStream(io.RawIOBase):
     """What tarfile reads from: ValueError for a read or a position that no honest tarball asks for."""
 
     def __init__(self, stream: IO[bytes], packed: int, limit: int | None) -> None:
@@ -122,11 +122,11 @@ class Bounded(io.RawIOBase):
     def read(self, size: int = -1, /) -> bytes:
         """At most MOST_AT_ONCE bytes."""
         if not 0 <= size <= MOST_AT_ONCE:
-            raise ValueError(f"a header of {shown(size)}" if size >= 0 else "a read without an end")
+            raise ValueError(f"a header of {format_size(size)}" if size >= 0 else "a read without an end")
         if self._headers is not None:
             self._headers -= size
             if self._headers < 0:
-                raise ValueError(f"headers of more than {shown(MOST_FOR_HEADERS)} for one member")
+                raise ValueError(f"headers of more than {format_size(MOST_FOR_HEADERS)} for one member")
         data = self._stream.read(size)
         self._check(self._stream.tell())
         return data

@@ -10,7 +10,7 @@ _LOCK = "lock"
 
 
 @contextlib.contextmanager
-def private_folder() -> Iterator[Path]:
+def private_directory() -> Iterator[Path]:
     """A folder that only the user can enter, removed at the end; first, those that killed processes left are removed.
 
     Its owner holds a lock on a file inside, which the system releases however the process ends. Where there are no

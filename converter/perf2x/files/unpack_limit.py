@@ -28,21 +28,21 @@ RESERVE = 1 << 30
 STEP = 64 << 20
 """So often it is looked at how much is free."""
 
-_said: contextvars.ContextVar[int | None] = contextvars.ContextVar("max_unpacked", default=None)
+_max_unpacked: contextvars.ContextVar[int | None] = contextvars.ContextVar("max_unpacked", default=None)
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 
 
 @contextlib.contextmanager
-def at_most(size: int | None) -> Iterator[None]:
+def limit_unpacking(size: int | None) -> Iterator[None]:
     """Let every input unpack to ``size`` bytes inside; None leaves it at what holds already."""
     if size is None:
         yield
         return
-    token = _said.set(size)
+    token = _max_unpacked.set(size)
     try:
         yield
     finally:
-        _said.reset(token)
+        _max_unpacked.reset(token)
 
 
 def parse_size(text: str) -> int:
@@ -53,35 +53,35 @@ def parse_size(text: str) -> int:
     return int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " "))
 
 
-def allowed(packed: int) -> int:
+def unpacked_limit(packed: int) -> int:
     """The most bytes that ``packed`` bytes of input may become on disk or in passing."""
-    said = _said.get()
+    said = _max_unpacked.get()
     return min(MOST, FLOOR + RATIO * packed) if said is None else said
 
 
-def allowed_in_memory(packed: int) -> int:
+def memory_limit(packed: int) -> int:
     """The most bytes that ``packed`` bytes of an object may become in memory."""
-    said = _said.get()
+    said = _max_unpacked.get()
     return min(MOST_IN_MEMORY, FLOOR_IN_MEMORY + RATIO * packed) if said is None else said
 
 
-def allowed_download() -> int:
+def download_limit() -> int:
     """The most bytes of one file from a server, whose size is known only when it is there."""
-    said = _said.get()
+    said = _max_unpacked.get()
     return MOST_IN_MEMORY if said is None else said
 
 
-def allowed_records(on_disk: int) -> int:
+def record_limit(on_disk: int) -> int:
     """The most records that an input of so many bytes may hold; what is not compressed holds fewer by itself."""
-    return max(RECORDS + on_disk, (_said.get() or 0) // 1024)
+    return max(RECORDS + on_disk, (_max_unpacked.get() or 0) // 1024)
 
 
 def too_large(packed: int, limit: int) -> str:
     """The reason of a refusal, to stand behind the input's name."""
-    return f"its {shown(packed)} unpack to more than {shown(limit)}; --max-unpacked SIZE raises the limit"
+    return f"its {format_size(packed)} unpack to more than {format_size(limit)}; --max-unpacked SIZE raises the limit"
 
 
-def shown(size: int) -> str:
+def format_size(size: int) -> str:
     """``10.5 KiB``."""
     if size < 1024:
         return f"{size} bytes"
@@ -89,7 +89,7 @@ def shown(size: int) -> str:
     return f"{size / 1024**step:.1f} {' KMGT'[step]}iB".replace(".0 ", " ")
 
 
-class Disk:
+class FreeSpace:
     """Looks whether there is room before something is written in ``folder`` (None: where temporary files go)."""
 
     def __init__(
@@ -137,13 +137,13 @@ def spool(name: str) -> Iterator["Spool"]:
     except OSError as error:
         raise FormatError(f"{name}: cannot make a temporary copy: {error.strerror or error}") from None
     with file:
-        yield Spool(file, Disk(name))
+        yield Spool(file, FreeSpace(name))
 
 
 class Spool:
     """A temporary file that is filled once and then read."""
 
-    def __init__(self, file: IO[bytes], disk: Disk) -> None:
+    def __init__(self, file: IO[bytes], disk: FreeSpace) -> None:
         self.file = file
         self._disk = disk
 
@@ -166,7 +166,7 @@ class Spool:
         return self.file
 
 
-def reopened(file: IO[bytes], path: Path) -> Path:
+def link_or_copy(file: IO[bytes], path: Path) -> Path:
     """``path``, leading to a file without a name; where the system has no such links (not Linux), a copy of it."""
     unnamed = Path(f"/proc/self/fd/{file.fileno()}")
     if unnamed.exists():

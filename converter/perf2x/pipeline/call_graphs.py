@@ -257,10 +257,10 @@ def _opener(finder: Finder) -> Callable[[str, bytes], tuple[ElfObject | None, El
 def _running_vdso(build_id: bytes) -> ElfObject | None:
     """This machine's vDSO, when it is the recorded one."""
     from perf2x.binary.elf.file import open_elf
-    from perf2x.binary.elf.running_vdso import own_vdso
+    from perf2x.binary.elf.running_vdso import running_vdso_image
 
     try:
-        image = open_elf(own_vdso(), "[vdso]")
+        image = open_elf(running_vdso_image(), "[vdso]")
     except ObjectError:
         return None
     return image if build_id and image.build_id == build_id else None

@@ -39,11 +39,11 @@ def load(
     is added to ``stages``.
     """
     from perf2x.bundle.unpack import open_bundles
-    from perf2x.files.unpack_limit import at_most
+    from perf2x.files.unpack_limit import limit_unpacking
 
     names = [paths] if isinstance(paths, str) else paths
     tags: Sequence[Mapping[str, str]] = options.tags or [{}] * len(names)
-    with at_most(options.max_unpacked), open_bundles(names, options.symbols) as (files, symbols):
+    with limit_unpacking(options.max_unpacked), open_bundles(names, options.symbols) as (files, symbols):
         context = LoadContext(replace(options, symbols=symbols), Diagnostics(), progress, stages or Stages())
         with context.stages.stage("index"):
             inputs = [Input(*each) for each in zip(files, names, tags, strict=True)]

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from perf2x.debugfiles.finder import Found
+from perf2x.debugfiles.object_files import ObjectFiles
 from perf2x.symbolize.sources.contract import Dso, DsoKind, SymbolSource
 
 
@@ -52,7 +52,7 @@ class SymbolSourceContract:
         source, mine = self.source(), self.dso()
         assert source.covers(mine) is True
         for kind in DsoKind:
-            other = Dso("/nowhere/at-all", b"", kind, 1, Found())
+            other = Dso("/nowhere/at-all", b"", kind, 1, ObjectFiles())
             assert source.covers(other) in (True, False)
 
     def test_no_addresses(self) -> None:

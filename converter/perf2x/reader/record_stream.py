@@ -21,7 +21,7 @@ from msgspec import Struct, field
 from perf2x.abi.layouts import HEADER_SIZE, ByteOrder
 from perf2x.abi.perffile import UserRecordType
 from perf2x.columnar.arrays import I32, U8, U64
-from perf2x.files.unpack_limit import allowed_records, shown
+from perf2x.files.unpack_limit import format_size, record_limit
 from perf2x.reader.block import Block, make_block
 from perf2x.reader.containers.compressed_records import Unpacker
 from perf2x.reader.containers.source import Source
@@ -153,7 +153,7 @@ class _Walk:
         self._stream = stream
         self._diagnostics = diagnostics
         self._unpacker = Unpacker(stretch.decompressed_limit, len(stretch.data))
-        self._room = allowed_records(stretch.source.on_disk)
+        self._room = record_limit(stretch.source.on_disk)
         """Records that may still come: tables grow with each of them."""
 
     def blocks(self, position: int) -> Iterator[tuple[_Plan, U8]]:
@@ -221,9 +221,9 @@ class _Walk:
     def _count(self, records: npt.NDArray[np.uint16]) -> None:
         self._room -= len(records)
         if self._room < 0:
-            most, on_disk = allowed_records(self._stretch.source.on_disk), self._stretch.source.on_disk
+            most, on_disk = record_limit(self._stretch.source.on_disk), self._stretch.source.on_disk
             raise FormatError(
-                f"{self._stretch.name}: its {shown(on_disk)} unpack to more than {most:,} records, "
+                f"{self._stretch.name}: its {format_size(on_disk)} unpack to more than {most:,} records, "
                 "as no recording does; --max-unpacked SIZE lets one through for each KiB of SIZE"
             )
 

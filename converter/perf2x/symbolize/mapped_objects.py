@@ -9,7 +9,7 @@ from msgspec import Struct
 from perf2x.abi.uapi import CpuMode
 from perf2x.binary.elf.file import PF_X, ElfObject
 from perf2x.columnar.arrays import I64, U64, Bools
-from perf2x.debugfiles.finder import Found
+from perf2x.debugfiles.object_files import ObjectFiles
 from perf2x.symbolize.sources.contract import Dso, DsoKind
 from perf2x.tables.mapping_names import is_real_path, without_deleted
 from perf2x.tables.profile import Profile
@@ -99,7 +99,7 @@ def recorded_build_id(name: str, build_ids: Mapping[str, bytes]) -> bytes:
     return build_ids.get(name, b"") or build_ids.get(bare, b"")
 
 
-def dso_of(profile: Profile, mapped: MappedObject, found: Found) -> Dso:
+def dso_of(profile: Profile, mapped: MappedObject, found: ObjectFiles) -> Dso:
     """The object as sources see it."""
     key, mappings = mapped.key, profile.mappings
     start = min((int(v) for v in mappings.start[mapped.mappings]), default=0)
@@ -107,7 +107,7 @@ def dso_of(profile: Profile, mapped: MappedObject, found: Found) -> Dso:
     return Dso(key.name, key.build_id, key.kind, mapped.pid, found, start, limit)
 
 
-def addresses_of(profile: Profile, mapped: MappedObject, found: Found) -> U64:
+def addresses_of(profile: Profile, mapped: MappedObject, found: ObjectFiles) -> U64:
     """(2 * locations,) what to look up: svmas in files, recorded addresses elsewhere (see DsoKind).
 
     Those of ``locations.lookup`` first, then those of ``locations.address`` for a second try.

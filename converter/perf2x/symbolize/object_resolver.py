@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from perf2x.columnar.arrays import I32, I64
 from perf2x.columnar.unique import unique_inverse
-from perf2x.debugfiles.finder import Found
+from perf2x.debugfiles.object_files import ObjectFiles
 from perf2x.symbolize.demangle.names import Demangle, demangle
 from perf2x.symbolize.mapped_objects import MappedObject, addresses_of, dso_of
 from perf2x.symbolize.sources.contract import Context, DsoKind, Function, Symbols, SymbolSource
@@ -118,10 +118,10 @@ class _AddressBatch:
         self._line.append(symbols.line)
         self._rows += len(symbols.line)
 
-    def _find(self) -> Found:
+    def _find(self) -> ObjectFiles:
         key = self._mapped.key
         if key.kind in (DsoKind.KERNEL, DsoKind.SYMBOL, DsoKind.ANONYMOUS):
-            return Found()
+            return ObjectFiles()
         found = self._context.finder.find(key.name, key.build_id, self._mapped.pid)
         if key.kind is DsoKind.VDSO and not found.files:
             return find_running_vdso(self._context, key.name, key.build_id)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from perf2x.debugfiles.finder import SearchPlaces
+from perf2x.debugfiles.search_paths import SearchPaths
 from perf2x.symbolize.demangle.names import Demangle
 
 
@@ -37,9 +37,9 @@ class SymbolOptions(Struct, frozen=True):
     allow_mismatch: bool = False
     """``--allow-build-id-mismatch``: take files of another build."""
 
-    def places(self) -> SearchPlaces:
+    def places(self) -> SearchPaths:
         """The same for the object finder."""
-        return SearchPlaces(
+        return SearchPaths(
             symfs=self.symfs,
             symfs_flat=self.symfs_flat,
             debug_dirs=self.debug_dirs,

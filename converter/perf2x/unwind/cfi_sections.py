@@ -1,8 +1,8 @@
 """Finds call frame information in an ELF file: by section, by segment where the section table was stripped."""
 
 from perf2x.binary.elf.compressed_sections import inflate
-from perf2x.binary.elf.file import ElfObject, Segment
-from perf2x.files.unpack_limit import allowed_in_memory
+from perf2x.binary.elf.file import ElfObject, ElfSegment
+from perf2x.files.unpack_limit import memory_limit
 from perf2x.tables.errors import ObjectError
 from perf2x.unwind.cfi_entries import FrameSection
 from perf2x.unwind.cfi_index import FrameIndex, index_by_walking, index_from_header
@@ -31,7 +31,7 @@ def debug_frame_index(elf: ElfObject) -> FrameIndex | None:
     data = elf.data(packed)
     if not data.startswith(b"ZLIB"):
         raise ObjectError(f"{elf.name}, .zdebug_frame: no ZLIB header")
-    size = min(int.from_bytes(data[4:12], "big"), allowed_in_memory(len(data)))
+    size = min(int.from_bytes(data[4:12], "big"), memory_limit(len(data)))
     return index_by_walking(_frames(elf, inflate("zlib", data[12:], size), 0, False))
 
 
@@ -60,7 +60,7 @@ def _index_by_segment(elf: ElfObject) -> FrameIndex | None:
     return index_by_walking(frames, past_terminator=False) if index is None else index
 
 
-def _load_of(elf: ElfObject, svma: int) -> Segment | None:
+def _load_of(elf: ElfObject, svma: int) -> ElfSegment | None:
     loads = (segment for segment in elf.segments if segment.type == "PT_LOAD")
     return next((load for load in loads if load.address <= svma < load.address + load.file_size), None)
 

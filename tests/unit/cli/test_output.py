@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from perf2x.files.output import writing
+from perf2x.files.output import open_output
 from perf2x.tables.errors import OptionError, OutputError
 from tests.support.command import perf2x, recording
 
@@ -22,7 +22,7 @@ def test_a_whole_output_replaces_the_old_one(tmp_path: Path) -> None:
     target = tmp_path / "out"
     target.write_bytes(b"old")
     target.chmod(0o640)
-    with writing(str(target), inputs=()) as out:
+    with open_output(str(target), inputs=()) as out:
         out.write(b"new")
         assert target.read_bytes() == b"old"
     assert target.read_bytes() == b"new"
@@ -33,7 +33,7 @@ def test_a_whole_output_replaces_the_old_one(tmp_path: Path) -> None:
 def test_a_failure_leaves_the_old_one_and_nothing_else(tmp_path: Path) -> None:
     target = tmp_path / "out"
     target.write_bytes(b"old")
-    with pytest.raises(ZeroDivisionError), writing(str(target), inputs=()) as out:
+    with pytest.raises(ZeroDivisionError), open_output(str(target), inputs=()) as out:
         out.write(b"half")
         raise ZeroDivisionError
     assert target.read_bytes() == b"old"
@@ -43,7 +43,7 @@ def test_a_failure_leaves_the_old_one_and_nothing_else(tmp_path: Path) -> None:
 def test_a_full_disk_is_one_sentence(tmp_path: Path) -> None:
     with (
         pytest.raises(OutputError, match="No such file or directory"),
-        writing(str(tmp_path / "no" / "out"), inputs=()),
+        open_output(str(tmp_path / "no" / "out"), inputs=()),
     ):
         raise AssertionError("not reached")
 
@@ -54,21 +54,21 @@ def test_the_input_is_never_overwritten(tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(recording)
     for path in (recording, link):
-        with pytest.raises(OptionError, match="is the input"), writing(str(path), inputs=(str(recording),)):
+        with pytest.raises(OptionError, match="is the input"), open_output(str(path), inputs=(str(recording),)):
             raise AssertionError("not reached")
     assert recording.read_bytes() == b"PERFILE2"
 
 
 def test_compressed_outputs_are_reproducible(tmp_path: Path) -> None:
     for name in ("one.gz", "two.gz"):
-        with writing(str(tmp_path / name), inputs=(), compress=True) as out:
+        with open_output(str(tmp_path / name), inputs=(), compress=True) as out:
             out.write(b"text" * 1000)
     one, two = ((tmp_path / name).read_bytes() for name in ("one.gz", "two.gz"))
     assert one == two and gzip.decompress(one) == b"text" * 1000
 
 
 def test_a_device_is_written_not_replaced() -> None:
-    with writing(os.devnull, inputs=()) as out:
+    with open_output(os.devnull, inputs=()) as out:
         out.write(b"gone")
     assert Path(os.devnull).is_char_device()
 
@@ -78,11 +78,11 @@ import signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # who runs the tests in the background ignores it
 from perf2x.cli.exits import clean_up_when_terminated, one_sentence
 clean_up_when_terminated()
-from perf2x.files.output import writing
+from perf2x.files.output import open_output
 import typer
 @one_sentence()
 def work():
-    with writing(path, inputs=()) as out:
+    with open_output(path, inputs=()) as out:
         out.write(b"half"); out.flush(); print("ready", flush=True); time.sleep(60)
 path = sys.argv.pop()
 typer.run(work)

@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from perf2x.binary.dwarf.effort import Effort
-from perf2x.binary.dwarf.forms import Abbreviations, Encoding
+from perf2x.binary.dwarf.forms import AbbreviationTable, UnitEncoding
+from perf2x.binary.dwarf.read_budget import ReadBudget
 from perf2x.columnar.secret_keys import numbers_from_keys, secret_key
 from perf2x.reader.event_table import EventTable
 from perf2x.reader.header.attributes import parse_attr
@@ -71,7 +71,7 @@ def test_keys_are_the_numbers() -> None:
 
 
 def abbreviations(data) -> dict:
-    return Abbreviations(data, 0, Encoding("<", 8, 4, 5), Effort("", len(data), times=2)).all()
+    return AbbreviationTable(data, 0, UnitEncoding("<", 8, 4, 5), ReadBudget("", len(data), times=2)).all()
 
 
 def test_abbreviations_are_counted_and_not_strewn() -> None:

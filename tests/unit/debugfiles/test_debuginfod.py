@@ -15,9 +15,10 @@ from pathlib import Path
 import pytest
 
 from perf2x.debugfiles.debuginfod import Debuginfod, cache_directory, debuginfod_urls
-from perf2x.debugfiles.finder import Finder, SearchPlaces
+from perf2x.debugfiles.finder import Finder
+from perf2x.debugfiles.search_paths import SearchPaths
 from perf2x.files import unpack_limit as unpacking
-from perf2x.files.unpack_limit import at_most
+from perf2x.files.unpack_limit import limit_unpacking
 from perf2x.tables.diagnostics import Diagnostics
 from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
 
@@ -115,12 +116,12 @@ def test_the_policy_for_unpacking_bounds_downloads(tmp_path, monkeypatch) -> Non
         for most, variable, said in ((10, "1000000", "--max-unpacked"), (10**6, "10", "DEBUGINFOD_MAXSIZE")):
             monkeypatch.setenv("DEBUGINFOD_MAXSIZE", variable)
             asker = client(tmp_path, url)
-            with at_most(most):
+            with limit_unpacking(most):
                 assert not list(asker.fetch("executable", BUILD_ID))
             reason = asker.diagnostics.counts["debuginfod_failed"].first
             assert f"larger than 10 bytes; {said}" in str(reason)
             assert not [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
-        monkeypatch.setattr(unpacking.Disk, "_free", lambda _: -1)
+        monkeypatch.setattr(unpacking.FreeSpace, "_free", lambda _: -1)
         asker = client(tmp_path, url, largest=10**6)
         assert not list(asker.fetch("executable", BUILD_ID))
         assert "DEBUGINFOD_CACHE_PATH names another place" in str(asker.diagnostics.counts["debuginfod_failed"].first)
@@ -128,7 +129,7 @@ def test_the_policy_for_unpacking_bounds_downloads(tmp_path, monkeypatch) -> Non
 
 def test_a_server_cannot_pass_off_another_build(tmp_path) -> None:
     with server({f"/buildid/{'77' * 20}/executable": STRIPPED}) as (url, _):
-        places = SearchPlaces(system_debug_dir=None, proc=None)
+        places = SearchPaths(system_debug_dir=None, proc=None)
         found = Finder(places, (client(tmp_path, url).fetch,)).find("/gone", b"\x77" * 20)
     assert not found.files and "another build" in found.reason
 
@@ -136,7 +137,7 @@ def test_a_server_cannot_pass_off_another_build(tmp_path) -> None:
 def test_the_finder_asks_only_for_what_is_missing(tmp_path) -> None:
     (tmp_path / "prog").write_bytes(STRIPPED)
     with server({f"{PATH}/executable": STRIPPED, f"{PATH}/debuginfo": DEBUG}) as (url, asked):
-        places = SearchPlaces(symfs=tmp_path, system_debug_dir=None, proc=None)
+        places = SearchPaths(symfs=tmp_path, system_debug_dir=None, proc=None)
         found = Finder(places, (client(tmp_path / "c", url).fetch,)).find("/prog", BUILD_ID)
     assert asked == [f"{PATH}/debuginfo"]
     assert found.symbols is not None and found.symbols.section(".symtab") and found.code is not found.symbols
@@ -173,7 +174,7 @@ def test_the_real_server(tmp_path) -> None:
 
         build_id = open_elf(files / "split.so").build_id
         wait_until_scanned(f"{url}/buildid/{build_id.hex()}/debuginfo", process)
-        places = SearchPlaces(system_debug_dir=None, proc=None)
+        places = SearchPaths(system_debug_dir=None, proc=None)
         found = Finder(places, (client(tmp_path, url).fetch,)).find("/nowhere/split.so", build_id)
         assert found.code is not None and found.dwarf is not None and found.symbols is not None
         assert found.symbols.section(".symtab")

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from perf2x.binary.elf.file import ElfObject
-from perf2x.debugfiles.finder import Finder, SearchPlaces
-from perf2x.files.rooted_paths import below
+from perf2x.debugfiles.finder import Finder
+from perf2x.debugfiles.search_paths import SearchPaths
+from perf2x.files.rooted_paths import resolve_in_root
 from perf2x.tables.mapping_names import is_real_path
 from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
 
@@ -33,7 +34,7 @@ def put(root, path, data) -> Path:
 
 
 def finder(**places) -> Finder:
-    return Finder(SearchPlaces(**{"system_debug_dir": None, "proc": None, **places}))
+    return Finder(SearchPaths(**{"system_debug_dir": None, "proc": None, **places}))
 
 
 @pytest.mark.parametrize(
@@ -45,13 +46,13 @@ def test_no_path_leaves_the_root(tmp_path, recorded) -> None:
     root.mkdir()
     (root / "link").symlink_to("/")
     (root / "up").symlink_to("../../../../../../../..")
-    assert below(root, recorded) == root / "etc/passwd"
+    assert resolve_in_root(root, recorded) == root / "etc/passwd"
 
 
 def test_links_without_end(tmp_path) -> None:
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")
-    assert below(tmp_path, "/a/file") is None
+    assert resolve_in_root(tmp_path, "/a/file") is None
 
 
 def test_names_that_are_no_paths() -> None:

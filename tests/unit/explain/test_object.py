@@ -15,12 +15,13 @@ from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 
 from perf2x.binary.elf.file import ElfObject, open_elf
-from perf2x.debugfiles.finder import Finder, SearchPlaces
+from perf2x.debugfiles.finder import Finder
+from perf2x.debugfiles.search_paths import SearchPaths
 from perf2x.explain import debug_info, elsewhere, packages
-from perf2x.explain.missing import reason
+from perf2x.explain.missing import explain_unnamed
 from perf2x.explain.object import explain_file
 from perf2x.explain.packages import debug_package
-from perf2x.explain.verdict import percent
+from perf2x.explain.verdict import format_share
 from perf2x.tables.errors import ObjectError
 from tests.support.frame_writer import Frame, FrameFile
 from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
@@ -45,7 +46,7 @@ HEX = BUILD_ID.hex()
 
 
 def explained(root, path="/bin/prog", **places) -> Any:
-    finder = Finder(SearchPlaces(symfs=root, proc=None, **places))
+    finder = Finder(SearchPaths(symfs=root, proc=None, **places))
     return explain_file(str(root) + path, finder)
 
 
@@ -159,7 +160,7 @@ def test_split_files_that_are_missing(tmp_path) -> None:
 
 
 def test_a_bounded_number_of_split_files_is_looked_for(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(elsewhere, "SPLIT_AT_MOST", 1)
+    monkeypatch.setattr(elsewhere, "MAX_DWO_FILES", 1)
     info, table = split("one.dwo")
     written(tmp_path, with_symbols(TEXT, SYMBOLS, debug_sections(info * 2, table)), "bin/prog")
     written(tmp_path, b"no package", "bin/prog.dwp")
@@ -197,13 +198,13 @@ def test_the_package_is_named_by_its_list_of_files(tmp_path) -> None:
 ])  # fmt: skip
 def test_debug_packages(tmp_path, listed, owner, wanted) -> None:
     written(tmp_path, f"/.\n{listed}\n".encode(), f"var/lib/dpkg/info/{owner}.list")
-    assert debug_package(Finder(SearchPlaces(symfs=tmp_path)), "/usr/lib/x.so") == wanted
+    assert debug_package(Finder(SearchPaths(symfs=tmp_path)), "/usr/lib/x.so") == wanted
 
 
 def test_lists_of_files_that_are_too_long_are_not_read(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(packages, "LARGEST_LIST", 5)
     written(tmp_path, b"/.\n/usr/bin/prog\n", "var/lib/dpkg/info/mine.list")
-    assert debug_package(Finder(SearchPlaces(symfs=tmp_path)), "/usr/bin/prog") == ""
+    assert debug_package(Finder(SearchPaths(symfs=tmp_path)), "/usr/bin/prog") == ""
 
 
 def test_what_is_no_object_is_a_sentence(tmp_path) -> None:
@@ -248,7 +249,7 @@ def test_an_object_without_code_needs_no_frame_pointers(tmp_path) -> None:
 
 
 def test_all_is_all() -> None:
-    assert (percent(0.9999), percent(1.0), percent(0.5)) == ("99.9 %", "100 %", "50 %")
+    assert (format_share(0.9999), format_share(1.0), format_share(0.5)) == ("99.9 %", "100 %", "50 %")
 
 
 def test_an_object_that_is_not_linked_needs_no_build_id(tmp_path) -> None:
@@ -294,14 +295,14 @@ def test_archives_and_servers_are_told(tmp_path) -> None:
     def fetch(kind, build_id) -> Iterator[ElfObject]:
         return iter([open_elf(DEBUG)] if kind == "debuginfo" and build_id == BUILD_ID else [])
 
-    known = explain_file(f"{tmp_path}/bin/prog", Finder(SearchPlaces(symfs=tmp_path, proc=None), (fetch,)))
+    known = explain_file(f"{tmp_path}/bin/prog", Finder(SearchPaths(symfs=tmp_path, proc=None), (fetch,)))
     assert known.looked_at[-1].path == "debuginfo of this build id in archives and on servers"
     assert known.looked_at[-1].result == "taken"
     assert known.answers["names"].good and known.answers["lines"].good
 
 
 def why(root, name, build_id=HEX) -> Any:
-    return reason(name, build_id, 7, "said before", Finder(SearchPlaces(symfs=root, proc=None)))
+    return explain_unnamed(name, build_id, 7, "said before", Finder(SearchPaths(symfs=root, proc=None)))
 
 
 def test_why_a_recording_lacks_names(tmp_path) -> None:

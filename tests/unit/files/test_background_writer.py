@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from perf2x.files.background_writer import Beside, Packing
+from perf2x.files.background_writer import BackgroundGzipWriter, BackgroundWriter
 
 PIECES = [b"", *(bytes([number % 251]) * number for number in range(1, 3000, 7))]
 
@@ -26,7 +26,7 @@ def packed_at_once() -> bytes:
 
 def test_the_bytes_are_those_of_gzip() -> None:
     found = io.BytesIO()
-    with Packing(found) as out:
+    with BackgroundGzipWriter(found) as out:
         out.writelines(PIECES)
     assert found.getvalue() == packed_at_once()
     assert gzip.decompress(found.getvalue()) == b"".join(PIECES)
@@ -34,15 +34,15 @@ def test_the_bytes_are_those_of_gzip() -> None:
 
 def test_the_same_bytes_as_written_at_once() -> None:
     found = io.BytesIO()
-    with Beside(found) as out:
+    with BackgroundWriter(found) as out:
         out.writelines(PIECES)
         out.write(memoryview(b"abc")[:-1])
     assert found.getvalue() == b"".join(PIECES) + b"ab"
 
 
-@pytest.mark.parametrize("kind", [Beside, Packing])
+@pytest.mark.parametrize("kind", [BackgroundWriter, BackgroundGzipWriter])
 @pytest.mark.parametrize("pieces", [1, 4000])
-def test_a_full_disk_is_the_writers_error(pieces: int, kind: type[Beside]) -> None:
+def test_a_full_disk_is_the_writers_error(pieces: int, kind: type[BackgroundWriter]) -> None:
     before = threading.active_count()
     with pytest.raises(OSError, match="No space"), kind(Full()) as out:
         for _ in range(pieces):
@@ -52,14 +52,14 @@ def test_a_full_disk_is_the_writers_error(pieces: int, kind: type[Beside]) -> No
 
 def test_an_error_of_the_writer_ends_the_thread() -> None:
     before = threading.active_count()
-    with pytest.raises(ValueError, match="mine"), Packing(io.BytesIO()) as out:
+    with pytest.raises(ValueError, match="mine"), BackgroundGzipWriter(io.BytesIO()) as out:
         out.write(b"x")
         raise ValueError("mine")
     assert threading.active_count() == before
 
 
-@pytest.mark.parametrize("kind", [Beside, Packing])
-def test_no_memory_in_the_thread_is_the_writers_error(kind: type[Beside]) -> None:
+@pytest.mark.parametrize("kind", [BackgroundWriter, BackgroundGzipWriter])
+def test_no_memory_in_the_thread_is_the_writers_error(kind: type[BackgroundWriter]) -> None:
     class Short(io.BytesIO):
         def write(self, piece: object, /) -> int:
             raise MemoryError
@@ -77,4 +77,4 @@ def test_no_memory_for_the_thread(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(threading.Thread, "start", start)
     with pytest.raises(MemoryError, match="thread"):
-        Packing(io.BytesIO())
+        BackgroundGzipWriter(io.BytesIO())

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.binary.elf.running_vdso import own_vdso
-from perf2x.debugfiles.finder import Finder, SearchPlaces
-from perf2x.files.sysroot import on_this_machine, sysroot
+from perf2x.binary.elf.running_vdso import running_vdso_image
+from perf2x.debugfiles.finder import Finder
+from perf2x.debugfiles.search_paths import SearchPaths
+from perf2x.files.sysroot import host_path, sysroot
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.sources.kernel import running_kernel_build_id, running_kernel_release
 from perf2x.symbolize.symcache.cache_files import user_cache_dir
@@ -36,19 +37,19 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_without_a_sysroot_paths_are_the_machines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PERF2X_SYSROOT")
     assert sysroot() is None
-    assert on_this_machine("/usr/lib/debug") == Path("/usr/lib/debug")
+    assert host_path("/usr/lib/debug") == Path("/usr/lib/debug")
 
 
 def test_paths_lie_below_the_sysroot_and_are_not_put_there_twice(root: Path) -> None:
-    assert on_this_machine("/usr/lib/debug") == root / "usr/lib/debug"
-    assert on_this_machine("/../../etc/passwd") == root / "etc/passwd"
-    assert on_this_machine(f"{root}/prog") == root / "prog"
+    assert host_path("/usr/lib/debug") == root / "usr/lib/debug"
+    assert host_path("/../../etc/passwd") == root / "etc/passwd"
+    assert host_path(f"{root}/prog") == root / "prog"
 
 
 def test_recorded_paths_and_debug_files_come_from_the_sysroot(root: Path) -> None:
     program = put(root / "bin/prog", wrong_object(ID))
     debug = put(root / f"usr/lib/debug/.build-id/{ID.hex()[:2]}/{ID.hex()[2:]}.debug", wrong_object(ID))
-    found = Finder(SearchPlaces()).find("/bin/prog", ID)
+    found = Finder(SearchPaths()).find("/bin/prog", ID)
     assert [file.name for file in found.files] == [str(program), str(debug)]
 
 
@@ -64,7 +65,7 @@ def test_with_symfs_this_machines_files_are_not_asked(root: Path, tmp_path: Path
 
 
 def test_the_running_kernel_is_hidden_by_a_sysroot(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert (own_vdso(), running_kernel_build_id(), running_kernel_release()) == (b"", b"", "")
+    assert (running_vdso_image(), running_kernel_build_id(), running_kernel_release()) == (b"", b"", "")
     monkeypatch.delenv("PERF2X_SYSROOT")
     if sys.platform == "linux":
         assert running_kernel_release() == platform.release()

@@ -10,7 +10,7 @@ import pytest
 
 from perf2x.bundle import unpack
 from perf2x.bundle.unpack import open_bundles
-from perf2x.files.temporary import PREFIX, private_folder
+from perf2x.files.temporary import PREFIX, private_directory
 from perf2x.symbolize.options import SymbolOptions
 from tests.support import bombs
 from tests.support.command import recording
@@ -49,7 +49,7 @@ def test_a_kill_leaves_nothing_of_a_bundle(here: Path) -> None:
     # links to open files of the killed process lead to those of whoever follows them
     files = [path for path in left.rglob("*") if path.is_file() and not path.is_symlink()]
     assert [path for path in files if path.stat().st_size] == []
-    with private_folder() as folder:
+    with private_directory() as folder:
         assert list(here.glob(f"{PREFIX}*")) == [folder], "swept at the next start"
     assert not list(here.glob(f"{PREFIX}*"))
 
@@ -72,12 +72,12 @@ def test_a_bundle_may_have_more_maps_than_a_process_opens_files(here: Path, monk
 def test_only_folders_of_dead_processes_are_swept(here: Path) -> None:
     (here / f"{PREFIX}mine").mkdir()  # has no lock yet: its owner is about to make one
     (here / f"{PREFIX}link").symlink_to(here)
-    with private_folder() as first, private_folder() as second:
+    with private_directory() as first, private_directory() as second:
         assert first.exists() and second.exists()
     stale = here / f"{PREFIX}stale"
     stale.mkdir()
     for name in ("lock", "perf.data"):
         (stale / name).write_bytes(b"x")
-    with private_folder():
+    with private_directory():
         assert not stale.exists()
     assert sorted(path.name for path in here.iterdir()) == [f"{PREFIX}link", f"{PREFIX}mine"]

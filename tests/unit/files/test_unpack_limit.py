@@ -12,7 +12,15 @@ from perf2x.binary.elf.compressed_sections import inflate_file
 from perf2x.debugfiles.archive import Archive
 from perf2x.files import tarball
 from perf2x.files import unpack_limit as unpacking
-from perf2x.files.unpack_limit import Disk, allowed, allowed_in_memory, allowed_records, at_most, parse_size, shown
+from perf2x.files.unpack_limit import (
+    FreeSpace,
+    format_size,
+    limit_unpacking,
+    memory_limit,
+    parse_size,
+    record_limit,
+    unpacked_limit,
+)
 from perf2x.tables.errors import FormatError, ObjectError, OptionError
 from tests.support import bombs
 from tests.support.command import perf2x, recording
@@ -78,7 +86,7 @@ def test_a_bomb_is_refused(name: str, tmp_path: Path, monkeypatch: pytest.Monkey
             continue
         assert (ran.code, ran.err.count("\n")) == (1, 1), ran.err
         assert reason in ran.err
-        assert sum(spooled) <= allowed(path.stat().st_size) + MIB
+        assert sum(spooled) <= unpacked_limit(path.stat().st_size) + MIB
     assert not list(temporary.iterdir()) and not (tmp_path / "out.folded").exists()
 
 
@@ -112,7 +120,7 @@ def test_archives_and_objects(tmp_path: Path) -> None:
     for pack in (bombs.gz, bombs.xz, bombs.zst):
         with pytest.raises(ObjectError, match="unpack to more than"):
             inflate_file(pack(b"", 4 * MIB))
-        with at_most(8 * MIB):
+        with limit_unpacking(8 * MIB):
             assert len(inflate_file(pack(b"", 4 * MIB))) == 4 * MIB
 
 
@@ -130,21 +138,21 @@ def test_sizes_people_write() -> None:
     for text in ("", "many", "-1", "1X", "1.G"):
         with pytest.raises(OptionError, match="expected a size"):
             parse_size(text)
-    assert [shown(size) for size in (0, 1023, 1024, 1536, MIB, 1 << 40, 1 << 50)] == [
+    assert [format_size(size) for size in (0, 1023, 1024, 1536, MIB, 1 << 40, 1 << 50)] == [
         "0 bytes", "1023 bytes", "1 KiB", "1.5 KiB", "1 MiB", "1 TiB", "1024 TiB",
     ]  # fmt: skip
     assert perf2x("info", recording("calls"), "--max-unpacked", "many").code == 2
 
 
 def test_the_policy() -> None:
-    assert allowed(10) == MIB + 2000 and allowed(1 << 50) == unpacking.MOST
-    assert allowed_in_memory(10) == MIB // 4 + 2000 and allowed_in_memory(1 << 50) == unpacking.MOST_IN_MEMORY
-    assert allowed_records(10) == 5010
-    with at_most(7 * MIB):
-        assert (allowed(10), allowed_in_memory(10), allowed_records(10)) == (7 * MIB, 7 * MIB, 7168)
-        with at_most(None):
-            assert allowed(10) == 7 * MIB
-    assert allowed(10) == MIB + 2000
+    assert unpacked_limit(10) == MIB + 2000 and unpacked_limit(1 << 50) == unpacking.MOST
+    assert memory_limit(10) == MIB // 4 + 2000 and memory_limit(1 << 50) == unpacking.MOST_IN_MEMORY
+    assert record_limit(10) == 5010
+    with limit_unpacking(7 * MIB):
+        assert (unpacked_limit(10), memory_limit(10), record_limit(10)) == (7 * MIB, 7 * MIB, 7168)
+        with limit_unpacking(None):
+            assert unpacked_limit(10) == 7 * MIB
+    assert unpacked_limit(10) == MIB + 2000
 
 
 def test_a_reserve_of_the_disk_stays_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,7 +162,7 @@ def test_a_reserve_of_the_disk_stays_free(tmp_path: Path, monkeypatch: pytest.Mo
         return shutil._ntuple_diskusage(1000 * MIB, 0, free)  # type: ignore[attr-defined]
 
     monkeypatch.setattr(shutil, "disk_usage", usage)
-    disk = Disk("perf.data.gz", str(tmp_path))
+    disk = FreeSpace("perf.data.gz", str(tmp_path))
     with pytest.raises(FormatError, match=r"perf\.data\.gz: too little room in .* TMPDIR"):
         for _ in range(200):
             disk.take(MIB)

@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.debugfiles.finder import Finder, Found, SearchPlaces
+from perf2x.debugfiles.finder import Finder
+from perf2x.debugfiles.object_files import ObjectFiles
+from perf2x.debugfiles.search_paths import SearchPaths
 from perf2x.plugins.contracts import SymbolSourceContract
 from perf2x.plugins.registry import load_symbol_sources
 from perf2x.symbolize.options import SymbolOptions
@@ -40,12 +42,12 @@ class Prepared(SymbolSourceContract):
         (tmp_path / "snd-x.ko").write_bytes(module())
 
     def context(self, **options) -> Context:
-        places = SearchPlaces(symfs=self.directory, system_debug_dir=None, proc=None)
+        places = SearchPaths(symfs=self.directory, system_debug_dir=None, proc=None)
         options = SymbolOptions(symfs=self.directory, perf_map_dir=self.directory, cache_dir=self.directory, **options)
         return Context(options, make_session(), Finder(places), Diagnostics())
 
-    def found(self, name, places=None) -> Found:
-        return Finder(SearchPlaces(symfs=places or self.directory)).find(f"/{name}", b"")
+    def found(self, name, places=None) -> ObjectFiles:
+        return Finder(SearchPaths(symfs=places or self.directory)).find(f"/{name}", b"")
 
 
 class TestElf(Prepared):
@@ -94,7 +96,7 @@ class TestKallsyms(Prepared):
         return KernelSource(self.context(kallsyms=self.directory / "kallsyms"))
 
     def dso(self) -> Dso:
-        return Dso("[kernel.kallsyms]", b"", DsoKind.KERNEL, -1, Found(), BASE, BASE + 0x1000)
+        return Dso("[kernel.kallsyms]", b"", DsoKind.KERNEL, -1, ObjectFiles(), BASE, BASE + 0x1000)
 
 
 class TestVmlinux(TestKallsyms):
@@ -121,7 +123,7 @@ class TestPerfMap(Prepared):
         return PerfMapSource(self.context())
 
     def dso(self) -> Dso:
-        return Dso("", b"", DsoKind.ANONYMOUS, 5, Found())
+        return Dso("", b"", DsoKind.ANONYMOUS, 5, ObjectFiles())
 
 
 class TestJitdump(Prepared):
@@ -131,7 +133,7 @@ class TestJitdump(Prepared):
         return JitdumpSource(self.context())
 
     def dso(self) -> Dso:
-        return Dso("/tmp/jit-5.dump", b"", DsoKind.FILE, 5, Found())
+        return Dso("/tmp/jit-5.dump", b"", DsoKind.FILE, 5, ObjectFiles())
 
 
 def test_all_built_in_sources_are_installed_in_a_known_order() -> None:

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from perf2x.binary.elf.file import ElfObject, open_elf
-from perf2x.debugfiles.finder import Finder, SearchPlaces
+from perf2x.debugfiles.finder import Finder
+from perf2x.debugfiles.search_paths import SearchPaths
 from perf2x.debugfiles.split_debug import supplementary_file
 from perf2x.plugins.registry import load_symbol_sources
 from perf2x.symbolize.demangle.names import Demangle
@@ -59,7 +60,7 @@ def chains(symfs, addresses, recorded, **options) -> tuple[list[list[tuple[str, 
 def wanted(name) -> dict[int, list[tuple[str, str, int]]]:
     """{address: answer} inside of functions; binutils names the padding between them, too."""
     answers = {address: rows for (_, address), rows in addr2line(DATA / f"{name}.addr2line.txt").items()}
-    found = Finder(SearchPlaces(symfs=DATA)).find(f"/{name}.so", b"")
+    found = Finder(SearchPaths(symfs=DATA)).find(f"/{name}.so", b"")
     rows = ElfNames(found, Demangle.NONE, Diagnostics()).find(np.array(list(answers), np.uint64))
     return {address: answers[address] for address, row in zip(answers, rows, strict=True) if row >= 0}
 
@@ -130,7 +131,7 @@ def test_dwz_file_from_a_server() -> None:
         yield open_elf(DATA / "dwz_one.so")  # not what was asked for
         yield open_elf(DATA / "common.dwz")
 
-    finder = Finder(SearchPlaces(system_debug_dir=None, proc=None), (fetch,))
+    finder = Finder(SearchPaths(system_debug_dir=None, proc=None), (fetch,))
     elsewhere = open_elf((DATA / "dwz_one.so").read_bytes(), "dwz_one.so")
     assert supplementary_file(finder, elsewhere).build_id.hex() == DWZ_ID
     assert asked == [("debuginfo", DWZ_ID)]
@@ -193,5 +194,5 @@ def test_a_dwz_file_beside_a_debug_file_outside_of_symfs(tmp_path) -> None:
     outside = put(tmp_path / "outside", ("dwz_one.so", "prog.so"), ("common.dwz", "common.dwz"))
     file = open_elf(outside / "prog.so")
     for symfs, there in ((None, True), (tmp_path / "symfs", False), (tmp_path, True)):
-        finder = Finder(SearchPlaces(symfs=symfs, system_debug_dir=None, proc=None))
+        finder = Finder(SearchPaths(symfs=symfs, system_debug_dir=None, proc=None))
         assert (supplementary_file(finder, file) is not None) is there

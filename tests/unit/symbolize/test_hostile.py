@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from perf2x.binary.elf.debug_link import debug_link
 from perf2x.binary.elf.file import open_elf
-from perf2x.binary.elf.relocate import section_places
-from perf2x.debugfiles.finder import Finder, SearchPlaces, debug_link
+from perf2x.binary.elf.relocate import section_addresses
+from perf2x.debugfiles.finder import Finder
+from perf2x.debugfiles.search_paths import SearchPaths
 from perf2x.symbolize.demangle.names import Demangle
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.sources.elf_symbols import ElfNames
@@ -33,14 +35,14 @@ def damaged(flips, length=None) -> bytes:
 
 
 def through(path) -> None:
-    found = Finder(SearchPlaces(system_debug_dir=None, proc=None)).find(str(path), b"")
+    found = Finder(SearchPaths(system_debug_dir=None, proc=None)).find(str(path), b"")
     names = ElfNames(found, Demangle.SIMPLE, Diagnostics())
     for row in names.find(ADDRESSES):
         if row >= 0:
             assert isinstance(names.name(int(row)), str)
     if found.code is not None:
         found.code.svma(ADDRESSES)
-        section_places(found.code, 2**64 - 0x800)
+        section_addresses(found.code, 2**64 - 0x800)
         debug_link(found.code)
 
 

@@ -10,19 +10,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perf2x.binary.dwarf.aranges import unit_ranges
-from perf2x.binary.dwarf.effort import Effort
-from perf2x.binary.dwarf.forms import Abbreviations, Encoding
-from perf2x.binary.dwarf.functions import REFERENCES_AT_MOST, scopes
+from perf2x.binary.dwarf.forms import AbbreviationTable, UnitEncoding
+from perf2x.binary.dwarf.functions import MAX_REFERENCES, scopes
 from perf2x.binary.dwarf.line_table import LineTables
 from perf2x.binary.dwarf.lookup import UnitLines
-from perf2x.binary.dwarf.package import package_shares
+from perf2x.binary.dwarf.package import package_contributions
+from perf2x.binary.dwarf.read_budget import ReadBudget
 from perf2x.binary.dwarf.sections import DebugSections
-from perf2x.binary.dwarf.split import SplitFiles
+from perf2x.binary.dwarf.split import DwoFiles
 from perf2x.binary.dwarf.units import DebugFile, Unit
 from perf2x.binary.elf.file import open_elf
-from perf2x.binary.elf.relocate import relocated
+from perf2x.binary.elf.relocate import relocate_debug_info
 from perf2x.binary.elf.symtab import CUT, LONGEST_TEXT, string_at
-from perf2x.debugfiles.finder import Finder, SearchPlaces
+from perf2x.debugfiles.finder import Finder
+from perf2x.debugfiles.search_paths import SearchPaths
 from perf2x.debugfiles.split_debug import supplementary_file
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.sources.contract import Context, Dso, DsoKind, Symbols
@@ -37,7 +38,7 @@ ADDRESSES = np.arange(0x300, 0x500, 3, dtype=np.uint64)
 
 
 def context(directory) -> Context:
-    places = SearchPlaces(symfs=directory, system_debug_dir=None, proc=None)
+    places = SearchPaths(symfs=directory, system_debug_dir=None, proc=None)
     options = SymbolOptions(symfs=directory, cache_dir=directory / "cache")
     return Context(options, make_session(), Finder(places), Diagnostics())
 
@@ -101,7 +102,7 @@ def test_damage_in_debug_sections(tmp_path_factory, program, data) -> None:
 @given(flips=FLIPS, length=st.integers(0, 12000))
 def test_damaged_modules(flips, length) -> None:
     with contextlib.suppress(ObjectError):
-        relocated(open_elf(damaged((DATA / "module.ko").read_bytes(), flips, length)))
+        relocate_debug_info(open_elf(damaged((DATA / "module.ko").read_bytes(), flips, length)))
 
 
 # one unit by hand: version 5, abbreviations 1 (unit), 2 (function), 3 (inlined function)
@@ -135,7 +136,7 @@ SECOND = FIRST + 13
 def test_a_function_that_is_its_own_origin_has_no_name(target) -> None:
     unit = by_hand(entry(2, 0x1000, 0x20, target), entry(3, 0x1004, 4, SECOND), b"\0\0")
     assert [[scope.name for scope in chain] for chain in scopes(unit, [0x1000, 0x1004])] == [[""], ["", ""]]
-    assert REFERENCES_AT_MOST < 100
+    assert MAX_REFERENCES < 100
 
 
 @pytest.mark.parametrize(
@@ -161,7 +162,7 @@ def test_functions_in_one_another_without_end() -> None:
 
 
 def test_thousands_of_functions_at_every_address(monkeypatch) -> None:
-    monkeypatch.setattr("perf2x.binary.dwarf.functions.SCOPES_AT_MOST", 1000)
+    monkeypatch.setattr("perf2x.binary.dwarf.functions.MAX_SCOPES", 1000)
     flat = ABBREVIATIONS.replace(b"\x02\x2e\x01", b"\x02\x2e\x00")
     unit = by_hand(*[entry(2, 0x1000, 0x20, SECOND)] * 50, b"\0", abbreviations=flat)
     with pytest.raises(ObjectError, match="too many"):
@@ -184,7 +185,7 @@ def test_one_damaged_unit_leaves_the_others() -> None:
 )
 def test_abbreviations_that_are_none(data) -> None:
     with pytest.raises(ObjectError):
-        Abbreviations(data, 0, Encoding("<", 8, 4, 5), Effort("", len(data), times=2)).all()
+        AbbreviationTable(data, 0, UnitEncoding("<", 8, 4, 5), ReadBudget("", len(data), times=2)).all()
 
 
 @pytest.mark.parametrize("data", [b"", b"\xff" * 12, struct.pack("<IHIBB", 40, 2, 0, 8, 0), bytes(64)])
@@ -199,7 +200,7 @@ def test_address_ranges_that_are_none(data) -> None:
 def test_package_indexes_that_are_none(data) -> None:
     data = struct.pack(f"<{len(data)}I", *data)
     with pytest.raises(ObjectError, match="index"):
-        package_shares(open_elf(tiny_elf([TinySection(".debug_cu_index", data)]), "x.dwp"))
+        package_contributions(open_elf(tiny_elf([TinySection(".debug_cu_index", data)]), "x.dwp"))
 
 
 @pytest.mark.parametrize(
@@ -214,7 +215,7 @@ def test_package_indexes_that_are_none(data) -> None:
 def test_dwz_links_that_lead_nowhere(link, message) -> None:
     note = b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0" + b"\xaa" * 20
     parts = [TinySection(".gnu_debugaltlink", link), TinySection(".note.gnu.build-id", note, type="NOTE")]
-    finder = Finder(SearchPlaces(system_debug_dir=None, proc=None))
+    finder = Finder(SearchPaths(system_debug_dir=None, proc=None))
     with pytest.raises(ObjectError, match=message):
         supplementary_file(finder, open_elf(tiny_elf(parts), "x"))
 
@@ -277,7 +278,7 @@ def test_a_longer_name_is_cut_and_says_so() -> None:
 
 
 def test_a_split_file_that_is_none_is_refused_once(tmp_path) -> None:
-    path, files = tmp_path / "x.dwo", SplitFiles()
+    path, files = tmp_path / "x.dwo", DwoFiles()
     path.write_bytes(b"no object")
     with pytest.raises(ObjectError, match=r"x\.dwo"):
         files.unit(path, 1)

@@ -6,8 +6,8 @@ import lzma
 import pytest
 
 from perf2x.binary.elf.file import open_elf
-from perf2x.binary.elf.relocate import section_places
-from perf2x.binary.elf.running_vdso import own_vdso
+from perf2x.binary.elf.relocate import section_addresses
+from perf2x.binary.elf.running_vdso import running_vdso_image
 from perf2x.binary.elf.symtab import function_symbols
 from perf2x.plugins.registry import load_symbol_sources
 from perf2x.symbolize.options import SymbolOptions
@@ -119,7 +119,7 @@ def test_modules_from_their_files(tmp_path, suffix, pack, by_name) -> None:
 
 
 def test_module_sections_lie_one_behind_the_other_without_init() -> None:
-    places = section_places(open_elf(module()), 0x1000)
+    places = section_addresses(open_elf(module()), 0x1000)
     assert places == {1: 0x1000, 3: 0x1024}
 
 
@@ -185,9 +185,9 @@ def test_vsyscall_page() -> None:
 
 def test_own_vdso_only_for_its_own_build(tmp_path, monkeypatch) -> None:
     monkeypatch.delenv("PERF2X_SYSROOT")
-    if not own_vdso():
+    if not running_vdso_image():
         pytest.skip("no vDSO here")
-    file = open_elf(own_vdso(), "vdso")
+    file = open_elf(running_vdso_image(), "vdso")
     symbol = function_symbols(file, ".dynsym")
     address = int(symbol.start[0])
     for build_id, named in ((file.build_id, True), (b"\x01" * 20, False)):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from perf2x.binary.elf.file import ElfObject, open_elf
-from perf2x.binary.elf.relocate import MODULE_BASE, relocated, section_places
+from perf2x.binary.elf.relocate import MODULE_BASE, relocate_debug_info, section_addresses
 from perf2x.plugins.registry import load_symbol_sources
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.symbolize_profile import symbolize
@@ -43,7 +43,7 @@ def put(directory, data=None, name=RECORDED) -> Path:
 def wanted() -> dict[int, list[tuple[str, str, int]]]:
     """{offset from the module's start: answer}, without init code, which the kernel has freed, and padding."""
     file = open_elf(MODULE)
-    place = {file.sections[index].name: at - MODULE_BASE for index, at in section_places(file).items()}
+    place = {file.sections[index].name: at - MODULE_BASE for index, at in section_addresses(file).items()}
     answers = addr2line(MODULE.with_suffix(".addr2line.txt"))
     return {place[name] + address: rows for (name, address), rows in answers.items() if name in place and rows[0][1]}
 
@@ -116,7 +116,7 @@ def tiny_module(rows, is_64=True, byte_order="<", machine=62, kind="RELA", size=
     ],
 )
 def test_relocations(layout, row, options, width, value) -> None:
-    result = open_elf(relocated(tiny_module(struct.pack(layout, *row), **options)))
+    result = open_elf(relocate_debug_info(tiny_module(struct.pack(layout, *row), **options)))
     data = result.data(result.section(".debug_info"))
     order = {"<": "little", ">": "big"}[options.get("byte_order", "<")]
     assert result.type == "ET_EXEC" and int.from_bytes(data[row[0] : row[0] + width], order) == value
@@ -136,4 +136,4 @@ def test_relocations(layout, row, options, width, value) -> None:
 )
 def test_relocations_that_lead_nowhere(row, options, message) -> None:
     with pytest.raises(ObjectError, match=message):
-        relocated(tiny_module(struct.pack("<QQq", *row), **options))
+        relocate_debug_info(tiny_module(struct.pack("<QQq", *row), **options))

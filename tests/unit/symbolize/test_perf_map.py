@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.debugfiles.finder import Finder, SearchPlaces
+from perf2x.debugfiles.finder import Finder
+from perf2x.debugfiles.search_paths import SearchPaths
 from perf2x.plugins.registry import load_symbol_sources
 from perf2x.reader import open_recording
 from perf2x.symbolize.options import SymbolOptions
@@ -109,7 +110,7 @@ def test_a_process_that_is_gone_while_its_container_lives(tmp_path, monkeypatch)
         (proc / pid / "root/tmp").mkdir(parents=True)
     (proc / "345/root/tmp/perf-3.map").write_text(TEXT)
     table = namespaces(tmp_path, (77, 0xF0000152, (proc / "345/ns/mnt").stat().st_ino))
-    finder = Finder(SearchPlaces(system_debug_dir=None, proc=proc))
+    finder = Finder(SearchPaths(system_debug_dir=None, proc=proc))
     result, _, _ = run([0x7F0000001050], namespaces=table, finder=finder)
     assert name_of(result, 0) == "Builtin:Call"
     table = namespaces(tmp_path, (77, 0xF0000152, (proc / "12/ns/mnt").stat().st_ino))

@@ -8,7 +8,7 @@ Source of truth: DWARF 5, sections 7.5.3 to 7.5.6.
 from msgspec import Struct
 
 from perf2x.binary.dwarf import constants as c
-from perf2x.binary.dwarf.effort import Effort
+from perf2x.binary.dwarf.read_budget import ReadBudget
 from perf2x.tables.errors import ObjectError
 
 _FIXED = {
@@ -30,7 +30,7 @@ _SPARSE = 1 << 16
 that lookups take as long as there are keys (see columnar/secret_keys.py), which so few keys keep short."""
 
 
-def uleb(data: bytes, at: int) -> tuple[int, int]:
+def uleb128(data: bytes, at: int) -> tuple[int, int]:
     """An unsigned LEB128 number and where the next byte is; IndexError at the end of ``data``."""
     byte = data[at]
     if byte < 0x80:
@@ -46,14 +46,14 @@ def uleb(data: bytes, at: int) -> tuple[int, int]:
     return value, at + 1
 
 
-def sleb(data: bytes, at: int) -> tuple[int, int]:
+def sleb128(data: bytes, at: int) -> tuple[int, int]:
     """The same with a sign."""
-    value, end = uleb(data, at)
+    value, end = uleb128(data, at)
     bits = 7 * (end - at)
     return (value - (1 << bits) if data[end - 1] & 0x40 else value), end
 
 
-class Encoding(Struct, frozen=True):
+class UnitEncoding(Struct, frozen=True):
     """What sizes depend on, of one unit."""
 
     byte_order: str
@@ -90,11 +90,11 @@ class Encoding(Struct, frozen=True):
                 return 1, at
             return (constant, at) if form == c.FORM_IMPLICIT_CONST else (self.integer(data, at, size), at + size)
         if form == c.FORM_SDATA:
-            return sleb(data, at)
+            return sleb128(data, at)
         if form in _LEB:
-            return uleb(data, at)
+            return uleb128(data, at)
         start = at
-        return start, self.skip(data, at, (_step(self, form),))
+        return start, self.skip(data, at, (_skip_step(self, form),))
 
     def skip(self, data: bytes, at: int, steps: tuple[int, ...]) -> int:
         """Where the bytes end that ``steps`` describe."""
@@ -108,7 +108,7 @@ class Encoding(Struct, frozen=True):
             elif step == _STEP_STRING:
                 at = data.index(b"\0", at) + 1
             elif step == _STEP_BLOCK:
-                length, at = uleb(data, at)
+                length, at = uleb128(data, at)
                 at += length
             else:
                 size = -step // 16
@@ -116,7 +116,7 @@ class Encoding(Struct, frozen=True):
         return at
 
 
-def _step(encoding: Encoding, form: int) -> int:
+def _skip_step(encoding: UnitEncoding, form: int) -> int:
     """How to skip a form: so many bytes, or a number, a string, a block, a block whose length has n bytes."""
     size = encoding.fixed_size(form)
     if size >= 0:
@@ -152,14 +152,14 @@ class Abbreviation(Struct, frozen=True):
     """(offset of the first address, offset and size of the number of bytes of code), () where they lie elsewhere."""
 
 
-class Abbreviations:
+class AbbreviationTable:
     """One table, read once and only as far as somebody asks.
 
-    Errors: ObjectError when it is cut off, has forms that nobody knows or costs more than ``effort`` allows.
+    Errors: ObjectError when it is cut off, has forms that nobody knows or costs more than ``budget`` allows.
     """
 
-    def __init__(self, data: bytes, at: int, encoding: Encoding, effort: Effort) -> None:
-        self._data, self._at, self._encoding, self._effort = data, at, encoding, effort
+    def __init__(self, data: bytes, at: int, encoding: UnitEncoding, budget: ReadBudget) -> None:
+        self._data, self._at, self._encoding, self._budget = data, at, encoding, budget
         self._table: dict[int, Abbreviation] = {}
         self._ended = False
         self._error = ""
@@ -181,7 +181,7 @@ class Abbreviations:
         if self._error:
             raise ObjectError(self._error)
         try:
-            self._effort.spend(1)
+            self._budget.spend(1)
             self._parse_next()
         except IndexError:
             self._error = "debug info: its abbreviations are cut off"
@@ -193,41 +193,41 @@ class Abbreviations:
     def _parse_next(self) -> None:
         data, start, at = self._data, self._at, self._at
         try:
-            code, at = uleb(data, at)
+            code, at = uleb128(data, at)
             if code > max(_SPARSE, len(self._table) * 3 // 2):
                 raise ObjectError(f"debug info: {code} is no number of an abbreviation")
             self._ended = not code
             if self._ended:
                 return
-            tag, at = uleb(data, at)
+            tag, at = uleb128(data, at)
             has_children, at = data[at] != 0, at + 1
             attributes = []
             while True:
-                attribute, at = uleb(data, at)
-                form, at = uleb(data, at)
-                constant, at = sleb(data, at) if form == c.FORM_IMPLICIT_CONST else (0, at)
+                attribute, at = uleb128(data, at)
+                form, at = uleb128(data, at)
+                constant, at = sleb128(data, at) if form == c.FORM_IMPLICIT_CONST else (0, at)
                 if not attribute and not form:
                     break
                 attributes.append((attribute, form, constant))
         finally:
-            self._effort.spend(at - start)
+            self._budget.spend(at - start)
         self._table.setdefault(code, _abbreviation(tag, has_children, tuple(attributes), self._encoding))
         self._at = at
 
 
 def _abbreviation(
-    tag: int, has_children: bool, attributes: tuple[tuple[int, int, int], ...], encoding: Encoding
+    tag: int, has_children: bool, attributes: tuple[tuple[int, int, int], ...], encoding: UnitEncoding
 ) -> Abbreviation:
-    steps = [_step(encoding, form) for _, form, _ in attributes]
+    steps = [_skip_step(encoding, form) for _, form, _ in attributes]
     names = [attribute for attribute, _, _ in attributes]
     size = sum(steps) if all(step >= 0 for step in steps) else -1
     return Abbreviation(
-        tag, has_children, attributes, size, tuple(_joined(steps)), _sibling(attributes, steps),
-        c.AT_LOW_PC in names or c.AT_RANGES in names, _extent(attributes, steps),
+        tag, has_children, attributes, size, tuple(_merge_fixed_steps(steps)), _sibling_reference(attributes, steps),
+        c.AT_LOW_PC in names or c.AT_RANGES in names, _code_range_layout(attributes, steps),
     )  # fmt: skip
 
 
-def _joined(steps: list[int]) -> list[int]:
+def _merge_fixed_steps(steps: list[int]) -> list[int]:
     """The same steps with runs of fixed ones added up."""
     joined: list[int] = []
     for step in steps:
@@ -238,14 +238,14 @@ def _joined(steps: list[int]) -> list[int]:
     return joined
 
 
-def _sibling(attributes: tuple[tuple[int, int, int], ...], steps: list[int]) -> tuple[int, int]:
+def _sibling_reference(attributes: tuple[tuple[int, int, int], ...], steps: list[int]) -> tuple[int, int]:
     for index, (attribute, form, _) in enumerate(attributes):
         if attribute == c.AT_SIBLING and form in c.LOCAL_REFERENCES and all(step >= 0 for step in steps[index:]):
             return sum(steps[index:]), steps[index]
     return 0, 0
 
 
-def _extent(attributes: tuple[tuple[int, int, int], ...], steps: list[int]) -> tuple[int, ...]:
+def _code_range_layout(attributes: tuple[tuple[int, int, int], ...], steps: list[int]) -> tuple[int, ...]:
     """low_pc as an address and high_pc as a number, both at fixed places: what compilers write for most functions."""
     place: dict[int, tuple[int, int, int]] = {}
     at = 0

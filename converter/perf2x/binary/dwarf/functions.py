@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from perf2x.binary.dwarf import constants as c
-from perf2x.binary.dwarf.forms import Abbreviation, uleb
+from perf2x.binary.dwarf.forms import Abbreviation, uleb128
 from perf2x.binary.dwarf.units import Attributes, Unit
 from perf2x.tables.errors import ObjectError
 
-REFERENCES_AT_MOST = 16
-DEEPEST = 4096
-SCOPES_AT_MOST = 1 << 22
+MAX_REFERENCES = 16
+MAX_DEPTH = 4096
+MAX_SCOPES = 1 << 22
 """Functions at addresses, all told, in one unit; real ones have some ten at each."""
 _WITH_CODE = frozenset((c.TAG_SUBPROGRAM, c.TAG_INLINED))
 
@@ -37,21 +37,21 @@ def scopes(unit: Unit, addresses: Sequence[int]) -> list[list[Scope]]:
 
     ObjectError when the unit's entries cannot be read.
     """
-    walk = _Walk(unit, addresses)
+    walk = _EntryWalk(unit, addresses)
     try:
         walk.run(nested=False)
         if not all(walk.chains):  # functions within functions lie where the first walk did not look
-            walk = _Walk(unit, addresses)
+            walk = _EntryWalk(unit, addresses)
             walk.run(nested=True)
     except (IndexError, ValueError):
         raise ObjectError(f"{unit.file.name}: debug info is cut off") from None
     return walk.chains
 
 
-class _Walk:
+class _EntryWalk:
     def __init__(self, unit: Unit, addresses: Sequence[int]) -> None:
         self._unit, self._addresses = unit, addresses
-        self._budget = SCOPES_AT_MOST
+        self._budget = MAX_SCOPES
         self.chains: list[list[Scope]] = [[] for _ in addresses]
 
     def run(self, nested: bool) -> None:
@@ -60,7 +60,7 @@ class _Walk:
         table, skip, at, end, depth = unit.abbreviations, encoding.skip, unit.first, unit.end, 0
         while at < end:
             code = data[at]
-            code, at = (code, at + 1) if code < 0x80 else uleb(data, at)
+            code, at = (code, at + 1) if code < 0x80 else uleb128(data, at)
             if not code:
                 depth -= 1
                 if depth <= 0:
@@ -83,7 +83,7 @@ class _Walk:
                     at = sibling
                 else:
                     depth += 1
-                    if depth > DEEPEST:
+                    if depth > MAX_DEPTH:
                         raise ObjectError(f"{unit.file.name}: debug info is nested too deeply")
             elif depth == 0:
                 return
@@ -105,7 +105,7 @@ class _Walk:
                 chain = self.chains[row]
                 if abbreviation.tag == c.TAG_SUBPROGRAM:
                     chain[:] = [scope]
-                elif chain and len(chain) < DEEPEST:
+                elif chain and len(chain) < MAX_DEPTH:
                     chain.append(scope)
         return scope is not None
 
@@ -124,14 +124,14 @@ class _Walk:
         """(name, declared line) of a function, from wherever its entries lead: the abstract one, its declaration."""
         linkage = plain = ""
         line = 0
-        for _ in range(REFERENCES_AT_MOST):
+        for _ in range(MAX_REFERENCES):
             linkage = linkage or unit.text(entry, c.AT_LINKAGE_NAME) or unit.text(entry, c.AT_MIPS_LINKAGE_NAME)
             plain = plain or unit.text(entry, c.AT_NAME)
             line = line or entry.get(c.AT_DECL_LINE, (0, 0))[1]
             reference = entry.get(c.AT_ABSTRACT_ORIGIN) or entry.get(c.AT_SPECIFICATION)
             if reference is None or (linkage and line):
                 break
-            found = referred(unit, *reference)
+            found = resolve_reference(unit, *reference)
             if found is None:
                 break
             unit, offset = found
@@ -139,7 +139,7 @@ class _Walk:
         return linkage or plain, line
 
 
-def referred(unit: Unit, form: int, value: int) -> tuple[Unit, int] | None:
+def resolve_reference(unit: Unit, form: int, value: int) -> tuple[Unit, int] | None:
     """The unit and offset that a reference leads to; None where that lies in a file that is not there."""
     if form in c.LOCAL_REFERENCES:
         offset = unit.start + value

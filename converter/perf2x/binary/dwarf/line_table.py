@@ -12,14 +12,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.binary.dwarf import constants as c
-from perf2x.binary.dwarf.effort import Effort
-from perf2x.binary.dwarf.forms import Encoding, sleb, uleb
+from perf2x.binary.dwarf.forms import UnitEncoding, sleb128, uleb128
+from perf2x.binary.dwarf.read_budget import ReadBudget
 from perf2x.binary.dwarf.units import DebugFile, Unit
 from perf2x.binary.elf.symtab import string_at
 from perf2x.columnar.arrays import I64, U64, Bools
 from perf2x.tables.errors import ObjectError
 
-LONGEST = 1 << 25
+MAX_PROGRAM_SIZE = 1 << 25
 """Bytes of one unit's program, each of which may be a row."""
 _CONTENT_PATH, _CONTENT_DIRECTORY = 1, 2
 
@@ -72,37 +72,37 @@ class LineTables:
 
     def __init__(self, file: DebugFile) -> None:
         self._data = file.sections.line
-        self._effort = Effort("line tables", len(self._data), times=16)
+        self._budget = ReadBudget("line tables", len(self._data), times=16)
         self._place: object = None
         self._owner: object = None
-        self._last = LineTable(NO_FILES, *_columns([]))
+        self._last = LineTable(NO_FILES, *_sorted_columns([]))
 
     def of(self, unit: Unit) -> LineTable:
         """The table that the unit's root names; without rows when it names none. ObjectError when it cannot be read."""
         form, offset = unit.root.get(c.AT_STMT_LIST, (0, 0))
         data, place = self._data, (offset, unit.encoding)
         if not form or not data:
-            return LineTable(NO_FILES, *_columns([]))
-        self._effort.spend(1)
+            return LineTable(NO_FILES, *_sorted_columns([]))
+        self._budget.spend(1)
         try:
             owner = unit.comp_dir, unit.root.get(c.AT_STR_OFFSETS_BASE)
             if (place, owner) == (self._place, self._owner):
                 return self._last
-            header = _Header(unit, data, offset, self._effort)
+            header = _LineProgramHeader(unit, data, offset, self._budget)
             if place == self._place:
                 self._last = replace(self._last, files=header.files)
             else:
-                self._effort.spend(max(header.end - header.program, 0))
-                self._last = LineTable(header.files, *_columns(_rows(header, data)))
+                self._budget.spend(max(header.end - header.program, 0))
+                self._last = LineTable(header.files, *_sorted_columns(_run_line_program(header, data)))
         except (IndexError, ValueError, struct.error):
-            self._effort.spend(max(len(data) - offset, 0))  # as much may have been read
+            self._budget.spend(max(len(data) - offset, 0))  # as much may have been read
             raise ObjectError(f"{unit.file.name}: a line table is cut off") from None
         self._place, self._owner = place, owner
         return self._last
 
 
-class _Header:
-    def __init__(self, unit: Unit, data: bytes, at: int, effort: Effort) -> None:
+class _LineProgramHeader:
+    def __init__(self, unit: Unit, data: bytes, at: int, budget: ReadBudget) -> None:
         order = unit.encoding.byte_order
         (length,) = struct.unpack_from(order + "I", data, at)
         at, size = at + 4, 4
@@ -110,7 +110,7 @@ class _Header:
             (length,) = struct.unpack_from(order + "Q", data, at)
             at, size = at + 8, 8
         self.end = min(at + length, len(data))
-        if self.end - at > LONGEST:
+        if self.end - at > MAX_PROGRAM_SIZE:
             raise ObjectError(f"{unit.file.name}: a line table of {length} bytes")
         (version,) = struct.unpack_from(order + "H", data, at)
         if not 2 <= version <= 5:
@@ -119,7 +119,7 @@ class _Header:
         self.address_size = unit.encoding.address_size
         if version == 5:
             self.address_size, at = data[at], at + 2
-        self.encoding = Encoding(order, self.address_size, size, version)
+        self.encoding = UnitEncoding(order, self.address_size, size, version)
         self.program = at + size + self.encoding.integer(data, at, size)
         at += size
         self.unit_length, at = data[at], at + (2 if version >= 4 else 1)
@@ -127,7 +127,7 @@ class _Header:
         at += 4
         self.lengths = data[at : at + self.opcode_base - 1]
         at += self.opcode_base - 1
-        self._unit, self._data, self._effort = unit, data, effort
+        self._unit, self._data, self._budget = unit, data, budget
         self.files = self._files_5(at) if version == 5 else self._files_2(at)
 
     def _files_2(self, at: int) -> FileNames:
@@ -135,17 +135,17 @@ class _Header:
         directories = [""]
         while self._data[at]:
             start, at = at, self._data.index(b"\0", at) + 1
-            self._effort.spend(at - start)
+            self._budget.spend(at - start)
             directories.append(string_at(self._data, start))
         at += 1
         files: dict[int, tuple[str, int]] = {}
         while self._data[at]:
             start, end = at, self._data.index(b"\0", at) + 1
-            self._effort.spend(end - start)
+            self._budget.spend(end - start)
             name = string_at(self._data, start)
-            directory, at = uleb(self._data, end)
-            _, at = uleb(self._data, at)
-            _, at = uleb(self._data, at)
+            directory, at = uleb128(self._data, end)
+            _, at = uleb128(self._data, at)
+            _, at = uleb128(self._data, at)
             files[len(files) + 1] = name, directory
         return FileNames(self._unit.comp_dir, directories, files)
 
@@ -165,10 +165,10 @@ class _Header:
         count, at = self._data[at], at + 1
         columns = []
         for _ in range(count):
-            kind, at = uleb(self._data, at)
-            form, at = uleb(self._data, at)
+            kind, at = uleb128(self._data, at)
+            form, at = uleb128(self._data, at)
             columns.append((kind, form))
-        total, at = uleb(self._data, at)
+        total, at = uleb128(self._data, at)
         if total > len(self._data):
             raise ObjectError(f"{self._unit.file.name}: a line table with {total} files")
         rows = []
@@ -182,12 +182,12 @@ class _Header:
                     name = string_at(self._data, start) if inline else self._unit.text({0: (form, value)}, 0)
                 elif kind == _CONTENT_DIRECTORY:
                     directory = value
-            self._effort.spend(at - begin + len(name))  # one long name may stand in many rows
+            self._budget.spend(at - begin + len(name))  # one long name may stand in many rows
             rows.append((name, directory))
         return rows, at
 
 
-def _rows(header: _Header, data: bytes) -> list[tuple[int, int, int, bool]]:
+def _run_line_program(header: _LineProgramHeader, data: bytes) -> list[tuple[int, int, int, bool]]:
     """Run the line program: [(address, file, line, whether it ends a sequence)].
 
     The part of an instruction word that VLIW machines count is left out; no machine that Linux runs on has it.
@@ -211,7 +211,7 @@ def _rows(header: _Header, data: bytes) -> list[tuple[int, int, int, bool]]:
         elif code == 1:
             rows.append((address, file, line, False))
         elif code == 0:
-            kind, value, at = _extended(header, data, at)
+            kind, value, at = _extended_opcode(header, data, at)
             if kind == 1:
                 rows.append((address, file, line, True))
                 if not _is_linked(rows[start][0], header.address_size):
@@ -220,26 +220,26 @@ def _rows(header: _Header, data: bytes) -> list[tuple[int, int, int, bool]]:
             elif kind == 2:
                 address = value
         elif code == 3:
-            value, at = sleb(data, at)
+            value, at = sleb128(data, at)
             line += value
         elif code == 4:
-            file, at = uleb(data, at)
+            file, at = uleb128(data, at)
         else:
-            value, at = _advance(header, data, at, code)
+            value, at = _standard_opcode(header, data, at, code)
             address += value
     return rows[:start]
 
 
-def _extended(header: _Header, data: bytes, at: int) -> tuple[int, int, int]:
+def _extended_opcode(header: _LineProgramHeader, data: bytes, at: int) -> tuple[int, int, int]:
     """An extended opcode: 1 ends a sequence, 2 sets the address; (opcode, address, where the next opcode is)."""
-    size, at = uleb(data, at)
+    size, at = uleb128(data, at)
     kind = data[at] if size else 0
     if kind == 2 and size > 9:
         raise ObjectError(f"debug info: an address of {size - 1} bytes in a line table")
     return kind, header.encoding.integer(data, at + 1, size - 1) if kind == 2 else 0, at + size
 
 
-def _advance(header: _Header, data: bytes, at: int, code: int) -> tuple[int, int]:
+def _standard_opcode(header: _LineProgramHeader, data: bytes, at: int, code: int) -> tuple[int, int]:
     """A standard opcode as far as it moves the address: (by how much, where the next opcode is)."""
     if code == 8:
         return (255 - header.opcode_base) // (header.line_range or 1) * header.unit_length, at
@@ -247,7 +247,7 @@ def _advance(header: _Header, data: bytes, at: int, code: int) -> tuple[int, int
         return header.encoding.integer(data, at, 2), at + 2
     value = 0
     for _ in range(header.lengths[code - 1]):
-        value, at = uleb(data, at)
+        value, at = uleb128(data, at)
     return (value * header.unit_length if code == 2 else 0), at
 
 
@@ -256,7 +256,7 @@ def _is_linked(address: int, size: int) -> bool:
     return 1 < address < (1 << 8 * size) - 2
 
 
-def _columns(rows: list[tuple[int, int, int, bool]]) -> tuple[U64, I64, I64, Bools]:
+def _sorted_columns(rows: list[tuple[int, int, int, bool]]) -> tuple[U64, I64, I64, Bools]:
     """Rows by address; at one address the end of a sequence comes first, and of others the last one counts."""
     addresses, numbers, lines, ends = zip(*rows, strict=True) if rows else ((), (), (), ())
     address = np.array([value & 0xFFFFFFFFFFFFFFFF for value in addresses], np.uint64)

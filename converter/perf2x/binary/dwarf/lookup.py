@@ -15,7 +15,7 @@ from perf2x.columnar.unique import rows_by
 from perf2x.tables.errors import ObjectError
 
 
-class Frame(Struct, frozen=True):
+class SourceFrame(Struct, frozen=True):
     """One function at one address."""
 
     name: str
@@ -24,22 +24,22 @@ class Frame(Struct, frozen=True):
     decl_line: int
 
 
-SplitUnit = Callable[[Unit], Unit | None]
+FindSplitUnit = Callable[[Unit], Unit | None]
 """From a skeleton to the unit that has its entries; None when its file cannot be had."""
 
 
 class UnitLines:
     """Answers batches of addresses from the units that hold them."""
 
-    def __init__(self, file: DebugFile, split: SplitUnit, broken: Callable[[ObjectError], None]) -> None:
+    def __init__(self, file: DebugFile, split: FindSplitUnit, broken: Callable[[ObjectError], None]) -> None:
         """``broken`` is told of units that cannot be read; the others answer all the same."""
         self._file, self._split, self._broken = file, split, broken
         self._ranges = self._index()
 
-    def find(self, address: U64) -> list[list[Frame]]:
+    def find(self, address: U64) -> list[list[SourceFrame]]:
         """For each of the sorted addresses its functions, innermost inlined first; [] where nothing is known."""
         starts, ends, units = self._ranges
-        result: list[list[Frame]] = [[] for _ in address]
+        result: list[list[SourceFrame]] = [[] for _ in address]
         row = np.searchsorted(starts, address, "right").astype(np.int64) - 1
         held = np.flatnonzero(row >= 0)
         held = held[address[held] < ends[row[held]]]
@@ -47,7 +47,7 @@ class UnitLines:
         for number, rows in sorted(rows_by(units[row[held]]), key=lambda pair: self._table_at(pair[0])):
             chosen = held[rows]
             try:
-                found = _frames(self._file.units[number], tables, address[chosen], self._split)
+                found = _source_frames(self._file.units[number], tables, address[chosen], self._split)
             except ObjectError as error:
                 self._broken(error)
                 continue
@@ -78,25 +78,25 @@ class UnitLines:
         return start, end, np.array([row[2] for row in rows], np.int64)
 
 
-def _frames(unit: Unit, tables: LineTables, address: U64, split: SplitUnit) -> list[list[Frame]]:
+def _source_frames(unit: Unit, tables: LineTables, address: U64, split: FindSplitUnit) -> list[list[SourceFrame]]:
     """The frames of addresses that lie in one unit."""
     table = tables.of(unit)
     file, line = table.find(address)
     entries = split(unit) if unit.dwo_name else unit
     if entries is not None:
-        entries.file.entry_effort.spend(entries.end - entries.start)
+        entries.file.entry_budget.spend(entries.end - entries.start)
     chains = scopes(entries, address.tolist()) if entries is not None else [[] for _ in address]
     return [
-        _chain(table, chain, int(number), int(at)) for chain, number, at in zip(chains, file, line, strict=True)
+        _inline_chain(table, chain, int(number), int(at)) for chain, number, at in zip(chains, file, line, strict=True)
     ]  # fmt: skip
 
 
-def _chain(table: LineTable, scopes: list[Scope], file: int, line: int) -> list[Frame]:
+def _inline_chain(table: LineTable, scopes: list[Scope], file: int, line: int) -> list[SourceFrame]:
     """Innermost first: the line table knows the innermost line, each inlined function where it was called."""
     if not scopes:
-        return [Frame("", table.files.path(file), line, 0)] if line else []
+        return [SourceFrame("", table.files.path(file), line, 0)] if line else []
     frames = []
     for scope in reversed(scopes):
-        frames.append(Frame(scope.name, table.files.path(file), line, scope.decl_line))
+        frames.append(SourceFrame(scope.name, table.files.path(file), line, scope.decl_line))
         file, line = scope.call_file, scope.call_line
     return frames

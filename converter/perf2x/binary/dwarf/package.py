@@ -5,8 +5,8 @@ Source of truth: DWARF 5, section 7.3.5, and the GNU extension to DWARF 4 (https
 
 import struct
 
-from perf2x.binary.dwarf.effort import Effort
-from perf2x.binary.dwarf.sections import DebugSections, Shares
+from perf2x.binary.dwarf.read_budget import ReadBudget
+from perf2x.binary.dwarf.sections import Contributions, DebugSections
 from perf2x.binary.dwarf.units import DebugFile, Unit
 from perf2x.binary.elf.file import SHF_COMPRESSED, ElfObject
 from perf2x.columnar.secret_keys import secret_key
@@ -19,7 +19,7 @@ _COLUMNS = {
 """Section numbers in package indexes, by the index's version."""
 
 
-class Package:
+class DwarfPackage:
     """Units by id, each read when it is asked for.
 
     Units of one ``.dwo`` have all shares but that of their entries in common, and lie next to each other: what was
@@ -28,17 +28,17 @@ class Package:
 
     def __init__(self, file: ElfObject) -> None:
         """ObjectError when the index cannot be read."""
-        self._file, self._shares = file, package_shares(file)
+        self._file, self._shares = file, package_contributions(file)
         self._inflated: dict[str, bytes] = {}
-        self._effort = Effort("shares of a package", 0, times=4)
+        self._budget = ReadBudget("shares of a package", 0, times=4)
         sections = DebugSections(file, True)
         for name in _COLUMNS[5].values():
             section = sections.section(name)
             if section is not None and section.flags & SHF_COMPRESSED:
                 self._inflated[name] = file.data(section)
-            self._effort.allow(len(self._inflated.get(name, b"")) or (section.size if section is not None else 0))
-        self._common: Shares | None = None
-        self._last_shares: Shares | None = None
+            self._budget.allow(len(self._inflated.get(name, b"")) or (section.size if section is not None else 0))
+        self._common: Contributions | None = None
+        self._last_shares: Contributions | None = None
         self._last = DebugFile(sections)
 
     def unit(self, dwo_id: int) -> Unit | None:
@@ -46,12 +46,12 @@ class Package:
         shares = self._shares.get(secret_key(dwo_id))
         return self._open(shares).unit_of_id(dwo_id) if shares is not None else None
 
-    def _open(self, shares: Shares) -> DebugFile:
+    def _open(self, shares: Contributions) -> DebugFile:
         if shares == self._last_shares:
             return self._last
         common = {name: share for name, share in shares.items() if name != "info"}
         is_next = common == self._common
-        self._effort.spend(sum(size for name, (_, size) in shares.items() if name == "info" or not is_next))
+        self._budget.spend(sum(size for name, (_, size) in shares.items() if name == "info" or not is_next))
         kept = {
             name: data
             for name, data in self._last.sections.kept.items()
@@ -63,7 +63,7 @@ class Package:
         return self._last
 
 
-def package_shares(file: ElfObject) -> dict[bytes, Shares]:
+def package_contributions(file: ElfObject) -> dict[bytes, Contributions]:
     """{secret key of a dwo id: shares} of a package, from its ``.debug_cu_index``.
 
     ::

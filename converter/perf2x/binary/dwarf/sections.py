@@ -7,10 +7,10 @@ extensions to DWARF 4 of the same names (https://gcc.gnu.org/wiki/DebugFission).
 from collections.abc import Mapping
 from functools import cached_property
 
-from perf2x.binary.elf.file import ElfObject, Section
+from perf2x.binary.elf.file import ElfObject, ElfSection
 from perf2x.tables.errors import ObjectError
 
-Shares = Mapping[str, tuple[int, int]]
+Contributions = Mapping[str, tuple[int, int]]
 """{section: (offset, size)} of one unit in a package."""
 
 
@@ -21,7 +21,7 @@ class DebugSections:
         self,
         file: ElfObject,
         split: bool = False,
-        shares: Shares | None = None,
+        shares: Contributions | None = None,
         kept: dict[str, bytes] | None = None,
         inflated: Mapping[str, bytes] | None = None,
     ) -> None:
@@ -83,7 +83,7 @@ class DebugSections:
         """Line tables."""
         return self._data("line")
 
-    def section(self, name: str) -> Section | None:
+    def section(self, name: str) -> ElfSection | None:
         """A section by what follows ``.debug_`` in its name."""
         return self.file.section(f".debug_{name}{'.dwo' * self.is_split}")
 
@@ -93,7 +93,7 @@ class DebugSections:
             self.kept[name] = b"" if section is None else self._read(name, section)
         return self.kept[name]
 
-    def _read(self, name: str, section: Section) -> bytes:
+    def _read(self, name: str, section: ElfSection) -> bytes:
         if name not in self._shares:
             return self.file.data(section)
         offset, size = self._shares[name]

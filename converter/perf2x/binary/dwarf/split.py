@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from perf2x.binary.dwarf.effort import Effort
+from perf2x.binary.dwarf.read_budget import ReadBudget
 from perf2x.binary.dwarf.sections import DebugSections
 from perf2x.binary.dwarf.units import DebugFile, Unit
 from perf2x.binary.elf.file import open_object
 
 
-class SplitFiles:
+class DwoFiles:
     """The last file is kept open: skeletons of one file come in succession.
 
     A program has thousands of these files, and each is needed once; a file that is needed again and again is counted.
@@ -17,7 +17,7 @@ class SplitFiles:
     def __init__(self) -> None:
         self._sizes: dict[Path, int] = {}
         """−1 for what is no object file."""
-        self._effort = Effort("split files", 0, times=4)
+        self._budget = ReadBudget("split files", 0, times=4)
         self._path: Path | None = None
         self._last: DebugFile | None = None
 
@@ -30,7 +30,7 @@ class SplitFiles:
         if size == -1:
             return None
         if path != self._path or self._last is None:
-            self._effort.spend(size or 0)
+            self._budget.spend(size or 0)
             self._path, self._last = path, self._opened(path)
         return self._last.unit_of_id(dwo_id)
 
@@ -40,5 +40,5 @@ class SplitFiles:
         file = open_object(path)
         self._sizes[path] = file.size
         if is_new:
-            self._effort.allow(file.size)
+            self._budget.allow(file.size)
         return DebugFile(DebugSections(file, True))

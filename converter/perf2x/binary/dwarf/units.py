@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from perf2x.binary.dwarf import constants as c
-from perf2x.binary.dwarf.effort import Effort
-from perf2x.binary.dwarf.forms import Abbreviation, Abbreviations, Encoding, uleb
+from perf2x.binary.dwarf.forms import Abbreviation, AbbreviationTable, UnitEncoding, uleb128
+from perf2x.binary.dwarf.read_budget import ReadBudget
 from perf2x.binary.dwarf.sections import DebugSections
 from perf2x.binary.elf.symtab import string_at
 from perf2x.columnar.secret_keys import secret_key
@@ -18,49 +18,49 @@ from perf2x.tables.errors import ObjectError
 
 Attributes = dict[int, tuple[int, int]]
 """{attribute: (form, value)}"""
-RANGES_AT_MOST = 1 << 16
+MAX_RANGES = 1 << 16
 _RANGE_OPERANDS = {1: "x", 2: "xx", 3: "xn", 4: "nn", 5: "a", 6: "aa", 7: "an"}
 """Operands of DW_RLE_*: x an index of an address, a an address, n a number."""
 
 
-class Tables:
+class SharedTables:
     """What the units of a file have in common: tables of abbreviations, and how much of ranges may still be read."""
 
     def __init__(self, sections: DebugSections) -> None:
         self._sections = sections
-        self._tables: dict[tuple[int, Encoding], Abbreviations] = {}
+        self._tables: dict[tuple[int, UnitEncoding], AbbreviationTable] = {}
 
-    def abbreviations(self, offset: int, encoding: Encoding) -> Abbreviations:
+    def abbreviations(self, offset: int, encoding: UnitEncoding) -> AbbreviationTable:
         """The table at ``offset``, shared by the units that use it."""
         if offset >= len(self._sections.abbrev):
             raise ObjectError("debug info: its abbreviations are cut off")
         key = (offset, encoding)
         if key not in self._tables:
-            self._tables[key] = Abbreviations(self._sections.abbrev, offset, encoding, self._abbreviation_effort)
+            self._tables[key] = AbbreviationTable(self._sections.abbrev, offset, encoding, self._abbreviation_budget)
         return self._tables[key]
 
     @cached_property
-    def _abbreviation_effort(self) -> Effort:
-        return Effort("abbreviations", len(self._sections.abbrev), times=4)
+    def _abbreviation_budget(self) -> ReadBudget:
+        return ReadBudget("abbreviations", len(self._sections.abbrev), times=4)
 
     @cached_property
-    def unit_range_effort(self) -> Effort:
+    def unit_range_budget(self) -> ReadBudget:
         """For the ranges of whole units, which are kept."""
-        return Effort("ranges of units", len(self._sections.ranges) + len(self._sections.rnglists), times=2)
+        return ReadBudget("ranges of units", len(self._sections.ranges) + len(self._sections.rnglists), times=2)
 
     @cached_property
-    def range_effort(self) -> Effort:
+    def range_budget(self) -> ReadBudget:
         """For the ranges of functions: what is inlined may share the list of what surrounds it."""
-        return Effort("ranges", len(self._sections.ranges) + len(self._sections.rnglists), times=16)
+        return ReadBudget("ranges", len(self._sections.ranges) + len(self._sections.rnglists), times=16)
 
 
 class DebugFile:
     """All units of one ``.debug_info``, their headers read when first asked for."""
 
     def __init__(
-        self, sections: DebugSections, supplementary: "DebugFile | None" = None, tables: Tables | None = None
+        self, sections: DebugSections, supplementary: "DebugFile | None" = None, tables: SharedTables | None = None
     ) -> None:
-        self.sections, self.supplementary, self.tables = sections, supplementary, tables or Tables(sections)
+        self.sections, self.supplementary, self.tables = sections, supplementary, tables or SharedTables(sections)
         self._by_id: dict[bytes, Unit] = {}
         self._unread: Iterator[Unit] | None = None
 
@@ -97,9 +97,9 @@ class DebugFile:
         return self._by_id[key]
 
     @cached_property
-    def entry_effort(self) -> Effort:
+    def entry_budget(self) -> ReadBudget:
         """For walks over units: any number of skeletons may stand for one unit."""
-        return Effort("units", len(self.sections.info), times=16)
+        return ReadBudget("units", len(self.sections.info), times=16)
 
     def _headers(self) -> "Iterator[Unit]":
         data, order, start = self.sections.info, self.sections.file.byte_order, 0
@@ -140,14 +140,14 @@ def _unit(file: DebugFile, start: int, at: int, end: int, offset_size: int) -> "
         return None
     if kind in (c.UT_TYPE, c.UT_SPLIT_TYPE) or address_size not in (4, 8) or at >= end:
         return None
-    return Unit(file, start, at, end, Encoding(order, address_size, offset_size, version), abbreviations, dwo_id)
+    return Unit(file, start, at, end, UnitEncoding(order, address_size, offset_size, version), abbreviations, dwo_id)
 
 
 class Unit:
     """One unit. A split unit takes what is not in its own file from its skeleton."""
 
     def __init__(
-        self, file: DebugFile, start: int, first: int, end: int, encoding: Encoding, abbreviations: int, dwo_id: int
+        self, file: DebugFile, start: int, first: int, end: int, encoding: UnitEncoding, abbreviations: int, dwo_id: int
     ) -> None:
         self.file, self.start, self.first, self.end, self.encoding = file, start, first, end, encoding
         self.skeleton: Unit | None = None
@@ -162,7 +162,7 @@ class Unit:
     def root(self) -> Attributes:
         """The unit's own entry; of the abbreviations only as many are read as that takes."""
         try:
-            code, at = uleb(self.file.sections.info, self.first)
+            code, at = uleb128(self.file.sections.info, self.first)
             found = self.file.tables.abbreviations(self._abbreviations, self.encoding).find(code)
             return self.attributes(found, at)[1] if found is not None else {}
         except (IndexError, ValueError):
@@ -187,7 +187,7 @@ class Unit:
         """The entry at an offset of ``.debug_info``; (None, {}) for the end of a list of siblings."""
         data = self.file.sections.info
         try:
-            code, at = uleb(data, offset)
+            code, at = uleb128(data, offset)
             if not code:
                 return None, {}
             return self.attributes(self.abbreviation(code), at)
@@ -259,25 +259,25 @@ class Unit:
         low = home.root.get(c.AT_LOW_PC)
         base = home.address(*low) if low else 0
         file = home.file if self.encoding.version < 5 else self.file
-        effort = file.tables.unit_range_effort if of_root else file.tables.range_effort
+        budget = file.tables.unit_range_budget if of_root else file.tables.range_budget
         if self.encoding.version < 5:
             shift = 0 if of_root else home.root.get(c.AT_GNU_RANGES_BASE, (0, 0))[1]
-            return self._pairs(file.sections.ranges, value + shift, base, effort)
+            return self._pairs(file.sections.ranges, value + shift, base, budget)
         data = file.sections.rnglists
         if form == c.FORM_RNGLISTX:
             size = self.encoding.offset_size
             start = self._base(c.AT_RNGLISTS_BASE, 12 if size == 4 else 20)
             value = start + self.encoding.integer(data, start + value * size, size)
-        return self._range_list(data, value, base, effort)
+        return self._range_list(data, value, base, budget)
 
-    def _pairs(self, data: bytes, at: int, base: int, effort: Effort) -> Iterator[tuple[int, int]]:
+    def _pairs(self, data: bytes, at: int, base: int, budget: ReadBudget) -> Iterator[tuple[int, int]]:
         """``.debug_ranges``: pairs of offsets from a base, (highest, new base), (0, 0) at the end."""
         size = self.encoding.address_size
         highest = (1 << 8 * size) - 1
-        for _ in range(RANGES_AT_MOST):
+        for _ in range(MAX_RANGES):
             start, end = self.encoding.integer(data, at, size), self.encoding.integer(data, at + size, size)
             at += 2 * size
-            effort.spend(2 * size)
+            budget.spend(2 * size)
             if start == highest:
                 base = end
             elif start == end == 0:
@@ -285,14 +285,14 @@ class Unit:
             elif start < end:
                 yield base + start, base + end
 
-    def _range_list(self, data: bytes, at: int, base: int, effort: Effort) -> Iterator[tuple[int, int]]:
+    def _range_list(self, data: bytes, at: int, base: int, budget: ReadBudget) -> Iterator[tuple[int, int]]:
         """``.debug_rnglists``: entries of eight kinds (DW_RLE_*), whose operands are addresses, indexes or lengths."""
-        for _ in range(RANGES_AT_MOST):
+        for _ in range(MAX_RANGES):
             begin, kind, at = at, self.encoding.integer(data, at, 1), at + 1
             if kind == 0:
                 return
             operands, at = self._operands(kind, data, at)
-            effort.spend(at - begin)
+            budget.spend(at - begin)
             if kind in (1, 5):
                 (base,) = operands
             else:
@@ -312,7 +312,7 @@ class Unit:
                 value, at = self.encoding.integer(data, at, self.encoding.address_size), at + self.encoding.address_size
             else:
                 try:
-                    value, at = uleb(data, at)
+                    value, at = uleb128(data, at)
                 except IndexError:
                     raise ObjectError(f"{self.file.name}: its lists of ranges are cut off") from None
             found.append(self.address(c.FORM_ADDRX, value) if letter == "x" else value)

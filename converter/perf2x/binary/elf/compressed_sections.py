@@ -8,7 +8,7 @@ import lzma
 import sys
 import zlib
 
-from perf2x.files.unpack_limit import allowed_in_memory, too_large
+from perf2x.files.unpack_limit import memory_limit, too_large
 from perf2x.tables.errors import ObjectError
 
 
@@ -18,17 +18,17 @@ def inflate_file(data: bytes) -> bytes:
     ObjectError when the stream is broken or too large. A truncated stream is broken.
     """
     if data.startswith(b"\x1f\x8b"):
-        return inflate("gzip", data, allowed_in_memory(len(data)))
+        return inflate("gzip", data, memory_limit(len(data)))
     if data.startswith(b"\xfd7zXZ\0"):
-        return inflate("xz", data, allowed_in_memory(len(data)))
+        return inflate("xz", data, memory_limit(len(data)))
     if data.startswith(b"\x28\xb5\x2f\xfd"):
-        return inflate("zstd", data, allowed_in_memory(len(data)))
+        return inflate("zstd", data, memory_limit(len(data)))
     return data
 
 
 def inflate(kind: str, data: bytes, limit: int) -> bytes:
     """One whole stream of ``kind`` (zlib, gzip, xz, zstd), at most ``limit`` bytes; ObjectError otherwise."""
-    readers = {"zlib": _zlib, "gzip": _gzip, "xz": _xz, "zstd": _zstd}
+    readers = {"zlib": _inflate_zlib, "gzip": _inflate_gzip, "xz": _inflate_xz, "zstd": _inflate_zstd}
     out, whole = readers[kind](data, limit + 1)
     if len(out) > limit:
         raise ObjectError(f"{kind} data: {too_large(len(data), limit)}")
@@ -37,7 +37,7 @@ def inflate(kind: str, data: bytes, limit: int) -> bytes:
     return out
 
 
-def _zlib(data: bytes, limit: int, wbits: int = zlib.MAX_WBITS) -> tuple[bytes, bool]:
+def _inflate_zlib(data: bytes, limit: int, wbits: int = zlib.MAX_WBITS) -> tuple[bytes, bool]:
     stream = zlib.decompressobj(wbits)
     try:
         out = stream.decompress(data, limit)
@@ -46,11 +46,11 @@ def _zlib(data: bytes, limit: int, wbits: int = zlib.MAX_WBITS) -> tuple[bytes, 
     return out, stream.eof
 
 
-def _gzip(data: bytes, limit: int) -> tuple[bytes, bool]:
-    return _zlib(data, limit, zlib.MAX_WBITS | 16)
+def _inflate_gzip(data: bytes, limit: int) -> tuple[bytes, bool]:
+    return _inflate_zlib(data, limit, zlib.MAX_WBITS | 16)
 
 
-def _xz(data: bytes, limit: int) -> tuple[bytes, bool]:
+def _inflate_xz(data: bytes, limit: int) -> tuple[bytes, bool]:
     stream = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=1 << 30)
     try:
         out = stream.decompress(data, limit)
@@ -59,7 +59,7 @@ def _xz(data: bytes, limit: int) -> tuple[bytes, bool]:
     return out, stream.eof
 
 
-def _zstd(data: bytes, limit: int) -> tuple[bytes, bool]:
+def _inflate_zstd(data: bytes, limit: int) -> tuple[bytes, bool]:
     if sys.version_info >= (3, 14):
         from compression import zstd
     else:

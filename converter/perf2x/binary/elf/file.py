@@ -11,12 +11,12 @@ from typing import IO
 import numpy as np
 
 from perf2x.binary.elf.compressed_sections import inflate, inflate_file
-from perf2x.binary.elf.headers import PF_X, SHF_ALLOC, SHF_COMPRESSED, Headers, Section, Segment
+from perf2x.binary.elf.headers import PF_X, SHF_ALLOC, SHF_COMPRESSED, ElfHeaders, ElfSection, ElfSegment
 from perf2x.columnar.arrays import U64, Bools
-from perf2x.files.unpack_limit import allowed_in_memory, too_large
+from perf2x.files.unpack_limit import memory_limit, too_large
 from perf2x.tables.errors import ObjectError
 
-__all__ = ["PF_X", "SHF_ALLOC", "SHF_COMPRESSED", "ElfObject", "Section", "Segment", "open_elf", "open_object"]
+__all__ = ["PF_X", "SHF_ALLOC", "SHF_COMPRESSED", "ElfObject", "ElfSection", "ElfSegment", "open_elf", "open_object"]
 from perf2x.binary.elf.notes import gnu_build_id
 
 UNBUFFERED = 1 << 30
@@ -37,9 +37,9 @@ class ElfObject:
     entry: int
     size: int
     """Bytes of the whole file."""
-    sections: tuple[Section, ...]
+    sections: tuple[ElfSection, ...]
     """In the order of the table, so ``link`` and symbols' section numbers index it."""
-    segments: tuple[Segment, ...]
+    segments: tuple[ElfSegment, ...]
     build_id: bytes
     """b"" when the file has none."""
 
@@ -48,7 +48,7 @@ class ElfObject:
         self.name = name
         try:
             with self._stream() as stream:
-                headers = Headers(stream, name)
+                headers = ElfHeaders(stream, name)
         except OSError as error:
             raise ObjectError(f"{name}: {error.strerror or error}") from None
         self.size, self.is_64, self.byte_order = headers.size, headers.is_64, headers.byte_order
@@ -61,14 +61,14 @@ class ElfObject:
         """Where the file lies; None when it was given as bytes."""
         return None if isinstance(self._source, bytes) else self._source
 
-    def section(self, name: str) -> Section | None:
+    def section(self, name: str) -> ElfSection | None:
         """The first section of that name; one without bytes in this file (SHT_NOBITS) counts as absent."""
         for section in self.sections:
             if section.name == name and section.type != "SHT_NOBITS":
                 return section
         return None
 
-    def data(self, section: Section) -> bytes:
+    def data(self, section: ElfSection) -> bytes:
         """A section's bytes, inflated when it is compressed (SHF_COMPRESSED); ObjectError when they are not there."""
         if section.type == "SHT_NOBITS":
             return b""
@@ -137,7 +137,7 @@ class ElfObject:
         size = int(np.frombuffer(raw, self.byte_order + "u8", 1, 8)[0]) if self.is_64 else int(words[1])
         if kind is None:
             raise ObjectError(f"{self.name}, {section}: compressed in a way that is not known (type {int(words[0])})")
-        if size > (limit := allowed_in_memory(len(raw))):
+        if size > (limit := memory_limit(len(raw))):
             raise ObjectError(f"{self.name}, {section}: {too_large(len(raw), limit)}")
         return inflate(kind, raw[size_of_header:], size)
 

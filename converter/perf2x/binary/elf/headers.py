@@ -16,7 +16,7 @@ SHF_COMPRESSED = 0x800
 PF_X = 0x1
 
 
-class Section(NamedTuple):
+class ElfSection(NamedTuple):
     """One row of the section header table, names as in Elf64_Shdr without the ``sh_``."""
 
     name: str
@@ -33,7 +33,7 @@ class Section(NamedTuple):
     entry_size: int
 
 
-class Segment(NamedTuple):
+class ElfSegment(NamedTuple):
     """One program header, names as in Elf64_Phdr without the ``p_``."""
 
     type: str
@@ -46,7 +46,7 @@ class Segment(NamedTuple):
     alignment: int
 
 
-class Headers:
+class ElfHeaders:
     """What the headers of ``stream`` say; ObjectError, naming the file, for no ELF file or tables outside of it."""
 
     def __init__(self, stream: IO[bytes], name: str) -> None:
@@ -98,7 +98,7 @@ class Headers:
         table = self._bytes(offset, count * step)
         return [layout.unpack_from(table, at) for at in range(0, count * step, step)]
 
-    def _named(self, rows: list[tuple[int, ...]], number: int) -> tuple[Section, ...]:
+    def _named(self, rows: list[tuple[int, ...]], number: int) -> tuple[ElfSection, ...]:
         names = b""
         if 0 < number < len(rows):
             offset, size = rows[number][4:6]
@@ -106,14 +106,14 @@ class Headers:
                 raise ObjectError(f"{self._name}: the names of sections lie outside its {self.size:#x} bytes")
             names = self._bytes(offset, size)
         types = abi.SECTION_TYPES
-        return tuple([Section(_text_at(names, row[0]), types.get(row[1]) or str(row[1]), *row[2:]) for row in rows])
+        return tuple([ElfSection(_text_at(names, row[0]), types.get(row[1]) or str(row[1]), *row[2:]) for row in rows])
 
-    def _segment(self, row: tuple[int, ...]) -> Segment:
+    def _segment(self, row: tuple[int, ...]) -> ElfSegment:
         if not self.is_64:
             row = (row[0], row[6], *row[1:6], row[7])
         kind, flags, offset, address, _, file_size, memory_size, alignment = row
         name = abi.SEGMENT_TYPES.get(kind, str(kind))
-        return Segment(name, flags, offset, address, file_size, memory_size, alignment)
+        return ElfSegment(name, flags, offset, address, file_size, memory_size, alignment)
 
 
 def _text_at(names: bytes, start: int) -> str:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from perf2x.binary.elf.file import ElfObject, Section
+from perf2x.binary.elf.file import ElfObject, ElfSection
 from perf2x.binary.elf.symtab import raw_symbols, string_at
 from perf2x.columnar.arrays import I64, U64, AnyArray
 from perf2x.tables.errors import ObjectError
@@ -40,8 +40,8 @@ class LinkageTable:
     def __init__(self, elf: ElfObject, name_at: NameAt) -> None:
         """ObjectError when the tables cannot be read."""
         self._elf, self._name_at = elf, name_at
-        self._got: Section | None = None
-        self._section: Section | None = None
+        self._got: ElfSection | None = None
+        self._section: ElfSection | None = None
         self._code, self._header = b"", 0
         self._relocations = b""
         plt = elf.section(".plt")
@@ -72,7 +72,7 @@ class LinkageTable:
         step = self._got.entry_size or 8
         return _spots(self._got.address, -(-len(self._code) // step), step), step
 
-    def _calls_from(self, plt: Section, header: int, step: int) -> list[tuple[U64, int]]:
+    def _calls_from(self, plt: ElfSection, header: int, step: int) -> list[tuple[U64, int]]:
         """(start, size) of the common header, when there is one, and of the entries with a relocation each."""
         elf = self._elf
         second = elf.section(".plt.sec") if elf.machine in X86 else None
@@ -90,7 +90,9 @@ class LinkageTable:
     @cached_property
     def _rows(self) -> AnyArray:
         """(n,) relocations of the calls as they stand in the file."""
-        return _relocations(self._elf, self._section, self._relocations) if self._section is not None else np.zeros(0)
+        return (
+            _plt_relocations(self._elf, self._section, self._relocations) if self._section is not None else np.zeros(0)
+        )
 
     @cached_property
     def _calls(self) -> tuple[AnyArray, I64, AnyArray, bytes] | None:
@@ -138,7 +140,7 @@ def _spots(start: int, count: int, step: int) -> U64:
     return np.uint64(start % 2**64) + np.arange(count, dtype=np.uint64) * np.uint64(step)
 
 
-def _sizes(elf: ElfObject, plt: Section) -> tuple[int, int]:
+def _sizes(elf: ElfObject, plt: ElfSection) -> tuple[int, int]:
     """get_plt_sizes: bytes of the header, bytes of an entry; entry 0 when nothing says."""
     if elf.machine in X86:
         step = plt.entry_size if plt.entry_size in (8, 16) else (8 if plt.alignment == 8 else 16)
@@ -146,7 +148,7 @@ def _sizes(elf: ElfObject, plt: Section) -> tuple[int, int]:
     return _SIZES.get(elf.machine, (plt.entry_size, plt.entry_size))
 
 
-def _relocations(elf: ElfObject, section: Section, data: bytes) -> AnyArray:
+def _plt_relocations(elf: ElfObject, section: ElfSection, data: bytes) -> AnyArray:
     """(n,) rows of offset, info and (RELA) addend, in native byte order."""
     word = "u8" if elf.is_64 else "u4"
     names = ["offset", "info", "addend"][: 3 if section.type == "SHT_RELA" else 2]
@@ -165,7 +167,7 @@ def _got_names(elf: ElfObject, slots: list[int]) -> dict[int, str]:
     section = elf.section(".rela.dyn")
     if section is None or not 0 < section.link < len(elf.sections):
         return {}
-    rows = _relocations(elf, section, elf.data(section))
+    rows = _plt_relocations(elf, section, elf.data(section))
     symbols, strings = raw_symbols(elf, elf.sections[section.link])
     index = _symbol_index(elf, rows["info"])
     asked = np.array([slot for slot in slots if slot >= 0], np.uint64)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from perf2x.binary.elf.file import SHF_ALLOC, ElfObject, Section
+from perf2x.binary.elf.file import SHF_ALLOC, ElfObject, ElfSection
 from perf2x.binary.elf.symtab import SHN_LORESERVE, raw_symbols
 from perf2x.columnar.arrays import U64, AnyArray
 from perf2x.tables.errors import ObjectError
@@ -33,7 +33,7 @@ _USED = (".debug_info", ".debug_abbrev", ".debug_line", ".debug_str", ".debug_li
          ".debug_rnglists", ".debug_addr", ".debug_str_offsets", ".note.gnu.build-id")  # fmt: skip
 
 
-def section_places(module: ElfObject, start: int = MODULE_BASE) -> dict[int, int]:
+def section_addresses(module: ElfObject, start: int = MODULE_BASE) -> dict[int, int]:
     """Where the kernel puts each executable section of a module: one behind the other, aligned, init code apart."""
     return dict(_laid_out(module, start, init=False))
 
@@ -50,7 +50,7 @@ def _laid_out(module: ElfObject, at: int, init: bool) -> Iterator[tuple[int, int
             at += section.size
 
 
-def relocated(module: ElfObject) -> bytes:
+def relocate_debug_info(module: ElfObject) -> bytes:
     """An executable with the debug info of ``module``, its code at ``section_places(module)``.
 
     ObjectError when a section or a relocation cannot be read, or the machine's relocations are not known.
@@ -58,7 +58,7 @@ def relocated(module: ElfObject) -> bytes:
     widths = _WIDTHS.get(module.machine)
     if widths is None:
         raise ObjectError(f"{module.name}: relocations of {module.machine} are not known, so it has no source lines")
-    places = section_places(module)
+    places = section_addresses(module)
     end = max((at + module.sections[index].size for index, at in places.items()), default=MODULE_BASE)
     places |= _laid_out(module, -(-end // 4096) * 4096, init=True)
     sections = []
@@ -67,21 +67,21 @@ def relocated(module: ElfObject) -> bytes:
             data = np.frombuffer(module.data(section), np.uint8).copy()
             for table in module.sections:
                 if table.type in ("SHT_RELA", "SHT_REL") and table.info == index:
-                    _apply(module, table, places, widths, data)
+                    _apply_relocations(module, table, places, widths, data)
             sections.append((section, data))
     return _executable(module, sections)
 
 
-def _apply(
-    module: ElfObject, table: Section, places: Mapping[int, int], widths: Mapping[int, int], data: AnyArray
+def _apply_relocations(
+    module: ElfObject, table: ElfSection, places: Mapping[int, int], widths: Mapping[int, int], data: AnyArray
 ) -> None:
     """Store symbol + addend at every place that a relocation section names."""
-    rows = _relocations(module, table)
+    rows = _relocation_rows(module, table)
     kind = rows["info"] & (0xFFFFFFFF if module.is_64 else 0xFF)
     symbol = rows["info"] >> (32 if module.is_64 else 8)
     if not 0 < table.link < len(module.sections):
         raise ObjectError(f"{module.name}, {table.name}: its symbol table is section {table.link}")
-    value = _values(module, module.sections[table.link], places)
+    value = _symbol_values(module, module.sections[table.link], places)
     unknown = ~np.isin(kind, [0, *widths]) | (symbol >= len(value))
     if unknown.any():
         raise ObjectError(f"{module.name}, {table.name}: relocation of type {int(kind[unknown][0])} in debug info")
@@ -97,7 +97,7 @@ def _apply(
         data[index] = result.view(np.uint8).reshape(-1, width)
 
 
-def _relocations(module: ElfObject, table: Section) -> AnyArray:
+def _relocation_rows(module: ElfObject, table: ElfSection) -> AnyArray:
     """Rows of a relocation section: ``offset``, ``info``, and ``addend`` where it has them."""
     size = "8" if module.is_64 else "4"
     fields = [("offset", f"{module.byte_order}u{size}"), ("info", f"{module.byte_order}u{size}")]
@@ -106,7 +106,7 @@ def _relocations(module: ElfObject, table: Section) -> AnyArray:
     return np.frombuffer(data, dtype, len(data) // dtype.itemsize)
 
 
-def _values(module: ElfObject, table: Section, places: Mapping[int, int]) -> U64:
+def _symbol_values(module: ElfObject, table: ElfSection, places: Mapping[int, int]) -> U64:
     """(symbols,) the value of each symbol with its section at its place; sections without a place lie at 0."""
     rows, _ = raw_symbols(module, table)
     start = np.zeros(SHN_LORESERVE, np.uint64)
@@ -117,7 +117,7 @@ def _values(module: ElfObject, table: Section, places: Mapping[int, int]) -> U64
     return rows["value"].astype(np.uint64) + start[section]
 
 
-def _executable(module: ElfObject, sections: list[tuple[Section, AnyArray]]) -> bytes:
+def _executable(module: ElfObject, sections: list[tuple[ElfSection, AnyArray]]) -> bytes:
     """An ELF file of those sections: header, sections, their names, section headers; it needs no segments."""
     names = b"\0" + b"".join(section.name.encode() + b"\0" for section, _ in sections) + b".shstrtab\0"
     layout = "IIQQQQIIQQ" if module.is_64 else "10I"
@@ -128,10 +128,10 @@ def _executable(module: ElfObject, sections: list[tuple[Section, AnyArray]]) -> 
         headers.append(struct.pack(module.byte_order + layout, *row))
         body.append(data)
         at += len(data)
-    return b"".join([_header(module, at, len(headers)), *body, *headers])
+    return b"".join([_executable_header(module, at, len(headers)), *body, *headers])
 
 
-def _header(module: ElfObject, sections_at: int, count: int) -> bytes:
+def _executable_header(module: ElfObject, sections_at: int, count: int) -> bytes:
     """The module's own ELF header, of type ET_EXEC, with other section headers and no segments."""
     order = module.byte_order
     header = bytearray(module.read(0, 64 if module.is_64 else 52))

@@ -9,7 +9,7 @@ from perf2x.files.sysroot import sysroot
 _MAPPING = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) r.*\[vdso\]$", re.MULTILINE)
 
 
-def own_vdso() -> bytes:
+def running_vdso_image() -> bytes:
     """Its ELF image; b"" where there is none, a sysroot hides it, or the system does not let us read it."""
     return b"" if sysroot() else _mapped_vdso()
 

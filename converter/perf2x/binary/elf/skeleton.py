@@ -8,7 +8,7 @@ import re
 import struct
 from collections.abc import Iterator, Sequence
 
-from perf2x.binary.elf.file import ElfObject, Section
+from perf2x.binary.elf.file import ElfObject, ElfSection
 from perf2x.binary.go.functions import is_go
 
 _KEPT = re.compile(
@@ -20,7 +20,7 @@ SHT_NOBITS = 8
 SHF_EXECINSTR = 0x4
 
 
-def symbols_only(elf: ElfObject, known_code: Sequence[bytes] = ()) -> bytes:
+def keep_symbols_only(elf: ElfObject, known_code: Sequence[bytes] = ()) -> bytes:
     """The whole file, with what names and unwinds no code as zeros; sections of debug info become SHT_NOBITS.
 
     ``known_code`` are instructions that unwinders know by their bytes (signal trampolines); they stay where they are.
@@ -31,20 +31,20 @@ def symbols_only(elf: ElfObject, known_code: Sequence[bytes] = ()) -> bytes:
         return whole
     kept = bytearray(elf.size)
     go = is_go(elf)
-    ranges = [(0, 64), *_tables(elf, whole)]
+    ranges = [(0, 64), *_header_tables(elf, whole)]
     ranges += [(s.offset, s.size) for s in elf.sections if s.type != "SHT_NOBITS" and _is_kept(s, go)]
-    ranges += [(at, len(code)) for code in known_code for at in _places(elf, whole, code)]
+    ranges += [(at, len(code)) for code in known_code for at in _find_code(elf, whole, code)]
     for start, size in ranges:
         kept[start : start + size] = whole[start : start + size]
     _without_debug(elf, kept)
     return bytes(kept)
 
 
-def _is_kept(section: Section, go: bool) -> bool:
+def _is_kept(section: ElfSection, go: bool) -> bool:
     return _KEPT.fullmatch(section.name) is not None or (go and section.name == ".data.rel.ro")
 
 
-def _places(elf: ElfObject, whole: bytes, code: bytes) -> Iterator[int]:
+def _find_code(elf: ElfObject, whole: bytes, code: bytes) -> Iterator[int]:
     """Offsets at which executable sections hold these bytes."""
     for section in elf.sections:
         if section.flags & SHF_EXECINSTR and section.type != "SHT_NOBITS":
@@ -55,7 +55,7 @@ def _places(elf: ElfObject, whole: bytes, code: bytes) -> Iterator[int]:
                 at = whole.find(code, at + 1, end)
 
 
-def _tables(elf: ElfObject, whole: bytes) -> list[tuple[int, int]]:
+def _header_tables(elf: ElfObject, whole: bytes) -> list[tuple[int, int]]:
     """Program headers and section headers: (offset, size). Fields of Elf64_Ehdr, Elf32_Ehdr."""
     form = elf.byte_order + ("QQ" if elf.is_64 else "II")
     programs, sections = struct.unpack_from(form, whole, 32 if elf.is_64 else 28)
@@ -68,7 +68,7 @@ def _tables(elf: ElfObject, whole: bytes) -> list[tuple[int, int]]:
 
 def _without_debug(elf: ElfObject, kept: bytearray) -> None:
     """sh_type is the second word of a section header."""
-    (_, _), (table, size) = _tables(elf, bytes(kept))
+    (_, _), (table, size) = _header_tables(elf, bytes(kept))
     step = size // len(elf.sections)
     for row, section in enumerate(elf.sections):
         if _DEBUG.match(section.name) and not _is_kept(section, False):

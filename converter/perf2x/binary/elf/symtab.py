@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 from msgspec import Struct
 
-from perf2x.binary.elf.file import SHF_ALLOC, ElfObject, Section
+from perf2x.binary.elf.file import SHF_ALLOC, ElfObject, ElfSection
 from perf2x.columnar.arrays import I64, U8, U32, U64, AnyArray, Bools
 from perf2x.tables.errors import ObjectError
 
@@ -57,7 +57,7 @@ def string_at(strings: bytes, offset: int) -> str:
     return text + CUT if end < 0 and limit < len(strings) else text
 
 
-def raw_symbols(elf: ElfObject, section: Section) -> tuple[AnyArray, bytes]:
+def raw_symbols(elf: ElfObject, section: ElfSection) -> tuple[AnyArray, bytes]:
     """Every row of a symbol table section, as a structured array in native byte order, and its string table."""
     fields = _FIELDS_64 if elf.is_64 else _FIELDS_32
     dtype = np.dtype([(name, elf.byte_order + code) for name, code in fields])
@@ -79,7 +79,7 @@ def function_symbols(elf: ElfObject, table: str, places: Mapping[int, int] | Non
     if section is None:
         return None
     rows, strings = raw_symbols(elf, section)
-    chosen = np.flatnonzero(_wanted(elf, rows))
+    chosen = np.flatnonzero(_is_nameable(elf, rows))
     if places is not None:
         chosen = chosen[np.isin(rows["section"][chosen], np.array(list(places), np.uint16))]
     if elf.machine in _MAPPING_LETTERS:
@@ -98,7 +98,7 @@ _CODE_OR_DATA, _LABEL, _FUNCTION = 1, 2, 4
 """What a symbol is, and what its section takes: a row is wanted where the two meet."""
 
 
-def _wanted(elf: ElfObject, rows: AnyArray) -> Bools:
+def _is_nameable(elf: ElfObject, rows: AnyArray) -> Bools:
     """elf_sym__filter, elf_sym__is_label, and the section must be loaded; labels need a text or data section."""
     by_section = np.zeros(1 << 16, np.uint8)
     for number, section in enumerate(elf.sections[1:SHN_LORESERVE], 1):

@@ -29,7 +29,7 @@ class GoFunction(Struct, frozen=True):
     """Where the unit's files begin in the table of files."""
 
 
-class Layout(Struct, frozen=True):
+class PclntabLayout(Struct, frozen=True):
     """Where the parts of a table begin, in bytes from its start, and how wide its fields are."""
 
     version: int
@@ -56,7 +56,7 @@ class GoFunctions:
     def __init__(self, data: bytes, text: int, name: str) -> None:
         """``text``: svma that offsets count from (since Go 1.18); ObjectError when ``data`` is no such table."""
         self._data, self._name = data, name
-        self._layout = layout = _layout(data, name)
+        self._layout = layout = _read_layout(data, name)
         field = np.dtype(layout.field)
         if layout.functions + (2 * layout.count + 1) * field.itemsize > len(data):
             raise ObjectError(f"{name}: {layout.count} functions do not fit in {len(data)} bytes")
@@ -120,7 +120,7 @@ class GoFunctions:
         return self._data[at:end].decode(errors="surrogateescape") if end >= 0 else ""
 
 
-def _layout(data: bytes, name: str) -> Layout:
+def _read_layout(data: bytes, name: str) -> PclntabLayout:
     order = byte_order(data)
     if not order:
         raise ObjectError(f"{name}: no table of Go functions, it begins with {data[:8].hex()}")
@@ -133,11 +133,11 @@ def _layout(data: bytes, name: str) -> Layout:
         if field_end + 4 > len(data):
             raise ObjectError(f"{name}: {count} functions do not fit in {len(data)} bytes")
         files = int(np.frombuffer(data, order + "u4", 1, field_end)[0])
-        return Layout(magic, order, word, quantum, count, 8 + word, 0, 0, files, 0)
+        return PclntabLayout(magic, order, word, quantum, count, 8 + word, 0, 0, files, 0)
     if len(words) < 8:
         raise ObjectError(f"{name}: a table of Go functions that is cut off after {len(data)} bytes")
     names, units, files, values, functions = words[2:7] if magic == GO_116 else words[3:8]
-    return Layout(magic, order, word, quantum, words[0], functions, names, units, files, values)
+    return PclntabLayout(magic, order, word, quantum, words[0], functions, names, units, files, values)
 
 
 def byte_order(data: bytes) -> str:

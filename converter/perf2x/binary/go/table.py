@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 
-from perf2x.binary.elf.file import ElfObject, Section
+from perf2x.binary.elf.file import ElfObject, ElfSection
 from perf2x.binary.go.functions import GoFunctions, byte_order, is_go
 from perf2x.tables.errors import ObjectError
 
@@ -20,7 +20,7 @@ _RELATIVE = {"EM_X86_64": 8, "EM_AARCH64": 1027, "EM_386": 8, "EM_ARM": 23, "EM_
 
 def go_functions(elf: ElfObject) -> GoFunctions | None:
     """The file's table, None when it has none; ObjectError when it is damaged."""
-    place = _place(elf)
+    place = _locate(elf)
     if place is None:
         return None
     section, start = place
@@ -30,10 +30,10 @@ def go_functions(elf: ElfObject) -> GoFunctions | None:
 
 def has_go_table(elf: ElfObject) -> bool:
     """Whether ``go_functions`` would find one; only a merged section must be read for it."""
-    return _place(elf) is not None
+    return _locate(elf) is not None
 
 
-def _place(elf: ElfObject) -> tuple[Section, int] | None:
+def _locate(elf: ElfObject) -> tuple[ElfSection, int] | None:
     """The section, and where in it the table begins."""
     for name in _SECTIONS:
         if (section := elf.section(name)) is not None:

@@ -57,17 +57,17 @@ def pc_values(data: bytes, at: I64, quantum: int) -> tuple[Ragged, I64]:
         unfinished = []
         for piece in row_batches(length[todo], AT_ONCE):
             some = todo[piece]
-            pairs, is_whole = _pairs(data, begin[some], length[some])
+            pairs, is_whole = _delta_pairs(data, begin[some], length[some])
             is_whole |= length[some] == longest[some]
             known.append(some[is_whole])
             parts.append(pairs.take(np.flatnonzero(is_whole)))
             unfinished.append(some[~is_whole])
         todo = np.concatenate(unfinished)
         length[todo] = np.minimum(4 * length[todo], longest[todo])
-    return _summed(concatenate(parts).take(np.argsort(np.concatenate(known))), quantum)
+    return _accumulate(concatenate(parts).take(np.argsort(np.concatenate(known))), quantum)
 
 
-def _pairs(data: bytes, begin: I64, length: I64) -> tuple[Ragged, Bools]:
+def _delta_pairs(data: bytes, begin: I64, length: I64) -> tuple[Ragged, Bools]:
     """Changes and runs by turns, up to the end of each table, and whether that came within ``length`` bytes."""
     raw, starts = np.frombuffer(data, np.uint8)[ranges(begin, length)], offsets_of(length)
     last = np.flatnonzero(raw < 0x80)
@@ -75,7 +75,7 @@ def _pairs(data: bytes, begin: I64, length: I64) -> tuple[Ragged, Bools]:
     count = np.diff(offsets)
     first = np.append(0, last[:-1] + 1)[: len(last)]
     first[offsets[:-1][count > 0]] = starts[:-1][count > 0]
-    numbers = _numbers(raw, first, last)
+    numbers = _decode_varints(raw, first, last)
     place = np.arange(len(numbers)) - np.repeat(offsets[:-1], count)
     zeros = np.append(np.flatnonzero((numbers == 0) & (place >= 2) & (place % 2 == 0)), len(numbers))
     end = zeros[np.searchsorted(zeros, offsets[:-1])]
@@ -84,7 +84,7 @@ def _pairs(data: bytes, begin: I64, length: I64) -> tuple[Ragged, Bools]:
     return Ragged(offsets_of(kept), numbers[ranges(offsets[:-1], kept)]), has_end
 
 
-def _numbers(raw: U8, first: I64, last: I64) -> U64:
+def _decode_varints(raw: U8, first: I64, last: I64) -> U64:
     """Numbers of seven bits a byte, lowest first, by their first and last bytes."""
     result = np.zeros(len(last), np.uint64)
     for step in range(5):  # no field is wider than 32 bits
@@ -94,7 +94,7 @@ def _numbers(raw: U8, first: I64, last: I64) -> U64:
     return result
 
 
-def _summed(pairs: Ragged, quantum: int) -> tuple[Ragged, I64]:
+def _accumulate(pairs: Ragged, quantum: int) -> tuple[Ragged, I64]:
     change, run = pairs.values[::2].view(np.int64), pairs.values[1::2]
     offsets = pairs.offsets // 2
     table = row_numbers(np.diff(offsets))

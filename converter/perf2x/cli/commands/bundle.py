@@ -13,8 +13,8 @@ from perf2x.cli.help import HelpAll
 from perf2x.cli.options import Rare, gather, symbols
 from perf2x.cli.options.inputs import DEFAULT, Input, MaxUnpacked, Quiet, recordings
 from perf2x.cli.options.symbols import SymbolFlags
-from perf2x.files.temporary import private_folder
-from perf2x.files.unpack_limit import at_most, reopened, spool
+from perf2x.files.temporary import private_directory
+from perf2x.files.unpack_limit import limit_unpacking, link_or_copy, spool
 from perf2x.tables.errors import FormatError, OptionError
 
 Output = Annotated[
@@ -70,7 +70,7 @@ def bundle(
     names = gather(SymbolFlags, locals())
     from perf2x.bundle.pack import pack, write_bundle
     from perf2x.bundle.unpack import is_bundle
-    from perf2x.files.output import writing
+    from perf2x.files.output import open_output
     from perf2x.pipeline.load import load
     from perf2x.pipeline.options import LoadOptions
     from perf2x.symbolize.make_finder import make_finder
@@ -83,14 +83,14 @@ def bundle(
     if source != "-" and is_bundle(Path(source)):
         raise OptionError(f"{source} is a bundle already")
     target = output or f"{Path(source).resolve().name if source != '-' else 'perf.data'}.tar.gz"
-    with at_most(names.unpacked()), console.progress(quiet) as progress, _as_file(source) as path:
+    with limit_unpacking(names.unpacked()), console.progress(quiet) as progress, _as_file(source) as path:
         wanted = LoadOptions(allow_empty=allow_empty, symbols=options, look_up=False)
         loaded = load(str(path), wanted, progress)
         finder = make_finder(options, loaded.diagnostics, progress)
         session, namespaces = loaded.recording.session, loaded.recording.sideband.namespaces
         context = context_of(loaded.profile, session, options, loaded.diagnostics, finder, namespaces)
         packed = pack(loaded.profile, context, only_symbols=symbols_only)
-        with writing(target, inputs=(source,)) as out:
+        with open_output(target, inputs=(source,)) as out:
             write_bundle(path, packed, out, only_symbols=symbols_only)
     if quiet:
         return
@@ -110,7 +110,7 @@ def _as_file(source: str) -> Iterator[Path]:
     if source != "-" and not path.is_fifo():
         yield path
         return
-    with spool(source) as spooled, private_folder() as folder:
+    with spool(source) as spooled, private_directory() as folder:
         try:
             with contextlib.ExitStack() as stack:
                 stream = sys.stdin.buffer if source == "-" else stack.enter_context(path.open("rb"))
@@ -118,4 +118,4 @@ def _as_file(source: str) -> Iterator[Path]:
                     spooled.write(chunk)
         except OSError as error:
             raise FormatError(f"{source}: {error.strerror or error}") from None
-        yield reopened(spooled.done(), folder / "perf.data")
+        yield link_or_copy(spooled.done(), folder / "perf.data")

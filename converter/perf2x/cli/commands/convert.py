@@ -128,7 +128,7 @@ def convert(
     stitching, names = gather(StitchFlags, locals()), gather(SymbolFlags, locals())
     limits = gather(GateFlags, locals())
     from perf2x.cli.render.summary import summary
-    from perf2x.files.output import STANDARD, writing
+    from perf2x.files.output import STDOUT, open_output
     from perf2x.pipeline.load import load
     from perf2x.pipeline.stage_timer import Stages
     from perf2x.plugins import registry as plugins
@@ -161,7 +161,10 @@ def convert(
         read = monotonic()
         files = dict(formatting.outputs(loaded.profile, target, emitter.suffix))
         for file, part in files.items():
-            with writing(file, inputs=sources, compress=wants_gzip(file, emitter.suffix)) as out, stages.stage("emit"):
+            with (
+                open_output(file, inputs=sources, compress=wants_gzip(file, emitter.suffix)) as out,
+                stages.stage("emit"),
+            ):
                 emitter.emit(part, out)
     for line in stages.lines() if profile_stages else ():
         console.note(line)
@@ -172,7 +175,7 @@ def convert(
         seconds = {"read": read - started, "write": monotonic() - read}
         write_stats(stats, stats_of(loaded, {"format": name, "path": target}, seconds, failed))
     if not quiet and stats != "json":
-        where = ["standard output"] if target == STANDARD else list(files)
+        where = ["standard output"] if target == STDOUT else list(files)
         notes = plugins.notes(emitter, loaded.profile) if len(where) == 1 else ()
         for line in summary(loaded, name, where, notes, verbose=verbose):
             console.note(line)

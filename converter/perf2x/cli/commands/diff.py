@@ -157,13 +157,13 @@ def diff(
     from perf2x.analysis.totals import totals
     from perf2x.cli.diff_files import format_to_write, write_difference
     from perf2x.cli.render.diff_table import Shown, diff_report, has_moved, left_out
-    from perf2x.files.output import STANDARD
+    from perf2x.files.output import STDOUT
     from perf2x.pipeline.load import load
 
     gate = Gate(bars_of(fail_above or ()), sort, confidence_of(confidence), any_change)
     drawn = format_to_write(to, output)
     shape = "json" if as_json else format
-    if output == STANDARD and shape != "table":
+    if output == STDOUT and shape != "table":
         raise OptionError(f"-o - and --format {shape} would both write to standard output; choose one")
     options = load_options(chosen, groups, stitching, names)
     with console.progress(quiet) as progress:
@@ -189,7 +189,7 @@ def diff(
     written = write_difference(drawn, output, old, new, value, normalize, (before, after)) if drawn else ""
     kept = moved if show_all else [row for row in moved if has_moved(row, was.whole)]
     unmoved = len(moved) - len(kept)
-    if output != STANDARD:
+    if output != STDOUT:
         rows, sources = kept[: limit or None], (before, after)
         shown = Shown(was, now, rows, by, sort, normalize, gate.confidence, unmoved, sources)
         show(diff_report(shown), shape, wide=wide)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from perf2x.cli.options.inputs import DEFAULT, Input, recordings
-from perf2x.files.unpack_limit import at_most, parse_size
+from perf2x.files.unpack_limit import limit_unpacking, parse_size
 from perf2x.tables.diagnostics import Diagnostics
 from perf2x.tables.errors import FormatError, OptionError
 from perf2x.tables.printable import plain
@@ -58,7 +58,7 @@ def dump(
     names = frozenset(name.upper().removeprefix("PERF_RECORD_") for name in types or ())
     diagnostics, walked = Diagnostics(), Walked()
     lines = dump_lines(source, DumpOptions(names, start, stop, raw, events, limit, verbose), diagnostics, walked)
-    with at_most(None if max_unpacked is None else parse_size(max_unpacked)):
+    with limit_unpacking(None if max_unpacked is None else parse_size(max_unpacked)):
         while chunk := list(islice(lines, _CHUNK)):
             sys.stdout.write("".join(f"{plain(line)}\n" for line in chunk))
     why = damage(diagnostics.counts) if walked.to_the_end and not walked.samples else ""

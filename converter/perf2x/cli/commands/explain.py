@@ -43,13 +43,13 @@ def explain(
     options = names.options()
     from perf2x.cli.render.explain_page import explain_report
     from perf2x.explain.object import explain_file
-    from perf2x.files.unpack_limit import at_most
+    from perf2x.files.unpack_limit import limit_unpacking
     from perf2x.symbolize.make_finder import make_finder
     from perf2x.symbolize.options import SymbolOptions
     from perf2x.tables.diagnostics import Diagnostics
 
     known, refused = [], {}
-    with at_most(names.unpacked()), console.progress(quiet) as progress:
+    with limit_unpacking(names.unpacked()), console.progress(quiet) as progress:
         finder = make_finder(options or SymbolOptions(), Diagnostics(), progress)
         for path in objects:
             try:

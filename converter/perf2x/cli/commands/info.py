@@ -15,7 +15,7 @@ from perf2x.cli.options.table import Format, Json
 from perf2x.cli.render.show import show
 
 if TYPE_CHECKING:
-    from perf2x.explain.missing import Reason
+    from perf2x.explain.missing import UnnamedObject
     from perf2x.pipeline.context import Progress
     from perf2x.pipeline.result import Loaded
     from perf2x.symbolize.options import SymbolOptions
@@ -61,7 +61,7 @@ def info(
     """
     names = gather(SymbolFlags, locals())
     from perf2x.cli.render.info_page import info_report
-    from perf2x.files.unpack_limit import at_most
+    from perf2x.files.unpack_limit import limit_unpacking
     from perf2x.pipeline.load import load
     from perf2x.pipeline.options import LoadOptions
 
@@ -70,7 +70,7 @@ def info(
     options = LoadOptions(symbols=looked_up, stacks=looked_up is not None, max_unpacked=names.unpacked())
     with console.progress(quiet) as progress:
         loaded = load(source, options, progress)
-        with at_most(names.unpacked()):
+        with limit_unpacking(names.unpacked()):
             reasons = _reasons(loaded, looked_up, progress) if verbose and looked_up is not None else None
     show(info_report(loaded, reasons), "json" if as_json else format)
     if not loaded.samples:
@@ -90,12 +90,14 @@ def _tell_empty(loaded: "Loaded", quiet: bool) -> None:
         raise typer.Exit(CANNOT)
 
 
-def _reasons(loaded: "Loaded", options: "SymbolOptions", progress: "Progress | None") -> "list[Reason]":
+def _reasons(loaded: "Loaded", options: "SymbolOptions", progress: "Progress | None") -> "list[UnnamedObject]":
     """Why objects have frames without names, looked for once more."""
-    from perf2x.explain.missing import reason
+    from perf2x.explain.missing import explain_unnamed
     from perf2x.symbolize.make_finder import make_finder
     from perf2x.tables.diagnostics import Diagnostics
 
     finder = make_finder(options, Diagnostics(), progress)
     lacking = loaded.symbols.lacking() if loaded.symbols is not None else ()
-    return [reason(row.name, row.build_id, row.unnamed, row.reason, finder) for row in lacking[:EXPLAINED_AT_MOST]]
+    return [
+        explain_unnamed(row.name, row.build_id, row.unnamed, row.reason, finder) for row in lacking[:EXPLAINED_AT_MOST]
+    ]

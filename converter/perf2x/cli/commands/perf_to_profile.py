@@ -28,19 +28,19 @@ def perf_to_profile(
     source: Source = "perf.data", target: Target = "profile.pb", overwrite: Overwrite = False, jit: JitMappings = False
 ) -> None:
     """Convert a perf.data recording to a pprof profile (perf2x in the place of perf_data_converter)."""
-    from perf2x.files.output import STANDARD, writing
+    from perf2x.files.output import STDOUT, open_output
     from perf2x.pipeline.load import load
     from perf2x.pipeline.options import LoadOptions
     from perf2x.plugins import registry as plugins
     from perf2x.symbolize.options import SymbolOptions
 
-    if target != STANDARD and Path(target).exists() and not overwrite:
+    if target != STDOUT and Path(target).exists() and not overwrite:
         raise OutputError(f"{target} exists; -f overwrites it")
     emitter = plugins.build_emitter("pprof")
     options = LoadOptions(allow_empty=False, timeline=emitter.timeline, symbols=SymbolOptions())
     loaded = load((source,), options)
-    if target == STANDARD or not Path(target).exists():
-        with writing(target, inputs=(source,)) as out:
+    if target == STDOUT or not Path(target).exists():
+        with open_output(target, inputs=(source,)) as out:
             emitter.emit(loaded.profile, out)
         return
     whole = io.BytesIO()

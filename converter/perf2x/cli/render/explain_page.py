@@ -8,7 +8,7 @@ from msgspec import to_builtins
 from perf2x.cli.render.columns import names, words
 from perf2x.cli.render.plain_table import plural
 from perf2x.cli.render.show import Report
-from perf2x.explain.verdict import percent
+from perf2x.explain.verdict import format_share
 from perf2x.tables.printable import plain
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def _table(one: "Explanation", table: "NameTable | FrameTable") -> str:
     where = f" in {table.file}" if table.file != one.path else ""
     if table.broken:
         return f"{table.name}{where}: {table.broken}"
-    share = "" if table.share is None else f", {percent(table.share)} of {one.code}"
+    share = "" if table.share is None else f", {format_share(table.share)} of {one.code}"
     return f"{table.name}{where}: {plural(table.functions, 'function')}{share}"
 
 

@@ -15,7 +15,7 @@ from perf2x.tables.printable import plain
 
 if TYPE_CHECKING:
     from perf2x.cli.render.markdown import Section
-    from perf2x.explain.missing import Reason
+    from perf2x.explain.missing import UnnamedObject
     from perf2x.pipeline.result import Loaded
 
 _MOST_OBJECTS = 1000
@@ -24,7 +24,7 @@ _SENTENCE = 1000
 """Characters of a sentence in Markdown."""
 
 
-def info_report(loaded: "Loaded", reasons: "Sequence[Reason] | None" = None) -> Report:
+def info_report(loaded: "Loaded", reasons: "Sequence[UnnamedObject] | None" = None) -> Report:
     """The recording in every format. The table is for people: a line for each fact, none of them shortened.
 
     ``reasons``: why objects have no names, where that was asked.
@@ -53,7 +53,7 @@ def _rows(known: dict[str, Any]) -> Iterator[Sequence[object]]:
     yield from flattened(known)
 
 
-def _lines(loaded: "Loaded", known: dict[str, Any], reasons: "Sequence[Reason]") -> Iterator[str]:
+def _lines(loaded: "Loaded", known: dict[str, Any], reasons: "Sequence[UnnamedObject]") -> Iterator[str]:
     for label, text in _session(loaded, known):
         yield f"{label}: {text}"
     yield f"samples: {known['samples']:,}"
@@ -70,7 +70,7 @@ def _lines(loaded: "Loaded", known: dict[str, Any], reasons: "Sequence[Reason]")
         yield from (f"  {label}: {text}" for label, text in _reason(one))
 
 
-def _sections(loaded: "Loaded", known: dict[str, Any], reasons: "Sequence[Reason]") -> "Iterator[Section]":
+def _sections(loaded: "Loaded", known: dict[str, Any], reasons: "Sequence[UnnamedObject]") -> "Iterator[Section]":
     from perf2x.cli.render.markdown import Section, code
 
     facts_of_it = {
@@ -98,7 +98,7 @@ def _sections(loaded: "Loaded", known: dict[str, Any], reasons: "Sequence[Reason
         yield Section(code(one.name), columns)
 
 
-def _reason(one: "Reason") -> Iterator[tuple[str, str]]:
+def _reason(one: "UnnamedObject") -> Iterator[tuple[str, str]]:
     yield "why", one.why
     yield from (("looked at", f"{place.path}: {place.result}") for place in one.looked_at)
     yield from (("try", f"{advice.what}: {advice.command}") for advice in one.advice)

@@ -9,7 +9,7 @@ from msgspec import to_builtins
 from perf2x import __version__
 from perf2x.cli import progress as console
 from perf2x.cli.gates import shares
-from perf2x.files.output import writing
+from perf2x.files.output import open_output
 from perf2x.tables.errors import OptionError
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def write_stats(stats: str, facts: dict[str, Any]) -> None:
     if stats == "json":
         console.block(text)
         return
-    with writing(stats, inputs=()) as out:
+    with open_output(stats, inputs=()) as out:
         out.write(f"{text}\n".encode())
 
 

@@ -22,7 +22,7 @@ from perf2x.emit.chrome.metadata import recording_facts, track_names
 from perf2x.emit.encoding.chunks import interleaved, number_pieces, pieces
 from perf2x.emit.encoding.json_text import json_bytes
 from perf2x.emit.timeline.slices import Slices
-from perf2x.files.background_writer import Beside
+from perf2x.files.background_writer import BackgroundWriter
 from perf2x.tables.errors import OptionError
 from perf2x.tables.plugin_options import check_choices, option
 from perf2x.tables.profile import Profile
@@ -67,7 +67,7 @@ class Chrome:
         if len(profile.samples) < _LARGE:
             self._write(profile, drawings, out)
         else:
-            with Beside(out) as beside:
+            with BackgroundWriter(out) as beside:
                 self._write(profile, drawings, cast("BinaryIO", beside))
 
     def _write(self, profile: Profile, drawings: list[Drawing], out: BinaryIO) -> None:

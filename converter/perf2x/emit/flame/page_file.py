@@ -12,7 +12,7 @@ from importlib.resources import files
 from typing import BinaryIO
 
 from perf2x.emit.encoding.json_text import json_bytes
-from perf2x.files.background_writer import Packing
+from perf2x.files.background_writer import BackgroundGzipWriter
 from perf2x.tables.output_text import printable
 
 _SCRIPTS = ("data.js", "compare.js", "layout.js", "draw.js", "page.js", "panels.js", "input.js")
@@ -53,7 +53,7 @@ def _page(title: str) -> tuple[bytes, bytes]:
 def _packed(pieces: Iterator[bytes]) -> Iterator[bytes]:
     """Pieces as base64 of gzip, in lines."""
     packed = io.BytesIO()
-    with Packing(packed) as out:
+    with BackgroundGzipWriter(packed) as out:
         out.writelines(pieces)
     for start in range(0, packed.tell(), _BYTES_PER_LINE):
         yield base64.b64encode(packed.getbuffer()[start : start + _BYTES_PER_LINE]) + b"\n"

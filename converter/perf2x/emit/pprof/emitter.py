@@ -30,7 +30,7 @@ from perf2x.emit.pprof.tables import (
     without_inlining,
 )
 from perf2x.emit.pprof.values import ValueKind, heaviest, summed_values, value_kinds
-from perf2x.files.background_writer import Packing
+from perf2x.files.background_writer import BackgroundGzipWriter
 from perf2x.tables.plugin_options import check_choices, option
 from perf2x.tables.profile import Profile
 from perf2x.tables.stack_tree import depths, paths
@@ -78,7 +78,7 @@ class Pprof:
         if not self.compress:
             out.writelines(self.pieces(profile))
             return
-        with Packing(out) as packed:
+        with BackgroundGzipWriter(out) as packed:
             packed.writelines(self.pieces(profile))
 
     def notes(self, profile: Profile) -> tuple[str, ...]:

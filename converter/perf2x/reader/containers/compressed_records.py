@@ -36,7 +36,7 @@ class Unpacker:
         self._tail = b""
         self._limit = min(limit or MOST_EACH, MOST_EACH)
         self._packed = packed_total
-        self._most = self._room = unpacking.allowed(packed_total)
+        self._most = self._room = unpacking.unpacked_limit(packed_total)
         self._broken = ""
 
     @property

@@ -119,7 +119,7 @@ def _unwrapped(packed: Source, opener: Callable[[IO[bytes]], Any], name: str, di
 
 def _unpacked_chunks(unpacked: Any, packed_size: int, name: str, diagnostics: Diagnostics) -> Iterator[bytes]:
     """What can be unpacked; a file that was cut gives what comes before the cut."""
-    total, limit = 0, unpacking.allowed(packed_size)
+    total, limit = 0, unpacking.unpacked_limit(packed_size)
     while True:
         try:
             chunk = unpacked.read1(CHUNK)

@@ -12,7 +12,8 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.columnar.arrays import I32, I64, U64
-from perf2x.debugfiles.finder import Finder, Found
+from perf2x.debugfiles.finder import Finder
+from perf2x.debugfiles.object_files import ObjectFiles
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.tables.diagnostics import Diagnostics
 from perf2x.tables.events import Namespaces, Session
@@ -44,7 +45,7 @@ class Dso(Struct, frozen=True):
     kind: DsoKind
     pid: int
     """A process that has it mapped; for ANONYMOUS the only one; −1 for the kernel."""
-    found: Found
+    found: ObjectFiles
     """The files there are of it; empty for kinds that need none."""
     start: int = 0
     """Lowest address of its mappings as recorded."""

@@ -9,14 +9,14 @@ from functools import cached_property
 import numpy as np
 
 from perf2x.binary.dwarf.lookup import UnitLines
-from perf2x.binary.dwarf.package import Package
+from perf2x.binary.dwarf.package import DwarfPackage
 from perf2x.binary.dwarf.sections import DebugSections
-from perf2x.binary.dwarf.split import SplitFiles
+from perf2x.binary.dwarf.split import DwoFiles
 from perf2x.binary.dwarf.units import DebugFile, Unit
 from perf2x.binary.elf.file import ElfObject, open_elf
-from perf2x.binary.elf.relocate import relocated
+from perf2x.binary.elf.relocate import relocate_debug_info
 from perf2x.columnar.arrays import U64
-from perf2x.debugfiles.finder import Found
+from perf2x.debugfiles.object_files import ObjectFiles
 from perf2x.debugfiles.split_debug import has_supplementary, package_file, split_paths, supplementary_file
 from perf2x.files.rooted_paths import is_file
 from perf2x.symbolize.source_locations import DebugFunction, SourceLocations, source_locations_of
@@ -26,7 +26,7 @@ from perf2x.tables.diagnostics import Severity
 from perf2x.tables.errors import ObjectError
 
 
-def locations_from_units(context: Context, found: Found, recorded: str, svma: U64) -> SourceLocations:
+def locations_from_units(context: Context, found: ObjectFiles, recorded: str, svma: U64) -> SourceLocations:
     """The functions that each address belongs to, from the file with debug info in ``found`` and what it refers to.
 
     Units that cannot be read are counted and left out; ObjectError when the whole cannot be read.
@@ -41,14 +41,14 @@ def locations_from_units(context: Context, found: Found, recorded: str, svma: U6
 class _UnitReader:
     """One object and the files that belong to it, each opened when first needed."""
 
-    def __init__(self, context: Context, found: Found, file: ElfObject, recorded: str) -> None:
+    def __init__(self, context: Context, found: ObjectFiles, file: ElfObject, recorded: str) -> None:
         self._context, self._found, self._file, self._recorded = context, found, file, recorded
-        self._split_files = SplitFiles()
+        self._split_files = DwoFiles()
 
     def lines(self) -> UnitLines:
         file = self._file
         if file.type == "ET_REL":
-            file = open_elf(relocated(file), file.name)
+            file = open_elf(relocate_debug_info(file), file.name)
         return UnitLines(DebugFile(DebugSections(file), self._supplementary()), self._split, self._broken)
 
     def _broken(self, error: ObjectError) -> None:
@@ -86,10 +86,10 @@ class _UnitReader:
         return _standing_for(skeleton, self._package.unit(skeleton.dwo_id)) if self._package is not None else None
 
     @cached_property
-    def _package(self) -> Package | None:
+    def _package(self) -> DwarfPackage | None:
         try:
             file = package_file(self._context.finder, self._found, self._recorded)
-            return Package(file) if file is not None else None
+            return DwarfPackage(file) if file is not None else None
         except ObjectError as error:
             self._broken(error)
             return None

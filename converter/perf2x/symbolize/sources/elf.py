@@ -7,8 +7,8 @@ import numpy as np
 from perf2x.binary.elf.file import ElfObject
 from perf2x.columnar.arrays import U64
 from perf2x.columnar.unique import unique_known
-from perf2x.debugfiles.finder import Found
-from perf2x.debugfiles.split_debug import lies_elsewhere
+from perf2x.debugfiles.object_files import ObjectFiles
+from perf2x.debugfiles.split_debug import has_split_debug_info
 from perf2x.symbolize.source_locations import SourceLocations, source_locations_of, with_replaced
 from perf2x.symbolize.sources.contract import Context, Dso, DsoKind, Symbols, nothing, symbols_from_names
 from perf2x.symbolize.sources.elf_symbols import ElfNames, count_broken
@@ -37,7 +37,7 @@ class ElfSource:
         return symbols_of(self._context, dso.found, names, address, dso.name)
 
 
-def symbols_of(context: Context, found: Found, names: ElfNames, svma: U64, recorded: str = "") -> Symbols:
+def symbols_of(context: Context, found: ObjectFiles, names: ElfNames, svma: U64, recorded: str = "") -> Symbols:
     """Functions by svma from ``names``, with lines and inlined frames if a file of ``found`` has debug info.
 
     ``recorded`` is the object's recorded path; the rest of split debug info may lie beside it.
@@ -53,14 +53,16 @@ def symbols_of(context: Context, found: Found, names: ElfNames, svma: U64, recor
     return symbols_from_names([names.name(one) for one in rows.tolist()], function, missing)
 
 
-def _source_locations(context: Context, found: Found, file: ElfObject, recorded: str, svma: U64) -> SourceLocations:
+def _source_locations(
+    context: Context, found: ObjectFiles, file: ElfObject, recorded: str, svma: U64
+) -> SourceLocations:
     """Locations from the symcache; those that it lacks and other files may hold, from the DWARF units themselves."""
     locations, lacking = source_locations_of([[]] * len(svma)), np.arange(len(svma))
     try:
         lines = open_line_lookup(file, context.options, context.diagnostics)
         if lines is not None:
             locations = lines.find(svma)
-            lacking = np.flatnonzero(~locations.is_complete) if lies_elsewhere(file) else lacking[:0]
+            lacking = np.flatnonzero(~locations.is_complete) if has_split_debug_info(file) else lacking[:0]
     except ObjectError as error:  # one unreadable unit is enough to fail; the others are read one by one
         count_broken(context.diagnostics, error)
         lacking = lacking[: 0 if file.type == "ET_REL" else None]

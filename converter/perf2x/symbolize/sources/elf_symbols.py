@@ -10,7 +10,7 @@ from perf2x.binary.elf.file import ElfObject
 from perf2x.binary.elf.plt import LinkageTable
 from perf2x.binary.elf.symtab import STB_GLOBAL, STT_FUNC, SymbolRows, function_symbols
 from perf2x.columnar.arrays import I64, U64
-from perf2x.debugfiles.finder import Found
+from perf2x.debugfiles.object_files import ObjectFiles
 from perf2x.symbolize.demangle.names import Demangle, demangle
 from perf2x.symbolize.symbol_index import SymbolColumns, SymbolIndex
 from perf2x.tables.diagnostics import Diagnostics, Severity
@@ -66,7 +66,7 @@ class ElfNames:
     """All names of one object, from whichever of its files have them; ready to be asked for svmas."""
 
     def __init__(
-        self, found: Found, style: Demangle, diagnostics: Diagnostics, places: Mapping[int, int] | None = None
+        self, found: ObjectFiles, style: Demangle, diagnostics: Diagnostics, places: Mapping[int, int] | None = None
     ) -> None:
         """``places``: where the sections of a relocatable file were loaded, by number."""
         self.has_symtab = False
@@ -96,7 +96,7 @@ class ElfNames:
         """The symbol's name as it stands in the file."""
         return self._symbols.name(row)
 
-    def _tables(self, found: Found) -> list[SymbolRows]:
+    def _tables(self, found: ObjectFiles) -> list[SymbolRows]:
         """dso__load_sym: .symtab and .dynsym of the file with symbols; .dynsym of the running file beside mini info."""
         files = [found.symbols] if found.symbols else []
         if found.code is not None and found.code is not found.symbols:

@@ -25,7 +25,7 @@ from perf2x.columnar.arrays import I64, U64, Bools
 from perf2x.columnar.secret_keys import secret_key
 from perf2x.columnar.unique import rows_by
 from perf2x.debugfiles.finder import Finder
-from perf2x.files.rooted_paths import below, is_file
+from perf2x.files.rooted_paths import is_file, resolve_in_root
 from perf2x.symbolize.make_finder import make_finder
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.sources.contract import Context, Dso, DsoKind, Function, Symbols, nothing
@@ -49,10 +49,10 @@ def dump_paths(filename: str, pid: int, options: SymbolOptions, finder: Finder) 
     """Where a dump may lie: the directory the user named, the process's own root while it lives, the recorded path."""
     if options.perf_map_dir is not None:
         yield options.perf_map_dir / filename.rpartition("/")[2]
-    if options.symfs is None and finder.places.proc is not None and pid > 0:
-        yield from filter(None, [below(finder.places.proc / str(pid) / "root", filename)])
+    if options.symfs is None and finder.search_paths.proc is not None and pid > 0:
+        yield from filter(None, [resolve_in_root(finder.search_paths.proc / str(pid) / "root", filename)])
     if filename.startswith("/"):
-        yield from finder.on_disk(filename)
+        yield from finder.search_paths.on_disk(filename)
 
 
 class JitdumpFiles:

@@ -15,9 +15,9 @@ from perf2x.binary.elf.notes import gnu_build_id
 from perf2x.columnar.arrays import U64
 from perf2x.columnar.unique import unique_known
 from perf2x.debugfiles.archive import name_key
-from perf2x.debugfiles.finder import cached_paths
+from perf2x.debugfiles.search_paths import build_id_cache_paths
 from perf2x.files.rooted_paths import is_file
-from perf2x.files.sysroot import KALLSYMS, KERNEL_NOTES, KERNEL_RELEASE, on_this_machine
+from perf2x.files.sysroot import KALLSYMS, KERNEL_NOTES, KERNEL_RELEASE, host_path
 from perf2x.symbolize.make_finder import archives_of
 from perf2x.symbolize.sources.contract import Context, Dso, DsoKind, Symbols, nothing, symbols_from_names
 from perf2x.symbolize.sources.kallsyms import Kallsyms, parse_kallsyms, read_kallsyms
@@ -125,10 +125,12 @@ class KernelSource:
         if session.kcore_dir:
             yield Path(session.kcore_dir) / "kallsyms", True
         build_id = self._context.kernel_build_id
-        places = self._context.finder.places
+        places = self._context.finder.search_paths
         if build_id and places.buildid_dir:
             yield from (
-                (path, True) for path in cached_paths(places.buildid_dir, build_id, ("kallsyms",)) if is_file(path)
+                (path, True)
+                for path in build_id_cache_paths(places.buildid_dir, build_id, ("kallsyms",))
+                if is_file(path)
             )
         for archive in archives_of(options):
             if (member := archive.member(build_id or name_key("[kernel.kallsyms]"), ("kallsyms",))) is not None:
@@ -137,9 +139,9 @@ class KernelSource:
         if options.symfs is None and sys.platform == "linux":
             running = running_kernel_build_id()
             if build_id and running == build_id:
-                yield on_this_machine(KALLSYMS), True
+                yield host_path(KALLSYMS), True
             elif not build_id and session.os_release == running_kernel_release():
-                yield on_this_machine(KALLSYMS), False
+                yield host_path(KALLSYMS), False
 
 
 def module_name(recorded: str) -> str:
@@ -151,7 +153,7 @@ def module_name(recorded: str) -> str:
 def running_kernel_build_id() -> bytes:
     """Build id of the kernel that runs this process, from /sys/kernel/notes; b"" when it does not tell."""
     try:
-        notes = on_this_machine(KERNEL_NOTES).read_bytes()
+        notes = host_path(KERNEL_NOTES).read_bytes()
     except OSError:
         return b""
     return gnu_build_id(notes, "<" if sys.byteorder == "little" else ">")
@@ -160,6 +162,6 @@ def running_kernel_build_id() -> bytes:
 def running_kernel_release() -> str:
     """Release of the kernel that runs this process, as uname(2) says it; "" when it does not tell."""
     try:
-        return on_this_machine(KERNEL_RELEASE).read_text().strip()
+        return host_path(KERNEL_RELEASE).read_text().strip()
     except (OSError, UnicodeDecodeError):
         return ""

@@ -10,12 +10,12 @@ from typing import ClassVar
 import numpy as np
 
 from perf2x.binary.elf.file import ElfObject, open_object
-from perf2x.binary.elf.relocate import MODULE_BASE, section_places
+from perf2x.binary.elf.relocate import MODULE_BASE, section_addresses
 from perf2x.binary.elf.symtab import raw_symbols
 from perf2x.columnar.arrays import U64
-from perf2x.debugfiles.finder import Found
+from perf2x.debugfiles.object_files import ObjectFiles
 from perf2x.files.rooted_paths import is_file
-from perf2x.files.sysroot import VMLINUX_PLACES
+from perf2x.files.sysroot import VMLINUX_PATHS
 from perf2x.symbolize.sources.contract import Context, Dso, DsoKind, Symbols, nothing
 from perf2x.symbolize.sources.elf import symbols_of
 from perf2x.symbolize.sources.elf_symbols import ElfNames
@@ -32,7 +32,7 @@ class VmlinuxSource:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._asked = False
-        self._found: Found | None = None
+        self._found: ObjectFiles | None = None
 
     def covers(self, dso: Dso) -> bool:
         """The kernel, unless the user names a kallsyms file and no vmlinux."""
@@ -52,13 +52,13 @@ class VmlinuxSource:
         names = ElfNames(found, self._context.options.demangle, self._context.diagnostics)
         return symbols_of(self._context, found, names, address - np.uint64(slide))
 
-    def files(self) -> Found | None:
+    def files(self) -> ObjectFiles | None:
         """The recorded kernel's ELF files, None when there are none."""
         if not self._asked:
             self._asked, self._found = True, self._find()
         return self._found
 
-    def _find(self) -> Found | None:
+    def _find(self) -> ObjectFiles | None:
         context, build_id = self._context, self._context.kernel_build_id
         if context.options.vmlinux is not None:
             return self._checked(context.options.vmlinux, build_id, must=True)
@@ -75,10 +75,10 @@ class VmlinuxSource:
     def _usual_places(self) -> Iterator[Path]:
         release = self._context.session.os_release
         if release and "/" not in release:
-            for place in VMLINUX_PLACES:
-                yield from self._context.finder.on_disk(place.format(release))
+            for place in VMLINUX_PATHS:
+                yield from self._context.finder.search_paths.on_disk(place.format(release))
 
-    def _checked(self, path: Path, build_id: bytes, must: bool) -> Found | None:
+    def _checked(self, path: Path, build_id: bytes, must: bool) -> ObjectFiles | None:
         """A file as vmlinux when it is of the recorded build; what the user named is complained about otherwise."""
         try:
             file = open_object(path)
@@ -86,12 +86,12 @@ class VmlinuxSource:
             if must:
                 raise OptionError(f"--vmlinux {error}") from None
             return None
-        if build_id and file.build_id != build_id and not self._context.finder.places.allow_mismatch:
+        if build_id and file.build_id != build_id and not self._context.finder.search_paths.allow_mismatch:
             if must:
                 advice = "the vmlinux given is of another build than the recorded kernel and was not used."
                 self._context.diagnostics.add("vmlinux_refused", Severity.LOSS, advice, where=str(path))
             return None
-        return Found([file])
+        return ObjectFiles([file])
 
 
 def kernel_slide(vmlinux: ElfObject, reference: tuple[str, int]) -> int:
@@ -131,21 +131,23 @@ class ModuleSource:
         found = self.files(dso)
         if found is None or found.symbols is None:
             return nothing(len(address), dso.found.reason or "no module file found")
-        places = section_places(found.symbols)
-        names = ElfNames(Found([found.symbols]), self._context.options.demangle, self._context.diagnostics, places)
+        places = section_addresses(found.symbols)
+        names = ElfNames(
+            ObjectFiles([found.symbols]), self._context.options.demangle, self._context.diagnostics, places
+        )
         return symbols_of(self._context, found, names, address + np.uint64((MODULE_BASE - dso.start) % 2**64))
 
-    def files(self, dso: Dso) -> Found | None:
+    def files(self, dso: Dso) -> ObjectFiles | None:
         """The module's files, None when there are none."""
         return dso.found if dso.found.files else self._by_name(dso)
 
-    def _by_name(self, dso: Dso) -> Found | None:
+    def _by_name(self, dso: Dso) -> ObjectFiles | None:
         """Modules recorded as ``[name]`` alone: anywhere below /lib/modules/RELEASE."""
         release = self._context.session.os_release
         if not dso.name.startswith("[") or not release or "/" in release:
             return None
         recorded = f"/lib/modules/{release}"
-        for folder in self._context.finder.on_disk(recorded):
+        for folder in self._context.finder.search_paths.on_disk(recorded):
             for path in sorted(folder.rglob("*.ko*")):
                 if module_name(path.name) == module_name(dso.name):
                     name = f"{recorded}/{path.relative_to(folder).as_posix()}"

@@ -15,8 +15,8 @@ from msgspec import Struct
 
 from perf2x.columnar.arrays import I64, U64
 from perf2x.columnar.unique import unique_known
-from perf2x.files.rooted_paths import below, is_file
-from perf2x.files.sysroot import PERF_MAP_DIR, on_this_machine
+from perf2x.files.rooted_paths import is_file, resolve_in_root
+from perf2x.files.sysroot import PERF_MAP_DIR, host_path
 from perf2x.symbolize.sources.contract import Context, Dso, DsoKind, Symbols, nothing, symbols_from_functions
 from perf2x.symbolize.sources.elf_symbols import count_broken
 from perf2x.symbolize.sources.jit_names import jit_function
@@ -116,7 +116,7 @@ class PerfMapSource:
         if options.perf_map_dir is not None:
             yield options.perf_map_dir / f"perf-{pid}.map"
         if options.symfs is not None:
-            yield from filter(None, [below(options.symfs, f"{PERF_MAP_DIR}/perf-{pid}.map")])
+            yield from filter(None, [resolve_in_root(options.symfs, f"{PERF_MAP_DIR}/perf-{pid}.map")])
         elif self._recorded_here():
             yield from self._on_this_machine(pid)
 
@@ -126,8 +126,8 @@ class PerfMapSource:
         return not recorded or recorded == platform.node()
 
     def _on_this_machine(self, pid: int) -> Iterator[Path]:
-        yield from as_the_process_saw_it(self._context.finder.places.proc, pid)
-        yield on_this_machine(f"{PERF_MAP_DIR}/perf-{pid}.map")
+        yield from as_the_process_saw_it(self._context.finder.search_paths.proc, pid)
+        yield host_path(f"{PERF_MAP_DIR}/perf-{pid}.map")
 
     def _by_contents(self, pid: int, address: U64) -> tuple[Path | None, PerfMap | None]:
         """The map under another process's id that names the most of what was sampled, when no other names as much.
@@ -153,11 +153,11 @@ class PerfMapSource:
 
     def _of_other_ids(self, pid: int) -> list[Path]:
         """What the user named; beyond that, only for processes that are known to count their ids apart."""
-        options, proc = self._context.options, self._context.finder.places.proc
+        options, proc = self._context.options, self._context.finder.search_paths.proc
         found = maps_in(options.perf_map_dir) if options.perf_map_dir is not None else []
         if self._homes.is_container(pid):
             if options.symfs is not None:
-                found += maps_in(below(options.symfs, PERF_MAP_DIR) or options.symfs)
+                found += maps_in(resolve_in_root(options.symfs, PERF_MAP_DIR) or options.symfs)
             elif self._recorded_here():
-                found += left_in_container(proc, self._homes.mount(pid)) + maps_in(on_this_machine(PERF_MAP_DIR))
+                found += left_in_container(proc, self._homes.mount(pid)) + maps_in(host_path(PERF_MAP_DIR))
         return list(dict.fromkeys(found))

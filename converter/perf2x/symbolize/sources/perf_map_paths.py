@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from perf2x.columnar.secret_keys import secret_key
-from perf2x.files.rooted_paths import below, is_file
+from perf2x.files.rooted_paths import is_file, resolve_in_root
 from perf2x.tables.events import Namespaces
 
 PID_LINK, MOUNT_LINK = 3, 5
@@ -58,7 +58,7 @@ def as_the_process_saw_it(proc: Path | None, pid: int) -> Iterator[Path]:
         return
     match = re.search(r"^NSpid:.*?(\d+)$", status, re.MULTILINE)
     inner = match.group(1) if match else str(pid)
-    yield from filter(None, [below(proc / str(pid) / "root", f"/tmp/perf-{inner}.map")])
+    yield from filter(None, [resolve_in_root(proc / str(pid) / "root", f"/tmp/perf-{inner}.map")])
 
 
 def left_in_container(proc: Path | None, mount: int) -> list[Path]:
@@ -71,7 +71,7 @@ def left_in_container(proc: Path | None, mount: int) -> list[Path]:
         except OSError:
             continue
         if inode == mount:
-            place = below(folder / "root", "/tmp")
+            place = resolve_in_root(folder / "root", "/tmp")
             return maps_in(place) if place is not None else []
     return []
 

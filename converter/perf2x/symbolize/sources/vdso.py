@@ -10,9 +10,9 @@ from typing import ClassVar
 import numpy as np
 
 from perf2x.binary.elf.file import open_elf
-from perf2x.binary.elf.running_vdso import own_vdso
+from perf2x.binary.elf.running_vdso import running_vdso_image
 from perf2x.columnar.arrays import U64
-from perf2x.debugfiles.finder import Found
+from perf2x.debugfiles.object_files import ObjectFiles
 from perf2x.symbolize.sources.contract import Context, Dso, DsoKind, Symbols, symbols_from_names
 from perf2x.symbolize.sources.kernel import running_kernel_build_id
 from perf2x.tables.errors import ObjectError
@@ -21,18 +21,18 @@ VSYSCALLS = ("vgettimeofday", "vtime", "vgetcpu")
 """Entries 1024 bytes apart."""
 
 
-def find_running_vdso(context: Context, name: str, build_id: bytes) -> Found:
+def find_running_vdso(context: Context, name: str, build_id: bytes) -> ObjectFiles:
     """This process's own vDSO, when it is the recorded one: the same build id, or the same kernel."""
     if name != "[vdso]" or context.options.symfs is not None or sys.platform != "linux":
-        return Found()
+        return ObjectFiles()
     try:
-        file = open_elf(own_vdso(), "[vdso] of this machine")
+        file = open_elf(running_vdso_image(), "[vdso] of this machine")
     except ObjectError:
-        return Found()
+        return ObjectFiles()
     same_kernel = bool(context.kernel_build_id) and running_kernel_build_id() == context.kernel_build_id
     if file.build_id == build_id if build_id else same_kernel:
-        return Found([file])
-    return Found(refused=["the vDSO of another kernel"])
+        return ObjectFiles([file])
+    return ObjectFiles(refused=["the vDSO of another kernel"])
 
 
 class VsyscallSource:

@@ -14,7 +14,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.binary.elf.file import ElfObject
-from perf2x.binary.elf.relocate import relocated
+from perf2x.binary.elf.relocate import relocate_debug_info
 from perf2x.columnar.arrays import U8, U64
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.source_locations import DebugFunction, SourceLocations, source_locations_of
@@ -128,7 +128,7 @@ def _parse_symcache(symbolic: Any, data: U8) -> LineLookup:
 def _build_symcache(symbolic: Any, file: ElfObject) -> bytes:
     """The symcache of a file, or of a module as it lies when it is loaded."""
     path = file.path if file.type != "ET_REL" else None
-    data = b"" if path else relocated(file) if file.type == "ET_REL" else file.read(0, file.size)
+    data = b"" if path else relocate_debug_info(file) if file.type == "ET_REL" else file.read(0, file.size)
     try:
         # from_bytes does not hold on to its bytes: ``data`` must live until the symcache is made
         archive = symbolic.Archive.open(str(path)) if path else symbolic.Archive.from_bytes(data)

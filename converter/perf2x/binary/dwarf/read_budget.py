@@ -10,7 +10,7 @@ _SLACK = 1 << 16
 """Bytes that any section may be read beyond its share: small sections are never a burden."""
 
 
-class Effort:
+class ReadBudget:
     """What may still be read of one section; bytes that are read again count again."""
 
     def __init__(self, what: str, size: int, times: int) -> None:
