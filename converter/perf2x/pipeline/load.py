@@ -5,7 +5,7 @@ A stage's modules are imported when it is reached, so that ``perf2x --help`` nee
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -20,8 +20,9 @@ from perf2x.tables.value_limits import check_total
 
 if TYPE_CHECKING:
     from perf2x.stitch.deferred_report import DeferredReport
+    from perf2x.symbolize.object_resolver import ResolveResult
     from perf2x.symbolize.symbol_report import SymbolReport
-    from perf2x.symbolize.symbolize_profile import Answers
+    from perf2x.symbolize.symbolize_profile import ProfileSymbolizer
     from perf2x.tables.events import Recording
     from perf2x.tables.profile import Profile
 
@@ -135,26 +136,25 @@ def _symbolize(profile: Profile, recording: Recording, context: LoadContext) -> 
         return profile, None
     with context.stages.stage("symbolize"):
         from perf2x.plugins.registry import load_symbol_sources
-        from perf2x.symbolize.symbolize_profile import symbolize
+        from perf2x.symbolize.make_context import make_context
+        from perf2x.symbolize.symbolize_profile import ProfileSymbolizer
 
-        def spread(work: Callable[[int], Answers], costs: Sequence[int]) -> Iterable[Answers]:
-            return _spread(work, costs, context)
-
-        sources, namespaces = load_symbol_sources(), recording.sideband.namespaces
-        return symbolize(
-            profile, recording.session, symbols, context.diagnostics, sources, context.finder, namespaces, spread
-        )
+        session, namespaces = recording.session, recording.sideband.namespaces
+        facts = make_context(profile, session, symbols, context.diagnostics, context.finder, namespaces)
+        symbolizer = ProfileSymbolizer(profile, facts, load_symbol_sources())
+        return symbolizer.finish(_resolve_objects(symbolizer, context))
 
 
-def _spread(work: Callable[[int], Answers], costs: Sequence[int], context: LoadContext) -> Iterable[Answers]:
-    """Results of ``work`` for the number of every cost (µs), in order, from as many processes as pay."""
+def _resolve_objects(symbolizer: ProfileSymbolizer, context: LoadContext) -> Iterable[list[ResolveResult]]:
+    """The results of all units of work, in order, from as many processes as pay."""
     from perf2x.pipeline.task_queue import handed_out
     from perf2x.pipeline.worker_pool import processes_for_work
 
-    processes = processes_for_work(sum(costs), len(costs), context.options.jobs)
+    costs, jobs = symbolizer.costs, context.options.jobs if symbolizer.can_fork else 1
+    processes = processes_for_work(sum(costs), len(costs), jobs)
     if processes == 1:
-        return map(work, range(len(costs)))
-    return handed_out(processes, work, costs, context.stages, "symbolize")
+        return map(symbolizer.resolve, range(len(costs)))
+    return handed_out(processes, symbolizer.resolve, costs, context.stages, "symbolize")
 
 
 def _with_comments(profile: Profile, deferred: DeferredReport, diagnostics: Diagnostics) -> Profile:

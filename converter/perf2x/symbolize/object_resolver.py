@@ -1,27 +1,32 @@
-"""One object's addresses through the sources: an answer that can travel between processes."""
+"""Resolve the addresses of one object with all symbol sources; results can be sent between processes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 from msgspec import Struct
 
-from perf2x.columnar.arrays import I32, I64
+from perf2x.columnar.arrays import I32, I64, U64
 from perf2x.columnar.unique import unique_inverse
 from perf2x.debugfiles.object_files import ObjectFiles
 from perf2x.symbolize.demangle.names import Demangle, demangle
 from perf2x.symbolize.mapped_objects import MappedObject, addresses_of, dso_of
-from perf2x.symbolize.sources.contract import Context, DsoKind, Function, Symbols, SymbolSource
+from perf2x.symbolize.sources.contract import Context, Dso, DsoKind, Function, Symbols, SymbolSource
 from perf2x.symbolize.sources.elf_symbols import count_broken
 from perf2x.symbolize.sources.vdso import find_running_vdso
-from perf2x.tables.diagnostics import Count, Severity
+from perf2x.tables.diagnostics import Count, Diagnostics, Severity
 from perf2x.tables.errors import ObjectError
 from perf2x.tables.profile import Profile
 
+FunctionRow = tuple[str, str, str, int]
+"""(displayed name, system name, file, start line)."""
+
 
 class ResolveResult(Struct, frozen=True):
-    """What the sources say of one object's locations.
+    """Functions and lines of one object's locations.
 
-    Location i has ``count[i]`` rows from ``start[i]`` on, innermost inlined function first; none: unnamed.
+    Location i has ``count[i]`` rows from ``start[i]`` on, innermost inlined function first, and none if no source names
+    it.
     """
 
     start: I64
@@ -31,106 +36,118 @@ class ResolveResult(Struct, frozen=True):
     function: I32
     """(rows,) index into ``functions``."""
     line: I32
-    """(rows,) source line, 0 where unknown."""
-    functions: list[tuple[str, str, str, int]]
-    """(name as shown, system name, file, start line), in the order in which they were met; some may be equal."""
+    """(rows,) source line, 0 if unknown."""
+    functions: list[FunctionRow]
+    """In order of first appearance; some may be equal."""
     has_inlines: bool
     build_id: bytes
     reason: str
-    """Why locations have no name."""
+    """The reason why locations have no name."""
     counts: list[Count]
-    """What was counted on the way."""
+    """Diagnostics that came up in this object."""
 
 
 class ObjectResolver:
-    """Asks all sources of one conversion."""
+    """Resolves objects with the symbol sources of one conversion."""
 
     def __init__(self, profile: Profile, context: Context, sources: Sequence[SymbolSource]) -> None:
         self._profile, self._context = profile, context
         self._sources = sorted(sources, key=lambda source: source.order)
 
-    def ask(self, mapped: MappedObject) -> ResolveResult:
-        """One object; what is counted comes with the answer, so that it does not matter which process asks."""
-        diagnostics = self._context.diagnostics
-        others, diagnostics.counts = diagnostics.counts, {}
-        try:
-            batch = _AddressBatch(self._profile, mapped, self._context)
-            for source in self._sources:
-                batch.ask(source)
-            return batch.answer(list(diagnostics.counts.values()))
-        finally:
-            diagnostics.counts = others
-
-
-class _AddressBatch:
-    """One object's unique addresses on their way through the sources."""
-
-    def __init__(self, profile: Profile, mapped: MappedObject, context: Context) -> None:
-        self._mapped, self._context = mapped, context
-        found = self._find()
-        self._dso = dso_of(profile, mapped, found)
-        self._address, place = unique_inverse(addresses_of(profile, mapped, found))
-        self._lookup, self._second = np.split(place, 2)
-        self._reason = found.reason if mapped.key.kind is DsoKind.FILE else ""
-        self._start = np.zeros(len(self._address), np.int64)
-        self._count = np.zeros(len(self._address), np.int64)
-        self._functions: list[tuple[str, str, str, int]] = []
-        self._function, self._line = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
-        self._rows = 0
-        self._has_inlines = False
-
-    def ask(self, source: SymbolSource) -> None:
-        """Ask a source for what is still unknown."""
-        todo = np.flatnonzero(self._count == 0)
-        if not len(todo) or not source.covers(self._dso):
-            return
-        try:
-            symbols = source.lookup(self._dso, self._address[todo])
-        except ObjectError as error:
-            count_broken(self._context.diagnostics, error)
-            self._reason = self._reason or str(error)
-            return
-        self._reason = symbols.missing or self._reason
-        self._has_inlines |= symbols.has_inlines
-        self._start[todo], self._count[todo] = symbols.offsets[:-1] + self._rows, np.diff(symbols.offsets)
-        self._add(symbols)
-
-    def answer(self, counts: list[Count]) -> ResolveResult:
-        """All that the sources said."""
-        # the byte before a signal trampoline belongs to no function: then the return address itself says which it is
-        row = np.where(self._count[self._lookup] > 0, self._lookup, self._second)
+    def resolve(self, mapped: MappedObject) -> ResolveResult:
+        """Resolve one object. Diagnostics are part of the result, so that any process can do it."""
+        with _separate_counts(self._context.diagnostics) as counts:
+            found = _find_files(self._context, mapped)
+            dso = dso_of(self._profile, mapped, found)
+            address, index = unique_inverse(addresses_of(self._profile, mapped, found))
+            answers = self._ask_sources(dso, address, found.reason if mapped.key.kind is DsoKind.FILE else "")
+            function, functions = _shared_functions(answers.parts, self._context.options.demangle)
+            lookup, exact = np.split(index, 2)
+            # the byte before a signal trampoline belongs to no function; the return address itself names the trampoline
+            row = np.where(answers.count[lookup] > 0, lookup, exact)
         return ResolveResult(
-            self._start[row], self._count[row], np.concatenate(self._function), np.concatenate(self._line),
-            self._functions, self._has_inlines, self._dso.build_id, self._reason or "no symbol at these addresses",
-            counts,
-        )  # fmt: skip
+            start=answers.start[row],
+            count=answers.count[row],
+            function=function,
+            line=np.concatenate([np.zeros(0, np.int32), *(part.line for part in answers.parts)]),
+            functions=functions,
+            has_inlines=any(part.has_inlines for part in answers.parts),
+            build_id=dso.build_id,
+            reason=answers.reason or "no symbol at these addresses",
+            counts=list(counts.values()),
+        )
 
-    def _add(self, symbols: Symbols) -> None:
-        """Keep an answer's rows, and of its functions those that rows refer to."""
-        is_used = np.zeros(len(symbols.functions), np.bool_)
-        is_used[symbols.function] = True
-        place = np.cumsum(is_used) - 1 + len(self._functions)
-        style = self._context.options.demangle
-        self._functions += [
-            _displayed_function(symbols.functions[row], style) for row in np.flatnonzero(is_used).tolist()
-        ]
-        self._function.append(place[symbols.function].astype(np.int32))
-        self._line.append(symbols.line)
-        self._rows += len(symbols.line)
-
-    def _find(self) -> ObjectFiles:
-        key = self._mapped.key
-        if key.kind in (DsoKind.KERNEL, DsoKind.SYMBOL, DsoKind.ANONYMOUS):
-            return ObjectFiles()
-        found = self._context.finder.find(key.name, key.build_id, self._mapped.pid)
-        if key.kind is DsoKind.VDSO and not found.files:
-            return find_running_vdso(self._context, key.name, key.build_id)
-        if found.mismatched:
-            advice = "files of another build were used, as asked; names may be wrong."
-            self._context.diagnostics.add("build_id_mismatch", Severity.GUESS, advice, where=key.name)
-        return found
+    def _ask_sources(self, dso: Dso, address: U64, reason: str) -> "_Answers":
+        """Ask each source in order for the addresses that earlier ones did not name."""
+        start, count = np.zeros(len(address), np.int64), np.zeros(len(address), np.int64)
+        parts: list[Symbols] = []
+        rows = 0
+        for source in self._sources:
+            unnamed = np.flatnonzero(count == 0)
+            if not len(unnamed) or not source.covers(dso):
+                continue
+            try:
+                symbols = source.lookup(dso, address[unnamed])
+            except ObjectError as error:
+                count_broken(self._context.diagnostics, error)
+                reason = reason or str(error)
+                continue
+            reason = symbols.missing or reason
+            start[unnamed], count[unnamed] = symbols.offsets[:-1] + rows, np.diff(symbols.offsets)
+            rows += len(symbols.line)
+            parts.append(symbols)
+        return _Answers(start, count, parts, reason)
 
 
-def _displayed_function(function: Function, style: Demangle) -> tuple[str, str, str, int]:
+class _Answers(Struct, frozen=True):
+    """Answers of all sources for an object's unique addresses."""
+
+    start: I64
+    """(addresses,) first row in the rows of all parts, end to end."""
+    count: I64
+    """(addresses,)"""
+    parts: list[Symbols]
+    reason: str
+
+
+@contextmanager
+def _separate_counts(diagnostics: Diagnostics) -> Iterator[dict[str, Count]]:
+    """Collect what is counted inside the block apart from all other counts."""
+    others, diagnostics.counts = diagnostics.counts, {}
+    try:
+        yield diagnostics.counts
+    finally:
+        diagnostics.counts = others
+
+
+def _find_files(context: Context, mapped: MappedObject) -> ObjectFiles:
+    """The object's files; a vDSO without one may be that of the running kernel."""
+    key = mapped.key
+    if key.kind in (DsoKind.KERNEL, DsoKind.SYMBOL, DsoKind.ANONYMOUS):
+        return ObjectFiles()
+    found = context.finder.find(key.name, key.build_id, mapped.pid)
+    if key.kind is DsoKind.VDSO and not found.files:
+        return find_running_vdso(context, key.name, key.build_id)
+    if found.mismatched:
+        advice = "files of another build were used, as asked; names may be wrong."
+        context.diagnostics.add("build_id_mismatch", Severity.GUESS, advice, where=key.name)
+    return found
+
+
+def _shared_functions(parts: Sequence[Symbols], style: Demangle) -> tuple[I32, list[FunctionRow]]:
+    """(function index of every row, one table of the functions that rows of any part refer to)."""
+    functions: list[FunctionRow] = []
+    columns = [np.zeros(0, np.int32)]
+    for part in parts:
+        is_used = np.zeros(len(part.functions), np.bool_)
+        is_used[part.function] = True
+        number = np.cumsum(is_used) - 1 + len(functions)
+        used = [part.functions[row] for row in np.flatnonzero(is_used).tolist()]
+        functions += [_function_row(function, style) for function in used]
+        columns.append(number[part.function].astype(np.int32))
+    return np.concatenate(columns), functions
+
+
+def _function_row(function: Function, style: Demangle) -> FunctionRow:
     name = function.name or demangle(function.system_name, style)
     return name, function.system_name or name, function.filename, function.start_line

@@ -1,59 +1,48 @@
-"""The growing tables of lines, functions and strings, and how they become a profile's."""
+"""Build a profile's tables of strings, functions and lines from the results of its objects."""
 
 from collections.abc import Sequence
 from itertools import chain
 
 import numpy as np
-from msgspec import Struct, field
 from msgspec.structs import replace
 
 from perf2x.columnar.arrays import AnyArray
 from perf2x.columnar.ragged import offsets_of, ranges
 from perf2x.symbolize.mapped_objects import MappedObject
-from perf2x.symbolize.object_resolver import ResolveResult
+from perf2x.symbolize.object_resolver import FunctionRow, ResolveResult
 from perf2x.tables.profile import Functions, Locations, Mappings, Profile
 
 
-class _LineRows(Struct):
-    """Lines as they come, referred to by first row and count."""
-
-    function: list[AnyArray] = field(default_factory=list)
-    line: list[AnyArray] = field(default_factory=list)
-    size: int = 0
-
-    def add(self, function: AnyArray, line: AnyArray) -> int:
-        """Append rows; where they begin."""
-        start = self.size
-        self.function.append(function)
-        self.line.append(line)
-        self.size += len(function)
-        return start
-
-
 class ProfileLineBuilder:
-    """Collects lines per location; ``finish`` makes the profile."""
+    """Collects the lines of locations, object by object; ``finish`` returns the profile with them."""
 
     def __init__(self, profile: Profile) -> None:
+        """Start with the strings, functions and lines that ``profile`` has already."""
         self._strings = {text: index for index, text in enumerate(profile.strings)}
         table = profile.functions
         columns = (table.name, table.system_name, table.filename, table.start_line)
         rows = zip(*(column.tolist() for column in columns), strict=True)
         self._functions: dict[tuple[int, int, int, int], int] = {row: index for index, row in enumerate(rows)}
-        self._pool = _LineRows()
-        self._pool.add(profile.locations.line_function, profile.locations.line_number)
+        # lines in the order of their arrival; locations refer to them by first row and count
+        self._line_function: list[AnyArray] = [profile.locations.line_function]
+        self._line_number: list[AnyArray] = [profile.locations.line_number]
+        self._rows = len(profile.locations.line_number)
         self._start = profile.locations.line_offsets[:-1].copy()
         self.count = np.diff(profile.locations.line_offsets)
+        """(locations,) number of lines."""
         self._has_inlines = np.zeros(len(profile.mappings), np.bool_)
 
-    def add(self, mapped: MappedObject, answer: ResolveResult) -> None:
-        """Take in what sources said of one object."""
-        table = np.array(self._numbered(answer.functions), np.int32)
-        first = self._pool.add(table[answer.function], answer.line)
-        self._start[mapped.locations], self.count[mapped.locations] = answer.start + first, answer.count
-        self._has_inlines[mapped.mappings] |= answer.has_inlines
+    def add(self, mapped: MappedObject, result: ResolveResult) -> None:
+        """Add the lines of one object's locations."""
+        numbers = np.array(self._function_numbers(result.functions), np.int32)
+        self._line_function.append(numbers[result.function])
+        self._line_number.append(result.line)
+        self._start[mapped.locations], self.count[mapped.locations] = result.start + self._rows, result.count
+        self._rows += len(result.line)
+        self._has_inlines[mapped.mappings] |= result.has_inlines
 
-    def _numbered(self, functions: Sequence[tuple[str, str, str, int]]) -> list[int]:
-        """Numbers of functions in the profile's table, new ones put behind it."""
+    def _function_numbers(self, functions: Sequence[FunctionRow]) -> list[int]:
+        """Numbers of functions in the profile's table; new functions are appended to it."""
         strings, known = self._strings, self._functions
         result = []
         for name, system_name, filename, start_line in functions:
@@ -64,7 +53,7 @@ class ProfileLineBuilder:
         return result
 
     def finish(self, profile: Profile) -> Profile:
-        """The profile with all lines in the order of its locations."""
+        """Return the profile with all lines, in the order of its locations."""
         rows = ranges(self._start, self.count)
         flat = np.fromiter(chain.from_iterable(self._functions), np.int32, 4 * len(self._functions))
         columns = flat.reshape(-1, 4).T
@@ -72,8 +61,8 @@ class ProfileLineBuilder:
         locations = replace(
             profile.locations,
             line_offsets=offsets_of(self.count),
-            line_function=np.concatenate(self._pool.function)[rows].astype(np.int32),
-            line_number=np.concatenate(self._pool.line)[rows].astype(np.int32),
+            line_function=np.concatenate(self._line_function)[rows].astype(np.int32),
+            line_number=np.concatenate(self._line_number)[rows].astype(np.int32),
         )
         mappings = _with_has_flags(profile.mappings, locations, functions, self._has_inlines)
         return replace(
@@ -82,7 +71,7 @@ class ProfileLineBuilder:
 
 
 def _with_has_flags(mappings: Mappings, locations: Locations, functions: Functions, has_inlines: AnyArray) -> Mappings:
-    """has_functions and so on: true where any line of the mapping really has one."""
+    """Set ``has_functions``, ``has_filenames`` and so on of mappings in which a line has such a value."""
     mapping = np.repeat(locations.mapping, np.diff(locations.line_offsets))
     has_file, has_line = functions.filename[locations.line_function] > 0, locations.line_number > 0
 

@@ -1,14 +1,15 @@
-"""Names every location of a profile: one batch of unique addresses per object, sources asked in order."""
+"""Symbolize a profile: one batch of unique addresses per object, symbol sources asked in order."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from perf2x.abi.uapi import CpuMode
 from perf2x.columnar.arrays import I64
 from perf2x.debugfiles.finder import Finder
+from perf2x.symbolize.make_context import make_context
 from perf2x.symbolize.make_finder import make_finder
-from perf2x.symbolize.mapped_objects import MappedObject, mapped_objects, recorded_build_id
+from perf2x.symbolize.mapped_objects import MappedObject, mapped_objects
 from perf2x.symbolize.object_resolver import ObjectResolver, ResolveResult
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.profile_lines import ProfileLineBuilder
@@ -17,15 +18,6 @@ from perf2x.symbolize.symbol_report import ObjectReport, SymbolReport, location_
 from perf2x.tables.diagnostics import Diagnostics
 from perf2x.tables.events import Namespaces, Session
 from perf2x.tables.profile import Profile
-
-Answers = list[ResolveResult]
-Spread = Callable[[Callable[[int], Answers], Sequence[int]], Iterable[Answers]]
-"""Asks a question for every number below that of the costs (microseconds), wherever it likes; answers in order."""
-
-
-def one_by_one(work: Callable[[int], Answers], costs: Sequence[int]) -> Iterable[Answers]:
-    """All in this process."""
-    return map(work, range(len(costs)))
 
 
 def symbolize(
@@ -36,84 +28,92 @@ def symbolize(
     sources: Sequence[type[SymbolSource]],
     finder: Finder | None = None,
     namespaces: Namespaces | None = None,
-    spread: Spread = one_by_one,
 ) -> tuple[Profile, SymbolReport]:
-    """The same profile with functions, lines and truthful ``has_*`` flags, and what became of each object.
+    """Symbolize a profile in this process; see ``ProfileSymbolizer``.
 
-    Locations that already have lines keep them; what no source knows stays without lines. ``sources`` are the classes
-    behind the entry points (``perf2x.plugins.registry``); ``finder`` is shared with the unwinder when there was one;
-    ``namespaces`` are the recording's. An object that cannot be read is counted in ``diagnostics`` and left unnamed.
-    ``spread`` may ask for objects in other processes, unless archives or servers have to be asked for files.
+    ``finder`` is shared with the unwinder if there was one; ``namespaces`` are the recording's.
     """
     finder = finder or make_finder(options, diagnostics)
-    context = context_of(profile, session, options, diagnostics, finder, namespaces)
-    asker = ObjectResolver(profile, context, [source(context) for source in sources])
-    lines = ProfileLineBuilder(profile)
-    weights = location_weights(profile)
-    rows = []
-    objects = mapped_objects(profile, session.build_ids)
-    for mapped, answer in zip(
-        objects, _answers(objects, asker, spread if finder.is_local else one_by_one), strict=True
-    ):
-        diagnostics.absorb(answer.counts)
-        lines.add(mapped, answer)
-        rows.append(_report(mapped, answer, weights))
-    return lines.finish(profile), sorted_report([*rows, *_stray(profile, lines, weights)])
+    context = make_context(profile, session, options, diagnostics, finder, namespaces)
+    symbolizer = ProfileSymbolizer(profile, context, sources)
+    return symbolizer.finish(map(symbolizer.resolve, range(len(symbolizer.costs))))
 
 
-def _answers(objects: Sequence[MappedObject], asker: ObjectResolver, spread: Spread) -> Iterator[ResolveResult]:
-    """The answers for all objects, in order.
+class ProfileSymbolizer:
+    """Symbolizes a profile in units of work, which may run in several processes::
 
-    Objects of one build are asked for together, as they are one symcache, and so are all that are no files: sources
-    remember what they found out of the kernel.
+        symbolizer.costs  ──▶  symbolizer.resolve(unit), for each unit, anywhere  ──▶  symbolizer.finish(results)
+
+    Locations that already have lines keep them; those that no source knows stay without lines. An object that cannot be
+    read is counted in the diagnostics and stays unnamed.
+    """
+
+    def __init__(self, profile: Profile, context: Context, sources: Sequence[type[SymbolSource]]) -> None:
+        """``sources`` are the classes behind the entry points (``perf2x.plugins.registry``)."""
+        self._profile, self._context = profile, context
+        self._resolver = ObjectResolver(profile, context, [source(context) for source in sources])
+        self._objects = mapped_objects(profile, context.session.build_ids)
+        self._units = _units_of_work(self._objects)
+        self.costs = [sum(_cost(self._objects[number]) for number in unit) for unit in self._units]
+        """Estimated microseconds of each unit of work."""
+
+    @property
+    def can_fork(self) -> bool:
+        """True unless files come from archives or servers, which only one process should ask."""
+        return self._context.finder.is_local
+
+    def resolve(self, unit: int) -> list[ResolveResult]:
+        """Do one unit of work."""
+        return [self._resolver.resolve(self._objects[number]) for number in self._units[unit]]
+
+    def finish(self, results: Iterable[list[ResolveResult]]) -> tuple[Profile, SymbolReport]:
+        """Combine the results of all units, in the order of units.
+
+        Returns the profile with functions, lines and correct ``has_*`` flags, and a report of all objects. Neither
+        depends on the process that did a unit.
+        """
+        by_object = {
+            number: result
+            for unit, unit_results in zip(self._units, results, strict=True)
+            for number, result in zip(unit, unit_results, strict=True)
+        }
+        lines, weights = ProfileLineBuilder(self._profile), location_weights(self._profile)
+        rows = []
+        for number, mapped in enumerate(self._objects):
+            result = by_object.pop(number)
+            self._context.diagnostics.absorb(result.counts)
+            lines.add(mapped, result)
+            rows.append(_object_row(mapped, result, weights))
+        rows.append(_unmapped_row(self._profile, lines.count, weights))
+        return lines.finish(self._profile), sorted_report(rows)
+
+
+def _units_of_work(objects: Sequence[MappedObject]) -> list[list[int]]:
+    """Object numbers by unit of work.
+
+    Objects of one build form a unit, as they share a symcache; so do all objects without a file, as sources remember
+    what they found out about the kernel.
     """
     units: dict[bytes | str, list[int]] = {}
     for number, mapped in enumerate(objects):
         is_file = mapped.key.kind is DsoKind.FILE
         units.setdefault((mapped.key.build_id or mapped.key.name) if is_file else "", []).append(number)
-    numbers = list(units.values())
-    costs = [sum(_cost(objects[number]) for number in some) for some in numbers]
-    answers = spread(lambda unit: [asker.ask(objects[number]) for number in numbers[unit]], costs)
-    known = {
-        number: answer
-        for some, found in zip(numbers, answers, strict=True)
-        for number, answer in zip(some, found, strict=True)
-    }
-    return (known.pop(number) for number in range(len(objects)))
+    return list(units.values())
 
 
 def _cost(mapped: MappedObject) -> int:
-    """About how many microseconds an object takes: to find and open it, and for its addresses."""
+    """Estimated microseconds to find and open an object and to look its addresses up."""
     return 2000 + 3 * len(mapped.locations)
 
 
-def _report(mapped: MappedObject, answer: ResolveResult, weights: I64) -> ObjectReport:
+def _object_row(mapped: MappedObject, result: ResolveResult, weights: I64) -> ObjectReport:
     name = mapped.key.name or f"//anon of process {mapped.pid}"
-    return object_report(name, answer.build_id, weights[mapped.locations], answer.count > 0, answer.reason)
+    return object_report(name, result.build_id, weights[mapped.locations], result.count > 0, result.reason)
 
 
-def context_of(
-    profile: Profile,
-    session: Session,
-    options: SymbolOptions,
-    diagnostics: Diagnostics,
-    finder: Finder,
-    namespaces: Namespaces | None = None,
-) -> Context:
-    """The recording's facts that sources need; the first kernel mapping tells those of the kernel."""
-    reference, build_id = ("", 0), recorded_build_id("[kernel.kallsyms]", session.build_ids)
-    for row in np.flatnonzero(profile.mappings.is_kernel):
-        name = profile.strings[int(profile.mappings.filename[row])]
-        if name.startswith("[kernel.kallsyms]"):
-            reference = (name.removeprefix("[kernel.kallsyms]"), int(profile.mappings.offset[row]))
-            build_id = bytes.fromhex(profile.strings[int(profile.mappings.build_id[row])]) or build_id
-            break
-    return Context(options, session, finder, diagnostics, build_id, reference, namespaces)
-
-
-def _stray(profile: Profile, lines: ProfileLineBuilder, weights: I64) -> list[ObjectReport]:
-    """Frames outside all mappings, as one row of the report."""
+def _unmapped_row(profile: Profile, line_count: I64, weights: I64) -> ObjectReport:
+    """Frames outside all mappings."""
     locations = profile.locations
-    stray = (lines.count == 0) & (locations.mapping < 0) & ~locations.synthetic & (locations.mode != CpuMode.KERNEL)
-    unnamed = np.zeros(int(stray.sum()), np.bool_)
-    return [object_report("[unknown]", b"", weights[stray], unnamed, "no mapping held these addresses")]
+    unmapped = (line_count == 0) & (locations.mapping < 0) & ~locations.synthetic & (locations.mode != CpuMode.KERNEL)
+    unnamed = np.zeros(int(unmapped.sum()), np.bool_)
+    return object_report("[unknown]", b"", weights[unmapped], unnamed, "no mapping held these addresses")

@@ -7,9 +7,11 @@ import pytest
 from msgspec.structs import replace
 
 from perf2x.plugins.registry import load_symbol_sources
+from perf2x.symbolize.make_context import make_context
+from perf2x.symbolize.make_finder import make_finder
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.symbol_report import SymbolReport
-from perf2x.symbolize.symbolize_profile import symbolize
+from perf2x.symbolize.symbolize_profile import ProfileSymbolizer, symbolize
 from perf2x.tables.diagnostics import Diagnostics
 from perf2x.tables.profile import Profile
 from tests.support.profile_builder import lines_of, make_profile, make_session, name_of
@@ -158,3 +160,27 @@ def test_a_return_address_at_a_functions_first_byte_behind_a_gap(symfs) -> None:
     profile = replace(profile, locations=replace(profile.locations, address=address))
     result, _, _ = run(profile, symfs=symfs)
     assert [name_of(result, row) for row in range(2)] == ["first", "first"]
+
+
+def test_files_from_a_server_are_asked_for_by_one_process() -> None:
+    def symbolizer(**options) -> ProfileSymbolizer:
+        names, diagnostics = SymbolOptions(**options), Diagnostics()
+        profile = make_profile([(0, 0x1000, 0, "/a", "", 7)], [(0, 0x10)])
+        context = make_context(profile, make_session(), names, diagnostics, make_finder(names, diagnostics))
+        return ProfileSymbolizer(profile, context, load_symbol_sources())
+
+    assert symbolizer().can_fork
+    assert not symbolizer(debuginfod_urls=("http://localhost:1",)).can_fork
+
+
+def test_objects_of_one_build_are_one_unit_of_work() -> None:
+    profile = make_profile(
+        [(0, 0x1000, 0, "/a", "11" * 20, 7), (0x1000, 0x2000, 0, "/b", "11" * 20, 7), (0x2000, 0x3000, 0, "/c", "", 7)],
+        [(0, 0x10), (1, 0x1010), (1, 0x1020), (2, 0x2010)],
+    )
+    options, diagnostics = SymbolOptions(), Diagnostics()
+    context = make_context(profile, make_session(), options, diagnostics, make_finder(options, diagnostics))
+    symbolizer = ProfileSymbolizer(profile, context, [])
+    assert len(symbolizer.costs) == 2 and symbolizer.costs[0] > symbolizer.costs[1]
+    _, report = symbolizer.finish([symbolizer.resolve(0), symbolizer.resolve(1)])
+    assert {row.name: row.unnamed for row in report.objects} == {"/b": 2, "/a": 1, "/c": 1}

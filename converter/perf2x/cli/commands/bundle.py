@@ -73,8 +73,8 @@ def bundle(
     from perf2x.files.output import open_output
     from perf2x.pipeline.load import load
     from perf2x.pipeline.options import LoadOptions
+    from perf2x.symbolize.make_context import make_context
     from perf2x.symbolize.make_finder import make_finder
-    from perf2x.symbolize.symbolize_profile import context_of
 
     recordings([source])
     options = names.options()
@@ -88,7 +88,7 @@ def bundle(
         loaded = load(str(path), wanted, progress)
         finder = make_finder(options, loaded.diagnostics, progress)
         session, namespaces = loaded.recording.session, loaded.recording.sideband.namespaces
-        context = context_of(loaded.profile, session, options, loaded.diagnostics, finder, namespaces)
+        context = make_context(loaded.profile, session, options, loaded.diagnostics, finder, namespaces)
         packed = pack(loaded.profile, context, only_symbols=symbols_only)
         with open_output(target, inputs=(source,)) as out:
             write_bundle(path, packed, out, only_symbols=symbols_only)
