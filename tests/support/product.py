@@ -4,7 +4,8 @@ from pathlib import Path
 
 from perf2x.abi.uapi import CpuMode, SampleType
 from perf2x.reader import open_recording
-from perf2x.stitch.profile_builder import finish
+from perf2x.stitch.process_history import build_process_history
+from perf2x.stitch.profile_builder import build_profile
 from perf2x.stitch.stitcher import Stitcher, StitchOptions
 from perf2x.tables.diagnostics import Diagnostics
 from perf2x.tables.events import Recording, Want
@@ -20,12 +21,11 @@ def stitched(path: Path, timeline: bool = True) -> tuple[Recording, Profile]:
     """A recording and its profile before symbols; user parts that must be unwound are left out."""
     diagnostics = Diagnostics()
     recording = open_recording(str(path), diagnostics=diagnostics)
-    stitcher = Stitcher(
-        recording.session, recording.sideband, StitchOptions(timeline=timeline, per_process=True), diagnostics
-    )
+    history = build_process_history(recording.session, recording.sideband, diagnostics, per_process=True)
+    stitcher = Stitcher(history, StitchOptions(timeline=timeline, per_process=True))
     for batch in recording.samples(Want.CHAIN):
         stitcher.add(batch)
-    return recording, finish(stitcher)
+    return recording, build_profile(recording.session, history, stitcher.result())
 
 
 def stacks_of(profile: Profile) -> list[list[Located]]:

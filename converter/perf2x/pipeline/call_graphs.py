@@ -18,7 +18,8 @@ from perf2x.abi.uapi import BranchSampleType, SampleType
 from perf2x.columnar.arrays import I32, I64, U8, U64, Bools
 from perf2x.columnar.ragged import Ragged, concatenate
 from perf2x.stitch.lbr import call_stack_chains, no_state, stitch
-from perf2x.stitch.stitcher import Root, Stitcher
+from perf2x.stitch.process_history import ProcessHistory
+from perf2x.stitch.root_frames import RootFrame
 from perf2x.tables.diagnostics import Diagnostics, Severity
 from perf2x.tables.errors import ObjectError
 from perf2x.tables.events import Branches, Event, Mmaps, Samples, Session, UserStacks, Want
@@ -35,13 +36,13 @@ DATA_NAMES = frozenset({"[stack]", "[heap]", "[vvar]", "[vvar_vclock]"})
 LARGEST_COPY = 65528
 """What ``--call-graph dwarf,SIZE`` takes at most (tools/perf/util/callchain.c get_stack_size)."""
 ROOTS = {
-    End.TRUNCATED: Root.STACK_TRUNCATED,
-    End.NO_UNWIND_INFO: Root.NO_UNWIND_INFO,
-    End.BROKEN: Root.STACK_CORRUPT,
-    End.NOT_MAPPED: Root.CALLER_UNKNOWN,
-    End.OTHER_STACK: Root.OTHER_STACK,
-    End.REGISTERS_MISSING: Root.REGISTERS_MISSING,
-    End.TOO_DEEP: Root.TOO_DEEP,
+    End.TRUNCATED: RootFrame.STACK_TRUNCATED,
+    End.NO_UNWIND_INFO: RootFrame.NO_UNWIND_INFO,
+    End.BROKEN: RootFrame.STACK_CORRUPT,
+    End.NOT_MAPPED: RootFrame.CALLER_UNKNOWN,
+    End.OTHER_STACK: RootFrame.OTHER_STACK,
+    End.REGISTERS_MISSING: RootFrame.REGISTERS_MISSING,
+    End.TOO_DEEP: RootFrame.TOO_DEEP,
 }
 """The made-up frame that an end puts below a stack."""
 
@@ -88,9 +89,9 @@ class CallGraphs:
     """Completes the batches of one recording, in order; objects and rules are kept from one to the next."""
 
     def __init__(
-        self, session: Session, stitcher: Stitcher, finder: Callable[[], Finder], options: CallGraphOptions
+        self, session: Session, history: ProcessHistory, finder: Callable[[], Finder], options: CallGraphOptions
     ) -> None:
-        self._stitcher, self._options = stitcher, options
+        self._history, self._options = history, options
         self._copied = _events(session, _copies_stack)
         self._called = _events(session, _keeps_calls)
         self._depth = _registers(session)
@@ -102,7 +103,7 @@ class CallGraphs:
         self._asked = max((session.events[row].sample_stack_user for row in self._copied.tolist()), default=0)
         self._unwinder: Unwinder | None = None
         if len(self._copied):
-            mappings = _mappings(stitcher.mmaps, session)
+            mappings = _mappings(history.mmaps, session)
             self._unwinder = _make_unwinder(mappings, finder(), self._session_arch, options)
 
     @property
@@ -112,7 +113,7 @@ class CallGraphs:
         return stacks | (Want.BRANCHES if len(self._called) else Want(0))
 
     def complete(self, samples: Samples) -> tuple[Samples, U8 | None]:
-        """The samples with whole chains, and the ``Root`` of each where one was cut short; None: nothing to do."""
+        """The samples with whole chains, and the RootFrame of each where one was cut short; None: nothing to do."""
         root: U8 | None = None
         if len(self._called) and samples.branches is not None:
             samples = replace(samples, chain=self._with_calls(samples, samples.branches))
@@ -169,9 +170,8 @@ class CallGraphs:
         return with_user_part(samples.chain, chains, use), roots[chains.end]
 
     def _lookup(self, samples: Samples) -> Lookup:
-        spaces = self._stitcher.spaces
-        moment = self._stitcher.moments.of(samples.time, samples.position)
-        epoch = spaces.epoch(samples.pid.astype(np.int64), moment)
+        spaces = self._history.spaces
+        epoch = spaces.epoch(samples.pid.astype(np.int64), self._history.ranks_of(samples))
 
         def lookup(rows: I64, address: U64) -> I32:
             here_only = np.zeros(len(rows), np.bool_)  # after an exec the stack that was copied is the new program's

@@ -76,22 +76,16 @@ def _load_session(recording: Recording, context: LoadContext) -> Loaded:
     options = context.options
     check_root(options.grouping.root, recording)
     selection = Selection(options.choice, recording)
-    stitcher, call_graphs = stitch_session(recording, selection, context)
-    from perf2x.stitch.deferred_report import deferred_report
-    from perf2x.stitch.profile_builder import finish
-
-    with context.stages.stage("resolve"):
-        profile = finish(stitcher)
+    profile, deferred, unwound = stitch_session(recording, selection, context)
     profile = selection.before_symbols(_keep_events(_with_off_cpu(profile, recording, context), options))
     profile, symbols = _symbolize(profile, recording, context)
     profile = grouped(_anonymize(selection.after_symbols(profile), options), options.grouping)
-    deferred = deferred_report(stitcher)
     return Loaded(
         profile=_with_comments(profile, deferred, context.diagnostics),
         recording=recording,
         recorded_samples=recording.sample_count,
         events=event_counts(profile),
-        unwound=call_graphs.report(),
+        unwound=unwound,
         deferred=deferred,
         symbols=symbols,
         diagnostics=context.diagnostics,

@@ -9,7 +9,8 @@ from msgspec.structs import replace
 from perf2x.pipeline.call_graphs import CallGraphs, Unwound
 from perf2x.pipeline.stage_timer import Stages
 from perf2x.pipeline.worker_pool import in_shares
-from perf2x.stitch.stitcher import Added, Stitcher
+from perf2x.stitch.stitch_result import StitchResult
+from perf2x.stitch.stitcher import Stitcher
 from perf2x.tables.diagnostics import Count, Diagnostics
 from perf2x.tables.events import Recording, Samples, Share, Want
 from perf2x.transform.sample_filter import Seen
@@ -22,7 +23,7 @@ Progress = Callable[[int, int], None]
 class Outcome(Struct, frozen=True):
     """What one process's share came to."""
 
-    added: Added
+    stitched: StitchResult
     unwound: Unwound
     seen: Seen
     counts: list[Count]
@@ -49,7 +50,7 @@ class Passage(Struct):
             return
         for outcome in in_shares(processes, lambda share: self._pass(share, progress), self._outcome):
             with self.stages.stage("join"):
-                self.stitcher.absorb(outcome.added)
+                self.stitcher.absorb(outcome.stitched)
                 self.call_graphs.absorb(outcome.unwound)
                 self.selection.seen.absorb(outcome.seen)
                 self.diagnostics.absorb(outcome.counts)
@@ -63,9 +64,9 @@ class Passage(Struct):
         self.stages.processor.clear()
         self._pass(share, None)
         with self.stages.stage("stitch"):
-            added = self.stitcher.added()
+            stitched = self.stitcher.result()
         counts = list(self.diagnostics.counts.values())
-        return Outcome(added, self.call_graphs.counted(), self.selection.seen, counts, self.stages)
+        return Outcome(stitched, self.call_graphs.counted(), self.selection.seen, counts, self.stages)
 
     def _pass(self, share: Share, progress: Progress | None) -> None:
         batches = self.recording.samples(self.want | self.call_graphs.want, share)

@@ -1,4 +1,4 @@
-"""Samples of one session → stacks: prepares the stitcher and the unwinder, and runs the pass over the samples."""
+"""Samples of one session → profile: prepares stitcher and unwinder, and runs the pass over the samples."""
 
 from __future__ import annotations
 
@@ -10,27 +10,36 @@ from perf2x.pipeline.context import LoadContext
 from perf2x.pipeline.options import LoadOptions
 
 if TYPE_CHECKING:
-    from perf2x.pipeline.call_graphs import CallGraphs
-    from perf2x.stitch.stitcher import Stitcher, StitchOptions
+    from perf2x.pipeline.call_graphs import UnwindReport
+    from perf2x.stitch.deferred_report import DeferredReport
+    from perf2x.stitch.process_history import ProcessHistory
+    from perf2x.stitch.stitcher import StitchOptions
     from perf2x.tables.events import Recording, Sideband, Want
+    from perf2x.tables.profile import Profile
     from perf2x.transform.selection import Selection
 
 
-def stitch_session(recording: Recording, selection: Selection, context: LoadContext) -> tuple[Stitcher, CallGraphs]:
-    """Process every selected sample once; the result does not depend on the number of processes."""
+def stitch_session(
+    recording: Recording, selection: Selection, context: LoadContext
+) -> tuple[Profile, DeferredReport, UnwindReport]:
+    """Process every selected sample once; the result does not depend on the number of processes.
+
+    Returns the profile without symbols, and reports on deferred and on copied stacks.
+    """
     from perf2x.pipeline.call_graphs import CallGraphOptions, CallGraphs, completes_stacks
     from perf2x.pipeline.sample_pass import Passage
     from perf2x.pipeline.worker_pool import processes_for
+    from perf2x.stitch.deferred_report import deferred_report
+    from perf2x.stitch.profile_builder import build_profile
     from perf2x.stitch.stitcher import Stitcher
 
     options, diagnostics, stages = context.options, context.diagnostics, context.stages
     stacks = options.stacks or completes_stacks(recording.session) or _has_deferred_chains(recording)
     with stages.stage("picture"):
-        sideband = _with_jit_code(recording, context)
-        sideband = sideband if stacks else _without_maps(sideband)
-        stitcher = Stitcher(recording.session, sideband, _stitch_options(options), diagnostics)
+        history = _process_history(recording, stacks, context)
+        stitcher = Stitcher(history, _stitch_options(options))
     call_graphs = CallGraphs(
-        recording.session, stitcher, lambda: context.finder, options.call_graphs or CallGraphOptions()
+        recording.session, history, lambda: context.finder, options.call_graphs or CallGraphOptions()
     )
     want = _wanted_columns(options, stacks)
     passage = Passage(recording, want, selection, call_graphs, stitcher, diagnostics, stages, stacks)
@@ -40,7 +49,22 @@ def stitch_session(recording: Recording, selection: Selection, context: LoadCont
     passage.run(jobs, context.progress_of("stitching"))
     selection.check()
     call_graphs.note(diagnostics)
-    return stitcher, call_graphs
+    with stages.stage("resolve"):
+        result = stitcher.result()
+        profile = build_profile(recording.session, history, result)
+    return profile, deferred_report(history, result.deferred), call_graphs.report()
+
+
+def _process_history(recording: Recording, stacks: bool, context: LoadContext) -> ProcessHistory:
+    from perf2x.stitch.process_history import build_process_history
+
+    sideband = _with_jit_code(recording, context)
+    history = build_process_history(
+        recording.session, sideband if stacks else _without_maps(sideband), context.diagnostics
+    )
+    if _stitch_options(context.options).timeline:
+        history.note_missing_times(context.diagnostics)
+    return history
 
 
 def _stitch_options(options: LoadOptions) -> StitchOptions:

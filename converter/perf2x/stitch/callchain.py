@@ -1,11 +1,11 @@
-"""What the words of a callchain mean: context markers, instruction pointers, return addresses, cookies.
+"""Decodes the words of callchains: context markers, instruction pointers, return addresses, cookies.
 
-A chain is innermost first. A word at or above PERF_CONTEXT_MAX is a marker and gives the mode of the addresses behind
-it (machine__resolve_callchain_sample and add_callchain_ip in tools/perf/util/machine.c). The first address of each part
-is where execution was; the others are return addresses, which point behind the call::
+A chain is innermost first. A word at or above PERF_CONTEXT_MAX is a marker and gives the mode of the addresses after it
+(machine__resolve_callchain_sample and add_callchain_ip in tools/perf/util/machine.c). The first address of each part is
+an instruction pointer; the others are return addresses, which point behind the call::
 
     KERNEL  k0 k1 k2  USER  u0 u1 u2  USER_DEFERRED  cookie
-            ip ra ra        ip ra ra                 (neither is ever a frame)
+            ip ra ra        ip ra ra                 (neither becomes a frame)
 """
 
 import numpy as np
@@ -27,7 +27,10 @@ _MARKER_MODES = {
 
 
 def split_cookies(words: U64, starts: I64, lengths: I64) -> tuple[I64, U64, Bools]:
-    """Take marker and cookie off the chains that end with them: (lengths without them, cookies or 0, which had one)."""
+    """Split the marker and cookie off chains that end with them.
+
+    Returns (n,) the lengths without them, the cookies (0 for none), and whether each chain has one.
+    """
     marker = np.uint64(CallchainContext.USER_DEFERRED)
     has = lengths >= 2
     ends = (starts + lengths)[has]
@@ -37,45 +40,45 @@ def split_cookies(words: U64, starts: I64, lengths: I64) -> tuple[I64, U64, Bool
     return lengths - 2 * has, cookies, has
 
 
-class Parts(Struct, frozen=True):
-    """Runs of frames of one mode, in the order of the frames; every row begins one, every marker another."""
+class ChainParts(Struct, frozen=True):
+    """Runs of frames of one mode, in the order of the frames. Every row begins a part, and so does every marker."""
 
     row: I64
     mode: U8
     offsets: I64
-    """(parts + 1,) where each begins among the frames; a part may be empty."""
+    """(parts + 1,) index of each part's first frame; a part may be empty."""
 
     @property
     def lengths(self) -> I64:
-        """(parts,) frames in each."""
+        """(parts,) frames in each part."""
         return np.diff(self.offsets)
 
     @property
     def begins(self) -> I64:
-        """The first frame of every part that has any."""
+        """Index of the first frame of every part that is not empty."""
         first: I64 = self.offsets[:-1][self.lengths > 0]
         return first
 
 
-class Frames(Struct, frozen=True):
+class ChainFrames(Struct, frozen=True):
     """Addresses of many chains, innermost first, row by row. All but the first of each part are return addresses."""
 
     offsets: I64
     address: U64
-    parts: Parts
+    parts: ChainParts
 
 
-def frames_of(chains: Ragged, mode: U8) -> Frames:
-    """Chains to frames; ``mode`` (rows,) holds until the first marker.
+def decode_chains(chains: Ragged, mode: U8) -> ChainFrames:
+    """Decode chains; ``mode`` (rows,) holds until the first marker.
 
-    Behind a word that is neither an address nor a known marker (programs without frame pointers leave such words) the
-    address itself tells the mode; perf gives the whole chain up (add_callchain_ip).
+    Frames after an unknown marker (programs without frame pointers leave such words) have mode UNKNOWN; perf gives up
+    the whole chain (add_callchain_ip).
     """
     is_marker = chains.values >= np.uint64(CALLCHAIN_CONTEXT_MAX)
     marker_at = np.flatnonzero(is_marker)
     before = np.append(0, np.cumsum(is_marker))[chains.offsets]  # markers in front of each row
     row_of_marker = row_numbers(np.diff(before))
-    # where the parts stand among all parts: those that rows begin, those that markers begin
+    # index among all parts of those that rows begin and of those that markers begin
     of_row = np.arange(len(chains)) + before[:-1]
     of_marker = np.arange(len(marker_at)) + row_of_marker + 1
     count = len(of_row) + len(of_marker)
@@ -86,30 +89,30 @@ def frames_of(chains: Ragged, mode: U8) -> Frames:
     begin[of_row] = chains.offsets[:-1] - before[:-1]
     begin[of_marker] = marker_at - np.arange(len(marker_at))
     begin[-1] = len(is_marker) - len(marker_at)
-    return Frames(chains.offsets - before, chains.values[~is_marker], Parts(row, modes, begin))
+    return ChainFrames(chains.offsets - before, chains.values[~is_marker], ChainParts(row, modes, begin))
 
 
 def _marker_modes(marker: U64) -> U8:
-    """The mode that each marker announces; UNKNOWN for others."""
+    """(n,) the mode that each marker announces, UNKNOWN for unknown markers."""
     modes = np.zeros(len(marker), np.uint8)
     for context, mode in _MARKER_MODES.items():
         modes[marker == np.uint64(context)] = mode
     return modes
 
 
-def user_frames_of(chains: Ragged) -> Frames:
-    """Chains of deferred records: all user addresses; markers that earlier kernels put in front are dropped."""
-    frames = frames_of(chains, np.full(len(chains), CpuMode.USER, np.uint8))
+def decode_user_chains(chains: Ragged) -> ChainFrames:
+    """Decode chains of deferred records: all addresses are user addresses, whatever markers earlier kernels wrote."""
+    frames = decode_chains(chains, np.full(len(chains), CpuMode.USER, np.uint8))
     parts = frames.parts
-    return Frames(
+    return ChainFrames(
         frames.offsets,
         frames.address,
-        Parts(parts.row, np.full(len(parts.mode), CpuMode.USER, np.uint8), parts.offsets),
+        ChainParts(parts.row, np.full(len(parts.mode), CpuMode.USER, np.uint8), parts.offsets),
     )
 
 
 def with_lone_addresses(chains: Ragged, address: U64, alone: Bools) -> Ragged:
-    """The chains, with one word for the (empty) rows that are ``alone``: where execution was, unless that is 0."""
+    """Fill the empty rows that are ``alone`` with their instruction pointer, unless it is 0."""
     has = alone & (address != np.uint64(0))
     if not has.any():
         return chains

@@ -1,12 +1,14 @@
-"""How the deferred user chains of a recording fared, in figures that travel to the summary, ``info`` and the
-outputs."""
+"""Figures on the deferred user chains of a recording, for the summary, ``info`` and the outputs."""
+
+from collections.abc import Sequence
 
 import numpy as np
 from msgspec import Struct, field
 
-from perf2x.stitch.deferred import Join
-from perf2x.stitch.missing_user_stacks import gather, reasons
-from perf2x.stitch.stitcher import Stitcher
+from perf2x.stitch.deferred_join import DeferredTally
+from perf2x.stitch.deferred_records import JoinOutcome
+from perf2x.stitch.missing_user_stacks import MissingUserStacks, missing_reasons, sum_missing
+from perf2x.stitch.process_history import ProcessHistory
 
 
 class DeferredReport(Struct, frozen=True):
@@ -24,38 +26,35 @@ class DeferredReport(Struct, frozen=True):
     missing: int = 0
     missing_reasons: dict[str, int] = field(default_factory=dict)
     refused: int = 0
-    """Records with the cookie exist, but of another thread or another age."""
+    """Samples whose cookie only records of another thread or another round of the cookie counter have."""
     duplicates: int = 0
     """Records that repeat another."""
     orphans: int = 0
-    """Records whose cookie no sample has: asked for by another perf session, or of another file's samples."""
+    """Records whose cookie no sample has: requested by another perf session, or of samples in another file."""
 
 
-def deferred_report(stitcher: Stitcher) -> DeferredReport:
-    """The figures after every batch was added."""
-    fates = stitcher.tally.fates
-    early, across = int(fates[Join.JOINED_EARLY_RECORD]), int(fates[Join.JOINED_ACROSS_EXEC])
-    join = stitcher.join
+def deferred_report(history: ProcessHistory, tally: DeferredTally) -> DeferredReport:
+    """Figures of all batches that the tally covers."""
+    outcomes = tally.outcomes
+    early, across = int(outcomes[JoinOutcome.JOINED_EARLY_RECORD]), int(outcomes[JoinOutcome.JOINED_ACROSS_EXEC])
     return DeferredReport(
-        samples=int(fates[1:].sum()),
-        records=len(stitcher.sideband.deferred),
-        joined=int(fates[Join.JOINED]) + early + across,
+        samples=int(outcomes[1:].sum()),
+        records=len(history.deferred),
+        joined=int(outcomes[JoinOutcome.JOINED]) + early + across,
         joined_early_record=early,
         joined_across_exec=across,
-        missing=int(fates[Join.MISSING]),
-        missing_reasons=_reasons(stitcher),
-        refused=int(fates[Join.REFUSED]),
-        duplicates=join.duplicates,
-        orphans=join.orphans,
+        missing=int(outcomes[JoinOutcome.MISSING]),
+        missing_reasons=_reasons_of(history, tally.missing),
+        refused=int(outcomes[JoinOutcome.REFUSED]),
+        duplicates=history.deferred.duplicates,
+        orphans=history.deferred.orphans(tally.used),
     )
 
 
-def _reasons(stitcher: Stitcher) -> dict[str, int]:
-    """Samples without their record by reason; the stays in the kernel of all batches are summed up first."""
-    if not stitcher.missing:
+def _reasons_of(history: ProcessHistory, parts: Sequence[MissingUserStacks]) -> dict[str, int]:
+    """Number of samples without their record by reason; stays in the kernel span batches and are summed up first."""
+    if not parts:
         return {}
-    columns = zip(
-        *((part.cookie, part.pid, part.tid, part.cpu, part.when, part.count) for part in stitcher.missing), strict=True
-    )
-    missing = gather(*(np.concatenate(column) for column in columns))
-    return reasons(missing, stitcher.sideband, stitcher.join, stitcher.timed)
+    columns = zip(*((part.cookie, part.pid, part.tid, part.cpu, part.when, part.count) for part in parts), strict=True)
+    missing = sum_missing(*(np.concatenate(column) for column in columns))
+    return missing_reasons(missing, history.sideband, history.deferred)

@@ -1,13 +1,12 @@
-"""Where the frames of chains lie, as one word each: file, place in it, mode, return address or not.
+"""Frames as 64-bit keys: file and offset, mode, return address or not.
 
-What several processes share is one place. Frames of one place are one word, so that stacks are compared word by word;
-only at the end words are taken apart again::
+Code that several processes share has one key, so stacks compare word by word. Keys are decoded only for the profile::
 
-    63       made-up frame: the lowest bits are its Root
+    63       root frame: the lowest bits are a RootFrame
     62…60    mode (CpuMode)
     59       return address: it points behind the call
-    58       aside: the lowest bits are a row of the table of addresses that no layout holds
-    57…0     place in the layout: all mappings laid end to end, each once however many processes have it
+    58       side table: the lowest bits are a row of the table of addresses outside the layout
+    57…0     offset in the layout: all mappings laid end to end, each once however many processes have it
 
                  pid 7  libc 0x7f10…000        layout   | vmlinux | libc | node | …
                  pid 8  libc 0x7f55…000                           ^ both
@@ -20,145 +19,151 @@ from perf2x.abi.uapi import CpuMode
 from perf2x.columnar.arrays import I32, I64, U8, U64, Bools
 from perf2x.columnar.interner import RowInterner
 from perf2x.columnar.unique import unique
-from perf2x.stitch.address_layout import Layout
+from perf2x.stitch.address_layout import AddressLayout
 from perf2x.stitch.history.address_spaces import AddressSpaces
-from perf2x.stitch.mapping_lookup import Lookup
-from perf2x.stitch.profile_mappings import Merged
+from perf2x.stitch.mapping_lookup import MappingLookup
+from perf2x.stitch.profile_mappings import MergedMappings
 
-_ROOT, _RETURN, _ASIDE = np.uint64(1 << 63), np.uint64(1 << 59), np.uint64(1 << 58)
+_ROOT, _RETURN, _SIDE = np.uint64(1 << 63), np.uint64(1 << 59), np.uint64(1 << 58)
 _MODE_AT, _MODE_BITS = np.uint64(60), np.uint64(7)
 _AT_ONCE = 1 << 18
-_PLACE = np.uint64((1 << 58) - 1)
+_OFFSET = np.uint64((1 << 58) - 1)
 
 
-class Located(Struct, frozen=True):
-    """Frames taken apart."""
+class DecodedFrames(Struct, frozen=True):
+    """The contents of frame keys, (n,) columns."""
 
     mapping: I64
-    """Row of ``Merged.table``, −1 where no mapping held the address."""
+    """Row of MergedMappings.table, −1 where no mapping held the address."""
     address: U64
     is_return: Bools
     mode: U8
     root: I64
-    """> 0: a made-up frame instead."""
+    """> 0: a RootFrame, which has no address."""
 
 
-class Asides(Struct, frozen=True):
-    """Addresses that are in no layout, in the order of their numbers."""
+class SideTable(Struct, frozen=True):
+    """Addresses outside the layout, by number."""
 
     mapping: I64
+    """Merged mapping, −1 for none."""
     address: I64
-    """As int64 bits."""
+    """The address's bits as int64."""
 
 
-def kinds(mode: U8) -> U64:
-    """(n,) the part of words that says the mode, for return addresses."""
+def mode_bits(mode: U8) -> U64:
+    """(n,) the key bits of return addresses in each mode."""
     bits: U64 = (mode.astype(np.uint64) & _MODE_BITS) << _MODE_AT | _RETURN
     return bits
 
 
-def without_return(kind: U64) -> U64:
-    """The same for addresses of instructions."""
-    bits: U64 = kind & ~_RETURN
-    return bits
+def without_return(bits: U64) -> U64:
+    """(n,) the key bits of instruction addresses, which return to nowhere."""
+    plain: U64 = bits & ~_RETURN
+    return plain
 
 
-def made_up(root: I64) -> U64:
-    """(n,) the words of made-up frames."""
-    bits: U64 = root.astype(np.uint64) | _ROOT | np.uint64(CpuMode.USER) << _MODE_AT
-    return bits
+def root_frame_keys(root: I64) -> U64:
+    """(n,) the keys of root frames."""
+    keys: U64 = root.astype(np.uint64) | _ROOT | np.uint64(CpuMode.USER) << _MODE_AT
+    return keys
 
 
-def distinct_words(words: U64) -> tuple[U64, I32]:
-    """Distinct words, rising, and (n,) the place of each word among them.
+def distinct_keys(keys: U64) -> tuple[U64, I32]:
+    """Distinct keys, rising, and (n,) the index of each key among them.
 
-    Looked up piece by piece: an order of all words would be the largest thing in memory.
+    Searches in chunks: sorting all keys at once would take more memory than anything else.
     """
-    distinct, place = unique(words), np.empty(len(words), np.int32)
-    for first in range(0, len(words), _AT_ONCE):
-        place[first : first + _AT_ONCE] = np.searchsorted(distinct, words[first : first + _AT_ONCE])
-    return distinct, place
+    distinct, index = unique(keys), np.empty(len(keys), np.int32)
+    for first in range(0, len(keys), _AT_ONCE):
+        index[first : first + _AT_ONCE] = np.searchsorted(distinct, keys[first : first + _AT_ONCE])
+    return distinct, index
 
 
-def renumbered(words: U64, number: U64) -> U64:
-    """(n,) the words of another Places in this one's numbers, as ``absorb`` returned them."""
-    words = words.copy()
-    rows = np.flatnonzero(words & (_ASIDE | _ROOT) == _ASIDE)
-    words[rows] = words[rows] & ~_PLACE | number[(words[rows] & _PLACE).view(np.int64)]
-    return words
+def renumber_keys(keys: U64, side_numbers: U64) -> U64:
+    """(n,) the keys with the side-table numbers that FrameKeys.absorb returned."""
+    keys = keys.copy()
+    rows = np.flatnonzero(keys & (_SIDE | _ROOT) == _SIDE)
+    keys[rows] = keys[rows] & ~_OFFSET | side_numbers[(keys[rows] & _OFFSET).view(np.int64)]
+    return keys
 
 
-class Places:
-    """Words of frames. With ``as_recorded`` user addresses that no mapping holds stay apart; else they are one place,
-    since where processes are put together they say nothing."""
+def decode_keys(keys: U64, layout: AddressLayout, side: SideTable) -> DecodedFrames:
+    """Decode frame keys; ``side`` is the side table of the FrameKeys that made them."""
+    offset = keys & _OFFSET
+    is_root = keys & _ROOT != 0
+    mapping, address = layout.at(offset)
+    outside = np.flatnonzero(keys & _SIDE != 0)
+    number = offset[outside].view(np.int64)
+    mapping[outside], address[outside] = side.mapping[number], side.address[number].view(np.uint64)
+    mapping[is_root], address[is_root] = -1, 0
+    return DecodedFrames(
+        mapping=mapping,
+        address=address,
+        is_return=keys & _RETURN != 0,
+        mode=(keys >> _MODE_AT & _MODE_BITS).astype(np.uint8),
+        root=np.where(is_root, offset, np.uint64(0)).view(np.int64),
+    )
 
-    def __init__(self, spaces: AddressSpaces, merged: Merged, as_recorded: bool) -> None:
-        self._merged, self._as_recorded = merged, as_recorded
-        self._lookup = Lookup(spaces, len(merged.number) - 1)
-        self._layout = Layout(merged)
-        self._asides = RowInterner(2)
+
+class FrameKeys:
+    """Encodes frames as keys.
+
+    User addresses without a mapping say nothing once processes are combined, and share one key; with ``per_process``
+    they stay apart.
+    """
+
+    def __init__(
+        self, spaces: AddressSpaces, merged: MergedMappings, layout: AddressLayout, per_process: bool = False
+    ) -> None:
+        self._merged, self.layout, self._per_process = merged, layout, per_process
+        self._lookup = MappingLookup(spaces, len(merged.number) - 1)
+        self._side = RowInterner(2)
         """Mapping; address, as int64 bits."""
-        self._nowhere = self._aside(np.array([-1]), np.zeros(1, np.uint64), kinds(np.array([CpuMode.USER], np.uint8)))
-        """The one place of user addresses that no mapping holds."""
+        user = mode_bits(np.array([CpuMode.USER], np.uint8))
+        self._unmapped_user = self._side_keys(np.array([-1]), np.zeros(1, np.uint64), user)
 
-    def words(self, context: I64, kind: U64, address: U64) -> U64:
-        """(n,) the word of each frame; ``context`` as of Lookup, ``kind`` as of ``kinds``."""
+    def encode(self, context: I64, bits: U64, address: U64) -> U64:
+        """(n,) the key of each frame; ``context`` of ``lookup_contexts``, ``bits`` of ``mode_bits``."""
         mmap = self._lookup.find(context, address)
-        word = address + self._layout.delta.take(mmap)
-        word |= kind
-        rest = np.flatnonzero(self._layout.is_out.take(mmap))
-        if len(rest):
-            word[rest] = self._rest(mmap[rest], kind[rest], address[rest])
-        return word
-
-    def _rest(self, mmap: I64, kind: U64, address: U64) -> U64:
-        """Words of what is in no layout."""
-        word = np.full(len(mmap), self._nowhere[0])
-        named = np.ones(len(mmap), np.bool_)
-        if not self._as_recorded:
-            named = (mmap >= 0) | (kind >> _MODE_AT != np.uint64(CpuMode.USER))
-        rows = np.flatnonzero(named)
-        if len(rows):
-            mmap = mmap[rows]
-            word[rows] = self._aside(self._merged.number[mmap], address[rows] + self._merged.shift[mmap], kind[rows])
-        return word
-
-    def _aside(self, mapping: I64, address: U64, kind: U64) -> U64:
-        number = self._asides.number(mapping, address.view(np.int64)).view(np.uint64)
-        # nothing calls from below address 0
-        kind = np.where(address == np.uint64(0), without_return(kind), kind)
-        word: U64 = kind | _ASIDE | number
-        return word
+        keys = address + self.layout.delta.take(mmap)
+        keys |= bits
+        outside = np.flatnonzero(self.layout.is_outside.take(mmap))
+        if len(outside):
+            keys[outside] = self._encode_outside(mmap[outside], bits[outside], address[outside])
+        return keys
 
     @property
     def hit(self) -> Bools:
-        """(recorded mappings + 1,) whether a frame lies in each."""
+        """(recorded mappings + 1,) whether a frame lies in each mapping."""
         return self._lookup.hit
 
-    def asides(self) -> Asides:
-        """The addresses that words with the aside bit speak of."""
-        mapping, address = self._asides.columns()
-        return Asides(mapping.copy(), address.copy())
+    def side_table(self) -> SideTable:
+        """The addresses that keys refer to by number, as copies."""
+        mapping, address = self._side.columns()
+        return SideTable(mapping.copy(), address.copy())
 
-    def absorb(self, asides: Asides, hit: Bools) -> U64:
-        """Take in the addresses of another one of the same recording; the number here of each, for ``renumbered``."""
+    def absorb(self, side: SideTable, hit: Bools) -> U64:
+        """Add the addresses of another FrameKeys of the same history; their numbers here, for ``renumber_keys``."""
         np.logical_or(self.hit, hit, out=self.hit)
-        return self._asides.number(asides.mapping, asides.address).view(np.uint64)
+        return self._side.number(side.mapping, side.address).view(np.uint64)
 
-    def located(self, words: U64) -> Located:
-        """(n,) what each word says."""
-        place = words & _PLACE
-        is_root = words & _ROOT != 0
-        mapping, address = self._layout.at(place)
-        aside = np.flatnonzero(words & _ASIDE != 0)
-        number = place[aside].view(np.int64)
-        mappings, addresses = self._asides.columns()
-        mapping[aside], address[aside] = mappings[number], addresses[number].view(np.uint64)
-        mapping[is_root], address[is_root] = -1, 0
-        return Located(
-            mapping=mapping,
-            address=address,
-            is_return=words & _RETURN != 0,
-            mode=(words >> _MODE_AT & _MODE_BITS).astype(np.uint8),
-            root=np.where(is_root, place, np.uint64(0)).view(np.int64),
-        )
+    def _encode_outside(self, mmap: I64, bits: U64, address: U64) -> U64:
+        keys = np.full(len(mmap), self._unmapped_user[0])
+        distinct = np.ones(len(mmap), np.bool_)
+        if not self._per_process:
+            distinct = (mmap >= 0) | (bits >> _MODE_AT != np.uint64(CpuMode.USER))
+        rows = np.flatnonzero(distinct)
+        if len(rows):
+            mmap = mmap[rows]
+            keys[rows] = self._side_keys(
+                self._merged.number[mmap], address[rows] + self._merged.shift[mmap], bits[rows]
+            )
+        return keys
+
+    def _side_keys(self, mapping: I64, address: U64, bits: U64) -> U64:
+        number = self._side.number(mapping, address.view(np.int64)).view(np.uint64)
+        # no call ends below address 0
+        bits = np.where(address == np.uint64(0), without_return(bits), bits)
+        keys: U64 = bits | _SIDE | number
+        return keys

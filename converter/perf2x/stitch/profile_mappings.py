@@ -13,11 +13,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from msgspec import Struct
 
-from perf2x.abi.uapi import CpuMode
 from perf2x.columnar.arrays import I32, I64, U64, Bools
 from perf2x.columnar.interner import StringInterner
 from perf2x.columnar.unique import group_rows
-from perf2x.stitch.history.address_spaces import limits
+from perf2x.stitch.history.kernel_mappings import end_addresses, is_kernel_mapping
 from perf2x.tables.events import Mmaps
 from perf2x.tables.mapping_names import is_real_path, without_deleted
 from perf2x.tables.profile import Mappings
@@ -36,7 +35,7 @@ _PRIVATE_NAMES = (
 """Mappings whose name means nothing outside their process."""
 
 
-class Merged(Struct, frozen=True):
+class MergedMappings(Struct, frozen=True):
     """Recorded mappings (rows of ``Mmaps``, and one more for −1) in groups that are alike, in the groups' order."""
 
     number: I64
@@ -61,11 +60,11 @@ class Merged(Struct, frozen=True):
         return self._mappings(rows[first], pid, strings), number
 
     def _mappings(self, rows: I64, pid: I32, strings: StringInterner) -> Mappings:
-        mmaps, kernel = self.mmaps, _is_kernel(self.mmaps)[rows]
+        mmaps, kernel = self.mmaps, is_kernel_mapping(self.mmaps)[rows]
         start = mmaps.start[rows] + self.shift[rows]
         no = np.zeros(len(rows), np.bool_)
         return Mappings(
-            start=start, limit=limits(start, mmaps.length[rows]), offset=mmaps.pgoff[rows],
+            start=start, limit=end_addresses(start, mmaps.length[rows]), offset=mmaps.pgoff[rows],
             filename=strings.add_all(mmaps.filename[row] for row in rows.tolist()),
             build_id=strings.add_all(self.build_ids[row] for row in rows.tolist()),
             pid=np.where(kernel, -1, pid).astype(np.int32),
@@ -74,14 +73,17 @@ class Merged(Struct, frozen=True):
         )  # fmt: skip
 
 
-def merged_mappings(mmaps: Mmaps, recorded: Mapping[str, bytes], as_recorded: bool = False) -> Merged:
-    """Which mappings are alike. ``recorded`` are the recording's own build ids by file name, for mappings that carry
-    none. With ``as_recorded`` mappings at different addresses stay apart."""
+def merge_mappings(mmaps: Mmaps, recorded: Mapping[str, bytes], per_process: bool = False) -> MergedMappings:
+    """Group mappings that are alike.
+
+    ``recorded`` holds the recording's own build ids by file name, for mappings that carry none. With ``per_process``,
+    mappings at different addresses stay apart.
+    """
     build_ids = [
         (build_id or _recorded_build_id(recorded, name)).hex()
         for build_id, name in zip(mmaps.build_id, mmaps.filename, strict=True)
     ]
-    traits = _traits(mmaps, build_ids, as_recorded)
+    traits = _traits(mmaps, build_ids, per_process)
     first, inverse = group_rows(traits)
     order = np.lexsort([column[first] for column in reversed(traits)])
     rank = np.empty(len(order), np.int64)
@@ -90,28 +92,23 @@ def merged_mappings(mmaps: Mmaps, recorded: Mapping[str, bytes], as_recorded: bo
     start = np.full(len(order), 2**64 - 1, np.uint64)
     np.minimum.at(start, group, mmaps.start)
     shift = start[group] - mmaps.start
-    return Merged(np.append(group, -1), np.append(shift, np.uint64(0)), mmaps, build_ids)
+    return MergedMappings(np.append(group, -1), np.append(shift, np.uint64(0)), mmaps, build_ids)
 
 
-def _traits(mmaps: Mmaps, build_ids: Sequence[str], as_recorded: bool) -> list[I64 | U64]:
+def _traits(mmaps: Mmaps, build_ids: Sequence[str], per_process: bool) -> list[I64 | U64]:
     """What makes mappings alike, the most important first; texts as ranks, so that they sort as texts do."""
-    name, names = _ranks(mmaps.filename)
+    name, names = _text_ranks(mmaps.filename)
     private = np.array([text.startswith(_PRIVATE_NAMES) for text in names], np.bool_)[name]
     relative = np.array([_is_relative(text) for text in names], np.bool_)[name] & ~private
-    kernel, start = _is_kernel(mmaps), mmaps.start
-    moves = relative & ~kernel & (not as_recorded)
+    kernel, start = is_kernel_mapping(mmaps), mmaps.start
+    moves = relative & ~kernel & (not per_process)
     return [
-        kernel.astype(np.int64), name, _ranks(build_ids)[0], mmaps.pgoff, np.where(moves, np.uint64(0), start),
-        limits(start, mmaps.length) - start, np.where(private, mmaps.pid, -1).astype(np.int64), mmaps.file,
+        kernel.astype(np.int64), name, _text_ranks(build_ids)[0], mmaps.pgoff, np.where(moves, np.uint64(0), start),
+        end_addresses(start, mmaps.length) - start, np.where(private, mmaps.pid, -1).astype(np.int64), mmaps.file,
     ]  # fmt: skip
 
 
-def _is_kernel(mmaps: Mmaps) -> Bools:
-    kernel: Bools = (mmaps.pid == -1) | (mmaps.cpumode == CpuMode.KERNEL)
-    return kernel
-
-
-def _ranks(texts: Sequence[str]) -> tuple[I64, list[str]]:
+def _text_ranks(texts: Sequence[str]) -> tuple[I64, list[str]]:
     """The place of each text among the distinct ones, and those in order."""
     distinct = sorted(set(texts))
     rank = {text: number for number, text in enumerate(distinct)}

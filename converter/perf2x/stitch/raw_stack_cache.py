@@ -1,55 +1,70 @@
-"""Stacks as they were recorded, and what each came to: most samples repeat one that was there a moment ago.
+"""Cache of stacks by what was recorded: most samples repeat a stack that was seen a moment ago.
 
-To put a stack together takes several lookups for each frame; to see that it was put together before takes one
-comparison of its words.
+To build a stack takes several lookups per frame; to find that it was built before takes one comparison of its words.
 """
-
-from collections.abc import Callable
 
 import numpy as np
 
-from perf2x.columnar.arrays import I32
+from perf2x.columnar.arrays import I32, I64
 from perf2x.columnar.growable import GrowableColumns
 from perf2x.columnar.interner import RaggedInterner
-from perf2x.stitch.stack_rows import Cuts
+from perf2x.stitch.stack_rows import StackInputs
 
-_ROWS_HELD = 1 << 17
-_WORDS_HELD = 1 << 21
-"""Larger tables repeat little that smaller ones do not: programs come and go, and lie at random addresses."""
-_PAYS = 2.5
-"""Samples for each row held, from which on the table is quicker than putting every stack together."""
+_MAX_ROWS = 1 << 17
+_MAX_WORDS = 1 << 21
+"""Larger tables hit hardly more often: programs come and go, and are loaded at random addresses."""
+_MIN_USES = 2.5
+"""Samples per cached row from which on the cache is faster than building every stack."""
 _PAUSE = 4
-"""Where it does not pay, so many times the samples that showed it go by before it is tried again."""
+"""Where the cache does not pay, it is skipped for this many times the samples that showed so."""
 
 
-class Recorded:
-    """Which stack each sample has, by all that decides it; forgets everything when it has grown large."""
+class RawStackCache:
+    """Stack numbers by StackInputs; starts over when it has grown large.
+
+    For each batch: ``skip``, else ``number``, build the stacks of the new rows, ``stacks``.
+    """
 
     def __init__(self) -> None:
-        self._passing = 0
-        self._forget()
+        self._to_skip = 0
+        self._samples = 0
+        self._table = _empty_table()
+        self._stack = GrowableColumns(np.int32)
 
-    def stacks(self, cuts: Cuts, make: Callable[[Cuts], I32]) -> I32:
-        """(n,) the stack of each sample; ``make`` numbers stacks, of which most were not there before."""
-        if self._passing > 0:
-            self._passing -= len(cuts.root)
-            return make(cuts)
-        self._asked += len(cuts.root)
+    def skip(self, count: int) -> bool:
+        """Whether a batch of ``count`` samples should bypass the cache; counts it as bypassed if so."""
+        if self._to_skip <= 0:
+            return False
+        self._to_skip -= count
+        return True
+
+    def number(self, inputs: StackInputs) -> tuple[I64, I64]:
+        """(n,) the cache row of each sample, and one sample for each new row, in the order of the rows."""
+        self._samples += len(inputs)
         before = len(self._table)
-        number = self._table.number_rows(cuts.chain, *cuts.columns())
+        number = self._table.number_rows(inputs.chain, *inputs.columns())
         new = np.flatnonzero(number >= before)
-        if len(new):
-            fresh = np.empty(len(self._table) - before, np.int64)
-            fresh[number[new] - before] = new  # of samples that are alike, any
-            self._stack.extend(make(cuts.take(fresh)))
+        sample = np.empty(len(self._table) - before, np.int64)
+        sample[number[new] - before] = new  # any of those that are equal
+        return number, sample
+
+    def stacks(self, number: I64, new_stacks: I32 | None) -> I32:
+        """(n,) the stack of each sample; ``new_stacks`` are the stacks of the rows that ``number`` called new."""
+        if new_stacks is not None:
+            self._stack.extend(new_stacks)
         stacks: I32 = self._stack[0].take(number)
-        if len(self._table) > _ROWS_HELD or self._table.words > _WORDS_HELD:
-            if self._asked < _PAYS * len(self._table):
-                self._passing = _PAUSE * self._asked
-            self._forget()
+        if len(self._table) > _MAX_ROWS or self._table.words > _MAX_WORDS:
+            if self._samples < _MIN_USES * len(self._table):
+                self._to_skip = _PAUSE * self._samples
+            self.clear()
         return stacks
 
-    def _forget(self) -> None:
-        self._asked = 0
-        self._table = RaggedInterner(np.uint64, columns=3)
+    def clear(self) -> None:
+        """Forget all stacks."""
+        self._samples = 0
+        self._table = _empty_table()
         self._stack = GrowableColumns(np.int32)
+
+
+def _empty_table() -> RaggedInterner:
+    return RaggedInterner(np.uint64, columns=3)

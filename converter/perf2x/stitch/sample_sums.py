@@ -1,4 +1,4 @@
-"""Samples that are alike summed up: same event, thread and stack (and cpu and cgroup where asked for)."""
+"""Sums of samples that are alike: equal event, thread and stack (and cpu and cgroup where requested)."""
 
 from collections.abc import Sequence
 
@@ -9,71 +9,77 @@ from perf2x.columnar.arrays import I32, I64
 from perf2x.columnar.growable import GrowableColumns
 from perf2x.columnar.unique import group_rows
 
-_PENDING = 1 << 18
-"""Rows are worth summing up when there are at least so many new ones, and as many as there were."""
+_MIN_PENDING = 1 << 18
+"""Rows are summed up when at least this many are new, and as many as are summed up already."""
 
 
 class SampleRows(Struct, frozen=True):
-    """Rows of samples, as columns; cpu and cgroup where they are told apart by them."""
+    """Rows of samples as columns (n,); cpu and cgroup are None where they do not tell samples apart."""
 
     event: I32
     thread: I32
     stack: I32
     value: I64
+    """Sum of periods."""
     count: I64
+    """Number of samples."""
     cpu: I64 | None = None
     cgroup: I64 | None = None
+    """The id's bits as int64."""
 
     def __len__(self) -> int:
         return len(self.event)
 
 
-def in_turn(parts: Sequence[SampleRows]) -> SampleRows:
-    """The rows of every part, one part behind the other."""
-    rows = Sums(with_places=bool(parts) and parts[0].cpu is not None)
+def concatenate_rows(parts: Sequence[SampleRows]) -> SampleRows:
+    """Rows of all parts, in order."""
+    first = parts[0] if parts else None
+    sums = SampleSums(
+        by_cpu=first is not None and first.cpu is not None, by_cgroup=first is not None and first.cgroup is not None
+    )
     for part in parts:
-        rows.append(part)
-    return rows.rows()
+        sums.append(part)
+    return sums.rows()
 
 
-class Sums:
-    """Takes rows in as they come, and now and then makes one of those that are alike.
+class SampleSums:
+    """Collects rows and now and then sums up those that are alike."""
 
-    ``with_places``: told apart by cpu and cgroup, which rows then have.
-    """
-
-    def __init__(self, with_places: bool = False) -> None:
-        self._rows = GrowableColumns(np.int32, 3)
-        self._facts = GrowableColumns(np.int64, 4 if with_places else 2)
+    def __init__(self, by_cpu: bool = False, by_cgroup: bool = False) -> None:
+        self._extra = [name for name, wanted in (("cpu", by_cpu), ("cgroup", by_cgroup)) if wanted]
+        self._keys = GrowableColumns(np.int32, 3)
+        self._values = GrowableColumns(np.int64, 2 + len(self._extra))
         """Sum of values, number of samples; cpu, cgroup."""
         self._settled = 0
 
     def add(self, rows: SampleRows) -> None:
         """Append rows, and sum up when there are many."""
         self.append(rows)
-        if len(self._rows) - self._settled > max(_PENDING, self._settled):
+        if len(self._keys) - self._settled > max(_MIN_PENDING, self._settled):
             self.settle()
 
     def append(self, rows: SampleRows) -> None:
-        """Append rows and leave it at that."""
-        places = () if rows.cpu is None or rows.cgroup is None else (rows.cpu, rows.cgroup)
-        self._rows.extend(rows.event, rows.thread, rows.stack)
-        self._facts.extend(rows.value, rows.count, *places)
+        """Append rows without summing up."""
+        self._keys.extend(rows.event, rows.thread, rows.stack)
+        self._values.extend(rows.value, rows.count, *(getattr(rows, name) for name in self._extra))
 
     def rows(self) -> SampleRows:
-        """Everything so far; rows may be alike. Views that the next ``add`` may make stale."""
-        return SampleRows(*self._rows.columns(), *self._facts.columns())
+        """All rows so far, of which some may be alike. Views that the next ``add`` may invalidate."""
+        value, count, *extra = self._values.columns()
+        event, thread, stack = self._keys.columns()
+        return SampleRows(event, thread, stack, value, count, **dict(zip(self._extra, extra, strict=True)))
 
     def settle(self) -> None:
-        """Make rows that are alike one."""
-        places = self._facts.columns()[2:]
-        first, kind = group_rows([*(column.astype(np.int64) for column in self._rows.columns()), *places])
-        for column in self._facts.columns()[:2]:
+        """Sum up all rows that are alike."""
+        value, count, *extra = self._values.columns()
+        keys = self._keys.columns()
+        first, group = group_rows([*(column.astype(np.int64) for column in keys), *extra])
+        for column in (value, count):
             total = np.zeros(len(first), np.int64)
-            np.add.at(total, kind, column)
+            np.add.at(total, group, column)
             column[: len(first)] = total
-        for column in (*self._rows.columns(), *places):
+        for column in (*keys, *extra):
             column[: len(first)] = column[first]
-        for table in (self._rows, self._facts):
-            table.shorten(len(first))
+        self._keys.shorten(len(first))
+        self._values.shorten(len(first))
         self._settled = len(first)

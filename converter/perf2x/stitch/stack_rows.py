@@ -1,4 +1,18 @@
-"""Samples to stacks: each a row of frames, and each frame the word of its place (places.py)."""
+"""Builds stacks: samples to rows of frame keys (see ``frame_keys``), innermost frame first.
+
+From the words of a chain to the row of a sample that was taken in the kernel and whose user part was deferred::
+
+    chain      KERNEL  k0   k1   k2          deferred chain   USER  u0   u1         root frame
+                       └── part of mode KERNEL ──┘                  └ part of mode USER ┘
+    context    epoch of the kernel           epoch of the process
+               at the sample's time          at the record's time
+    mode bits          ip   ra   ra                           ip   ra
+    row                k0   k1   k2                           u0   u1               [stack not copied]
+
+The first address of a part is an instruction pointer (ip), the others are return addresses (ra). A user part in the
+sample's own chain is looked up as of the sample; under kernel frames it may lie inside execve and belong to the program
+before (AddressSpaces.find, through exec).
+"""
 
 import numpy as np
 from msgspec import Struct
@@ -7,19 +21,19 @@ from perf2x.abi.uapi import CpuMode
 from perf2x.columnar.arrays import I64, U8, U64
 from perf2x.columnar.ragged import Ragged, SharedRows, offsets_of, ranges, side_by_side
 from perf2x.columnar.unique import unique_inverse
-from perf2x.stitch.callchain import Frames, frames_of, user_frames_of
-from perf2x.stitch.frame_keys import Places, kinds, made_up, without_return
-from perf2x.stitch.mapping_lookup import contexts
+from perf2x.stitch.callchain import ChainFrames, ChainParts, decode_chains, decode_user_chains
+from perf2x.stitch.frame_keys import FrameKeys, mode_bits, root_frame_keys, without_return
+from perf2x.stitch.mapping_lookup import lookup_contexts
 
 _LOW = np.int64(0xFFFFFFFF)
 _UPPER_HALF = np.uint64(1 << 63)
 
 
-class Cuts(Struct, frozen=True):
-    """What decides the stacks of some samples, (n,) columns."""
+class StackInputs(Struct, frozen=True):
+    """All that decides the stacks of samples, (n,) columns."""
 
     chain: Ragged
-    """As recorded, without cookies; of samples that have nothing else to show, where execution was."""
+    """As recorded, without cookies; the instruction pointer of samples that have nothing else."""
     mode: U8
     user_epoch: I64
     kernel_epoch: I64
@@ -27,83 +41,102 @@ class Cuts(Struct, frozen=True):
     """Row of the deferred record's chain, −1 for none."""
     deferred_epoch: I64
     root: I64
-    """Root of the stack, 0 for none."""
+    """RootFrame, 0 for none."""
+
+    def __len__(self) -> int:
+        return len(self.root)
 
     def columns(self) -> list[I64]:
-        """All but the chains in few columns; numbers of epochs and chains fit 32 bits, modes and roots 8."""
+        """All but the chains, packed: numbers of epochs and chains fit 32 bits, modes and roots 8."""
         return [
             self.user_epoch << 32 | self.kernel_epoch & _LOW,
             self.deferred_chain << 32 | self.deferred_epoch & _LOW,
             self.mode.astype(np.int64) << 8 | self.root,
         ]
 
-    def take(self, rows: I64) -> "Cuts":
-        """The named rows in the order given."""
-        return Cuts(
+    def take(self, rows: I64) -> "StackInputs":
+        """Rows in the given order."""
+        return StackInputs(
             self.chain.take(rows), self.mode[rows], self.user_epoch[rows], self.kernel_epoch[rows],
             self.deferred_chain[rows], self.deferred_epoch[rows], self.root[rows],
         )  # fmt: skip
 
 
-class Framer:
-    """Puts stacks together: what was recorded with the sample, the chain that was deferred, what is missing."""
+class StackRowBuilder:
+    """Builds stacks from the sample's own chain, its deferred chain and its root frame."""
 
-    def __init__(self, places: Places, deferred: SharedRows) -> None:
-        self._places = places
+    def __init__(self, keys: FrameKeys, deferred: SharedRows) -> None:
+        self._keys = keys
         self._deferred = deferred.table
 
-    def rows(self, cuts: Cuts) -> Ragged:
-        """(n,) the words of each stack, innermost first."""
-        parts = [self._own(cuts)]
-        if (cuts.deferred_chain >= 0).any():
-            parts.append(self._tails(cuts))
-        if cuts.root.any():
-            has = cuts.root > 0
-            parts.append(Ragged(offsets_of(has.astype(np.int64)), made_up(cuts.root[has])))
+    def rows(self, inputs: StackInputs) -> Ragged:
+        """(n,) uint64 frame keys of each stack, innermost first."""
+        parts = [self._own_rows(inputs)]
+        if (inputs.deferred_chain >= 0).any():
+            parts.append(self._deferred_rows(inputs))
+        if inputs.root.any():
+            has = inputs.root > 0
+            parts.append(Ragged(offsets_of(has.astype(np.int64)), root_frame_keys(inputs.root[has])))
         return parts[0] if len(parts) == 1 else side_by_side(parts)
 
-    def _own(self, cuts: Cuts) -> Ragged:
-        """Words of the frames that were taken with the sample.
-
-        Those of guests and hypervisors are in no picture, since nobody recorded their maps. User frames under kernel
-        frames may lie inside execve, see AddressSpaces.find. Frames whose mode nobody said are the kernel's in the
-        upper half of the address space, else the user's.
-        """
-        frames = frames_of(cuts.chain, cuts.mode)
+    def _own_rows(self, inputs: StackInputs) -> Ragged:
+        """(n,) keys of the frames in the sample's own chain."""
+        frames = decode_chains(inputs.chain, inputs.mode)
         parts = frames.parts
-        row, lengths = parts.row, parts.lengths
-        unsaid = parts.mode == CpuMode.UNKNOWN
-        mode = np.where(unsaid, np.uint8(CpuMode.USER), parts.mode)
-        epoch = np.where(mode == CpuMode.KERNEL, cuts.kernel_epoch[row], -1)
-        epoch = np.where(mode == CpuMode.USER, cuts.user_epoch[row], epoch)
-        through = (parts.mode == CpuMode.USER) & (cuts.mode[row] == CpuMode.KERNEL)
-        context, kind = np.repeat(contexts(epoch, through), lengths), np.repeat(kinds(mode), lengths)
-        some = np.flatnonzero(unsaid & (lengths > 0))
-        if len(some):
-            place = ranges(parts.offsets[some], lengths[some])
-            high = np.flatnonzero(frames.address[place] >= _UPPER_HALF)
-            in_kernel = cuts.kernel_epoch[np.repeat(row[some], lengths[some])[high]]
-            context[place[high]] = contexts(in_kernel, np.zeros(len(high), np.bool_))
-            kind[place[high]] = kinds(np.array([CpuMode.KERNEL], np.uint8))
-        return self._placed(frames, context, kind)
+        context, bits = _part_contexts(parts, inputs), mode_bits(_modes_or_user(parts))
+        context, bits = np.repeat(context, parts.lengths), np.repeat(bits, parts.lengths)
+        rows, kernel_epoch = _kernel_frames_of_unknown_mode(frames, inputs)
+        if len(rows):
+            context[rows] = lookup_contexts(kernel_epoch, np.zeros(len(rows), np.bool_))
+            bits[rows] = mode_bits(np.array([CpuMode.KERNEL], np.uint8))
+        return self._encode(frames, context, bits)
 
-    def _tails(self, cuts: Cuts) -> Ragged:
-        """Deferred user parts; they belong to the program that the kernel returned to. What several samples share is
-        looked up once."""
-        joined = cuts.deferred_chain >= 0
-        chain, epoch = cuts.deferred_chain[joined], cuts.deferred_epoch[joined]
-        pairs, place = unique_inverse(chain << 32 | epoch & _LOW)
-        frames = user_frames_of(self._deferred.take(pairs >> 32))
-        epochs = (pairs << 32 >> 32)[frames.parts.row]
-        here_only = np.zeros(len(epochs), np.bool_)
-        context = np.repeat(contexts(epochs, here_only), frames.parts.lengths)
-        words = self._placed(frames, context, np.repeat(kinds(frames.parts.mode), frames.parts.lengths))
-        taken = words.take(place)
+    def _deferred_rows(self, inputs: StackInputs) -> Ragged:
+        """(n,) keys of the deferred user parts, which belong to the program that the kernel returned to.
+
+        A chain that several samples share is looked up once.
+        """
+        joined = inputs.deferred_chain >= 0
+        chain, epoch = inputs.deferred_chain[joined], inputs.deferred_epoch[joined]
+        pairs, index = unique_inverse(chain << 32 | epoch & _LOW)
+        frames = decode_user_chains(self._deferred.take(pairs >> 32))
+        parts = frames.parts
+        epochs = (pairs << 32 >> 32)[parts.row]
+        context = np.repeat(lookup_contexts(epochs, np.zeros(len(epochs), np.bool_)), parts.lengths)
+        keys = self._encode(frames, context, np.repeat(mode_bits(parts.mode), parts.lengths))
+        taken = keys.take(index)
         lengths = np.zeros(len(joined), np.int64)
         lengths[joined] = taken.lengths
         return Ragged(offsets_of(lengths), taken.values)
 
-    def _placed(self, frames: Frames, context: I64, kind: U64) -> Ragged:
+    def _encode(self, frames: ChainFrames, context: I64, bits: U64) -> Ragged:
         begins = frames.parts.begins
-        kind[begins] = without_return(kind[begins])
-        return Ragged(frames.offsets, self._places.words(context, kind, frames.address))
+        bits[begins] = without_return(bits[begins])
+        return Ragged(frames.offsets, self._keys.encode(context, bits, frames.address))
+
+
+def _modes_or_user(parts: ChainParts) -> U8:
+    """(parts,) the mode of each part; USER where no marker says."""
+    return np.where(parts.mode == CpuMode.UNKNOWN, np.uint8(CpuMode.USER), parts.mode)
+
+
+def _part_contexts(parts: ChainParts, inputs: StackInputs) -> I64:
+    """(parts,) the lookup context of each part.
+
+    Guests and hypervisors have no epoch, since nobody recorded their mappings.
+    """
+    mode, row = _modes_or_user(parts), parts.row
+    epoch = np.where(mode == CpuMode.KERNEL, inputs.kernel_epoch[row], -1)
+    epoch = np.where(mode == CpuMode.USER, inputs.user_epoch[row], epoch)
+    through_exec = (parts.mode == CpuMode.USER) & (inputs.mode[row] == CpuMode.KERNEL)
+    return lookup_contexts(epoch, through_exec)
+
+
+def _kernel_frames_of_unknown_mode(frames: ChainFrames, inputs: StackInputs) -> tuple[I64, I64]:
+    """Frames of unknown mode in the upper half of the address space, which is the kernel's, and their epochs."""
+    parts = frames.parts
+    unknown = np.flatnonzero((parts.mode == CpuMode.UNKNOWN) & (parts.lengths > 0))
+    lengths = parts.lengths[unknown]
+    frame = ranges(parts.offsets[unknown], lengths)
+    high = np.flatnonzero(frames.address[frame] >= _UPPER_HALF)
+    return frame[high], inputs.kernel_epoch[np.repeat(parts.row[unknown], lengths)[high]]

@@ -1,305 +1,178 @@
-"""Batches of samples in, a profile of full stacks out.
+"""Stitches batches of samples into full stacks.
 
-Holds the picture of all processes (built once from the side-band tables) and what was gathered: distinct threads and
-stacks, and the sums of samples that are alike, to which every batch adds its own.
+One direction, with values in between::
+
+    Samples ─ split_cookies ─▶ chains, cookies ─ DeferredJoin ─▶ record of each sample
+                                                                     │
+    StitchResult ◀─ StackInterner ◀─ frame keys ◀─ StackRowBuilder ◀─┴ StackInputs (unless RawStackCache knows them)
 """
 
-from enum import IntEnum
 from typing import TypeVar
 
 import numpy as np
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.abi.uapi import SampleType
 from perf2x.columnar.arrays import I32, I64, U8, U64, Bools
-from perf2x.columnar.interner import StringInterner
 from perf2x.columnar.ragged import Ragged, end_to_end, offsets_of
 from perf2x.stitch.callchain import split_cookies, with_lone_addresses
-from perf2x.stitch.deferred import DeferredJoin, Join
-from perf2x.stitch.frame_keys import Places
-from perf2x.stitch.history.address_spaces import LONGEST_LINE, AddressSpaces, with_kernel_grown, with_ksymbols
-from perf2x.stitch.history.event_order import order_of
-from perf2x.stitch.history.thread_names import ThreadNames
-from perf2x.stitch.missing_user_stacks import Missing, gather
-from perf2x.stitch.profile_mappings import merged_mappings
-from perf2x.stitch.sample_sums import SampleRows, Sums
-from perf2x.stitch.stack_interner import Found, Gathered
-from perf2x.stitch.stack_rows import Cuts, Framer
-from perf2x.tables.diagnostics import Diagnostics, Severity
-from perf2x.tables.events import Samples, Session, Sideband
+from perf2x.stitch.deferred_join import DeferredJoin
+from perf2x.stitch.deferred_records import JoinOutcome
+from perf2x.stitch.frame_keys import FrameKeys
+from perf2x.stitch.process_history import ProcessHistory
+from perf2x.stitch.raw_stack_cache import RawStackCache
+from perf2x.stitch.root_frames import RootFrame
+from perf2x.stitch.sample_sums import SampleRows
+from perf2x.stitch.stack_interner import StackInterner
+from perf2x.stitch.stack_rows import StackInputs, StackRowBuilder
+from perf2x.stitch.stitch_result import SampleTotals, StitchResult, TimedRows, totals_of
+from perf2x.tables.events import Samples
 
 Column = TypeVar("Column", U64, I32)
 
 
-class Root(IntEnum):
-    """A frame that stands for what is missing below a stack; its text is ROOT_NAMES[root]."""
-
-    NONE = 0
-    USER_MISSING = 1
-    STACK_TRUNCATED = 2
-    NO_UNWIND_INFO = 3
-    STACK_CORRUPT = 4
-    OTHER_STACK = 5
-    REGISTERS_MISSING = 6
-    TOO_DEEP = 7
-    CALLER_UNKNOWN = 8
-    USER_DEFERRED = 9
-
-
-ROOT_NAMES = {
-    Root.USER_MISSING: "[user stack missing]",
-    Root.STACK_TRUNCATED: "[truncated stack]",
-    Root.NO_UNWIND_INFO: "[no unwind info]",
-    Root.STACK_CORRUPT: "[corrupt stack]",
-    Root.OTHER_STACK: "[stack not copied]",
-    Root.REGISTERS_MISSING: "[registers not recorded]",
-    Root.TOO_DEEP: "[stack too deep]",
-    Root.CALLER_UNKNOWN: "[unknown caller]",
-    Root.USER_DEFERRED: "[user stack deferred]",
-}
-
-
 class StitchOptions(Struct, frozen=True):
-    """How to put samples together."""
+    """How to combine samples."""
 
     timeline: bool = False
     """Keep one row per sample, in time order."""
     by_cpu: bool = False
     by_cgroup: bool = False
     per_process: bool = False
-    """Leave code at the addresses where each process had it; else the same file is in one place, see mappings.py."""
+    """Keep code at the addresses where each process had it, as in a history built with ``per_process``; else code of
+    the same file is in one place."""
     deferred_missing: str = "mark"
-    """``mark``: a root frame says so; ``kernel-only``: nothing does; ``drop``: leave such samples out."""
+    """``mark``: add a root frame that says so; ``kernel-only``: add none; ``drop``: leave such samples out."""
     merge_callchains: bool = True
     """False: join nothing; a root frame marks the samples whose user part is in a record of its own."""
 
 
-class Tally(Struct):
-    """What ``add`` has seen so far."""
-
-    first_ns: int | None = None
-    last_ns: int | None = None
-    fates: I64 = field(default_factory=lambda: np.zeros(len(Join), np.int64))
-    value: float = 0.0
-    """Of all periods; what does not fit int64 has to be noticed."""
-
-    def see(self, first_ns: int, last_ns: int) -> None:
-        """Widen the span of time."""
-        self.first_ns = first_ns if self.first_ns is None else min(self.first_ns, first_ns)
-        self.last_ns = last_ns if self.last_ns is None else max(self.last_ns, last_ns)
-
-    def absorb(self, other: "Tally") -> None:
-        """Add another one's figures."""
-        self.fates += other.fates
-        self.value += other.value
-        if other.first_ns is not None and other.last_ns is not None:
-            self.see(other.first_ns, other.last_ns)
-
-
-class Timed(Struct):
-    """One row per sample of a batch, for timelines."""
-
-    time: U64
-    rows: SampleRows
-    cpu: I32
-
-
-class Added(Struct, frozen=True):
-    """What the batches of one process came to."""
-
-    found: Found
-    tally: Tally
-    timeline: list[Timed]
-    missing: list[Missing]
-    used: Bools
-    """Of DeferredJoin: the records that a sample was joined to."""
-
-
 class Stitcher:
-    """Feed every batch to ``add``, in any order of time; then hand the stitcher to ``assemble.finish`` once."""
+    """Turns samples into interned stacks. Pass every batch to ``add``, in any order, then take the ``result``."""
 
-    def __init__(self, session: Session, sideband: Sideband, options: StitchOptions, diagnostics: Diagnostics) -> None:
-        self.session = session
-        self.sideband = sideband
-        self.options = options
-        self.diagnostics = diagnostics
-        self.names_strings = StringInterner()
-        self.mmaps = with_ksymbols(with_kernel_grown(sideband.mmaps), sideband.ksymbols)
-        self.timed = any(event.sample_type & SampleType.TIME for event in session.events)
-        self._build_pictures()
-        self.tally = Tally()
-        self.timeline: list[Timed] = []
-        self.missing: list[Missing] = []
-        self._build_deferred()
-        self.mappings = merged_mappings(self.mmaps, session.build_ids, options.per_process)
-        self.gathered = self._nothing_gathered()
-        if options.timeline and not self.timed:
-            advice = "times shown are places in the file; record without --per-thread or with -T"
-            diagnostics.add("no_timestamps", Severity.GUESS, advice)
+    def __init__(self, history: ProcessHistory, options: StitchOptions) -> None:
+        self._history = history
+        self._options = options
+        self._join = DeferredJoin(history.deferred, options.merge_callchains)
+        self._keys = FrameKeys(history.spaces, history.mappings, history.layout, options.per_process)
+        self._builder = StackRowBuilder(self._keys, history.sideband.deferred.chain)
+        self._cache = RawStackCache()
+        self._interner = StackInterner(options.by_cpu, options.by_cgroup)
+        self._timeline: list[TimedRows] = []
+        self._totals = SampleTotals()
 
     def add(self, samples: Samples, root: U8 | None = None) -> None:
-        """Take in a batch; ``root`` (n,) names a Root for samples whose user part was cut short by the unwinder."""
+        """Add a batch. ``root`` (n,) holds a RootFrame for samples whose user part the unwinder cut short."""
         if not len(samples):
             return
-        starts = samples.chain.offsets[:-1]
-        lengths, cookies, has_cookie = split_cookies(samples.chain.values, starts, samples.chain.lengths)
-        record, fate = self._join(samples, cookies, has_cookie)
-        roots = self._roots(fate, has_cookie, root)
         chain = samples.chain
+        starts = chain.offsets[:-1]
+        lengths, cookies, has_cookie = split_cookies(chain.values, starts, chain.lengths)
+        record, outcome = self._join.join(samples, cookies, has_cookie)
+        roots = self._roots(outcome, has_cookie, root)
         if has_cookie.any():
             chain = Ragged(offsets_of(lengths), end_to_end(chain.values, starts, lengths))
         chain = with_lone_addresses(chain, samples.ip, (lengths == 0) & (record < 0))
-        self._count(samples, fate)
-        keep = self._kept(fate)
-        if keep is not None:
-            samples, chain, record, roots = _some(samples, keep), chain.take(keep), record[keep], roots[keep]
-        self._gather(samples, chain, record, roots)
+        self._totals = self._totals.plus(totals_of(samples))
+        if self._options.deferred_missing == "drop":
+            keep = np.flatnonzero(outcome < JoinOutcome.MISSING)
+            samples, chain, record, roots = _take_samples(samples, keep), chain.take(keep), record[keep], roots[keep]
+        self._add_rows(samples, chain, record, roots)
 
-    def hand_over(self) -> tuple[Gathered, list[Timed]]:
-        """What came of everything, which is forgotten here: the tables are the largest part of the memory in use."""
-        gathered, timeline = self.gathered, self.timeline
-        gathered.forget()
-        self.gathered, self.timeline = self._nothing_gathered(), []
-        return gathered, timeline
+    def result(self) -> StitchResult:
+        """Everything added so far. Forgets the cache of raw stacks, which only speeds up further batches."""
+        self._cache.clear()
+        self._interner.settle()
+        return StitchResult(
+            stacks=self._interner.stacks(),
+            side_table=self._keys.side_table(),
+            hit=self._keys.hit,
+            threads=self._interner.threads(),
+            samples=self._interner.samples(),
+            timeline=self._timeline if self._options.timeline else None,
+            totals=self._totals,
+            deferred=self._join.tally(),
+        )
 
-    def added(self) -> Added:
-        """What all batches so far came to, for a stitcher of the same recording in another process."""
-        return Added(self.gathered.found(), self.tally, self.timeline, self.missing, self.join.used)
+    def absorb(self, result: StitchResult) -> None:
+        """Add what a stitcher of the same history and options made of other batches."""
+        numbers = self._keys.absorb(result.side_table, result.hit)
+        renumbering = self._interner.absorb(result.stacks, result.threads, result.samples, numbers)
+        for part in result.timeline or ():
+            self._timeline.append(replace(part, rows=renumbering.renumber(part.rows)))
+        self._join.absorb(result.deferred)
+        self._totals = self._totals.plus(result.totals)
 
-    def absorb(self, added: Added) -> None:
-        """Take in what another stitcher came to with other batches of the recording."""
-        here = self.gathered.absorb(added.found)
-        self.timeline += [replace(part, rows=here.renumber(part.rows)) for part in added.timeline]
-        self.missing += added.missing
-        self.join.used |= added.used
-        self.tally.absorb(added.tally)
+    def _roots(self, outcome: I64, has_cookie: Bools, root: U8 | None) -> I64:
+        """(n,) the RootFrame of each sample."""
+        roots = np.zeros(len(outcome), np.int64) if root is None else root.astype(np.int64)
+        if not self._options.merge_callchains:
+            roots[has_cookie] = RootFrame.USER_DEFERRED
+        if self._options.deferred_missing == "mark":
+            roots[outcome >= JoinOutcome.MISSING] = RootFrame.USER_MISSING
+        return roots
 
-    def _nothing_gathered(self) -> Gathered:
-        options = self.options
-        places = Places(self.spaces, self.mappings, options.per_process)
-        framer = Framer(places, self.sideband.deferred.chain)
-        return Gathered(places, framer, self.names, Sums(with_places=options.by_cpu or options.by_cgroup))
-
-    def _gather(self, samples: Samples, chain: Ragged, record: I64, roots: I64) -> None:
-        """Number stacks and threads of some samples, and add up the rest."""
-        moment = self.moments.of(samples.time, samples.position)
+    def _add_rows(self, samples: Samples, chain: Ragged, record: I64, roots: I64) -> None:
+        """Intern threads and stacks of samples, and sum up or keep their rows."""
+        rank = self._history.ranks_of(samples)
         pid, tid = samples.pid.astype(np.int64), samples.tid.astype(np.int64)
-        thread = self.gathered.number_threads(pid, tid, self.names.at(tid, moment), moment)
-        stack = self._stacks(samples, chain, record, roots, moment, pid)
-        rows = self._rows(samples, thread, stack)
-        if self.options.timeline:
-            self._remember(samples, rows)
+        thread = self._interner.intern_threads(pid, tid, self._history.names.at(tid, rank), rank)
+        stack = self._stacks(samples, chain, record, roots, rank, pid)
+        rows = self._sample_rows(samples, thread, stack)
+        if self._options.timeline:
+            self._timeline.append(_timed_rows(samples, rows))
         else:
-            self.gathered.sums.add(rows)
+            self._interner.add(rows)
 
-    def _stacks(self, samples: Samples, chain: Ragged, record: I64, roots: I64, moment: I64, pid: I64) -> I32:
+    def _stacks(self, samples: Samples, chain: Ragged, record: I64, roots: I64, rank: I64, pid: I64) -> I32:
+        """(n,) the stack of each sample."""
         joined = record >= 0
         if not (len(chain.values) or joined.any() or roots.any()):
-            return self.gathered.no_stacks(len(samples))
-        cuts = Cuts(
+            return self._interner.intern_empty_stacks(len(samples))
+        history = self._history
+        inputs = StackInputs(
             chain=chain,
             mode=samples.cpumode,
-            user_epoch=self.spaces.epoch(pid, moment),
-            kernel_epoch=self.spaces.kernel_epoch(moment),
-            deferred_chain=_pick(self.sideband.deferred.chain.number, record, joined),
-            deferred_epoch=_pick(self._record_epoch, record, joined),
+            user_epoch=history.spaces.epoch(pid, rank),
+            kernel_epoch=history.spaces.kernel_epoch(rank),
+            deferred_chain=_take_valid(history.sideband.deferred.chain.number, record, joined),
+            deferred_epoch=_take_valid(history.deferred_epoch, record, joined),
             root=roots,
         )
-        return self.gathered.number_stacks(cuts)
+        if self._cache.skip(len(inputs)):
+            return self._interner.intern_stacks(self._builder.rows(inputs))
+        number, new = self._cache.number(inputs)
+        stacks = self._interner.intern_stacks(self._builder.rows(inputs.take(new))) if len(new) else None
+        return self._cache.stacks(number, stacks)
 
-    def _rows(self, samples: Samples, thread: I32, stack: I32) -> SampleRows:
-        options, count = self.options, len(samples)
-        none = np.full(count, -1, np.int64)
+    def _sample_rows(self, samples: Samples, thread: I32, stack: I32) -> SampleRows:
+        options, count = self._options, len(samples)
+        unknown = np.full(count, -1, np.int64)
         cpu = cgroup = None
-        if options.by_cpu or options.by_cgroup:
-            cpu = samples.cpu.astype(np.int64) if options.by_cpu and samples.cpu is not None else none
-            cgroup = samples.cgroup.view(np.int64) if options.by_cgroup and samples.cgroup is not None else none
+        if options.by_cpu:
+            cpu = unknown if samples.cpu is None else samples.cpu.astype(np.int64)
+        if options.by_cgroup:
+            cgroup = unknown if samples.cgroup is None else samples.cgroup.view(np.int64)
         value = samples.period.astype(np.int64)
         event, one = samples.event.astype(np.int32), np.ones(count, np.int64)
         return SampleRows(event, thread, stack, value, one, cpu, cgroup)
 
-    def _build_pictures(self) -> None:
-        side, mmaps = self.sideband, self.mmaps
-        tables = (mmaps, side.comms, side.forks, side.ksymbols)
-        self.moments, in_force = order_of(
-            np.concatenate([table.time for table in tables]), np.concatenate([table.position for table in tables])
-        )
-        cuts = np.cumsum([len(table) for table in tables])[:-1]
-        mmap_moment, comm_moment, fork_moment, ksymbol_moment = np.split(in_force, cuts)
-        self.spaces = AddressSpaces(
-            mmaps, mmap_moment, side.forks, fork_moment, side.comms, comm_moment, side.ksymbols, ksymbol_moment
-        )
-        self.diagnostics.add(
-            "fork_lines_cut", Severity.LOSS,
-            f"After {LONGEST_LINE:,} forks in a row without an exec, processes do not see what was mapped before.",
-            count=self.spaces.lines_cut,
-        )  # fmt: skip
-        self.names = ThreadNames(side.comms, comm_moment, side.forks, fork_moment, self.names_strings)
 
-    def _build_deferred(self) -> None:
-        """Fix the picture of the process as of each deferred record's time."""
-        deferred = self.sideband.deferred
-        self.join = DeferredJoin(deferred, self.sideband.comms, self.timed)
-        moment = self.moments.of(deferred.time, deferred.position)
-        self._record_epoch = self.spaces.epoch(deferred.pid.astype(np.int64), moment).astype(np.int32)
-
-    def _join(self, samples: Samples, cookies: U64, has_cookie: Bools) -> tuple[I64, I64]:
-        record = np.full(len(samples), -1, np.int64)
-        fate = np.zeros(len(samples), np.int64)
-        rows = np.flatnonzero(has_cookie)
-        if len(rows) and self.options.merge_callchains:
-            when = self.join.when_of(samples.time, samples.position)[rows]
-            record[rows], fate[rows] = self.join.join(cookies[rows], samples.pid[rows], samples.tid[rows], when)
-            self._note_missing(samples, cookies, np.flatnonzero(fate == Join.MISSING))
-        return record, fate
-
-    def _note_missing(self, samples: Samples, cookies: U64, rows: I64) -> None:
-        """Remember what is needed to tell why: one row per stay in the kernel, not per sample."""
-        if not len(rows):
-            return
-        cpu = np.full(len(rows), -1, np.int32) if samples.cpu is None else samples.cpu[rows]
-        when = self.join.when_of(samples.time, samples.position)[rows]
-        self.missing.append(
-            gather(cookies[rows], samples.pid[rows], samples.tid[rows], cpu, when, np.ones(len(rows), np.int64))
-        )
-
-    def _roots(self, fate: I64, has_cookie: Bools, root: U8 | None) -> I64:
-        roots = np.zeros(len(fate), np.int64) if root is None else root.astype(np.int64)
-        if not self.options.merge_callchains:
-            roots[has_cookie] = Root.USER_DEFERRED
-        if self.options.deferred_missing == "mark":
-            roots[fate >= Join.MISSING] = Root.USER_MISSING
-        return roots
-
-    def _count(self, samples: Samples, fate: I64) -> None:
-        tally = self.tally
-        tally.fates += np.bincount(fate, minlength=len(Join))
-        tally.value += float(samples.period.sum(dtype=np.float64))
-        if samples.time is not None:
-            tally.see(int(samples.time.min()), int(samples.time.max()))
-
-    def _kept(self, fate: I64) -> I64 | None:
-        """Rows that stay when samples without their user part are to be dropped; None for all."""
-        if self.options.deferred_missing != "drop":
-            return None
-        return np.flatnonzero(fate < Join.MISSING)
-
-    def _remember(self, samples: Samples, rows: SampleRows) -> None:
-        time = samples.position.astype(np.uint64) if samples.time is None else samples.time.copy()
-        cpu = np.full(len(samples), -1, np.int32) if samples.cpu is None else samples.cpu.astype(np.int32)
-        self.timeline.append(Timed(time, rows, cpu))
+def _timed_rows(samples: Samples, rows: SampleRows) -> TimedRows:
+    time = samples.position.astype(np.uint64) if samples.time is None else samples.time.copy()
+    cpu = np.full(len(samples), -1, np.int32) if samples.cpu is None else samples.cpu.astype(np.int32)
+    return TimedRows(time, rows, cpu)
 
 
-def _pick(values: I32 | I64, index: I64, valid: Bools) -> I64:
+def _take_valid(values: I32 | I64, index: I64, valid: Bools) -> I64:
     """values[index] where valid, −1 elsewhere; ``values`` may be empty when nothing is valid."""
-    picked = np.full(len(index), -1, np.int64)
-    picked[valid] = values[index[valid]]
-    return picked
+    taken = np.full(len(index), -1, np.int64)
+    taken[valid] = values[index[valid]]
+    return taken
 
 
-def _some(samples: Samples, rows: I64) -> Samples:
-    """The named samples, with the columns that are used here; chains are taken apart from them."""
+def _take_samples(samples: Samples, rows: I64) -> Samples:
+    """The given samples with the columns that the stitcher reads; the caller takes the chains itself."""
 
     def taken(column: Column | None) -> Column | None:
         return None if column is None else column[rows]

@@ -63,7 +63,7 @@ def test_the_work_is_that_of_the_forks(tmp_path, monkeypatch: pytest.MonkeyPatch
 
 def test_a_line_that_is_too_long_is_cut_and_counted(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
     """Process 1 is no fork; 2 … 10 see what it mapped, 11 begins a line of its own, and so does 21."""
-    monkeypatch.setattr(spaces, "LONGEST_LINE", 10)
+    monkeypatch.setattr(spaces, "MAX_FORK_DEPTH", 10)
     path = tmp_path / "perf.data"
     path.write_bytes(forge.write_file(forge.Session(), line_of_forks(25)))
     loaded = load([str(path)], LoadOptions(symbols=None))

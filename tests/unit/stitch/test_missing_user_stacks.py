@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perf2x.stitch.deferred import DeferredJoin
+from perf2x.stitch.deferred_records import DeferredRecords
 from perf2x.stitch.history.keyed_times import FOREVER, KeyedTimes
-from perf2x.stitch.missing_user_stacks import Missing, Reason, gather, reasons
+from perf2x.stitch.missing_user_stacks import MissingReason, MissingUserStacks, missing_reasons, sum_missing
 from perf2x.tables.events import Losts
-from tests.unit.stitch.test_deferred import deferred, execs
+from tests.unit.stitch.test_deferred_records import deferred, execs
 
 LAST = 2**64 - 1
 
@@ -33,7 +33,7 @@ def test_keyed_times_against_a_loop(seed: int) -> None:
 def test_samples_of_one_stay_are_one_row_with_their_sum_and_the_last_time() -> None:
     """A cookie under two threads is two stays."""
     ids = np.array([1, 1, 2, 1], np.int32)
-    found = gather(
+    found = sum_missing(
         np.array([5, 5, 5, 6], np.uint64),
         ids,
         ids,
@@ -59,7 +59,7 @@ def told(
 ) -> dict[str, int]:
     """Reasons for missing samples (tid, cpu, when, count) of process 10, each with a cookie of its own."""
     tid, cpu, when, count = (np.array(column) for column in zip(*rows, strict=True))
-    missing = Missing(
+    missing = MissingUserStacks(
         np.arange(len(rows)).astype(np.uint64), np.full(len(rows), 10, np.int32), tid.astype(np.int32),
         cpu.astype(np.int32), when.astype(np.uint64), count.astype(np.int64),
     )  # fmt: skip
@@ -81,7 +81,7 @@ def told(
             none, none, np.array([row[2] for row in lost], np.uint64), np.array([row[3] for row in lost], np.bool_),
         ),
     )  # fmt: skip
-    return reasons(missing, sideband, DeferredJoin(table, execs(programs or []), timed), timed)
+    return missing_reasons(missing, sideband, DeferredRecords(table, execs(programs or []), timed))
 
 
 WHOLE: Lost = (60, 0, 1, False)
@@ -91,22 +91,22 @@ WHOLE: Lost = (60, 0, 1, False)
 @pytest.mark.parametrize(
     ("facts", "reason"),
     [
-        ({}, Reason.STOPPED),
-        ({"exits": [(11, 60)]}, Reason.EXITED),
-        ({"exits": [(11, 50)]}, Reason.STOPPED),  # not after the sample
-        ({"exits": [(12, 60)]}, Reason.STOPPED),
-        ({"losts": [WHOLE]}, Reason.LOST),
-        ({"losts": [(50, 0, 1, False)]}, Reason.STOPPED),
-        ({"losts": [(60, 0, 1, True)]}, Reason.STOPPED),  # samples were lost, no record
-        ({"losts": [(60, 0, 0, False)]}, Reason.STOPPED),
-        ({"losts": [(60, 1, 1, False)]}, Reason.STOPPED),  # on another CPU
-        ({"losts": [(60, 1, 1, False), (40, 0, 1, False)]}, Reason.STOPPED),
-        ({"losts": [(60, -1, 1, False)]}, Reason.LOST),  # on a CPU that is not known
-        ({"losts": [(60, -1, 1, False), (40, 0, 1, False)]}, Reason.LOST),
-        ({"losts": [WHOLE], "exits": [(11, 60)]}, Reason.EXITED),
+        ({}, MissingReason.STOPPED),
+        ({"exits": [(11, 60)]}, MissingReason.EXITED),
+        ({"exits": [(11, 50)]}, MissingReason.STOPPED),  # not after the sample
+        ({"exits": [(12, 60)]}, MissingReason.STOPPED),
+        ({"losts": [WHOLE]}, MissingReason.LOST),
+        ({"losts": [(50, 0, 1, False)]}, MissingReason.STOPPED),
+        ({"losts": [(60, 0, 1, True)]}, MissingReason.STOPPED),  # samples were lost, no record
+        ({"losts": [(60, 0, 0, False)]}, MissingReason.STOPPED),
+        ({"losts": [(60, 1, 1, False)]}, MissingReason.STOPPED),  # on another CPU
+        ({"losts": [(60, 1, 1, False), (40, 0, 1, False)]}, MissingReason.STOPPED),
+        ({"losts": [(60, -1, 1, False)]}, MissingReason.LOST),  # on a CPU that is not known
+        ({"losts": [(60, -1, 1, False), (40, 0, 1, False)]}, MissingReason.LOST),
+        ({"losts": [WHOLE], "exits": [(11, 60)]}, MissingReason.EXITED),
     ],
 )
-def test_a_thread_that_never_came_back(facts: dict[str, Any], reason: Reason, timed: bool) -> None:
+def test_a_thread_that_never_came_back(facts: dict[str, Any], reason: MissingReason, timed: bool) -> None:
     """A record of another thread is there, so that nobody took all of them away."""
     assert told([(11, 0, 50, 3)], records=[(99, 10, 12, 70)], timed=timed, **facts) == {str(reason): 3}
 
@@ -114,39 +114,39 @@ def test_a_thread_that_never_came_back(facts: dict[str, Any], reason: Reason, ti
 @pytest.mark.parametrize(
     ("facts", "reason"),
     [
-        ({}, Reason.ELSEWHERE),
-        ({"losts": [WHOLE]}, Reason.LOST),
-        ({"exits": [(11, 80)]}, Reason.ELSEWHERE),
-        ({"programs": [(10, 60)]}, Reason.EXITED),  # the id is that of another thread since
-        ({"programs": [(10, 60)], "losts": [WHOLE]}, Reason.EXITED),
-        ({"programs": [(10, 75)]}, Reason.ELSEWHERE),
-        ({"programs": [(9, 60)]}, Reason.ELSEWHERE),
+        ({}, MissingReason.ELSEWHERE),
+        ({"losts": [WHOLE]}, MissingReason.LOST),
+        ({"exits": [(11, 80)]}, MissingReason.ELSEWHERE),
+        ({"programs": [(10, 60)]}, MissingReason.EXITED),  # the id is that of another thread since
+        ({"programs": [(10, 60)], "losts": [WHOLE]}, MissingReason.EXITED),
+        ({"programs": [(10, 75)]}, MissingReason.ELSEWHERE),
+        ({"programs": [(9, 60)]}, MissingReason.ELSEWHERE),
     ],
 )
-def test_a_thread_that_came_back_without_its_record(facts: dict[str, Any], reason: Reason) -> None:
+def test_a_thread_that_came_back_without_its_record(facts: dict[str, Any], reason: MissingReason) -> None:
     assert told([(11, 0, 50, 3)], records=[(99, 10, 11, 70)], **facts) == {str(reason): 3}
 
 
 def test_a_sample_that_does_not_say_its_cpu_may_have_lost_its_record_anywhere() -> None:
     rows = [(11, -1, 50, 3), (12, 0, 50, 4), (13, 1, 50, 5)]
     assert told(rows, records=[(99, 10, 20, 70)], losts=[(60, 1, 1, False)]) == {
-        str(Reason.STOPPED): 4, str(Reason.LOST): 8,
+        str(MissingReason.STOPPED): 4, str(MissingReason.LOST): 8,
     }  # fmt: skip
 
 
 def test_sums_are_in_the_order_of_the_reasons() -> None:
     """Two threads that stopped, one that exited; the record of a third is there."""
     found = told([(11, 0, 50, 3), (12, 0, 50, 4), (13, 0, 50, 1)], [(99, 10, 20, 70)], exits=[(12, 60)])
-    assert list(found.items()) == [(str(Reason.STOPPED), 4), (str(Reason.EXITED), 4)]
+    assert list(found.items()) == [(str(MissingReason.STOPPED), 4), (str(MissingReason.EXITED), 4)]
     assert told([(11, 0, 50, 0)], [(99, 10, 20, 70)]) == {}
 
 
 def test_without_a_single_record_threads_that_came_back_show_that_they_were_dropped() -> None:
     """Two cookies of one thread: it came back in between. One cookie of each proves nothing."""
-    assert told([(11, 0, 50, 3), (11, 0, 70, 4)]) == {str(Reason.INJECTED): 7}
-    assert told([(11, 0, 50, 3), (12, 0, 70, 4)]) == {str(Reason.STOPPED): 7}
+    assert told([(11, 0, 50, 3), (11, 0, 70, 4)]) == {str(MissingReason.INJECTED): 7}
+    assert told([(11, 0, 50, 3), (12, 0, 70, 4)]) == {str(MissingReason.STOPPED): 7}
     both = [(11, 0, 50, 3), (11, 0, 70, 4)]
-    assert told(both, records=[(99, 10, 12, 10)]) == {str(Reason.STOPPED): 7}
+    assert told(both, records=[(99, 10, 12, 10)]) == {str(MissingReason.STOPPED): 7}
 
 
 def test_forever_is_never_a_time() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from perf2x.columnar.interner import StringInterner
-from perf2x.stitch.profile_mappings import merged_mappings
+from perf2x.stitch.profile_mappings import merge_mappings
 from perf2x.tables.events import Mmaps
 
 LIBC = "/lib/libc.so.6"
@@ -23,13 +23,13 @@ def mmaps(*rows: tuple[int, str, int, int, bytes, int]) -> Mmaps:
     )  # fmt: skip
 
 
-def groups(table: Mmaps, as_recorded: bool = False) -> list[int]:
-    return merged_mappings(table, {}, as_recorded).number.tolist()[:-1]
+def groups(table: Mmaps, per_process: bool = False) -> list[int]:
+    return merge_mappings(table, {}, per_process).number.tolist()[:-1]
 
 
 def test_one_file_in_two_processes_is_one_mapping_at_the_lower_address() -> None:
     table = mmaps((7, LIBC, 0x9000, 0, b"", 1), (8, LIBC, 0x5000, 0, b"", 1))
-    merged = merged_mappings(table, {})
+    merged = merge_mappings(table, {})
     assert merged.number.tolist() == [0, 0, -1]
     assert (table.start + merged.shift[:2]).tolist() == [0x5000, 0x5000]
     strings = StringInterner()
@@ -58,7 +58,7 @@ def test_what_keeps_files_apart(other: tuple[int, str, int, int, bytes, int]) ->
 )
 def test_code_that_is_named_by_its_address_stays_where_it_was(name: str) -> None:
     table = mmaps((7, name, 0x9000, 0, b"", 0), (8, name, 0x5000, 0, b"", 0))
-    merged = merged_mappings(table, {})
+    merged = merge_mappings(table, {})
     assert merged.shift.tolist() == [0, 0, 0] and len(set(merged.number[:2].tolist())) == 2
 
 
@@ -67,13 +67,13 @@ def test_modules_stay_where_the_kernel_had_them() -> None:
     assert groups(table) == [1, 0]
 
 
-def test_as_recorded_nothing_moves() -> None:
+def test_per_process_nothing_moves() -> None:
     table = mmaps((7, LIBC, 0x9000, 0, b"", 1), (8, LIBC, 0x5000, 0, b"", 1), (9, LIBC, 0x5000, 0, b"", 1))
-    merged = merged_mappings(table, {}, as_recorded=True)
+    merged = merge_mappings(table, {}, per_process=True)
     assert merged.number.tolist() == [1, 0, 0, -1] and not merged.shift.any()
 
 
 def test_build_ids_of_the_file_stand_in_for_those_that_records_lack() -> None:
     table = mmaps((7, LIBC, 0x9000, 0, b"", 0), (8, LIBC, 0x5000, 0, b"\1\2", 0))
-    merged = merged_mappings(table, {LIBC: b"\1\2"})
+    merged = merge_mappings(table, {LIBC: b"\1\2"})
     assert merged.build_ids == ["0102", "0102"] and merged.number.tolist() == [0, 0, -1]

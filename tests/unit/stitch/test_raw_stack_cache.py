@@ -1,4 +1,4 @@
-"""Stacks that are remembered are those that would be put together."""
+"""Cached stacks equal those that would be built."""
 
 import numpy as np
 import pytest
@@ -6,9 +6,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from perf2x.columnar.ragged import ragged_of
-from perf2x.stitch import raw_stack_cache as recorded
-from perf2x.stitch.raw_stack_cache import Recorded
-from perf2x.stitch.stack_rows import Cuts
+from perf2x.stitch import raw_stack_cache
+from perf2x.stitch.raw_stack_cache import RawStackCache
+from perf2x.stitch.stack_rows import StackInputs
 
 SMALL = st.integers(-1, 1)
 SAMPLES = st.tuples(
@@ -17,56 +17,64 @@ SAMPLES = st.tuples(
 BATCHES = st.lists(st.lists(SAMPLES, max_size=12), max_size=6)
 
 
-def cuts_of(samples: list[tuple]) -> Cuts:
+def inputs_of(samples: list[tuple]) -> StackInputs:
     columns = [np.array([sample[at] for sample in samples], np.int64) for at in range(1, 7)]
-    return Cuts(ragged_of([sample[0] for sample in samples]), columns[0].astype(np.uint8), *columns[1:])
+    return StackInputs(ragged_of([sample[0] for sample in samples]), columns[0].astype(np.uint8), *columns[1:])
 
 
-class Maker:
+def cached(cache: RawStackCache, inputs: StackInputs, build: "Builder") -> np.ndarray:
+    """The stack of each sample, as the stitcher uses the cache."""
+    if cache.skip(len(inputs)):
+        return build(inputs)
+    number, new = cache.number(inputs)
+    return cache.stacks(number, build(inputs.take(new)) if len(new) else None)
+
+
+class Builder:
     """Numbers stacks by all that decides them."""
 
     def __init__(self) -> None:
         self.number: dict[tuple, int] = {}
-        self.asked = 0
+        self.built = 0
 
-    def __call__(self, cuts: Cuts) -> np.ndarray:
-        columns = zip(cuts.mode.tolist(), *(column.tolist() for column in cuts.columns()), strict=True)
-        rows = [(tuple(chain.tolist()), key) for chain, key in zip(cuts.chain.rows(), columns, strict=True)]
-        self.asked += len(rows)
+    def __call__(self, inputs: StackInputs) -> np.ndarray:
+        columns = zip(inputs.mode.tolist(), *(column.tolist() for column in inputs.columns()), strict=True)
+        rows = [(tuple(chain.tolist()), key) for chain, key in zip(inputs.chain.rows(), columns, strict=True)]
+        self.built += len(rows)
         return np.array([self.number.setdefault(row, len(self.number)) for row in rows], np.int32)
 
 
 @given(BATCHES, st.integers(1, 30), st.sampled_from([0.0, 2.5, 1e9]))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_stacks_are_those_that_were_made(
+def test_cached_stacks_equal_built_ones(
     monkeypatch: pytest.MonkeyPatch, batches: list[list[tuple]], held: int, pays: float
 ) -> None:
-    """Whether it remembers, forgets often, or lets most samples pass."""
-    monkeypatch.setattr(recorded, "_ROWS_HELD", held)
-    monkeypatch.setattr(recorded, "_PAYS", pays)
-    table, maker, alone = Recorded(), Maker(), Maker()
+    """With a cache that keeps everything, forgets often, or is skipped for most samples."""
+    monkeypatch.setattr(raw_stack_cache, "_MAX_ROWS", held)
+    monkeypatch.setattr(raw_stack_cache, "_MIN_USES", pays)
+    cache, builder, uncached = RawStackCache(), Builder(), Builder()
     for samples in batches:
-        found = table.stacks(cuts_of(samples), maker).tolist()
-        expected = alone(cuts_of(samples)).tolist()
+        found = cached(cache, inputs_of(samples), builder).tolist()
+        expected = uncached(inputs_of(samples)).tolist()
         assert len(set(zip(found, expected, strict=True))) == len(set(found)) == len(set(expected))
 
 
-def test_what_was_there_is_not_made_again() -> None:
-    table, maker = Recorded(), Maker()
+def test_a_cached_stack_is_not_built_again() -> None:
+    cache, builder = RawStackCache(), Builder()
     samples = [([1, 2], 1, 0, 0, -1, -1, 0), ([1, 3], 1, 0, 0, -1, -1, 0)] * 5
     for _ in range(3):
-        table.stacks(cuts_of(samples), maker)
-    assert maker.asked == 2
+        cached(cache, inputs_of(samples), builder)
+    assert builder.built == 2
 
 
-def test_a_table_that_hardly_ever_knows_is_left_alone_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recorded, "_ROWS_HELD", 10)
-    table, maker = Recorded(), Maker()
+def test_a_cache_that_rarely_hits_is_skipped_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(raw_stack_cache, "_MAX_ROWS", 10)
+    cache, builder = RawStackCache(), Builder()
     fresh = [([row], 1, 0, 0, -1, -1, 0) for row in range(20)]
     same = [([99], 1, 0, 0, -1, -1, 0)] * 10
-    table.stacks(cuts_of(fresh), maker)
+    cached(cache, inputs_of(fresh), builder)
     for _ in range(8):  # four times as many samples as it took to see that
-        table.stacks(cuts_of(same), maker)
-    assert maker.asked == 20 + 80
-    table.stacks(cuts_of(same), maker)
-    assert maker.asked == 20 + 80 + 1
+        cached(cache, inputs_of(same), builder)
+    assert builder.built == 20 + 80
+    cached(cache, inputs_of(same), builder)
+    assert builder.built == 20 + 80 + 1

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from perf2x.stitch import sample_sums as sums
-from perf2x.stitch.sample_sums import SampleRows, Sums, in_turn
+from perf2x.stitch.sample_sums import SampleRows, SampleSums, concatenate_rows
 
 ROWS = st.tuples(*[st.integers(0, 2)] * 3, st.integers(0, 2**48), st.integers(-1, 1), st.integers(-1, 1))
 BATCHES = st.lists(st.lists(ROWS, max_size=10), max_size=5)
@@ -32,8 +32,8 @@ def tuples(rows: SampleRows) -> list[tuple[int, ...]]:
 def test_sums_are_those_of_a_dictionary(
     monkeypatch: pytest.MonkeyPatch, batches: list[list[tuple[int, ...]]], with_places: bool, pending: int
 ) -> None:
-    monkeypatch.setattr(sums, "_PENDING", pending)
-    table, value, count = Sums(with_places), Counter(), Counter()
+    monkeypatch.setattr(sums, "_MIN_PENDING", pending)
+    table, value, count = SampleSums(with_places, with_places), Counter(), Counter()
     for rows in batches:
         table.add(sample_rows(rows, with_places))
         for row in rows:
@@ -48,8 +48,8 @@ def test_sums_are_those_of_a_dictionary(
 
 
 @given(BATCHES, st.booleans())
-def test_rows_in_turn(batches: list[list[tuple[int, ...]]], with_places: bool) -> None:
+def test_rows_concatenate_rows(batches: list[list[tuple[int, ...]]], with_places: bool) -> None:
     parts = [sample_rows(rows, with_places) for rows in batches]
-    rows = in_turn(parts)
+    rows = concatenate_rows(parts)
     assert tuples(rows) == [row for part in parts for row in tuples(part)]
     assert rows.value.tolist() == [row[3] for part in batches for row in part]

@@ -1,4 +1,4 @@
-"""Batches that are added to a stitcher: what is told apart, what is counted, what is missing."""
+"""Batches that are added to a stitcher: which samples are distinct, which are counted, which miss their user stack."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -10,8 +10,9 @@ from perf2x.emit.pprof.labels import encoded_labels, label_columns
 from perf2x.pipeline.load import load
 from perf2x.pipeline.options import LoadOptions
 from perf2x.reader import open_recording
-from perf2x.stitch.deferred import Join
-from perf2x.stitch.stack_rows import Cuts
+from perf2x.stitch.deferred_records import JoinOutcome
+from perf2x.stitch.process_history import build_process_history
+from perf2x.stitch.stack_rows import StackInputs
 from perf2x.stitch.stitcher import Stitcher, StitchOptions
 from perf2x.tables.diagnostics import Diagnostics
 from perf2x.tables.events import Want
@@ -31,10 +32,10 @@ def written(tmp_path: Path, records: list[Record], event: Event | None = None) -
 
 
 def stitchers(path: str, options: StitchOptions, count: int = 2) -> tuple[list[Stitcher], list]:
-    """As many stitchers of one recording, and its batches."""
+    """``count`` stitchers of one recording, and its batches."""
     recording = open_recording(path)
-    made = [Stitcher(recording.session, recording.sideband, options, Diagnostics()) for _ in range(count)]
-    return made, list(recording.samples(Want.CHAIN))
+    history = build_process_history(recording.session, recording.sideband, Diagnostics())
+    return [Stitcher(history, options) for _ in range(count)], list(recording.samples(Want.CHAIN))
 
 
 def waiting(time: int, cookie: int, *kernel: int) -> Sample:
@@ -61,62 +62,63 @@ def frames_of(profile) -> list[list[str | int]]:  # type: ignore[no-untyped-def]
     return found
 
 
-def test_a_batch_of_nothing_but_deferred_user_parts(tmp_path: Path) -> None:
-    """No chain of its own, no root to add: the record's frames are the stack."""
+def test_a_batch_with_only_deferred_user_parts(tmp_path: Path) -> None:
+    """Without a chain or a root frame of its own, the record's frames are the stack."""
     record = CallchainDeferred(cookie=5, ips=(k.CONTEXT_USER, 0x1000), stamp=Stamp(pid=1, tid=1, time=12))
     mapped = Mmap(pid=1, tid=1, addr=0x1000, len=0x1000, filename="/bin/app")
     profile = load(written(tmp_path, [mapped, waiting(10, 5), record]), LoadOptions()).profile
     assert frames_of(profile) == [[0x1000]]
 
 
-def test_a_batch_of_nothing_but_lost_user_parts(tmp_path: Path) -> None:
+def test_a_batch_with_only_missing_user_parts(tmp_path: Path) -> None:
     profile = load(written(tmp_path, [waiting(10, 5)]), LoadOptions()).profile
     assert frames_of(profile) == [["[user stack missing]"]]
 
 
 @pytest.mark.parametrize("how", ["mark", "drop"])
-def test_figures_of_all_batches_and_all_processes_add_up(tmp_path: Path, how: str) -> None:
-    """A recording's one batch taken in twice here and once by another stitcher."""
+def test_figures_of_all_batches_and_processes_add_up(tmp_path: Path, how: str) -> None:
+    """Add a recording's only batch twice here and once to another stitcher."""
     records = [waiting(10, 5, KERNEL_ADDRESS), waiting(11, 6, KERNEL_ADDRESS), Sample(ip=0x1000, time=30, period=4)]
     record = CallchainDeferred(cookie=5, ips=(k.CONTEXT_USER, 0x1000), stamp=Stamp(pid=1, tid=1, time=12))
     (here, there), (batch,) = stitchers(written(tmp_path, [*records, record]), StitchOptions(deferred_missing=how))
     here.add(batch)
     here.add(batch)
     there.add(batch)
-    here.absorb(there.added())
-    tally = here.tally
-    assert tally.value == 18.0
-    assert int(here.gathered.sums.rows().count.sum()) == (6 if how == "drop" else 9)
-    assert (tally.first_ns, tally.last_ns) == (10, 30)
-    assert {fate: int(tally.fates[fate]) for fate in (Join.NONE, Join.JOINED, Join.MISSING)} == {
-        Join.NONE: 3, Join.JOINED: 3, Join.MISSING: 3,
+    here.absorb(there.result())
+    result = here.result()
+    totals, outcomes = result.totals, result.deferred.outcomes
+    assert totals.period == 18.0
+    assert int(result.samples.count.sum()) == (6 if how == "drop" else 9)
+    assert (totals.first_ns, totals.last_ns) == (10, 30)
+    assert {JoinOutcome(outcome): count for outcome, count in enumerate(outcomes.tolist()) if count} == {
+        JoinOutcome.NONE: 3, JoinOutcome.JOINED: 3, JoinOutcome.MISSING: 3,
     }  # fmt: skip
 
 
 @pytest.mark.parametrize(("event", "cpu"), [(Event(), [-1, -1]), (WITH_CPU, [3, 4])])
-def test_lost_user_parts_are_remembered_with_the_cpu_where_samples_say_it(
-    tmp_path: Path, event: Event, cpu: list[int]
-) -> None:
-    """What a CPU lost is looked for on that CPU alone, on all where −1 says that nobody knows."""
+def test_missing_user_stacks_keep_the_cpu_of_their_sample(tmp_path: Path, event: Event, cpu: list[int]) -> None:
+    """A lost record is searched for on the CPU of the sample, on all CPUs where it is unknown (−1)."""
     records = [replace(waiting(10 + cookie, cookie, KERNEL_ADDRESS), cpu=cookie) for cookie in (3, 4)]
     (stitcher,), (batch,) = stitchers(written(tmp_path, records, event), StitchOptions(), 1)
     stitcher.add(batch)
-    (missing,) = stitcher.missing
+    (missing,) = stitcher.result().deferred.missing
     assert missing.cpu.tolist() == cpu
 
 
 @pytest.mark.parametrize(("event", "cpu"), [(Event(), [-1, -1]), (WITH_CPU, [3, 4])])
-def test_a_timeline_says_the_cpu_where_samples_do(tmp_path: Path, event: Event, cpu: list[int]) -> None:
+def test_a_timeline_has_the_cpu_of_samples_that_carry_it(tmp_path: Path, event: Event, cpu: list[int]) -> None:
     records = [Sample(ip=0x1000, time=time, cpu=time) for time in (3, 4)]
     (stitcher,), (batch,) = stitchers(written(tmp_path, records, event), StitchOptions(timeline=True), 1)
     stitcher.add(batch)
-    (part,) = stitcher.timeline
+    timeline = stitcher.result().timeline
+    assert timeline is not None
+    (part,) = timeline
     assert (part.time.tolist(), part.cpu.tolist()) == ([3, 4], cpu)
 
 
 @pytest.mark.parametrize("timeline", [False, True])
-def test_samples_are_told_apart_by_cgroup_where_that_is_asked_for(tmp_path: Path, timeline: bool) -> None:
-    """Those whose path no record says go by their number."""
+def test_samples_are_split_by_cgroup_on_request(tmp_path: Path, timeline: bool) -> None:
+    """A cgroup without a recorded path goes by its number."""
     samples = [Sample(ip=0x1000, time=5 + number, cpu=1, cgroup=number) for number in (7, 2**40)]
     path = written(tmp_path, [Cgroup(id=2**40, path="/user.slice"), *samples], WITH_CGROUP)
     profile = load(path, LoadOptions(by_cgroup=True, timeline=timeline)).profile
@@ -125,7 +127,7 @@ def test_samples_are_told_apart_by_cgroup_where_that_is_asked_for(tmp_path: Path
     by_cpu = load(path, LoadOptions(by_cpu=True, timeline=timeline)).profile.samples
     assert by_cpu.cpu is not None and set(by_cpu.cpu.tolist()) == {1}
     assert by_cpu.count.sum() == 2 and len(by_cpu) == (2 if timeline else 1)
-    assert by_cpu.cgroup is None, "nobody asked for them"
+    assert by_cpu.cgroup is None, "not requested"
 
 
 def test_a_cgroup_that_nobody_recorded_has_no_name_and_no_label(tmp_path: Path) -> None:
@@ -146,12 +148,12 @@ def test_a_cgroup_that_nobody_recorded_has_no_name_and_no_label(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("options", [LoadOptions(by_cgroup=True), LoadOptions(by_cpu=True)])
-def test_samples_that_say_neither_cpu_nor_cgroup_are_alike(tmp_path: Path, options: LoadOptions) -> None:
+def test_samples_without_cpu_and_cgroup_are_one_row(tmp_path: Path, options: LoadOptions) -> None:
     records = [Sample(ip=0x1000, time=time, cpu=time, cgroup=time) for time in (5, 6)]
     assert load(written(tmp_path, records), options).profile.samples.count.tolist() == [2]
 
 
-def test_a_timeline_has_context_switches_where_the_recording_has(tmp_path: Path) -> None:
+def test_a_timeline_has_the_context_switches_of_the_recording(tmp_path: Path) -> None:
     records = [Sample(ip=0x1000, time=5), Switch(stamp=Stamp(pid=1, tid=1, time=7))]
     path = written(tmp_path, records)
     switches = load(path, LoadOptions(timeline=True)).profile.switches
@@ -160,8 +162,8 @@ def test_a_timeline_has_context_switches_where_the_recording_has(tmp_path: Path)
     assert load(written(tmp_path, records[:1]), LoadOptions(timeline=True)).profile.switches is None
 
 
-def test_threads_are_told_apart_by_all_bits_of_pid_and_tid(tmp_path: Path) -> None:
-    """−1 and the greatest, which differ in the sign alone, are two processes."""
+def test_threads_differ_in_any_bit_of_pid_and_tid(tmp_path: Path) -> None:
+    """−1 and the largest id, which differ only in the sign, are two processes."""
     ids = [-1, 0, 1, MOST]
     records = [Sample(ip=0x1000, time=5, pid=pid % 2**32, tid=tid % 2**32) for pid in ids for tid in ids]
     names = [Comm(pid=1, tid=tid % 2**32, comm="same") for tid in ids]
@@ -170,17 +172,17 @@ def test_threads_are_told_apart_by_all_bits_of_pid_and_tid(tmp_path: Path) -> No
     assert sorted(found) == [(pid, tid) for pid in ids for tid in ids]
 
 
-def test_what_decides_a_stack_is_told_apart_by_all_bits() -> None:
-    """Two numbers of 32 bits share a column."""
+def test_packed_stack_inputs_differ_in_any_bit() -> None:
+    """Two 32-bit numbers share a column."""
     numbers = np.array([-1, 0, 1, 2, MOST - 1, MOST])
     high, low = (column.reshape(-1) for column in np.meshgrid(numbers, numbers))
     none, count = np.zeros(len(high), np.int64), len(high)
     empty: list = [None, none.astype(np.uint8)]
-    by_epoch = Cuts(*empty, high, low, none, none, none).columns()
-    by_record = Cuts(*empty, none, none, high, low, none).columns()
+    by_epoch = StackInputs(*empty, high, low, none, none, none).columns()
+    by_record = StackInputs(*empty, none, none, high, low, none).columns()
     assert [len(set(column.tolist())) for column in by_epoch] == [count, 1, 1]
     assert [len(set(column.tolist())) for column in by_record] == [1, count, 1]
     modes, roots = (column.reshape(-1) for column in np.meshgrid(np.arange(8), np.arange(10)))
     none = np.zeros(len(modes), np.int64)
-    by_mode = Cuts(None, modes.astype(np.uint8), none, none, none, none, roots).columns()  # type: ignore[arg-type]
+    by_mode = StackInputs(None, modes.astype(np.uint8), none, none, none, none, roots).columns()  # type: ignore[arg-type]
     assert [len(set(column.tolist())) for column in by_mode] == [1, 1, 80]

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from perf2x.plugins.registry import load_symbol_sources
 from perf2x.reader import open_recording
-from perf2x.stitch.profile_builder import finish
+from perf2x.stitch.process_history import build_process_history
+from perf2x.stitch.profile_builder import build_profile
 from perf2x.stitch.stitcher import Stitcher, StitchOptions
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.sources.jit import with_jitdumps
@@ -38,10 +39,12 @@ def convert(tmp_path, dump, records, event=MONOTONIC, name="jit-5.dump") -> tupl
     recording = open_recording(str(path), diagnostics=diagnostics)
     options = SymbolOptions(perf_map_dir=tmp_path, symfs=tmp_path)
     sideband = with_jitdumps(recording.sideband, recording.session, options, diagnostics)
-    stitcher = Stitcher(recording.session, sideband, StitchOptions(timeline=True), diagnostics)
+    history = build_process_history(recording.session, sideband, diagnostics)
+    stitcher = Stitcher(history, StitchOptions(timeline=True))
     for batch in recording.samples(Want.CHAIN):
         stitcher.add(batch)
-    profile, _ = symbolize(finish(stitcher), recording.session, options, diagnostics, load_symbol_sources())
+    profile = build_profile(recording.session, history, stitcher.result())
+    profile, _ = symbolize(profile, recording.session, options, diagnostics, load_symbol_sources())
     profile.check()
     return profile, diagnostics
 

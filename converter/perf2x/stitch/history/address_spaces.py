@@ -7,16 +7,13 @@ stacks of one epoch can be looked up once. Follows machine__process_fork_event, 
 maps__fixup_overlap_and_insert of tools/perf, except that nothing is copied.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 from msgspec import Struct
-from msgspec.structs import replace
 
-from perf2x.abi.uapi import CpuMode
 from perf2x.columnar.arrays import I64, U64, Bools
 from perf2x.columnar.unique import group_rows, rows_by, unique
-from perf2x.stitch.history.keyed_values import Timeline
+from perf2x.stitch.history.kernel_mappings import end_addresses, is_kernel_mapping
+from perf2x.stitch.history.keyed_values import KeyedValues
 from perf2x.stitch.history.overlapping_ranges import IntervalIndex
 from perf2x.tables.events import Comms, Ksymbols, Mmaps, Tasks
 
@@ -25,7 +22,7 @@ KERNEL = -2
 _TOMBSTONE = -2
 _GENERATIONS = 16
 """So many ancestors are asked one after the other: that is quicker than to find out what descendants have in common."""
-LONGEST_LINE = 2048
+MAX_FORK_DEPTH = 2048
 """The longest line of forks without an exec along which processes see what their ancestors mapped. Lookups walk up
 generation by generation; without a bound, n generations that all map something else would cost n² steps."""
 
@@ -47,7 +44,7 @@ class _Lives(Struct):
 
     def begin(self, pid: int, moment: int, parent: int = -1, parent_moment: int = 0, before: int = -1) -> int:
         depth = self.depth[parent] + 1 if parent >= 0 else 0
-        if depth >= LONGEST_LINE:
+        if depth >= MAX_FORK_DEPTH:
             parent, depth, self.cut = -1, 0, self.cut + 1
         self.depth.append(depth)
         self.pid.append(pid)
@@ -77,7 +74,7 @@ class AddressSpaces:
         ksymbols: Ksymbols,
         ksymbol_moment: I64,
     ) -> None:
-        owner = np.where(_is_kernel(mmaps), KERNEL, mmaps.pid.astype(np.int64))
+        owner = np.where(is_kernel_mapping(mmaps), KERNEL, mmaps.pid.astype(np.int64))
         pids = unique(np.concatenate([owner, forks.pid, forks.ppid, comms.pid]).astype(np.int64))
         first_seen = _first_seen(pids.searchsorted(owner), mmap_moment)
         lives = _lives(first_seen, pids, forks, fork_moment, comms, comm_moment)
@@ -85,15 +82,15 @@ class AddressSpaces:
         self._parent_moment = np.array(lives.parent_moment, np.int64)
         self._depth = np.array(lives.depth, np.int64)
         self.lines_cut = lives.cut
-        """Processes that do not see what their ancestors mapped, because there are more than LONGEST_LINE of them."""
+        """Processes that do not see what their ancestors mapped, because there are more than MAX_FORK_DEPTH of them."""
         self._before = np.array(lives.before, np.int64)
         pid, born = pids[np.array(lives.pid, np.int64)], np.array(lives.born, np.int64)
-        spaces = Timeline(pid, born, np.arange(len(pid)))
+        spaces = KeyedValues(pid, born, np.arange(len(pid)))
         self._index = _index(spaces, mmaps, owner, mmap_moment, ksymbols, ksymbol_moment)
         kernel = np.full(len(ksymbol_moment), KERNEL, np.int64)
         keys = np.concatenate([pid, owner, kernel])
         moments = np.concatenate([born, mmap_moment, ksymbol_moment])
-        self._epochs = Timeline(keys, moments, np.arange(len(keys)))
+        self._epochs = KeyedValues(keys, moments, np.arange(len(keys)))
         self._epoch_space = spaces.at(keys, moments)
         self._epoch_moment = moments
 
@@ -175,11 +172,6 @@ class AddressSpaces:
         return found
 
 
-def _is_kernel(mmaps: Mmaps) -> Bools:
-    kernel: Bools = (mmaps.pid == -1) | (mmaps.cpumode == CpuMode.KERNEL)
-    return kernel
-
-
 def _first_seen(owner: I64, moment: I64) -> dict[int, int]:
     """When each process mapped something for the first time."""
     order = np.lexsort((moment, owner))
@@ -217,7 +209,7 @@ def _lives(
 
 
 def _index(
-    spaces: Timeline, mmaps: Mmaps, owner: I64, mmap_moment: I64, ksymbols: Ksymbols, ksymbol_moment: I64
+    spaces: KeyedValues, mmaps: Mmaps, owner: I64, mmap_moment: I64, ksymbols: Ksymbols, ksymbol_moment: I64
 ) -> IntervalIndex:
     """All mappings; kernel symbols that went are tombstones, those that came are mappings appended to ``mmaps``."""
     gone = np.flatnonzero(ksymbols.unregister)
@@ -228,57 +220,4 @@ def _index(
     key = np.concatenate([owner, np.full(len(gone), KERNEL, np.int64)])
     space = spaces.at(key, moment)
     known = space >= 0
-    return IntervalIndex(space[known], start[known], limits(start, length)[known], moment[known], value[known])
-
-
-def with_kernel_grown(mmaps: Mmaps) -> Mmaps:
-    """``mmaps`` with the kernel's text reaching up to the next kernel mapping, at most 1 GiB.
-
-    Its record covers _text … _etext, but .init.text and others lie behind; perf stretches the map in the same way
-    (maps__fixup_end in tools/perf/util/maps.c). 1 GiB is KERNEL_IMAGE_SIZE of x86.
-    """
-    rows = [row for row, name in enumerate(mmaps.filename) if name.startswith("[kernel.kallsyms]")]
-    if not rows:
-        return mmaps
-    starts = np.sort(mmaps.start[_is_kernel(mmaps)])
-    length = mmaps.length.copy()
-    for row in rows:
-        start = mmaps.start[row]
-        above = int(np.searchsorted(starts, start, "right"))
-        room = starts[above] - start if above < len(starts) else np.uint64(1 << 30)
-        length[row] = max(length[row], min(room, np.uint64(1 << 30)))
-    return replace(mmaps, length=length)
-
-
-def limits(start: U64, length: U64) -> U64:
-    """start + length, held at 2⁶⁴ − 1 where a lying record would wrap round."""
-    end = start + length
-    return np.where(end < start, np.uint64(2**64 - 1), end)
-
-
-def with_ksymbols(mmaps: Mmaps, ksymbols: Ksymbols) -> Mmaps:
-    """``mmaps`` with a kernel mapping appended for every registered kernel symbol, named after it."""
-    rows = np.flatnonzero(~ksymbols.unregister)
-    if not len(rows):
-        return mmaps
-    none = np.full(len(rows), -1, np.int32)
-    return Mmaps(
-        time=np.concatenate([mmaps.time, ksymbols.time[rows]]),
-        position=np.concatenate([mmaps.position, ksymbols.position[rows]]),
-        pid=np.concatenate([mmaps.pid, none]),
-        tid=np.concatenate([mmaps.tid, none]),
-        start=np.concatenate([mmaps.start, ksymbols.start[rows]]),
-        length=np.concatenate([mmaps.length, ksymbols.length[rows]]),
-        pgoff=np.concatenate([mmaps.pgoff, ksymbols.start[rows]]),
-        prot=np.concatenate([mmaps.prot, none]),
-        flags=np.concatenate([mmaps.flags, none]),
-        cpumode=np.concatenate([mmaps.cpumode, np.full(len(rows), CpuMode.KERNEL, np.uint8)]),
-        filename=_named(mmaps.filename, ksymbols.name, rows),
-        build_id=mmaps.build_id + [b""] * len(rows),
-        is_data=np.concatenate([mmaps.is_data, np.zeros(len(rows), np.bool_)]),
-        file=np.concatenate([mmaps.file, np.zeros(len(rows), np.uint64)]),
-    )
-
-
-def _named(filenames: Sequence[str], names: Sequence[str], rows: I64) -> list[str]:
-    return [*filenames, *(names[row] for row in rows.tolist())]
+    return IntervalIndex(space[known], start[known], end_addresses(start, length)[known], moment[known], value[known])

@@ -10,8 +10,8 @@ from msgspec import Struct
 from perf2x.columnar.arrays import I64, U64
 
 
-class Moments(Struct, frozen=True):
-    """Sorted times and positions of all changes; see ``order_of``."""
+class EventOrder(Struct, frozen=True):
+    """Sorted times and positions of all changes; see ``order_events``."""
 
     times: U64
     next_times: U64
@@ -23,7 +23,7 @@ class Moments(Struct, frozen=True):
     slots: U64
     """Distinct times, rising."""
 
-    def of(self, time: U64 | None, position: I64) -> I64:
+    def rank(self, time: U64 | None, position: I64) -> I64:
         """(n,) changes before each (time, position); a change at the very same time counts when it stands earlier."""
         if time is None:
             time = np.zeros(len(position), np.uint64)
@@ -38,7 +38,7 @@ class Moments(Struct, frozen=True):
         return slot * (len(self.positions) + 1) + np.searchsorted(self.positions, position, "left")
 
 
-def order_of(time: U64, position: I64) -> tuple[Moments, I64]:
+def order_events(time: U64, position: I64) -> tuple[EventOrder, I64]:
     """The order, and for each change the moment from which on it is in force (its rank plus one)."""
     order = np.lexsort((position, time))
     in_force = np.empty(len(order), np.int64)
@@ -47,4 +47,4 @@ def order_of(time: U64, position: I64) -> tuple[Moments, I64]:
     ranks = np.searchsorted(np.sort(position), position)
     keys = slot.reshape(-1) * (len(order) + 1) + ranks
     times = time[order]
-    return Moments(times, np.append(times, np.uint64(0)), np.sort(position), np.sort(keys), slots), in_force
+    return EventOrder(times, np.append(times, np.uint64(0)), np.sort(position), np.sort(keys), slots), in_force

@@ -15,7 +15,7 @@ _DENSE_LIMIT = 1 << 23
 """Keys below it are ranked by a table; above the kernel's largest pid (4 194 304)."""
 
 
-class Timeline:
+class KeyedValues:
     """Immutable; of two values set at the same moment the one given last counts."""
 
     def __init__(self, key: I64, moment: I64, value: I64) -> None:

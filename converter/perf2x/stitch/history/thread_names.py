@@ -8,16 +8,18 @@ import numpy as np
 
 from perf2x.columnar.arrays import I64
 from perf2x.columnar.interner import StringInterner
-from perf2x.stitch.history.keyed_values import Timeline
+from perf2x.stitch.history.keyed_values import KeyedValues
 from perf2x.tables.events import Comms, Tasks
 
 
 class ThreadNames:
-    """Names by (tid, moment) as indices of ``strings``."""
+    """Names by (tid, moment) as indices of ``texts``."""
 
-    def __init__(self, comms: Comms, comm_moment: I64, forks: Tasks, fork_moment: I64, strings: StringInterner) -> None:
+    def __init__(self, comms: Comms, comm_moment: I64, forks: Tasks, fork_moment: I64) -> None:
+        strings = StringInterner()
         tids, moments, names = _changes(comms, comm_moment, forks, fork_moment, strings)
-        self._names = Timeline(np.array(tids, np.int64), np.array(moments, np.int64), np.array(names, np.int64))
+        self.texts = strings.table()
+        self._names = KeyedValues(np.array(tids, np.int64), np.array(moments, np.int64), np.array(names, np.int64))
 
     def at(self, tid: I64, moment: I64) -> I64:
         """(n,) int64: string index of each thread's name, −1 for threads without any."""

@@ -10,6 +10,7 @@ import pytest
 
 from perf2x.reader import open_recording
 from perf2x.stitch.deferred_report import DeferredReport, deferred_report
+from perf2x.stitch.process_history import build_process_history
 from perf2x.stitch.stitcher import Stitcher, StitchOptions
 from perf2x.tables.diagnostics import Diagnostics
 from perf2x.tables.events import Want
@@ -22,10 +23,11 @@ COLUMNS = ("samples", "records", "joined", "joined_early_record", "joined_across
 def report_of(path: Path) -> DeferredReport:
     diagnostics = Diagnostics()
     recording = open_recording(str(path), diagnostics=diagnostics)
-    stitcher = Stitcher(recording.session, recording.sideband, StitchOptions(), diagnostics)
+    history = build_process_history(recording.session, recording.sideband, diagnostics)
+    stitcher = Stitcher(history, StitchOptions())
     for batch in recording.samples(Want.CHAIN):
         stitcher.add(batch)
-    return deferred_report(stitcher)
+    return deferred_report(history, stitcher.result().deferred)
 
 
 def recording_of(listing: Path) -> Path:

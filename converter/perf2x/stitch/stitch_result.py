@@ -1,0 +1,66 @@
+"""What samples were stitched to: a value that travels between processes and that a profile is built from."""
+
+from msgspec import Struct
+
+from perf2x.columnar.arrays import I32, U64, Bools
+from perf2x.columnar.ragged import Ragged
+from perf2x.stitch.deferred_join import DeferredTally
+from perf2x.stitch.frame_keys import SideTable
+from perf2x.stitch.sample_sums import SampleRows
+from perf2x.stitch.stack_interner import ThreadRows
+from perf2x.tables.events import Samples
+
+
+class SampleTotals(Struct, frozen=True):
+    """The span and the sum of all samples, also of those that are dropped."""
+
+    first_ns: int | None = None
+    """None without samples that carry a time."""
+    last_ns: int | None = None
+    period: float = 0.0
+    """The sum of all periods; a float shows when it does not fit int64."""
+
+    def plus(self, other: "SampleTotals") -> "SampleTotals":
+        """Totals of both."""
+        first = [time for time in (self.first_ns, other.first_ns) if time is not None]
+        last = [time for time in (self.last_ns, other.last_ns) if time is not None]
+        return SampleTotals(min(first, default=None), max(last, default=None), self.period + other.period)
+
+
+def totals_of(samples: Samples) -> SampleTotals:
+    """Totals of one batch, which must not be empty."""
+    period = float(samples.period.sum(dtype=float))
+    if samples.time is None:
+        return SampleTotals(period=period)
+    return SampleTotals(int(samples.time.min()), int(samples.time.max()), period)
+
+
+class TimedRows(Struct, frozen=True):
+    """One row per sample of a batch, for timelines."""
+
+    time: U64
+    """Nanoseconds; the position in the file where samples carry no time."""
+    rows: SampleRows
+    cpu: I32
+    """−1 where samples do not say."""
+
+
+class StitchResult(Struct, frozen=True):
+    """Distinct threads and stacks of many samples, and the sums of samples that are alike.
+
+    Numbers of threads, stacks and side-table addresses hold within one result only. Columns may be views of the
+    stitcher that made it: take the result last.
+    """
+
+    stacks: Ragged
+    """Frame keys of every distinct stack, innermost first."""
+    side_table: SideTable
+    """Addresses that frame keys refer to by number."""
+    hit: Bools
+    """(recorded mappings + 1,) whether a frame lies in each mapping; the last row stands for none."""
+    threads: ThreadRows
+    samples: SampleRows
+    """Sums; empty where there is a timeline."""
+    timeline: list[TimedRows] | None
+    totals: SampleTotals
+    deferred: DeferredTally
