@@ -19,7 +19,7 @@ from perf2x.debugfiles.finder import Finder
 from perf2x.pipeline.load import load
 from perf2x.pipeline.options import LoadOptions
 from perf2x.reader import open_recording
-from perf2x.reader.header.session_builder import Draft
+from perf2x.reader.header.session_builder import SessionBuilder
 from perf2x.symbolize.demangle.names import Demangle
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.sources.contract import Context, Dso, DsoKind
@@ -83,7 +83,7 @@ def features(count: int, _: Path) -> Work:
     held = sections(count)
 
     def read() -> None:
-        draft = Draft("x", "<", False, Diagnostics())
+        draft = SessionBuilder("x", "<", False, Diagnostics())
         for number, data in held.items():
             draft.add_feature(number, data)
         assert not draft.diagnostics["features_malformed"] and len(draft.build_ids) == count
@@ -102,7 +102,7 @@ def topology(count: int, _: Path) -> Work:
 
     def read() -> None:
         for data in held:
-            Draft("x", "<", False, Diagnostics()).add_feature(Feature.CPU_TOPOLOGY, data)
+            SessionBuilder("x", "<", False, Diagnostics()).add_feature(Feature.CPU_TOPOLOGY, data)
 
     return read
 

@@ -18,22 +18,22 @@ from perf2x.dump.kernel_records import record_text
 from perf2x.dump.samples import sample_lines
 from perf2x.dump.user_records import user_record_text
 from perf2x.reader.block import Block
-from perf2x.reader.containers.open import open_path
-from perf2x.reader.header.session_builder import Draft
-from perf2x.reader.index import NAMES, SESSION_RECORDS
-from perf2x.reader.record_stream import Stream
+from perf2x.reader.containers.open_input import open_input
+from perf2x.reader.first_walk import FirstWalk
+from perf2x.reader.header.session_builder import SessionBuilder
 from perf2x.reader.records.decoders import DECODERS, decode_records
-from perf2x.reader.records.samples import decode_samples, layout_of
+from perf2x.reader.records.record_types import RECORD_NAMES, SESSION_RECORDS
+from perf2x.reader.records.samples import decode_samples, sample_layout
 from perf2x.tables.diagnostics import Diagnostics
 from perf2x.tables.errors import OptionError
 from perf2x.tables.events import Event, Want
 
-NUMBERS = {name: kind for kind, name in NAMES.items()}
+RECORD_TYPES = {name: kind for kind, name in RECORD_NAMES.items()}
 _RAW_WIDTH = 16
 
 
 class DumpOptions(Struct, frozen=True):
-    """Which records, and how much of them."""
+    """Choice of records, and how much of each is shown."""
 
     types: frozenset[str] = frozenset()
     """Kernel names without PERF_RECORD_ (``MMAP2``); empty for all."""
@@ -46,22 +46,22 @@ class DumpOptions(Struct, frozen=True):
     events: bool = True
     """Begin with a line for every event."""
     limit: int | None = None
-    """Stop after so many records, whatever they take in lines; None for all."""
+    """Stop after so many records, however many lines they take; None for all."""
     verbose: bool = False
-    """Show each record's fields, its chain and all else that it holds in lines of their own."""
+    """Show each record's fields, its chain and everything else in it, in lines of their own."""
 
 
-class Walked(Struct):
-    """What a dump came across, whatever it showed."""
+class DumpTotals(Struct):
+    """Filled in while the lines of a dump are read."""
 
     samples: int = 0
-    """Sample records, whole or not."""
+    """Sample records, shown or not, damaged or not."""
     to_the_end: bool = False
-    """False when it stopped at its limit."""
+    """The dump did not stop at its limit."""
 
 
-class _Row(Struct):
-    """One record's text: what stands behind its name, and the lines below."""
+class _RecordText(Struct):
+    """One record's text: the rest of its first line, and the lines below."""
 
     text: str
     time: int = 0
@@ -69,137 +69,141 @@ class _Row(Struct):
     more: list[str] = field(default_factory=list)
     """Shown when the dump is verbose."""
     brief: str = ""
-    """Shown behind the text when it is not."""
+    """Shown behind ``text`` when it is not."""
 
 
 def dump_lines(
-    path: str, options: DumpOptions, diagnostics: Diagnostics | None = None, walked: Walked | None = None
+    path: str, options: DumpOptions, diagnostics: Diagnostics | None = None, totals: DumpTotals | None = None
 ) -> Iterator[str]:
-    """Lines without their ends; ``path`` as for ``open_recording``. OptionError for a type that there is not."""
-    unknown = sorted(options.types - NUMBERS.keys())
+    """Yield lines without line ends; ``path`` as for ``open_recording``. OptionError for an unknown type."""
+    unknown = sorted(options.types - RECORD_TYPES.keys())
     if unknown:
-        raise OptionError(f"no record type {unknown[0]!r}; there are {', '.join(sorted(NUMBERS))}")
+        raise OptionError(f"no record type {unknown[0]!r}; there are {', '.join(sorted(RECORD_TYPES))}")
     diagnostics = Diagnostics() if diagnostics is None else diagnostics
-    opened = open_path(path, diagnostics)
+    opened = open_input(path, "", diagnostics)
+    session = opened.builder
     if options.events:
-        yield from map(event_line, opened.draft.events.events)
-    origin = 0 if opened.draft.is_pipe else opened.stream.stretches[0].start
-    blocks = _walked(opened.stream, Walked() if walked is None else walked)
-    records = (lines for block in blocks for lines in _records_of(block, opened.draft, options, origin))
+        yield from map(event_line, session.events.events)
+    origin = 0 if session.is_pipe else opened.sections[0].start
+    walk = FirstWalk(opened.sections, session.order)
+    blocks = _count_samples(walk, diagnostics, DumpTotals() if totals is None else totals)
+    records = (lines for block in blocks for lines in _block_lines(block, session, options, origin))
     for lines in islice(records, options.limit):
         yield from lines
 
 
-def _walked(stream: Stream, walked: Walked) -> Iterator[Block]:
-    for block, _ in stream.index():
-        walked.samples += int(np.count_nonzero(block.types == RecordType.SAMPLE))
+def _count_samples(walk: FirstWalk, diagnostics: Diagnostics, totals: DumpTotals) -> Iterator[Block]:
+    """Yield the blocks of the stream; count their samples and note its damage on the way."""
+    for block, _ in walk.blocks():
+        diagnostics.absorb(walk.take_damage())
+        totals.samples += int(np.count_nonzero(block.types == RecordType.SAMPLE))
         yield block
-    walked.to_the_end = True
+    diagnostics.absorb(walk.take_damage())
+    totals.to_the_end = True
 
 
-def _records_of(block: Block, draft: Draft, options: DumpOptions, origin: int) -> Iterator[Iterable[str]]:
-    """The lines of each record that is shown."""
-    shown = _shown(block, options)
-    rows = _decoded(block, draft, shown)
-    stamped, types = _stamped(draft.events.events), block.types
-    for row in np.flatnonzero(shown).tolist():
-        found = rows.get(row, _Row(": cut short or damaged"))
-        if not _in_time(found, options):
+def _block_lines(block: Block, session: SessionBuilder, options: DumpOptions, origin: int) -> Iterator[Iterable[str]]:
+    """Yield the lines of each record of a block that the options choose."""
+    chosen = _has_chosen_type(block, options)
+    texts = _record_texts(block, session, chosen)
+    combined, types = _combined_sample_type(session.events.events), block.types
+    for row in np.flatnonzero(chosen).tolist():
+        found = texts.get(row, _RecordText(": cut short or damaged"))
+        if not _is_in_time(found, options):
             continue
         kind, size = int(types[row]), int(block.sizes[row])
-        name = NAMES.get(kind, f"UNKNOWN_{kind}").removeprefix("HEADER_")
+        name = RECORD_NAMES.get(kind, f"UNKNOWN_{kind}").removeprefix("HEADER_")
         place = f"{origin + int(block.positions[row]):#x} [{size:#x}]"
-        first = f"{_stamp(found, stamped)}{place}: PERF_RECORD_{name}{found.text}"
-        bytes_of_it = _raw_lines(block, row) if options.raw else ()
+        first = f"{_cpu_and_time(found, combined)}{place}: PERF_RECORD_{name}{found.text}"
+        raw = _raw_lines(block, row) if options.raw else ()
         if options.verbose:
-            yield (*bytes_of_it, first, header_line(kind, int(block.misc[row]), size), *found.more)
+            yield (*raw, first, header_line(kind, int(block.misc[row]), size), *found.more)
         else:
-            yield (*bytes_of_it, first + found.brief)
+            yield (*raw, first + found.brief)
 
 
-def _shown(block: Block, options: DumpOptions) -> Bools:
+def _has_chosen_type(block: Block, options: DumpOptions) -> Bools:
+    """(n,) records of the types that the options name."""
     if not options.types:
         return np.ones(len(block.types), np.bool_)
-    shown: Bools = np.isin(block.types, [NUMBERS[name] for name in options.types])
-    return shown
+    chosen: Bools = np.isin(block.types, [RECORD_TYPES[name] for name in options.types])
+    return chosen
 
 
-def _in_time(row: _Row, options: DumpOptions) -> bool:
+def _is_in_time(record: _RecordText, options: DumpOptions) -> bool:
     if options.start_ns is None and options.stop_ns is None:
         return True
-    after = options.start_ns is None or row.time >= options.start_ns
-    return row.time > 0 and after and (options.stop_ns is None or row.time < options.stop_ns)
+    after = options.start_ns is None or record.time >= options.start_ns
+    return record.time > 0 and after and (options.stop_ns is None or record.time < options.stop_ns)
 
 
-def _stamped(events: list[Event]) -> int:
-    """What the samples of any event have (evlist__combined_sample_type in tools/perf/util/evlist.c)."""
+def _combined_sample_type(events: list[Event]) -> int:
+    """Union of the events' sample types (evlist__combined_sample_type in tools/perf/util/evlist.c)."""
     combined = 0
     for event in events:
         combined |= event.sample_type
     return combined
 
 
-def _stamp(row: _Row, stamped: int) -> str:
-    """CPU and time, where any event's samples have them (evlist__print_tstamp in tools/perf/util/session.c)."""
-    cpu = f"{row.cpu} " if stamped & SampleType.CPU else ""
-    return cpu + (f"{row.time} " if stamped & SampleType.TIME else "")
+def _cpu_and_time(record: _RecordText, combined: int) -> str:
+    """CPU and time, if samples of any event have them (evlist__print_tstamp in tools/perf/util/session.c)."""
+    cpu = f"{record.cpu} " if combined & SampleType.CPU else ""
+    return cpu + (f"{record.time} " if combined & SampleType.TIME else "")
 
 
-def _decoded(block: Block, draft: Draft, shown: Bools) -> dict[int, _Row]:
-    """Text of the wanted records by row; what a pipe says of its session is taken in on the way."""
-    rows: dict[int, _Row] = {}
+def _record_texts(block: Block, session: SessionBuilder, chosen: Bools) -> dict[int, _RecordText]:
+    """Decode the chosen records to text, by row; records that describe the session change it, chosen or not."""
+    texts: dict[int, _RecordText] = {}
     types, misc = block.types, block.misc
     for row in np.flatnonzero(np.isin(types, list(SESSION_RECORDS))).tolist():
-        draft.add_record(int(types[row]), int(misc[row]), _payload(block, row))
-    for kind in unique(types[shown]).tolist():
-        mine = np.flatnonzero((types == kind) & shown)
+        session.add_record(int(types[row]), int(misc[row]), block.payload(row))
+    for kind in unique(types[chosen]).tolist():
+        rows = np.flatnonzero((types == kind) & chosen)
         if kind == RecordType.SAMPLE:
-            rows |= _samples(block, draft, mine)
+            texts |= _sample_texts(block, session, rows)
         elif kind in DECODERS:
-            rows |= _records(block, draft, mine, kind)
+            texts |= _sideband_texts(block, session, rows, kind)
         else:
-            rows |= {row: _Row(user_record_text(kind, _payload(block, row), draft)) for row in mine.tolist()}
-    return rows
+            texts |= {row: _RecordText(user_record_text(kind, block.payload(row), session)) for row in rows.tolist()}
+    return texts
 
 
-def _payload(block: Block, row: int) -> bytes:
-    start = int(block.starts[row]) * 8
-    return block.data[start + 8 : start + int(block.sizes[row])].tobytes()
-
-
-def _records(block: Block, draft: Draft, mine: I64, kind: int) -> dict[int, _Row]:
-    rows: dict[int, _Row] = {}
-    owners, misc = draft.events.of_others(block.only(mine)), block.misc
+def _sideband_texts(block: Block, session: SessionBuilder, rows: I64, kind: int) -> dict[int, _RecordText]:
+    """Text of records of one type that become a table, by row."""
+    texts: dict[int, _RecordText] = {}
+    owners, misc = session.events.of_others(block.only(rows)), block.misc
     for owner, of_owner in rows_by(owners):
-        chosen = mine[of_owner]
-        columns, bad = decode_records(block.only(chosen), kind, draft.events.event(owner))
+        chosen = rows[of_owner]
+        columns, bad = decode_records(block.only(chosen), kind, session.events.event(owner))
         for at, row in enumerate(chosen.tolist()):
             if not bad[at]:
                 text, more = record_text(kind, columns, at, int(misc[row]))
                 more = [*record_fields(columns, at), *more]
                 brief = f" chain: {columns['chain'].lengths[at]}" if "chain" in columns else ""
-                rows[row] = _Row(text, int(columns["time"][at]), int(columns["cpu"][at]), more, brief)
-    return rows
+                texts[row] = _RecordText(text, int(columns["time"][at]), int(columns["cpu"][at]), more, brief)
+    return texts
 
 
-def _samples(block: Block, draft: Draft, mine: I64) -> dict[int, _Row]:
-    rows: dict[int, _Row] = {}
-    events = draft.events.events
-    owners, misc = draft.events.of_samples(block.only(mine)), block.misc
+def _sample_texts(block: Block, session: SessionBuilder, rows: I64) -> dict[int, _RecordText]:
+    """Text of samples, by row."""
+    texts: dict[int, _RecordText] = {}
+    events = session.events.events
+    owners, misc = session.events.of_samples(block.only(rows)), block.misc
     periods = np.array([each.sample_period for each in events], np.uint64)
-    for owner, chosen in rows_by(owners):
+    for owner, of_owner in rows_by(owners):
         if not 0 <= owner < len(events):
             continue
-        event = events[owner]
-        batch, whole, _ = decode_samples(block.only(mine[chosen]), owners[chosen], layout_of(event), periods, ~Want(0))
+        event, chosen = events[owner], rows[of_owner]
+        layout = sample_layout(event)
+        batch, whole, _ = decode_samples(block.only(chosen), owners[of_owner], layout, periods, ~Want(0))
         for at in np.flatnonzero(whole).tolist():
-            row = int(mine[chosen[at]])
-            text, *more = sample_lines(batch, at, event, draft, int(misc[row]))
+            row = int(chosen[at])
+            text, *more = sample_lines(batch, at, event, session, int(misc[row]))
             time = 0 if batch.time is None else int(batch.time[at])
+            cpu = -1 if batch.cpu is None else int(batch.cpu[at])
             brief = f" chain: {batch.chain.lengths[at]} event: {event.name}"
-            more = [*sample_fields(batch, at, event), *more]
-            rows[row] = _Row(text, time, -1 if batch.cpu is None else int(batch.cpu[at]), more, brief)
-    return rows
+            texts[row] = _RecordText(text, time, cpu, [*sample_fields(batch, at, event), *more], brief)
+    return texts
 
 
 def _raw_lines(block: Block, row: int) -> Iterator[str]:

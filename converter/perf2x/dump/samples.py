@@ -6,7 +6,7 @@ from typing import Any
 from perf2x.abi.registers import NAMES
 from perf2x.abi.uapi import MISC_CPUMODE_MASK, CallchainContext, EventType, ReadFormat, SampleType
 from perf2x.dump.kernel_records import chain_lines
-from perf2x.reader.header.session_builder import Draft
+from perf2x.reader.header.session_builder import SessionBuilder
 from perf2x.reader.records.tracepoints import field_values
 from perf2x.tables.events import Event, ReadValues, Samples
 
@@ -15,7 +15,7 @@ _FLAGS = ((0, "M"), (1, "P"), (2, "X"), (3, "A"))
 """Bits of Branches.flags with a letter of their own: mispredicted, predicted, in a transaction, abort."""
 
 
-def sample_lines(batch: Samples, row: int, event: Event, draft: Draft, misc: int) -> Iterator[str]:
+def sample_lines(batch: Samples, row: int, event: Event, session: SessionBuilder, misc: int) -> Iterator[str]:
     """The rest of the sample's first line, then the lines below it."""
     addr = 0 if batch.addr is None else int(batch.addr[row])
     who = f"{batch.pid[row]}/{batch.tid[row]}: {int(batch.ip[row]):#x}"
@@ -23,9 +23,9 @@ def sample_lines(batch: Samples, row: int, event: Event, draft: Draft, misc: int
     if event.sample_type & SampleType.CALLCHAIN:
         yield from _callchain(batch.chain.row(row).tolist(), event)
     yield from _branch_stack(batch, row)
-    yield from _registers(batch, row, event, draft)
+    yield from _registers(batch, row, event, session)
     yield from _words(batch, row, event)
-    yield from _payloads(batch, row, event, draft)
+    yield from _payloads(batch, row, event, session)
     yield f" ... event: {event.name}"
 
 
@@ -52,9 +52,9 @@ def _branch_stack(batch: Samples, row: int) -> Iterator[str]:
         yield f"... branch stack counters: {' '.join(f'{int(value):#x}' for value in counters.row(row))}"
 
 
-def _registers(batch: Samples, row: int, event: Event, draft: Draft) -> Iterator[str]:
+def _registers(batch: Samples, row: int, event: Event, session: SessionBuilder) -> Iterator[str]:
     stacks = batch.user_stacks
-    arch = draft.features.get("arch", "")
+    arch = session.features.get("arch", "")
     if stacks is not None and event.sample_type & SampleType.REGS_USER:
         yield from _register_set("user", stacks.mask, int(stacks.abi[row]), stacks.regs[row].tolist(), arch)
     if stacks is not None and event.sample_type & SampleType.STACK_USER:
@@ -103,21 +103,21 @@ def _read(values: ReadValues, row: int, read_format: int) -> Iterator[str]:
         yield f"..... {', '.join(parts)}"
 
 
-def _payloads(batch: Samples, row: int, event: Event, draft: Draft) -> Iterator[str]:
+def _payloads(batch: Samples, row: int, event: Event, session: SessionBuilder) -> Iterator[str]:
     if batch.raw is not None and event.sample_type & SampleType.RAW:
         raw = batch.raw.row(row).tobytes()
-        found = _tracepoint(raw, event, draft)
+        found = _tracepoint(raw, event, session)
         yield f"... {event.name}: {found}" if found else f"... raw: {len(raw)} bytes {raw.hex(' ')}"
     aux = batch.extra.get("aux")
     if aux is not None and event.sample_type & SampleType.AUX:
         yield f"... aux: {len(aux.row(row))} bytes"
 
 
-def _tracepoint(raw: bytes, event: Event, draft: Draft) -> str:
+def _tracepoint(raw: bytes, event: Event, session: SessionBuilder) -> str:
     """``prev_comm=sleeper prev_pid=774``: the fields that the format file names, without the common ones."""
-    formats: dict[str, Any] = draft.features.get("tracing_data", {}).get("formats", {})
+    formats: dict[str, Any] = session.features.get("tracing_data", {}).get("formats", {})
     known = formats.get(str(event.config)) if event.type == EventType.TRACEPOINT else None
     if known is None:
         return ""
-    values = field_values(known["fields"], raw, draft.order)
+    values = field_values(known["fields"], raw, session.order)
     return " ".join(f"{name}={value}" for name, value in values.items() if not name.startswith("common_"))

@@ -12,7 +12,7 @@ from perf2x.abi.uapi import RecordType
 from perf2x.dump.events import attribute_pairs
 from perf2x.reader.header.attributes import parse_attr
 from perf2x.reader.header.section_reader import SectionError, SectionReader, text
-from perf2x.reader.header.session_builder import Draft
+from perf2x.reader.header.session_builder import SessionBuilder
 
 FIELDS: dict[int, tuple[tuple[str, str], ...]] = {
     RecordType.READ: (("pid", "I"), ("tid", "I"), ("value", "Q")),
@@ -41,14 +41,14 @@ FIELDS: dict[int, tuple[tuple[str, str], ...]] = {
 """Fixed fields in the order of the struct, with their struct codes."""
 
 
-def user_record_text(kind: int, payload: bytes, draft: Draft) -> str:
+def user_record_text(kind: int, payload: bytes, session: SessionBuilder) -> str:
     """The rest of the record's line."""
-    section = SectionReader(payload, draft.order)
+    section = SectionReader(payload, session.order)
     try:
         if kind in FIELDS:
             return _fields(FIELDS[kind], section)
         if kind in _OTHERS:
-            return _OTHERS[kind](section, draft)
+            return _OTHERS[kind](section, session)
     except (SectionError, struct.error):
         return ": cut short or damaged"
     return f": {len(payload)} bytes"
@@ -58,23 +58,23 @@ def _fields(fields: tuple[tuple[str, str], ...], section: SectionReader) -> str:
     return "".join(f" {name}: {section.numbers(code)[0]}" for name, code in fields)
 
 
-def _attr(section: SectionReader, draft: Draft) -> str:
-    event = parse_attr(section.data, draft.order, 0)
+def _attr(section: SectionReader, session: SessionBuilder) -> str:
+    event = parse_attr(section.data, session.order, 0)
     return ", " + ", ".join(f"{name} = {value}" for name, value in attribute_pairs(event))
 
 
-def _feature(section: SectionReader, draft: Draft) -> str:
+def _feature(section: SectionReader, session: SessionBuilder) -> str:
     number = section.u64()
     names = {int(feature): feature.name for feature in Feature}
     return f", {names.get(number, number)}: {section.left} bytes"
 
 
-def _build_id(section: SectionReader, draft: Draft) -> str:
-    pid = struct.unpack(draft.order + "i", section.take(4))[0]
+def _build_id(section: SectionReader, session: SessionBuilder) -> str:
+    pid = struct.unpack(session.order + "i", section.take(4))[0]
     return f" pid: {pid} {section.take(20).hex()} {text(section.data[28:])}"
 
 
-def _id_index(section: SectionReader, draft: Draft) -> str:
+def _id_index(section: SectionReader, session: SessionBuilder) -> str:
     count = section.u64()
     entries = [section.numbers("QQQQ") for _ in range(section.fitting(count, 32))]
     listed = ", ".join(f"{{id: {i} idx: {x} cpu: {_signed(c)} tid: {_signed(t)}}}" for i, x, c, t in entries)
@@ -85,14 +85,14 @@ def _signed(number: int) -> int:
     return number - (1 << 64) if number >> 63 else number
 
 
-def _thread_map(section: SectionReader, draft: Draft) -> str:
+def _thread_map(section: SectionReader, session: SessionBuilder) -> str:
     count = section.u64()
     threads = [section.numbers("Q16s") for _ in range(section.fitting(count, 24))]
     listed = ", ".join(f"{_signed(pid)}:{text(comm)}".rstrip(":") for pid, comm in threads)
     return f" nr: {count} thread{'s' if count > 1 else ''}: {listed}"
 
 
-def _cpu_map(section: SectionReader, draft: Draft) -> str:
+def _cpu_map(section: SectionReader, session: SessionBuilder) -> str:
     """Type 0 is a list of u16, 1 a mask, 2 a range { u8 any; u8; u16 start, end }."""
     kind = section.numbers("H")[0]
     if kind == 0:
@@ -104,17 +104,17 @@ def _cpu_map(section: SectionReader, draft: Draft) -> str:
     return f": mask {section.take(section.left).hex()}"
 
 
-def _stat_config(section: SectionReader, draft: Draft) -> str:
+def _stat_config(section: SectionReader, session: SessionBuilder) -> str:
     count = section.u64()
     pairs = [section.numbers("QQ") for _ in range(section.fitting(count, 16))]
     return " " + ", ".join(f"{tag}: {value}" for tag, value in pairs)
 
 
-def _event_update(section: SectionReader, draft: Draft) -> str:
+def _event_update(section: SectionReader, session: SessionBuilder) -> str:
     what, identifier = section.numbers("QQ")
     names = {int(update): update.name.lower() for update in EventUpdate}
     data = section.take(section.left)
-    shown = f"{_double(data, draft.order)}" if what == EventUpdate.SCALE else text(data)
+    shown = f"{_double(data, session.order)}" if what == EventUpdate.SCALE else text(data)
     return f" id: {identifier} {names.get(what, what)}" + (f": {shown}" if what != EventUpdate.CPUS else "")
 
 
@@ -123,7 +123,7 @@ def _double(data: bytes, order: ByteOrder) -> float:
     return number
 
 
-_OTHERS: dict[int, Callable[[SectionReader, Draft], str]] = {
+_OTHERS: dict[int, Callable[[SectionReader, SessionBuilder], str]] = {
     UserRecordType.HEADER_ATTR: _attr,
     UserRecordType.HEADER_FEATURE: _feature,
     UserRecordType.HEADER_BUILD_ID: _build_id,

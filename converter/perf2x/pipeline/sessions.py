@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from perf2x.pipeline.context import LoadContext
 from perf2x.tables.diagnostics import Diagnostics
@@ -41,10 +40,9 @@ def open_sessions(inputs: Sequence[Input], context: LoadContext) -> list[Session
 def _open(one: Input, context: LoadContext) -> Recording:
     from perf2x.reader import open_recording
 
-    recording = open_recording(one.path, diagnostics=context.diagnostics, progress=context.progress_of("indexing"))
-    if one.path != one.name:
-        recording.session = replace(recording.session, source=one.name)
-    return recording
+    source = "" if one.path == one.name else one.name
+    progress = context.progress_of("indexing")
+    return open_recording(one.path, source=source, diagnostics=context.diagnostics, progress=progress)
 
 
 def _join_sessions(opened: Sequence[SessionInput], diagnostics: Diagnostics) -> Iterator[SessionInput]:

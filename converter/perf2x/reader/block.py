@@ -13,15 +13,15 @@ from perf2x.columnar.ragged import offsets_of, ranges
 
 
 class Block(Struct, frozen=True):
-    """``n`` records; every one starts at a word of ``words``, whatever it did in the file."""
+    """``n`` records; each starts at a word of ``words``, even if it was not aligned in the file."""
 
     data: U8
     """The bytes as recorded."""
     words: U64
-    """The same as 64-bit words in native byte order: two u32 fields share a word as the file's byte order has it."""
+    """``data`` as 64-bit words in native byte order; two u32 fields share a word in the file's byte order."""
     order: ByteOrder
     starts: I64
-    """(n,) first word of each record, its header."""
+    """(n,) index in ``words`` of each record's header."""
     sizes: I64
     """(n,) bytes of each record, header included."""
     headers: U64
@@ -31,7 +31,7 @@ class Block(Struct, frozen=True):
 
     @property
     def types(self) -> U32:
-        """(n,) types of the records; worked out at each call, as is ``misc``."""
+        """(n,) header.type of the records; computed at each call, as is ``misc``."""
         return (self.headers if self.order == "<" else self.headers >> np.uint64(32)).astype(np.uint32)
 
     @property
@@ -39,8 +39,13 @@ class Block(Struct, frozen=True):
         """(n,) header.misc of the records."""
         return (self.headers >> np.uint64(32 if self.order == "<" else 16)).astype(np.uint16)
 
+    def payload(self, row: int) -> bytes:
+        """Bytes of one record behind its header."""
+        start = int(self.starts[row]) * 8
+        return self.data[start + 8 : start + int(self.sizes[row])].tobytes()
+
     def only(self, rows: I64) -> "Block":
-        """Some of the records, in the same words; rows must be (clipping is three times as fast as checking)."""
+        """Select records, in the same words. Rows must be in range: clipping is three times as fast as checking."""
         return replace(
             self,
             starts=self.starts.take(rows, mode="clip"),
@@ -58,33 +63,33 @@ def make_block(
     left_out: I32 | None = None,
     headers: U64 | None = None,
 ) -> Block:
-    """Lay out ``data``, which holds records of these sizes and nothing else; without the rows ``left_out``.
+    """Make a block of ``data``, which holds records of these sizes and nothing else; without the rows ``left_out``.
 
-    ``headers``, where they were read already, are those of the rows that are not left out.
+    ``headers``, if they are read already, are those of the rows that are not left out.
     """
     if np.bitwise_or.reduce(sizes) & 7:
-        data, starts, positions = _spread(data, sizes.astype(np.int64))
+        data, starts, positions = _align_records(data, sizes.astype(np.int64))
     else:
         starts, positions = offsets_of(sizes >> 3)[:-1], None
     if left_out is not None and len(left_out):
         stays = np.ones(len(sizes), np.bool_)
         stays[left_out] = False
         starts, sizes, positions = starts[stays], sizes[stays], None if positions is None else positions[stays]
-    words = _words(data, order)
+    words = _native_words(data, order)
     positions = (starts * 8 if positions is None else positions) + position
     headers = words.take(starts, mode="clip") if headers is None else headers
     return Block(data, words, order, starts, sizes.astype(np.int64), headers, positions)
 
 
-def moved(block: Block) -> Block:
-    """The records of a block with a copy of their own words, and of no others."""
+def copy_records(block: Block) -> Block:
+    """Copy the words of the block's records, so that those of all other records can be freed."""
     counts = (block.sizes + 7) >> 3
     data = block.data.view("V8").take(ranges(block.starts, counts)).view(np.uint8)  # in the file's byte order
-    return replace(block, data=data, words=_words(data, block.order), starts=offsets_of(counts)[:-1])
+    return replace(block, data=data, words=_native_words(data, block.order), starts=offsets_of(counts)[:-1])
 
 
 def join_blocks(blocks: Sequence[Block]) -> Block:
-    """All records of several blocks, one behind the other."""
+    """Concatenate the records of several blocks."""
     if len(blocks) == 1:
         return blocks[0]
     begins = offsets_of(np.array([len(block.words) for block in blocks]))[:-1]
@@ -99,8 +104,8 @@ def join_blocks(blocks: Sequence[Block]) -> Block:
     )
 
 
-def _words(data: U8, order: ByteOrder) -> U64:
-    """Native words; a copy when the file's byte order or the address in memory asks for one."""
+def _native_words(data: U8, order: ByteOrder) -> U64:
+    """View bytes as native words; copy them where the file's byte order or their alignment requires it."""
     whole = data[: len(data) // 8 * 8]
     if whole.ctypes.data % 8:
         whole = whole.copy()
@@ -108,13 +113,13 @@ def _words(data: U8, order: ByteOrder) -> U64:
     return words.astype(np.uint64, copy=False)
 
 
-def _spread(data: U8, sizes: I64) -> tuple[U8, I64, I64]:
-    """Move records of odd sizes to word boundaries: (bytes, first word of each record, where it was in ``data``).
+def _align_records(data: U8, sizes: I64) -> tuple[U8, I64, I64]:
+    """Move records of odd sizes to word boundaries; return bytes, first words, and their offsets in ``data``.
 
     ::
 
         in    |rec1 …|rec2 ……|rec3|        sizes 13 16 8
-        out   |rec1 …   |rec2 ……|rec3|    at 0 16 32
+        out   |rec1 …   |rec2 ……|rec3|    starts 0 16 32
     """
     aligned = offsets_of(-(-sizes // 8) * 8)
     spread = np.zeros(aligned[-1], np.uint8)

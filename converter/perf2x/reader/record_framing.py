@@ -41,7 +41,7 @@ _USER_TYPES = 64
 """Record types from here on are perf's own, those below are the kernel's (PERF_RECORD_USER_TYPE_START)."""
 
 
-class Frame(Struct, frozen=True):
+class FramedRecords(Struct, frozen=True):
     """Whole records from the start of a stretch of bytes."""
 
     headers: U64
@@ -56,7 +56,9 @@ class Frame(Struct, frozen=True):
     """The bytes after ``length`` start with an impossible header."""
 
 
-def frame(data: U8, order: ByteOrder, careful: bool = False, specials: frozenset[int] = SPECIAL) -> Frame:
+def frame_records(
+    data: U8, order: ByteOrder, careful: bool = False, specials: frozenset[int] = SPECIAL
+) -> FramedRecords:
     """Follow the sizes until the last whole record of ``data``, a special or an impossible one (size below 8).
 
     ``careful`` is for stretches where special records are expected, so that nothing is framed that lies behind them.
@@ -70,10 +72,10 @@ def frame(data: U8, order: ByteOrder, careful: bool = False, specials: frozenset
     kept = sizes[:stop]
     length = int(kept.sum(dtype=np.int64))
     if stop == len(sizes) and len(data) - length < HEADER_SIZE:
-        return Frame(headers[:stop], kept, length, 0, False)
+        return FramedRecords(headers[:stop], kept, length, 0, False)
     rest = _follow_carefully(data[length:], order, specials)
     headers, sizes = np.concatenate([headers[:stop], rest.headers]), np.concatenate([kept, rest.sizes])
-    return Frame(headers, sizes, length + rest.length, rest.special, rest.broken)
+    return FramedRecords(headers, sizes, length + rest.length, rest.special, rest.broken)
 
 
 def _first_to_mind(headers: U64, sizes: npt.NDArray[np.uint16], order: ByteOrder, specials: frozenset[int]) -> int:
@@ -165,7 +167,7 @@ def _follow_some(words: U64, order: ByteOrder, at: int) -> tuple[U64, int, bool]
     return np.array(headers, np.uint64), at, True
 
 
-def _follow_carefully(data: U8, order: ByteOrder, specials: frozenset[int]) -> Frame:
+def _follow_carefully(data: U8, order: ByteOrder, specials: frozenset[int]) -> FramedRecords:
     """The same for sizes of any kind, up to and including a special record; slower, for the places that need it."""
     fields, whole = struct.Struct(order + "IHH").unpack_from, struct.Struct(order + "Q").unpack_from
     view = data.data
@@ -180,4 +182,4 @@ def _follow_carefully(data: U8, order: ByteOrder, specials: frozenset[int]) -> F
         at += size
         found = kind if kind in specials else 0
     broken = not found and at + HEADER_SIZE <= end and fields(view, at)[2] < HEADER_SIZE
-    return Frame(np.array(headers, np.uint64), np.array(sizes, np.uint16), at, found, broken)
+    return FramedRecords(np.array(headers, np.uint64), np.array(sizes, np.uint16), at, found, broken)

@@ -1,196 +1,153 @@
-"""An opened recording: the index pass is done when it is made, sample passes can follow as often as wanted."""
+"""An opened recording: indexed and finished, ready for any number of sample passes."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
-from perf2x.abi.perffile import Feature
-from perf2x.columnar.arrays import I32, I64, U64
+from perf2x.columnar.arrays import I32, I64, U64, Bools
 from perf2x.columnar.unique import rows_by
 from perf2x.reader.block import Block
-from perf2x.reader.containers.open import open_path
-from perf2x.reader.header.session_builder import Draft
-from perf2x.reader.index import NAMES, Index, is_split
-from perf2x.reader.lost_records import note_losses
-from perf2x.reader.record_stream import Stream
-from perf2x.reader.records.clamp import note, plausible_samples
+from perf2x.reader.containers.open_input import open_input
+from perf2x.reader.index_pass import Progress, RecordingIndex, is_group_read, run_index_pass
+from perf2x.reader.records.clamp import clamp_samples, note_implausible
 from perf2x.reader.records.off_cpu_samples import is_off_cpu, override_off_cpu
-from perf2x.reader.records.read_counters import Delivered
-from perf2x.reader.records.samples import Layout, decode_samples, layout_of
+from perf2x.reader.records.read_counters import DeliveredSamples
+from perf2x.reader.records.samples import SampleLayout, decode_samples, sample_layout
 from perf2x.tables.diagnostics import Diagnostics, Severity
 from perf2x.tables.events import ALL, Event, Samples, Session, Share, Sideband, Want
-from perf2x.tables.sample_batches import join_batches, kept_rows, take_rows
-
-Progress = Callable[[int, int], None]
+from perf2x.tables.sample_batches import join_batches, select_rows, take_rows
 
 
 def open_recording(
-    path: str, *, diagnostics: Diagnostics | None = None, progress: Progress | None = None
+    path: str, *, source: str = "", diagnostics: Diagnostics | None = None, progress: Progress | None = None
 ) -> "PerfRecording":
-    """Read a recording's header and side-band; ``path`` "-" is standard input.
+    """Open a recording and run the index pass; ``path`` "-" is standard input.
 
-    ``progress`` is called with bytes done and bytes in all. FormatError when it cannot be read.
+    ``source`` is the input's name in the session where it is not the path. ``progress`` is called with bytes done and
+    bytes in all. FormatError when the input cannot be read.
     """
     diagnostics = Diagnostics() if diagnostics is None else diagnostics
-    opened = open_path(path, diagnostics)
-    return PerfRecording(opened.draft, opened.stream, diagnostics, progress)
+    index = run_index_pass(open_input(path, source, diagnostics), diagnostics, progress)
+    return PerfRecording(index, _DecodingGroups.of(index.session.events), diagnostics)
 
 
-class PerfRecording:
-    """The Recording of tables/events.py."""
+class PerfRecording(Struct, frozen=True, eq=False):
+    """The Recording of tables/events.py: an index, and the stream that samples are decoded from."""
 
-    session: Session
-    sideband: Sideband
-    sample_count: int
+    _index: RecordingIndex
+    _groups: "_DecodingGroups"
     diagnostics: Diagnostics
+    _noted_blocks: set[int] = field(default_factory=set)
+    """Blocks whose damage is counted already: samples may be read more than once."""
 
-    def __init__(
-        self, draft: Draft, stream: Stream, diagnostics: Diagnostics, progress: Progress | None = None
-    ) -> None:
-        self.diagnostics = diagnostics
-        self._stream = stream
-        self._noted_until = 0
-        index = Index(draft, diagnostics)
-        stream.before_noting = index.settle
-        for block, done in stream.index():
-            index.add(block)
-            if progress is not None:
-                progress(done, stream.total)
-        for blob in stream.blobs:
-            draft.add_feature(Feature.TRACING_DATA, blob.data.tobytes())
-        self._owners, self._others = index.owners, index.others
-        self._delivered = index.delivered()
-        counts = dict(index.counts)
-        for kind, number in stream.outer_counts.items():
-            counts[kind] = counts.get(kind, 0) + number
-        self.session = draft.session()
-        self.sideband = index.sideband(counts, stream.end)
-        self.sample_count = self._count_samples()
-        self._note_unknown(counts)
-        note_losses(self.session, self.sideband, diagnostics)
+    @property
+    def session(self) -> Session:
+        """Header, attributes and feature sections."""
+        return self._index.session
 
-    def _note_unknown(self, counts: dict[int, int]) -> None:
-        unknown = sum(number for kind, number in counts.items() if kind not in NAMES)
-        self.diagnostics.add(
-            "records_of_unknown_type", Severity.INFO, "Written by a newer perf; skipped by their size.", count=unknown
-        )
-        strangers = sum(int((owners < 0).sum()) for owners in self._owners)
-        self.diagnostics.add(
-            "samples_of_unknown_event", Severity.LOSS,
-            "Samples carry an id that no event of the file has; they cannot be decoded.", count=strangers,
-        )  # fmt: skip
+    @property
+    def sideband(self) -> Sideband:
+        """Tables of all records that are no samples."""
+        return self._index.sideband
 
-    def _count_samples(self) -> int:
-        """Samples as perf script counts them: split by group member, unknown events left out."""
-        split = [event.index for event in self.session.events if is_split(event)]
-        plain = sum(int(((owners >= 0) & ~np.isin(owners, split)).sum()) for owners in self._owners)
-        return plain + sum(len(delivered.event) for delivered in self._delivered or [])
+    @property
+    def sample_count(self) -> int:
+        """Samples as perf script counts them."""
+        return self._index.sample_count
 
     def samples(self, want: Want, share: Share = ALL) -> Iterator[Samples]:
-        """Batches in file order, those of a share."""
-        kinds = _Kinds.of(self.session.events)
-        for number, block in self._stream.blocks(self._others, share):
-            owners = self._owners[number].astype(np.int32)
+        """Yield the batches of a share in file order."""
+        for number, block in self._index.stream.blocks(self._index.others, share):
+            owners = self._index.owners[number].astype(np.int32)
             if owners.min(initial=0) < 0:
                 known = np.flatnonzero(owners >= 0)
                 block, owners = block.only(known), owners[known]
             if not len(owners) or not self.session.events:
                 continue
-            batch = self._decode(block, owners, kinds, want)
-            if self._delivered is not None:
-                batch = self._split(batch, self._delivered[number])
-            batch = self._plausible(block, batch)
-            self._noted_until = max(self._noted_until, int(block.positions[-1]) + 1)
+            batch = self._read_block(number, block, owners, want)
             if len(batch):
                 yield batch
 
-    def _decode(self, block: Block, owners: I32, kinds: "_Kinds", want: Want) -> Samples:
-        """Decode by layout, and put the layouts together again."""
-        if len(kinds.kinds) == 1:
-            return self._decode_kind(block, owners, kinds, 0, want)
-        kind_of_sample = kinds.of_event.take(owners)
-        parts = []
-        for kind, mine in rows_by(kind_of_sample):
-            parts.append(self._decode_kind(block.only(mine), owners[mine], kinds, kind, want))
-        return join_batches(parts)
-
-    def _decode_kind(self, block: Block, owners: I32, kinds: "_Kinds", kind: int, want: Want) -> Samples:
-        layout, off_cpu = kinds.kinds[kind]
-        asked = want | Want.RAW if off_cpu else want
-        samples, whole, unreadable = decode_samples(block, owners, layout, kinds.periods, asked)
-        if off_cpu:
-            samples, whole = override_off_cpu(samples, whole, want, block.order)
-        self._note_malformed(block, len(whole) - int(whole.sum()))
-        if unreadable is not None:
-            self._note_unreadable(block, int(unreadable.sum()))
-        return kept_rows(samples, whole)
-
-    def _split(self, batch: Samples, delivered: Delivered) -> Samples:
-        """Replace samples with counter values by what is delivered for them."""
-        split = np.array([is_split(event) for event in self.session.events])[batch.event]
-        if not split.any():
-            return batch
-        plain = np.flatnonzero(~split)
-        sources = np.searchsorted(batch.position, delivered.position)
-        whole = batch.position.take(sources, mode="clip") == delivered.position  # the others are malformed
-        sources = sources[whole]
-        rows = np.concatenate([plain, sources])
-        order = np.argsort(rows, kind="stable")
-        joined = take_rows(batch, rows[order])
-        return replace(
-            joined,
-            event=np.concatenate([batch.event[plain], delivered.event[whole]])[order],
-            period=np.concatenate([batch.period[plain], delivered.period[whole]])[order],
-        )
-
-    def _plausible(self, block: Block, batch: Samples) -> Samples:
-        batch, counts = plausible_samples(batch)
-        if counts and not self._is_noted(block):
-            note(self.diagnostics, counts)
+    def _read_block(self, number: int, block: Block, owners: I32, want: Want) -> Samples:
+        """Decode the samples of one block, and count its damage unless that was done before."""
+        damage = Diagnostics()
+        batch = self._groups.decode(block, owners, want, damage)
+        if self._index.delivered is not None:
+            batch = _deliver(batch, self._index.delivered[number], self._groups.is_group_read)
+        batch, implausible = clamp_samples(batch)
+        note_implausible(damage, implausible)
+        if number not in self._noted_blocks:
+            self._noted_blocks.add(number)
+            self.diagnostics.absorb(damage.counts.values())
         return batch
 
-    def _is_noted(self, block: Block) -> bool:
-        """Whether the trouble in a block was counted already; samples may be read more than once."""
-        return int(block.positions[-1]) < self._noted_until
 
-    def _note_malformed(self, block: Block, number: int) -> None:
-        """Count once, however often the samples are read."""
-        if self._is_first_time(block):
-            self.diagnostics.add(
-                "samples_malformed", Severity.LOSS, "Samples whose fields do not fit in them were left out.", number
-            )
-
-    def _note_unreadable(self, block: Block, number: int) -> None:
-        """Count once, however often the samples are read."""
-        if self._is_first_time(block):
-            self.diagnostics.add(
-                "registers_of_unknown_layout", Severity.LOSS,
-                "Samples hold registers in a layout of a newer kernel; they have no copied stack here.", number,
-            )  # fmt: skip
-
-    def _is_first_time(self, block: Block) -> bool:
-        return int(block.positions[-1]) >= self._noted_until
+def _deliver(batch: Samples, delivered: DeliveredSamples, is_group_read: Bools) -> Samples:
+    """Replace group reads by the samples that they are delivered as."""
+    split = is_group_read[batch.event]
+    if not split.any():
+        return batch
+    plain = np.flatnonzero(~split)
+    sources = np.searchsorted(batch.position, delivered.position)
+    whole = batch.position.take(sources, mode="clip") == delivered.position  # the others are malformed
+    sources = sources[whole]
+    rows = np.concatenate([plain, sources])
+    order = np.argsort(rows, kind="stable")
+    joined = take_rows(batch, rows[order])
+    return replace(
+        joined,
+        event=np.concatenate([batch.event[plain], delivered.event[whole]])[order],
+        period=np.concatenate([batch.period[plain], delivered.period[whole]])[order],
+    )
 
 
-class _Kinds(Struct, frozen=True):
-    """What samples are decoded together: those of one layout that are read in one way."""
+class _DecodingGroups(Struct, frozen=True):
+    """Samples that are decoded together: those of one layout that are read in one way."""
 
-    kinds: list[tuple[Layout, bool]]
-    """Layout, and whether what a BPF program measured overrides the fields."""
+    groups: list[tuple[SampleLayout, bool]]
+    """SampleLayout, and whether what a BPF program measured overrides the fields."""
     of_event: I64
-    """(events,) row of ``kinds``."""
+    """(events,) row of ``groups``."""
     periods: U64
-    """(events,) what a sample stands for when it does not say."""
+    """(events,) period of a sample that carries none."""
+    is_group_read: Bools
+    """(events,) samples are delivered by the growth of the counters in them."""
 
     @classmethod
-    def of(cls, events: Sequence[Event]) -> "_Kinds":
-        keys = [(layout_of(event), is_off_cpu(event)) for event in events]
-        kinds: dict[tuple[Layout, bool], int] = {}
-        of_event = [kinds.setdefault(key, len(kinds)) for key in keys]
+    def of(cls, events: Sequence[Event]) -> "_DecodingGroups":
+        groups: dict[tuple[SampleLayout, bool], int] = {}
+        of_event = [groups.setdefault((sample_layout(event), is_off_cpu(event)), len(groups)) for event in events]
         periods = [_default_period(event) for event in events]
-        return cls(list(kinds), np.array(of_event, np.int64), np.array(periods, np.uint64))
+        reads = [is_group_read(event) for event in events]
+        return cls(list(groups), np.array(of_event, np.int64), np.array(periods, np.uint64), np.array(reads, np.bool_))
+
+    def decode(self, block: Block, owners: I32, want: Want, damage: Diagnostics) -> Samples:
+        """Decode samples group by group, and join the groups in file order; ``owners`` are their events."""
+        if len(self.groups) == 1:
+            return self._decode_group(block, owners, 0, want, damage)
+        parts = []
+        for group, rows in rows_by(self.of_event.take(owners)):
+            parts.append(self._decode_group(block.only(rows), owners[rows], group, want, damage))
+        return join_batches(parts)
+
+    def _decode_group(self, block: Block, owners: I32, group: int, want: Want, damage: Diagnostics) -> Samples:
+        layout, off_cpu = self.groups[group]
+        needed = want | Want.RAW if off_cpu else want
+        samples, whole, unreadable = decode_samples(block, owners, layout, self.periods, needed)
+        if off_cpu:
+            samples, whole = override_off_cpu(samples, whole, want, block.order)
+        damage.add(
+            "samples_malformed", Severity.LOSS, "Samples whose fields do not fit in them were left out.",
+            len(whole) - int(whole.sum()),
+        )  # fmt: skip
+        damage.add(
+            "registers_of_unknown_layout", Severity.LOSS,
+            "Samples hold registers in a layout of a newer kernel; they have no copied stack here.",
+            0 if unreadable is None else int(unreadable.sum()),
+        )  # fmt: skip
+        return select_rows(samples, whole)
 
 
 def _default_period(event: Event) -> int:

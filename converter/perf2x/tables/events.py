@@ -367,17 +367,31 @@ ALL = Share()
 
 
 class Recording(Protocol):
-    """An opened input: the index pass is done, samples can be read any number of times."""
+    """An opened input: the index pass is done, and samples can be read any number of times."""
 
-    session: Session
-    sideband: Sideband
-    sample_count: int
-    """Samples as perf script counts them."""
-    diagnostics: Diagnostics
+    @property
+    def session(self) -> Session:
+        """Header, attributes and feature sections."""
+        ...
+
+    @property
+    def sideband(self) -> Sideband:
+        """Tables of all records that are no samples."""
+        ...
+
+    @property
+    def sample_count(self) -> int:
+        """Samples as perf script counts them."""
+        ...
+
+    @property
+    def diagnostics(self) -> Diagnostics:
+        """Damage met so far; reading samples may add to it."""
+        ...
 
     def samples(self, want: Want, share: Share = ALL) -> Iterator[Samples]:
-        """Batches in file order, each a few MiB of records; arrays may be views that die with the next batch.
+        """Yield batches in file order, each a few MiB of records; arrays may be views that die with the next batch.
 
-        Shares of one recording have every batch once.
+        The shares of a recording together yield every batch once.
         """
         ...

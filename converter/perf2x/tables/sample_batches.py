@@ -13,7 +13,7 @@ from perf2x.tables.events import Branches, ReadValues, Samples, UserStacks
 _FILL = {"cpu": -1}
 
 
-def kept_rows(samples: Samples, keep: Bools) -> Samples:
+def select_rows(samples: Samples, keep: Bools) -> Samples:
     """Only the rows of ``keep``."""
     return samples if keep.all() else take_rows(samples, np.flatnonzero(keep))
 

@@ -13,7 +13,7 @@ from perf2x.abi.uapi import SampleType
 from perf2x.tables.errors import OptionError
 from perf2x.tables.events import Recording, Samples, Want
 from perf2x.tables.profile import Profile
-from perf2x.tables.sample_batches import kept_rows
+from perf2x.tables.sample_batches import select_rows
 from perf2x.transform.choice import Choice
 from perf2x.transform.sample_filter import SampleFilter, Seen
 from perf2x.transform.time_ranges import Range, needs_bounds, parse_times, parse_wall_times
@@ -34,7 +34,7 @@ class Selection:
             yield from samples
             return
         for batch in samples:
-            yield kept_rows(batch, self.seen.look(batch, self._filter))
+            yield select_rows(batch, self.seen.look(batch, self._filter))
 
     def check(self) -> None:
         """OptionError when something asked for was in no batch."""

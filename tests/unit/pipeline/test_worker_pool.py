@@ -12,7 +12,7 @@ from perf2x.pipeline.options import LoadOptions
 from perf2x.pipeline.result import Loaded
 from perf2x.pipeline.stage_timer import Stages
 from perf2x.pipeline.worker_pool import SAMPLES_EACH, STACKS_EACH, in_shares, processes_for
-from perf2x.reader import record_stream as stream
+from perf2x.reader import first_walk
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.tables.errors import OptionError
 from perf2x.transform.choice import Choice
@@ -25,8 +25,8 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are f
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """The recordings are small; blocks must be smaller for every process to have some."""
-    monkeypatch.setattr(stream, "SPAN", 1 << 14)
-    monkeypatch.setattr(stream, "FEW_RECORDS", 8)
+    monkeypatch.setattr(first_walk, "SPAN", 1 << 14)
+    monkeypatch.setattr(first_walk, "FEW_RECORDS", 8)
 
 
 def loaded(case: Case, jobs: int, **options: object) -> Loaded:

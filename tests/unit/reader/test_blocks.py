@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 from msgspec import Struct
 
 from perf2x.columnar.ragged import Ragged, SharedRows
-from perf2x.reader import index, open_recording
-from perf2x.reader import record_stream as stream
-from perf2x.reader.block import Block, join_blocks, make_block, moved
+from perf2x.reader import first_walk, open_recording, sideband_decoder
+from perf2x.reader.block import Block, copy_records, join_blocks, make_block
 from perf2x.reader.event_table import EventTable
-from perf2x.reader.records.field_cursor import Cursor
+from perf2x.reader.records.field_cursor import FieldCursor
 from perf2x.tables.diagnostics import Diagnostics
 from perf2x.tables.events import Event
 from tests import forge
@@ -65,7 +64,7 @@ def test_records_of_a_block(order: Order, records: Records, position: int, data:
 @given(parts=st.lists(RECORDS, min_size=1, max_size=4))
 def test_blocks_moved_together(order: Order, parts: list[Records]) -> None:
     blocks = [_block(records, order, 1000 * at) for at, records in enumerate(parts)]
-    second = [moved(block.only(np.arange(0, len(block.sizes), 2))) for block in blocks]
+    second = [copy_records(block.only(np.arange(0, len(block.sizes), 2))) for block in blocks]
     joined = join_blocks(second)
     assert _read(joined) == [record for records in parts for record in records[::2]]
     assert joined.positions.tolist() == [int(at) for block in blocks for at in block.positions[::2]]
@@ -74,7 +73,7 @@ def test_blocks_moved_together(order: Order, parts: list[Records]) -> None:
 
 @given(records=RECORDS, skipped=st.integers(0, 4))
 def test_strings_end_at_a_nul_or_with_the_record(records: Records, skipped: int) -> None:
-    at = Cursor(_block(records, "<"))
+    at = FieldCursor(_block(records, "<"))
     at.skip(skipped)
     assert at.strings() == [rest[8 * skipped :].split(b"\0")[0] for _, _, rest in records]
 
@@ -109,7 +108,11 @@ def test_where_blocks_begin_and_end_does_not_show(
     session, records = made
     path.write_bytes(forge.write_file(session, records * 200))
     whole = _contents(path)
-    with patch.object(stream, "SPAN", 1 << 16), patch.object(stream, "FEW_RECORDS", 1), patch.object(index, "_MANY", 3):
+    with (
+        patch.object(first_walk, "SPAN", 1 << 16),
+        patch.object(first_walk, "FEW_RECORDS", 1),
+        patch.object(sideband_decoder, "_MANY", 3),
+    ):
         assert _contents(path) == whole
 
 
@@ -120,7 +123,7 @@ def test_damage_is_named_by_its_first_place_whatever_the_block(tmp_path: Path) -
     path.write_bytes(forge.write_file(forge.Session(unfinished=True), records) + b"cut")
     for many in (1, 1000):
         diagnostics = Diagnostics()
-        with patch.object(index, "_MANY", many):
+        with patch.object(sideband_decoder, "_MANY", many):
             open_recording(str(path), diagnostics=diagnostics)
         counts = [count for count in diagnostics.counts.values() if count.severity == "loss"]
         assert [(count.name, count.count) for count in counts] == [

@@ -180,3 +180,10 @@ def test_records_of_odd_sizes(tmp_path: Path, expected: object) -> None:
     odd = forge.Raw(type=67, body=struct.pack("<i20sBBH", -1, bytes(20), 20, 0, 0) + b"/bin/odd\0\0\0")
     recording = reopened(tmp_path, forge.Session(events=EVENTS), [*RECORDS[:7], odd, *RECORDS[7:]])
     assert _facts(recording) == expected and "/bin/odd" in recording.session.build_ids
+
+
+def test_a_recording_is_called_by_its_path_unless_it_is_given_a_name(tmp_path: Path) -> None:
+    path = tmp_path / "perf.data"
+    path.write_bytes(forge.write_file(forge.Session(), []))
+    assert open_recording(str(path)).session.source == str(path)
+    assert open_recording(str(path), source="a.tar:perf.data").session.source == "a.tar:perf.data"

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from perf2x.reader import open_recording
-from perf2x.reader.index import narrow
+from perf2x.reader.index_pass import narrow_owners
 from perf2x.tables.errors import FormatError
 from perf2x.tables.events import Want
 from tests import forge
@@ -19,7 +19,7 @@ MANY = 33_000
 
 @pytest.mark.parametrize("last", [-1, 0, 2**15 - 1, 2**15, 2**16, 2**31 - 1])
 def test_numbers_of_events_are_kept_whatever_they_take(last) -> None:
-    assert narrow(np.array([-1, 7, last], np.int32)).tolist() == [-1, 7, last]
+    assert narrow_owners(np.array([-1, 7, last], np.int32)).tolist() == [-1, 7, last]
 
 
 @pytest.mark.slow

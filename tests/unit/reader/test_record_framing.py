@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.reader.record_framing import SPECIAL, _lookalikes, frame
+from perf2x.reader.record_framing import SPECIAL, _lookalikes, frame_records
 
 Order = Literal["<", ">"]
 LOOKS_LIKE_A_HEADER = (9, 2, 24)
@@ -57,7 +57,7 @@ def _followed(data: bytes, order: Order) -> list[int]:
 def test_runs_of_headers_are_what_following_them_gives(order: Order, records: Records, cut: int, tail: bytes) -> None:
     whole = _bytes(records, order)
     for data in (whole, whole[: max(0, len(whole) - cut)], whole + tail):
-        framed = frame(np.frombuffer(data, np.uint8), order, specials=frozenset())
+        framed = frame_records(np.frombuffer(data, np.uint8), order, specials=frozenset())
         assert framed.sizes.tolist() == _followed(data, order)
         assert framed.length == sum(framed.sizes.tolist())
         assert framed.special == 0
@@ -67,7 +67,7 @@ def test_runs_of_headers_are_what_following_them_gives(order: Order, records: Re
 
 @given(st.binary(max_size=400))
 def test_any_bytes_are_framed_as_following_them_does(data: bytes) -> None:
-    framed = frame(np.frombuffer(data, np.uint8), "<", specials=frozenset())
+    framed = frame_records(np.frombuffer(data, np.uint8), "<", specials=frozenset())
     assert framed.sizes.tolist() == _followed(data, "<")
 
 
@@ -86,5 +86,5 @@ def test_whatever_looks_like_a_header_is_one_that_could_be(order: Order) -> None
 def test_a_frame_ends_with_a_special_record(special: int, before: int) -> None:
     header, other = struct.pack("<IHH", special, 0, 16), struct.pack("<IHH", 68, 0, 16)
     data = (other + bytes(8)) * before + (header + bytes(8)) * 2 + (other + bytes(8)) * 20
-    framed = frame(np.frombuffer(data, np.uint8), "<")
+    framed = frame_records(np.frombuffer(data, np.uint8), "<")
     assert (len(framed.sizes), framed.length, framed.special) == (before + 1, 16 * (before + 1), special)

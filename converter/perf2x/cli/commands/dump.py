@@ -50,18 +50,18 @@ def dump(
 
     -v shows fields, chains, registers and branches, worded as perf script -D words them.
     """
-    from perf2x.dump.records import DumpOptions, Walked, dump_lines
+    from perf2x.dump.records import DumpOptions, DumpTotals, dump_lines
     from perf2x.pipeline.no_samples import damage
 
     start, stop = _span(time)
     recordings([source])
     names = frozenset(name.upper().removeprefix("PERF_RECORD_") for name in types or ())
-    diagnostics, walked = Diagnostics(), Walked()
-    lines = dump_lines(source, DumpOptions(names, start, stop, raw, events, limit, verbose), diagnostics, walked)
+    diagnostics, totals = Diagnostics(), DumpTotals()
+    lines = dump_lines(source, DumpOptions(names, start, stop, raw, events, limit, verbose), diagnostics, totals)
     with limit_unpacking(None if max_unpacked is None else parse_size(max_unpacked)):
         while chunk := list(islice(lines, _CHUNK)):
             sys.stdout.write("".join(f"{plain(line)}\n" for line in chunk))
-    why = damage(diagnostics.counts) if walked.to_the_end and not walked.samples else ""
+    why = damage(diagnostics.counts) if totals.to_the_end and not totals.samples else ""
     if why:
         raise FormatError(f"{source}: no samples: {why}")
 

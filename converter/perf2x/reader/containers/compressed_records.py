@@ -15,9 +15,9 @@ import numpy as np
 from perf2x.abi.layouts import HEADER_SIZE, ByteOrder
 from perf2x.abi.perffile import UserRecordType
 from perf2x.columnar.arrays import U8
-from perf2x.files import unpack_limit as unpacking
+from perf2x.files import unpack_limit
 from perf2x.reader.containers.zstd import TooLargeError, ZstdStream
-from perf2x.reader.record_framing import Frame, frame
+from perf2x.reader.record_framing import FramedRecords, frame_records
 from perf2x.tables.errors import FormatError
 
 MOST_EACH = 64 << 20
@@ -36,7 +36,7 @@ class Unpacker:
         self._tail = b""
         self._limit = min(limit or MOST_EACH, MOST_EACH)
         self._packed = packed_total
-        self._most = self._room = unpacking.unpacked_limit(packed_total)
+        self._most = self._room = unpack_limit.unpacked_limit(packed_total)
         self._broken = ""
 
     @property
@@ -44,7 +44,7 @@ class Unpacker:
         """Bytes of a record that never came to its end."""
         return len(self._tail)
 
-    def first(self, record: U8, order: ByteOrder) -> tuple[U8, Frame]:
+    def unpack(self, record: U8, order: ByteOrder) -> tuple[U8, FramedRecords]:
         """The whole records that this one completes, and their frame; ValueError when the bytes are no such thing."""
         if self._broken:
             raise ValueError(self._broken)
@@ -53,13 +53,13 @@ class Unpacker:
         except ValueError as error:
             self._broken = str(error)
             raise
-        framed = frame(data, order, specials=frozenset())
+        framed = frame_records(data, order, specials=frozenset())
         if framed.broken:
             self._broken = "a record inside has an impossible size"
         self._tail = data[framed.length :].tobytes()
         return data[: framed.length], framed
 
-    def again(self, record: U8, order: ByteOrder, complete: int) -> U8:
+    def unpack_again(self, record: U8, order: ByteOrder, complete: int) -> U8:
         """The same on a later walk, for a record that unpacked well: it gave ``complete`` bytes of whole records."""
         data = self._unpack(record, order)
         self._tail = data[complete:].tobytes()
@@ -67,16 +67,16 @@ class Unpacker:
 
     def _unpack(self, record: U8, order: ByteOrder) -> U8:
         try:
-            unpacked = self._stream.feed(_payload(record, order), min(self._limit, self._room))
+            unpacked = self._stream.feed(_zstd_payload(record, order), min(self._limit, self._room))
         except TooLargeError:
             if self._room > self._limit:
                 raise
-            raise FormatError(f"compressed records: {unpacking.too_large(self._packed, self._most)}") from None
+            raise FormatError(f"compressed records: {unpack_limit.too_large(self._packed, self._most)}") from None
         self._room -= len(unpacked)
         return np.frombuffer(self._tail + unpacked, np.uint8)
 
 
-def _payload(record: U8, order: ByteOrder) -> bytes:
+def _zstd_payload(record: U8, order: ByteOrder) -> bytes:
     """The zstd bytes of a record.
 
     COMPRESSED2 says how many they are, COMPRESSED fills its record. perf 6.16 forgot data_size, and the padding it is

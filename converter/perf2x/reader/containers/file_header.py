@@ -17,7 +17,7 @@ from perf2x.tables.diagnostics import Diagnostics, Severity
 from perf2x.tables.errors import FormatError
 
 
-class Section(Struct, frozen=True):
+class FileSection(Struct, frozen=True):
     """struct perf_file_section."""
 
     offset: int
@@ -36,10 +36,10 @@ class Container(Struct):
     data: U8
     order: ByteOrder
     is_pipe: bool
-    records: Section
+    records: FileSection
     attrs: list[tuple[bytes, tuple[int, ...]]] = field(default_factory=list)
     """Raw perf_event_attr and ids, in file order; empty for pipes, whose attributes are records."""
-    features: dict[int, Section] = field(default_factory=dict)
+    features: dict[int, FileSection] = field(default_factory=dict)
 
 
 _MAGICS: dict[bytes, ByteOrder] = {perffile.MAGIC: "<", perffile.MAGIC_SWAPPED: ">"}
@@ -56,7 +56,7 @@ def open_container(name: str, data: U8, diagnostics: Diagnostics) -> Container:
         raise FormatError(f"{name}: not a perf.data file: starts with {magic!r}, expected {perffile.MAGIC!r}")
     (size,) = struct.unpack_from(order + "Q", data.data, 8)
     if size == perffile.PIPE_HEADER_SIZE:
-        return Container(name, data, order, True, Section(size, len(data) - size))
+        return Container(name, data, order, True, FileSection(size, len(data) - size))
     return _open_file(name, data, order, size, diagnostics)
 
 
@@ -75,10 +75,10 @@ def _open_file(name: str, data: U8, order: ByteOrder, size: int, diagnostics: Di
     if size not in known or len(data) < size:
         raise FormatError(f"{name}, byte 0x8: header size is {size}, expected one of {known} within {len(data)} bytes")
     entry_size, *numbers = struct.unpack_from(order + "7Q", data.data, 16)
-    attrs, records = Section(*numbers[0:2]), Section(*numbers[2:4])
+    attrs, records = FileSection(*numbers[0:2]), FileSection(*numbers[2:4])
     bits = data[72:size].tobytes()
     unfinished = records.size == 0
-    records = _clamped(name, len(data), records, unfinished, diagnostics)
+    records = _clamp_to_file(name, len(data), records, unfinished, diagnostics)
     container = Container(name, data, order, False, records)
     container.attrs = _read_attrs(container, attrs, entry_size)
     if not unfinished:
@@ -86,7 +86,9 @@ def _open_file(name: str, data: U8, order: ByteOrder, size: int, diagnostics: Di
     return container
 
 
-def _clamped(name: str, file_size: int, records: Section, unfinished: bool, diagnostics: Diagnostics) -> Section:
+def _clamp_to_file(
+    name: str, file_size: int, records: FileSection, unfinished: bool, diagnostics: Diagnostics
+) -> FileSection:
     """The data section, as far as the file has it; a header that was never finished says size 0."""
     if records.offset > file_size:
         raise FormatError(f"{name}, byte 0x28: data starts at {records.offset:#x}, the file has {file_size:#x} bytes")
@@ -95,17 +97,17 @@ def _clamped(name: str, file_size: int, records: Section, unfinished: bool, diag
             "unfinished_file", Severity.GUESS,
             "perf record was killed before it finished the header: read to the end of the file, no names or build ids.",
         )  # fmt: skip
-        return Section(records.offset, file_size - records.offset)
+        return FileSection(records.offset, file_size - records.offset)
     if records.end > file_size:
         diagnostics.add(
             "file_cut", Severity.LOSS, "The file is shorter than its header says: copy it again, whole.",
             count=records.end - file_size,
         )  # fmt: skip
-        return Section(records.offset, file_size - records.offset)
+        return FileSection(records.offset, file_size - records.offset)
     return records
 
 
-def _read_attrs(container: Container, attrs: Section, entry_size: int) -> list[tuple[bytes, tuple[int, ...]]]:
+def _read_attrs(container: Container, attrs: FileSection, entry_size: int) -> list[tuple[bytes, tuple[int, ...]]]:
     """struct { perf_event_attr attr; perf_file_section ids; } [attrs.size / entry_size]."""
     size = len(container.data)
     if entry_size < ATTR_SIZE_VER0 + perffile.SECTION_SIZE or attrs.end > size or not attrs.size:
@@ -116,7 +118,7 @@ def _read_attrs(container: Container, attrs: Section, entry_size: int) -> list[t
     entries, held = [], 0
     for at in range(attrs.offset, attrs.end - entry_size + 1, entry_size):
         raw = container.data[at : at + entry_size - perffile.SECTION_SIZE].tobytes()
-        ids = Section(*struct.unpack_from(container.order + "QQ", container.data.data, at + len(raw)))
+        ids = FileSection(*struct.unpack_from(container.order + "QQ", container.data.data, at + len(raw)))
         if ids.end > size:
             raise FormatError(f"{container.name}, byte {at:#x}: ids at {ids.offset:#x} are past the end of the file")
         held += ids.size
@@ -146,7 +148,7 @@ def _set_bits(bits: bytes, order: ByteOrder, code: str) -> list[int]:
     return [8 * width * row + bit for row, word in enumerate(words) for bit in range(8 * width) if word >> bit & 1]
 
 
-def _feature_table(container: Container, bits: bytes, diagnostics: Diagnostics) -> dict[int, Section]:
+def _feature_table(container: Container, bits: bytes, diagnostics: Diagnostics) -> dict[int, FileSection]:
     """One section for each bit that is set, behind the data."""
     numbers = _feature_numbers(bits, container.order)
     features = {}
@@ -155,7 +157,7 @@ def _feature_table(container: Container, bits: bytes, diagnostics: Diagnostics) 
         if at + perffile.SECTION_SIZE > len(container.data):
             section = None
         else:
-            section = Section(*struct.unpack_from(container.order + "QQ", container.data.data, at))
+            section = FileSection(*struct.unpack_from(container.order + "QQ", container.data.data, at))
         if section is None or section.end > len(container.data):
             diagnostics.add("features_cut", Severity.LOSS, "Header sections lie past the end of the file.")
             continue

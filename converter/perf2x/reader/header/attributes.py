@@ -6,7 +6,7 @@ part that we know is taken: both is what the kernel does (perf_copy_attr in kern
 
 from perf2x.abi.layouts import ATTR_SIZE_NEWEST, ByteOrder, attr_dtype
 from perf2x.abi.uapi import ATTR_FLAGS
-from perf2x.reader.header.default_event_names import event_name
+from perf2x.reader.header.default_event_names import default_event_name
 from perf2x.tables.events import Event
 
 import numpy as np  # isort: skip
@@ -19,10 +19,10 @@ def parse_attr(data: bytes, order: ByteOrder, index: int, ids: tuple[int, ...] =
     raw = data[:ATTR_SIZE_NEWEST].ljust(ATTR_SIZE_NEWEST, b"\0")
     row = np.frombuffer(raw, attr_dtype(order), 1)[0]
     fields = {key: int(row[key]) for key in row.dtype.names or ()}
-    flags, precise = _flags(fields["flags"], order)
+    flags, precise = _decode_flags(fields["flags"], order)
     return Event(
         index=index,
-        name=name or event_name(fields["type"], fields["config"], flags, precise),
+        name=name or default_event_name(fields["type"], fields["config"], flags, precise),
         type=fields["type"],
         config=fields["config"],
         sample_period=fields["sample_period"],
@@ -42,7 +42,7 @@ def parse_attr(data: bytes, order: ByteOrder, index: int, ids: tuple[int, ...] =
     )
 
 
-def _flags(word: int, order: ByteOrder) -> tuple[frozenset[str], int]:
+def _decode_flags(word: int, order: ByteOrder) -> tuple[frozenset[str], int]:
     """Names of the set bits, and the two-bit field precise_ip.
 
     A big-endian compiler puts the first bit field into the most significant bit, so bit i stands at 63 − i.

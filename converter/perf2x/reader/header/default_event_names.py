@@ -19,7 +19,7 @@ CACHE_PLURALS = ("loads", "stores", "prefetches")
 MISS = 1
 
 
-def event_name(kind: int, config: int, flags: frozenset[str], precise_ip: int) -> str:
+def default_event_name(kind: int, config: int, flags: frozenset[str], precise_ip: int) -> str:
     """perf's own name for type and config, with its modifiers: ``cycles:u``."""
     return _base_name(kind, config) + _modifiers(flags, precise_ip)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from perf2x.abi.perffile import Feature
-from perf2x.reader.header import machine_features as machine
+from perf2x.reader.header import machine_features
 from perf2x.reader.header.section_reader import SectionReader
 
 
@@ -15,7 +15,7 @@ def _string(section: SectionReader) -> str:
     return section.string()
 
 
-def _cpus(section: SectionReader) -> dict[str, int]:
+def _cpu_counts(section: SectionReader) -> dict[str, int]:
     available, online = section.numbers("II")
     return {"available": available, "online": online}
 
@@ -55,7 +55,7 @@ def _sample_time(section: SectionReader) -> dict[str, int]:
     return {"first": first, "last": last}
 
 
-def _compressed(section: SectionReader) -> dict[str, int]:
+def _compression(section: SectionReader) -> dict[str, int]:
     """struct { u32 version, type, level, ratio, mmap_len; }."""
     return dict(zip(("version", "type", "level", "ratio", "mmap_len"), section.numbers("5I"), strict=True))
 
@@ -76,33 +76,33 @@ DECODERS: dict[int, Callable[[SectionReader], Any]] = {
     Feature.OSRELEASE: _string,
     Feature.VERSION: _string,
     Feature.ARCH: _string,
-    Feature.NRCPUS: _cpus,
+    Feature.NRCPUS: _cpu_counts,
     Feature.CPUDESC: _string,
     Feature.CPUID: _string,
     Feature.TOTAL_MEM: _u64,
     Feature.CMDLINE: SectionReader.strings,
     Feature.EVENT_DESC: _event_desc,
-    Feature.CPU_TOPOLOGY: machine.cpu_topology,
-    Feature.NUMA_TOPOLOGY: machine.numa_topology,
+    Feature.CPU_TOPOLOGY: machine_features.cpu_topology,
+    Feature.NUMA_TOPOLOGY: machine_features.numa_topology,
     Feature.BRANCH_STACK: _empty,
-    Feature.PMU_MAPPINGS: machine.pmu_mappings,
+    Feature.PMU_MAPPINGS: machine_features.pmu_mappings,
     Feature.GROUP_DESC: _group_desc,
     Feature.AUXTRACE: _auxtrace,
     Feature.STAT: _empty,
-    Feature.CACHE: machine.cache,
+    Feature.CACHE: machine_features.cache,
     Feature.SAMPLE_TIME: _sample_time,
-    Feature.MEM_TOPOLOGY: machine.mem_topology,
+    Feature.MEM_TOPOLOGY: machine_features.mem_topology,
     Feature.CLOCKID: _u64,
     Feature.DIR_FORMAT: _u64,
-    Feature.BPF_PROG_INFO: machine.bpf_prog_info,
-    Feature.BPF_BTF: machine.bpf_btf,
-    Feature.COMPRESSED: _compressed,
-    Feature.CPU_PMU_CAPS: machine.cpu_pmu_caps,
+    Feature.BPF_PROG_INFO: machine_features.bpf_prog_info,
+    Feature.BPF_BTF: machine_features.bpf_btf,
+    Feature.COMPRESSED: _compression,
+    Feature.CPU_PMU_CAPS: machine_features.cpu_pmu_caps,
     Feature.CLOCK_DATA: _clock_data,
-    Feature.HYBRID_TOPOLOGY: machine.hybrid_topology,
-    Feature.PMU_CAPS: machine.pmu_caps,
-    Feature.CPU_DOMAIN_INFO: machine.cpu_domain_info,
-    Feature.E_MACHINE: machine.e_machine,
+    Feature.HYBRID_TOPOLOGY: machine_features.hybrid_topology,
+    Feature.PMU_CAPS: machine_features.pmu_caps,
+    Feature.CPU_DOMAIN_INFO: machine_features.cpu_domain_info,
+    Feature.E_MACHINE: machine_features.e_machine,
     Feature.CLN_SIZE: SectionReader.u32,
-    Feature.SIMPLEPERF_META_INFO: machine.simpleperf_meta_info,
+    Feature.SIMPLEPERF_META_INFO: machine_features.simpleperf_meta_info,
 }

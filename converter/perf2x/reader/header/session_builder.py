@@ -19,7 +19,7 @@ from perf2x.tables.events import Session
 _NAMES = {int(feature): feature.name.lower() for feature in Feature}
 
 
-class Draft(Struct):
+class SessionBuilder(Struct):
     """Everything that is not in the record tables."""
 
     source: str

@@ -13,13 +13,13 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from perf2x.abi import uapi
-from perf2x.abi.perffile import MISC_LOST_SAMPLES_BPF, UserRecordType
+from perf2x.abi.perffile import MISC_LOST_SAMPLES_BPF
 from perf2x.abi.uapi import RecordType
 from perf2x.columnar.arrays import Bools
 from perf2x.columnar.hashing import identity_of
 from perf2x.reader.block import Block
 from perf2x.reader.event_table import trailer_length
-from perf2x.reader.records.field_cursor import Cursor, as_i32
+from perf2x.reader.records.field_cursor import FieldCursor, as_i32
 from perf2x.reader.records.sample_id import read_trailer
 from perf2x.tables.events import Event
 
@@ -31,10 +31,10 @@ class Decoder(Struct, frozen=True):
     """``table`` is the attribute of Sideband that the rows go to."""
 
     table: str
-    decode: Callable[[Cursor, Misc], Columns]
+    decode: Callable[[FieldCursor, Misc], Columns]
 
 
-def _mmap(at: Cursor, misc: Misc) -> Columns:
+def _mmap(at: FieldCursor, misc: Misc) -> Columns:
     """struct { header; u32 pid, tid; u64 addr, len, pgoff; char filename[]; sample_id; }."""
     pid, tid = at.i32_pair()
     unknown = np.full(len(at), -1, np.int32)
@@ -45,7 +45,7 @@ def _mmap(at: Cursor, misc: Misc) -> Columns:
     }  # fmt: skip
 
 
-def _mmap2(at: Cursor, misc: Misc) -> Columns:
+def _mmap2(at: FieldCursor, misc: Misc) -> Columns:
     """struct { header; u32 pid, tid; u64 addr, len, pgoff; union of 24 bytes; u32 prot, flags; char filename[]; }.
 
     The union is { u32 maj, min; u64 ino, ino_generation; } or, with MISC_MMAP_BUILD_ID,
@@ -68,7 +68,7 @@ def _mmap2(at: Cursor, misc: Misc) -> Columns:
     }  # fmt: skip
 
 
-def _build_ids(at: Cursor, carried: Bools) -> list[bytes]:
+def _build_ids(at: FieldCursor, carried: Bools) -> list[bytes]:
     """size, three bytes of padding, twenty of build id, where ``carried``."""
     found = [b""] * len(at)
     rows = np.flatnonzero(carried)
@@ -80,7 +80,7 @@ def _build_ids(at: Cursor, carried: Bools) -> list[bytes]:
     return found
 
 
-def _mapped_file(at: Cursor, misc: Misc, build_ids: list[bytes]) -> Columns:
+def _mapped_file(at: FieldCursor, misc: Misc, build_ids: list[bytes]) -> Columns:
     return {
         "cpumode": (misc & uapi.MISC_CPUMODE_MASK).astype(np.uint8),
         "filename": at.texts(),
@@ -89,13 +89,13 @@ def _mapped_file(at: Cursor, misc: Misc, build_ids: list[bytes]) -> Columns:
     }
 
 
-def _comm(at: Cursor, misc: Misc) -> Columns:
+def _comm(at: FieldCursor, misc: Misc) -> Columns:
     """struct { header; u32 pid, tid; char comm[]; sample_id; }."""
     pid, tid = at.i32_pair()
     return {"pid": pid, "tid": tid, "comm": at.texts(), "is_exec": has_flag(misc, uapi.MISC_COMM_EXEC)}
 
 
-def _task(at: Cursor, misc: Misc) -> Columns:
+def _task(at: FieldCursor, misc: Misc) -> Columns:
     """struct { header; u32 pid, ppid; u32 tid, ptid; u64 time; sample_id; }."""
     pid, ppid = at.i32_pair()
     tid, ptid = at.i32_pair()
@@ -103,28 +103,28 @@ def _task(at: Cursor, misc: Misc) -> Columns:
     return {"pid": pid, "ppid": ppid, "tid": tid, "ptid": ptid, "is_exec": is_exec, "own_time": at.u64()}
 
 
-def _lost(at: Cursor, misc: Misc) -> Columns:
+def _lost(at: FieldCursor, misc: Misc) -> Columns:
     """struct { header; u64 id; u64 lost; sample_id; }."""
     return {"owner_id": at.u64(), "lost": at.u64(), "samples_only": np.zeros(len(at), np.bool_)}
 
 
-def _lost_samples(at: Cursor, misc: Misc) -> Columns:
+def _lost_samples(at: FieldCursor, misc: Misc) -> Columns:
     """struct { header; u64 lost; sample_id; }: with MISC_LOST_SAMPLES_BPF what a filter of the user's left out."""
     filtered = has_flag(misc, MISC_LOST_SAMPLES_BPF)
     return {"lost": np.where(filtered, np.uint64(0), at.u64()), "samples_only": np.ones(len(at), np.bool_)}
 
 
-def _throttle(at: Cursor, misc: Misc) -> Columns:
+def _throttle(at: FieldCursor, misc: Misc) -> Columns:
     """struct { header; u64 time; u64 id; u64 stream_id; sample_id; }."""
     return {"own_time": at.u64(), "owner_id": at.u64(), "lifted": np.zeros(len(at), np.bool_)}
 
 
-def _unthrottle(at: Cursor, misc: Misc) -> Columns:
+def _unthrottle(at: FieldCursor, misc: Misc) -> Columns:
     """The same struct."""
     return _throttle(at, misc) | {"lifted": np.ones(len(at), np.bool_)}
 
 
-def _ksymbol(at: Cursor, misc: Misc) -> Columns:
+def _ksymbol(at: FieldCursor, misc: Misc) -> Columns:
     """struct { header; u64 addr; u32 len; u16 ksym_type; u16 flags; char name[]; sample_id; }."""
     start = at.u64()
     length, rest = at.u32_pair()
@@ -133,31 +133,31 @@ def _ksymbol(at: Cursor, misc: Misc) -> Columns:
     return {"start": start, "length": length, "type": as_i32(kind), "unregister": unregister, "name": at.texts()}
 
 
-def _switch(at: Cursor, misc: Misc) -> Columns:
+def _switch(at: FieldCursor, misc: Misc) -> Columns:
     """struct { header; sample_id; }, the thread in the trailer is the one that switches."""
     out = has_flag(misc, uapi.MISC_SWITCH_OUT)
     return {"is_out": out, "preempted": out & has_flag(misc, uapi.MISC_SWITCH_OUT_PREEMPT)}
 
 
-def _switch_cpu_wide(at: Cursor, misc: Misc) -> Columns:
+def _switch_cpu_wide(at: FieldCursor, misc: Misc) -> Columns:
     """struct { header; u32 next_prev_pid, next_prev_tid; sample_id; }: the other thread, which has its own record."""
     pid, tid = at.i32_pair()
     return {"next_prev_pid": pid, "next_prev_tid": tid, **_switch(at, misc)}
 
 
-def _cgroup(at: Cursor, misc: Misc) -> Columns:
+def _cgroup(at: FieldCursor, misc: Misc) -> Columns:
     """struct { header; u64 id; char path[]; sample_id; }."""
     return {"id": at.u64(), "path": at.texts()}
 
 
-def _namespaces(at: Cursor, misc: Misc) -> Columns:
+def _namespaces(at: FieldCursor, misc: Misc) -> Columns:
     """struct { header; u32 pid, tid; u64 nr_namespaces; { u64 dev, inode; } [nr]; sample_id; }."""
     pid, tid = at.i32_pair()
     first, count = at.counted(at.u64(), words_each=2)
     return {"pid": pid, "tid": tid, "links": at.ragged(first, count * 2)}
 
 
-def _callchain_deferred(at: Cursor, misc: Misc) -> Columns:
+def _callchain_deferred(at: FieldCursor, misc: Misc) -> Columns:
     """struct { header; u64 cookie; u64 nr; u64 ips[nr]; sample_id; }."""
     cookie = at.u64()
     first, count = at.counted(at.u64())
@@ -183,38 +183,9 @@ DECODERS: dict[int, Decoder] = {
 }
 
 
-SKIPPED: dict[int, str] = {
-    RecordType.READ: "counter totals of threads that ended (perf record -s); they belong to no stack",
-    RecordType.AUX: "hardware trace needs a decoder of its own",
-    RecordType.ITRACE_START: "hardware trace needs a decoder of its own",
-    RecordType.BPF_EVENT: "KSYMBOL says where BPF programs lie; what they are called stands in the header",
-    RecordType.TEXT_POKE: "patched kernel instructions do not change where functions lie",
-    RecordType.AUX_OUTPUT_HW_ID: "hardware trace needs a decoder of its own",
-    UserRecordType.HEADER_TRACING_DATA: "the data behind it becomes the feature section tracing_data",
-    UserRecordType.FINISHED_ROUND: "a hint for sorting a stream; here everything is sorted by time",
-    UserRecordType.FINISHED_INIT: "a hint for reading while recording",
-    UserRecordType.ID_INDEX: "ids stand in the attributes as well",
-    UserRecordType.AUXTRACE_INFO: "hardware trace needs a decoder of its own",
-    UserRecordType.AUXTRACE: "hardware trace needs a decoder of its own",
-    UserRecordType.AUXTRACE_ERROR: "hardware trace needs a decoder of its own",
-    UserRecordType.THREAD_MAP: "threads that were asked for; COMM records name all there are",
-    UserRecordType.CPU_MAP: "CPUs that were asked for",
-    UserRecordType.STAT_CONFIG: "perf stat counts; it takes no samples",
-    UserRecordType.STAT: "perf stat counts; it takes no samples",
-    UserRecordType.STAT_ROUND: "perf stat counts; it takes no samples",
-    UserRecordType.TIME_CONV: "turns the time stamp counter of hardware trace into time",
-    UserRecordType.COMPRESSED: "the records inside are read in its place",
-    UserRecordType.COMPRESSED2: "the records inside are read in its place",
-    UserRecordType.BPF_METADATA: "variables of BPF programs; they belong to no stack",
-    UserRecordType.SCHEDSTAT_CPU: "perf sched stats counts; it takes no samples",
-    UserRecordType.SCHEDSTAT_DOMAIN: "perf sched stats counts; it takes no samples",
-}
-"""Record types that become no table, each with the reason."""
-
-
 def decode_records(block: Block, kind: int, event: Event | None) -> tuple[Columns, Bools]:
     """Columns of records of one type whose trailers are those of ``event``; and which rows are cut short."""
-    at = Cursor(block, trailer_length(event) if event else 0)
+    at = FieldCursor(block, trailer_length(event) if event else 0)
     trailer = read_trailer(at, event)
     columns: Columns = {
         "position": block.positions,

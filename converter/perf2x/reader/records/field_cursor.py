@@ -2,7 +2,7 @@
 
 ::
 
-    at = Cursor(block)           at.u64()   → column of the first field
+    at = FieldCursor(block)           at.u64()   → column of the first field
                                  at.u64()   → column of the second
                                  at.counted(nr) → where each record's nr words are
 
@@ -21,7 +21,7 @@ LOW = np.uint64(0xFFFFFFFF)
 SHIFT_32 = np.uint64(32)
 
 
-class Cursor:
+class FieldCursor:
     """Stands at the same field of every record in the block; each read moves it on."""
 
     def __init__(self, block: Block, trailer_words: int = 0) -> None:

@@ -14,7 +14,7 @@ from perf2x.abi.uapi import EventType, SampleType, SoftwareConfig
 from perf2x.columnar.arrays import Bools
 from perf2x.columnar.ragged import Ragged, offsets_of, ranges
 from perf2x.reader.block import make_block
-from perf2x.reader.records.field_cursor import Cursor
+from perf2x.reader.records.field_cursor import FieldCursor
 from perf2x.tables.events import Event, Samples, Want
 
 NAME = "offcpu-time"
@@ -33,7 +33,7 @@ def override_off_cpu(samples: Samples, whole: Bools, want: Want, order: ByteOrde
     """The samples as measured; ``samples.raw`` must be there."""
     if samples.raw is None:
         return samples, whole
-    at = _payloads(samples.raw, order)
+    at = _payload_cursor(samples.raw, order)
     pid, tid = at.i32_pair()
     period = at.u64()
     first, lengths = at.counted(at.u64())
@@ -54,11 +54,11 @@ def override_off_cpu(samples: Samples, whole: Bools, want: Want, order: ByteOrde
     return measured, whole & ~at.bad
 
 
-def _payloads(raw: Ragged, order: ByteOrder) -> Cursor:
+def _payload_cursor(raw: Ragged, order: ByteOrder) -> FieldCursor:
     """A cursor at the first word of every payload, copied to where words are words."""
     sizes = np.minimum(-(-raw.lengths // 8) * 8 + _HEADER, _LARGEST)
     used = np.minimum(raw.lengths, sizes - _HEADER)
     aligned = offsets_of(sizes)
     data = np.zeros(aligned[-1], np.uint8)
     data[ranges(aligned[:-1] + _HEADER, used)] = raw.values[ranges(raw.offsets[:-1], used)]
-    return Cursor(make_block(data, sizes.astype(np.uint16), 0, order))
+    return FieldCursor(make_block(data, sizes.astype(np.uint16), 0, order))

@@ -17,11 +17,11 @@ from msgspec import Struct, field
 from perf2x.abi.uapi import ReadFormat
 from perf2x.columnar.arrays import I32, I64, U64
 from perf2x.columnar.ragged import offsets_of, ranges
-from perf2x.reader.records.field_cursor import Cursor
+from perf2x.reader.records.field_cursor import FieldCursor
 from perf2x.tables.events import ReadValues
 
 
-def read_values(at: Cursor, read_format: int) -> ReadValues:
+def read_values(at: FieldCursor, read_format: int) -> ReadValues:
     """{ value, [enabled], [running], [id], [lost] } or, with GROUP, { nr, [enabled], [running], { … } [nr] }."""
     group = bool(read_format & ReadFormat.GROUP)
     head = at.u64()
@@ -40,7 +40,7 @@ def read_values(at: Cursor, read_format: int) -> ReadValues:
     return ReadValues(enabled, running, offsets, columns["value"], columns.get("id"), columns.get("lost"))
 
 
-class Delivered(Struct, frozen=True):
+class DeliveredSamples(Struct, frozen=True):
     """Samples of one block as they are delivered, in file order; ``position`` names the sample they come from."""
 
     position: I64
@@ -48,7 +48,7 @@ class Delivered(Struct, frozen=True):
     period: U64
 
 
-class Readings(Struct, frozen=True):
+class CounterReadings(Struct, frozen=True):
     """One row per member and sample."""
 
     position: I64
@@ -64,32 +64,32 @@ class Readings(Struct, frozen=True):
 _COLUMNS = ("position", "time", "event", "id", "task", "value")
 
 
-class Splitter(Struct):
+class GroupReadSplitter(Struct):
     """Gathers the counter values of all samples in the index pass, since growth follows time and not file order."""
 
-    parts: list[tuple[int, Readings]] = field(default_factory=list)
+    parts: list[tuple[int, CounterReadings]] = field(default_factory=list)
 
-    def add(self, block: int, readings: Readings) -> None:
+    def add(self, block: int, readings: CounterReadings) -> None:
         """Values of one layout's samples in a block."""
         self.parts.append((block, readings))
 
-    def finish(self, blocks: int) -> list[Delivered]:
+    def finish(self, blocks: int) -> list[DeliveredSamples]:
         """What each block delivers, where it has samples with READ."""
-        empty = Delivered(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.uint64))
+        empty = DeliveredSamples(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.uint64))
         if not self.parts:
             return [empty] * blocks
         numbers = np.concatenate([np.full(len(part.position), block) for block, part in self.parts])
-        whole = Readings(*(np.concatenate([getattr(part, name) for _, part in self.parts]) for name in _COLUMNS))
+        whole = CounterReadings(*(np.concatenate([getattr(part, name) for _, part in self.parts]) for name in _COLUMNS))
         period = _growth(whole)
         delivered = (period > 0) & (whole.event >= 0)
         order = np.flatnonzero(delivered)
         order = order[np.argsort(whole.position[order], kind="stable")]
         bounds = np.searchsorted(numbers[order], np.arange(blocks + 1))
         chosen = [order[first:last] for first, last in pairwise(bounds.tolist())]
-        return [Delivered(whole.position[rows], whole.event[rows], period[rows]) for rows in chosen]
+        return [DeliveredSamples(whole.position[rows], whole.event[rows], period[rows]) for rows in chosen]
 
 
-def _growth(readings: Readings) -> U64:
+def _growth(readings: CounterReadings) -> U64:
     """Value less the one before of the same counter, in time order; the first is taken whole."""
     order = np.lexsort((readings.position, readings.time, readings.task, readings.id))
     value, identifier, task = readings.value[order], readings.id[order], readings.task[order]

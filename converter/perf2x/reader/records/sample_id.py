@@ -18,7 +18,7 @@ from msgspec import Struct
 from perf2x.abi.uapi import SampleType
 from perf2x.columnar.arrays import I32, U64
 from perf2x.reader.event_table import TRAILER_FIELDS, trailer_length
-from perf2x.reader.records.field_cursor import Cursor, as_i32
+from perf2x.reader.records.field_cursor import FieldCursor, as_i32
 from perf2x.tables.events import Event
 
 
@@ -31,7 +31,7 @@ class Trailer(Struct, frozen=True):
     cpu: I32
 
 
-def read_trailer(at: Cursor, event: Event | None) -> Trailer:
+def read_trailer(at: FieldCursor, event: Event | None) -> Trailer:
     """The trailers of records of one event; ``at`` was made with ``trailer_words`` and knows where they start."""
     count = len(at)
     none = np.full(count, -1, np.int32)

@@ -14,7 +14,7 @@ from perf2x.abi.uapi import MISC_CPUMODE_MASK, SampleType
 from perf2x.columnar.arrays import I32, U64, Bools
 from perf2x.columnar.ragged import Ragged
 from perf2x.reader.block import Block
-from perf2x.reader.records.field_cursor import Cursor
+from perf2x.reader.records.field_cursor import FieldCursor
 from perf2x.reader.records.read_counters import read_values
 from perf2x.reader.records.variable_fields import branch_stack, bytes_with_size, raw_bytes, registers, user_stacks
 from perf2x.tables.events import Event, Samples, Want
@@ -23,7 +23,7 @@ _ALL_TAILS = Want.RAW | Want.BRANCHES | Want.STACKS | Want.MEMORY | Want.CGROUP 
 Columns = dict[str, Any]
 
 
-class Layout(Struct, frozen=True):
+class SampleLayout(Struct, frozen=True):
     """What decides where the fields of a sample lie."""
 
     sample_type: int
@@ -34,10 +34,10 @@ class Layout(Struct, frozen=True):
     stack_user: int
 
 
-def layout_of(event: Event) -> Layout:
+def sample_layout(event: Event) -> SampleLayout:
     """Events that differ only in what their samples do not hold have the same layout."""
     kind = event.sample_type
-    return Layout(
+    return SampleLayout(
         kind,
         event.read_format if kind & SampleType.READ else 0,
         event.branch_sample_type if kind & SampleType.BRANCH_STACK else 0,
@@ -48,14 +48,14 @@ def layout_of(event: Event) -> Layout:
 
 
 def decode_samples(
-    block: Block, event: I32, layout: Layout, periods: U64, want: Want
+    block: Block, event: I32, layout: SampleLayout, periods: U64, want: Want
 ) -> tuple[Samples, Bools, Bools | None]:
     """Decode the samples of a block that holds nothing else, all of one layout.
 
     Gives the samples, (n,) which of them are whole, and (n,) which hold registers in a layout of a newer kernel (None:
     none): what stands behind those is absent. ``periods``: what each event's samples stand for when they do not say.
     """
-    at = Cursor(block)
+    at = FieldCursor(block)
     columns: Columns = {"time": None, "cpu": None, "addr": None, "extra": {}}
     _fixed_fields(at, layout.sample_type, want, columns)
     if "ip" not in columns:
@@ -74,7 +74,7 @@ def decode_samples(
     return Samples(event=event, position=block.positions, **columns), at.whole, at.given_up
 
 
-def _fixed_fields(at: Cursor, kind: int, want: Want, columns: Columns) -> None:
+def _fixed_fields(at: FieldCursor, kind: int, want: Want, columns: Columns) -> None:
     """The fields in front of READ: one word each."""
     has_addr, has_extra = bool(want & (Want.ADDR | Want.EXTRA)), Want.EXTRA in want
     for name in _fixed_names(kind):
@@ -90,7 +90,7 @@ def _fixed_fields(at: Cursor, kind: int, want: Want, columns: Columns) -> None:
             columns[name] = at.u64()
 
 
-def _extra_field(at: Cursor, name: str, wanted: bool, columns: Columns) -> None:
+def _extra_field(at: FieldCursor, name: str, wanted: bool, columns: Columns) -> None:
     if wanted:
         columns["extra"][name] = at.u64()
     else:
@@ -116,7 +116,7 @@ def words_before_read(kind: int) -> int:
     return len(_fixed_names(kind))
 
 
-def _read_and_callchain(at: Cursor, layout: Layout, want: Want, columns: Columns) -> None:
+def _read_and_callchain(at: FieldCursor, layout: SampleLayout, want: Want, columns: Columns) -> None:
     """READ, and CALLCHAIN: { u64 nr; u64 ips[nr]; }."""
     if layout.sample_type & SampleType.READ:
         columns["extra"]["read"] = read_values(at, layout.read_format)
@@ -128,7 +128,7 @@ def _read_and_callchain(at: Cursor, layout: Layout, want: Want, columns: Columns
         columns["chain"] = Ragged(np.zeros(len(at) + 1, np.int64), np.zeros(0, np.uint64))
 
 
-def _variable_fields(at: Cursor, layout: Layout, want: Want, columns: Columns) -> None:
+def _variable_fields(at: FieldCursor, layout: SampleLayout, want: Want, columns: Columns) -> None:
     """RAW, BRANCH_STACK, REGS_USER, STACK_USER."""
     kind = layout.sample_type
     if kind & SampleType.RAW:
@@ -143,7 +143,7 @@ def _variable_fields(at: Cursor, layout: Layout, want: Want, columns: Columns) -
         columns["user_stacks"] = stacks if Want.STACKS in want else None
 
 
-def _last_fields(at: Cursor, layout: Layout, want: Want, columns: Columns) -> None:
+def _last_fields(at: FieldCursor, layout: SampleLayout, want: Want, columns: Columns) -> None:
     """WEIGHT or WEIGHT_STRUCT, DATA_SRC, TRANSACTION, REGS_INTR, PHYS_ADDR, CGROUP, page sizes, AUX."""
     kind, extra = layout.sample_type, columns["extra"]
     if kind & (SampleType.WEIGHT | SampleType.WEIGHT_STRUCT):

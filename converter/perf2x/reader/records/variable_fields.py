@@ -9,7 +9,7 @@ import numpy as np
 from perf2x.abi.uapi import BranchSampleType, RegsAbi
 from perf2x.columnar.arrays import I64, U8, U64, Bools
 from perf2x.columnar.ragged import Ragged, offsets_of, ranges
-from perf2x.reader.records.field_cursor import Cursor
+from perf2x.reader.records.field_cursor import FieldCursor
 from perf2x.tables.events import Branches, UserStacks
 
 ENTRY_WORDS = 3
@@ -20,7 +20,7 @@ _BIG_ENDIAN_FLAGS = (
 """Bit in the file, width, bit in ours: mispred, predicted, in_tx, abort, cycles, type, spec, new_type, priv."""
 
 
-def raw_bytes(at: Cursor, wanted: bool) -> Ragged | None:
+def raw_bytes(at: FieldCursor, wanted: bool) -> Ragged | None:
     """PERF_SAMPLE_RAW: { u32 size; u8 data[size]; }, size + 4 being a multiple of 8."""
     size = at.split(at.peek())[0]
     words = (size + np.uint64(4 + 7)) >> np.uint64(3)
@@ -31,7 +31,7 @@ def raw_bytes(at: Cursor, wanted: bool) -> Ragged | None:
     return Ragged(offsets_of(sizes), at.block.data[ranges(first * 8 + 4, sizes)])
 
 
-def bytes_with_size(at: Cursor) -> Ragged:
+def bytes_with_size(at: FieldCursor) -> Ragged:
     """PERF_SAMPLE_AUX: { u64 size; u8 data[size]; }."""
     size = at.u64()
     first, lengths = at.counted((size >> np.uint64(3)) + np.uint64(1) * ((size & np.uint64(7)) != 0))
@@ -39,7 +39,7 @@ def bytes_with_size(at: Cursor) -> Ragged:
     return Ragged(offsets_of(sizes), at.block.data[ranges(first * 8, sizes)])
 
 
-def branch_stack(at: Cursor, branch_sample_type: int, wanted: bool) -> tuple[Branches | None, Ragged | None]:
+def branch_stack(at: FieldCursor, branch_sample_type: int, wanted: bool) -> tuple[Branches | None, Ragged | None]:
     """PERF_SAMPLE_BRANCH_STACK: { u64 nr; [u64 hw_idx]; { from, to, flags } [nr]; [u64 counters[nr]]; }."""
     count = at.u64()
     hw_index = at.u64() if branch_sample_type & BranchSampleType.HW_INDEX else None
@@ -63,7 +63,7 @@ def _flags_from_big_endian(flags: U64) -> U64:
     return moved
 
 
-def registers(at: Cursor, mask: int) -> tuple[U8, U64]:
+def registers(at: FieldCursor, mask: int) -> tuple[U8, U64]:
     """PERF_SAMPLE_REGS_*: { u64 abi; if abi: u64 regs[popcount(mask)], and vector registers where abi has SIMD }.
 
     Gives (n,) abi without its SIMD bit and (n, popcount(mask)) values; rows without registers are zeros. Kernels after
@@ -86,7 +86,7 @@ def registers(at: Cursor, mask: int) -> tuple[U8, U64]:
     return np.where(present, abi, np.uint64(0)).astype(np.uint8), regs
 
 
-def _skip_vector_registers(at: Cursor, has_some: Bools) -> None:
+def _skip_vector_registers(at: FieldCursor, has_some: Bools) -> None:
     """Step over vector and predicate registers: a word of two (count, width) pairs, and as many words as it says."""
     head, one = at.counted(has_some.astype(np.uint64))
     word = np.where(one > 0, at.block.words.take(head, mode="clip"), np.uint64(0))
@@ -94,7 +94,7 @@ def _skip_vector_registers(at: Cursor, has_some: Bools) -> None:
     at.counted(first * second + third * fourth)  # the pairs stay pairs in either byte order
 
 
-def user_stacks(at: Cursor, regs: tuple[U8, U64] | None, mask: int, asked: int, has_stack: bool) -> UserStacks:
+def user_stacks(at: FieldCursor, regs: tuple[U8, U64] | None, mask: int, asked: int, has_stack: bool) -> UserStacks:
     """Registers, and PERF_SAMPLE_STACK_USER: { u64 size; [u8 data[size]; u64 dyn_size]; }."""
     none = np.zeros(len(at), np.int64)
     start, size = _stack(at) if has_stack else (none, none)
@@ -102,7 +102,7 @@ def user_stacks(at: Cursor, regs: tuple[U8, U64] | None, mask: int, asked: int, 
     return UserStacks(abi, values, mask, at.block.words, start, size, asked)
 
 
-def _stack(at: Cursor) -> tuple[I64, I64]:
+def _stack(at: FieldCursor) -> tuple[I64, I64]:
     """First word of each copy, and how much of it the kernel really filled (dyn_size)."""
     size = at.u64()
     at.bad |= size % np.uint64(8) != 0

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from perf2x.abi.perffile import MAGIC, MAGIC_LEGACY, MAGIC_SWAPPED
 from perf2x.columnar.arrays import U8
-from perf2x.files import unpack_limit as unpacking
+from perf2x.files import unpack_limit
 from perf2x.reader.containers.zstd import ZstdReader
 from perf2x.tables.diagnostics import Diagnostics, Severity
 from perf2x.tables.errors import FormatError
@@ -26,33 +26,33 @@ from perf2x.tables.errors import FormatError
 CHUNK = 1 << 20
 
 
-def _gzip(packed: IO[bytes]) -> Any:
+def _gzip_reader(packed: IO[bytes]) -> Any:
     import gzip
 
     return gzip.GzipFile(fileobj=packed)
 
 
-def _xz(packed: IO[bytes]) -> Any:
+def _xz_reader(packed: IO[bytes]) -> Any:
     import lzma
 
     return lzma.LZMAFile(packed)
 
 
-_WRAPPERS: tuple[tuple[bytes, Callable[[IO[bytes]], Any]], ...] = (
-    (b"\x1f\x8b", _gzip),
-    (b"\xfd7zXZ\x00", _xz),
+_READERS: tuple[tuple[bytes, Callable[[IO[bytes]], Any]], ...] = (
+    (b"\x1f\x8b", _gzip_reader),
+    (b"\xfd7zXZ\x00", _xz_reader),
     (b"\x28\xb5\x2f\xfd", ZstdReader),
 )
 
 
-def _damage() -> tuple[type[Exception], ...]:
+def _damage_errors() -> tuple[type[Exception], ...]:
     """What reading a damaged wrapper raises."""
     import lzma
 
     return (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError)
 
 
-class Source(Struct, frozen=True):
+class InputFile(Struct, frozen=True):
     """All bytes of an input, read-only and mostly unread yet."""
 
     data: U8
@@ -70,28 +70,28 @@ class Source(Struct, frozen=True):
             self.mapping.madvise(mmap.MADV_DONTNEED, first, last - first)
 
 
-def load(path: str, diagnostics: Diagnostics) -> Source:
+def map_input(path: str, diagnostics: Diagnostics) -> InputFile:
     """``path`` ("-" is standard input) without its outer compression. FormatError for what is no readable file."""
     if path == "-":
-        return _load_stream(sys.stdin.buffer, "standard input", diagnostics)
+        return _map_stream(sys.stdin.buffer, "standard input", diagnostics)
     try:
         with Path(path).open("rb") as file:
-            return _load_stream(file, path, diagnostics)
+            return _map_stream(file, path, diagnostics)
     except (OSError, ValueError) as error:
         raise FormatError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
 
 
-def _load_stream(file: BinaryIO, name: str, diagnostics: Diagnostics) -> Source:
-    source = _mapped(file)
+def _map_stream(file: BinaryIO, name: str, diagnostics: Diagnostics) -> InputFile:
+    source = _try_map(file)
     if source is None:
-        source = _spooled(iter(lambda: file.read(CHUNK), b""), name)
-    for magic, opener in _WRAPPERS:
+        source = _spool(iter(lambda: file.read(CHUNK), b""), name)
+    for magic, opener in _READERS:
         if source.data[: len(magic)].tobytes() == magic:
-            return _unwrapped(source, opener, name, diagnostics)
+            return _unwrap(source, opener, name, diagnostics)
     return source
 
 
-def _mapped(file: IO[bytes]) -> Source | None:
+def _try_map(file: IO[bytes]) -> InputFile | None:
     """The whole file as a buffer, None when it cannot be mapped (a pipe, a terminal, an empty file)."""
     try:
         if file.tell() != 0:
@@ -99,19 +99,19 @@ def _mapped(file: IO[bytes]) -> Source | None:
         mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except (OSError, ValueError):
         return None
-    return Source(np.frombuffer(mapping, np.uint8), mapping, len(mapping))
+    return InputFile(np.frombuffer(mapping, np.uint8), mapping, len(mapping))
 
 
-def _spooled(chunks: Iterable[bytes], name: str) -> Source:
-    with unpacking.spool(name) as spooled:
+def _spool(chunks: Iterable[bytes], name: str) -> InputFile:
+    with unpack_limit.spool(name) as spooled:
         for chunk in chunks:
             spooled.write(chunk)
-        return _mapped(spooled.done()) or Source(np.zeros(0, np.uint8))
+        return _try_map(spooled.done()) or InputFile(np.zeros(0, np.uint8))
 
 
-def _unwrapped(packed: Source, opener: Callable[[IO[bytes]], Any], name: str, diagnostics: Diagnostics) -> Source:
+def _unwrap(packed: InputFile, opener: Callable[[IO[bytes]], Any], name: str, diagnostics: Diagnostics) -> InputFile:
     with opener(io.BufferedReader(_Bytes(packed.data))) as unpacked:
-        source = _spooled(_unpacked_chunks(unpacked, len(packed.data), name, diagnostics), name)
+        source = _spool(_unpacked_chunks(unpacked, len(packed.data), name, diagnostics), name)
     if not len(source.data):
         raise FormatError(f"{name}: nothing can be unpacked from the compressed file")
     return replace(source, on_disk=packed.on_disk)
@@ -119,11 +119,11 @@ def _unwrapped(packed: Source, opener: Callable[[IO[bytes]], Any], name: str, di
 
 def _unpacked_chunks(unpacked: Any, packed_size: int, name: str, diagnostics: Diagnostics) -> Iterator[bytes]:
     """What can be unpacked; a file that was cut gives what comes before the cut."""
-    total, limit = 0, unpacking.unpacked_limit(packed_size)
+    total, limit = 0, unpack_limit.unpacked_limit(packed_size)
     while True:
         try:
             chunk = unpacked.read1(CHUNK)
-        except _damage() as error:
+        except _damage_errors() as error:
             diagnostics.add(
                 "wrapper_damaged", Severity.LOSS, "The compressed file is cut or damaged: copy it again, whole.",
                 where=f"{name}: {error}",
@@ -131,7 +131,7 @@ def _unpacked_chunks(unpacked: Any, packed_size: int, name: str, diagnostics: Di
             return
         total += len(chunk)
         if total > limit:
-            raise FormatError(f"{name}: {unpacking.too_large(packed_size, limit)}")
+            raise FormatError(f"{name}: {unpack_limit.too_large(packed_size, limit)}")
         if total == len(chunk):
             _check_beginning(chunk, name)
         if not chunk:

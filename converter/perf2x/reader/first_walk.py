@@ -1,0 +1,244 @@
+"""The first walk over a record stream: frames the records, unpacks compressed ones, and plans the blocks.
+
+Blocks are a few MiB each, so that they stay in cache.
+"""
+
+import struct
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+from msgspec import Struct, field
+
+from perf2x.abi.layouts import HEADER_SIZE, ByteOrder
+from perf2x.abi.perffile import UserRecordType
+from perf2x.columnar.arrays import U8, U64
+from perf2x.files.unpack_limit import format_size, record_limit
+from perf2x.reader.block import Block, make_block
+from perf2x.reader.containers.compressed_records import Unpacker
+from perf2x.reader.record_framing import FramedRecords, frame_records
+from perf2x.reader.record_stream import BlockPlan, Chunk, DataSection, RecordStream, join_bytes
+from perf2x.tables.diagnostics import Count, Severity
+from perf2x.tables.errors import FormatError
+
+SPAN = 2 << 20
+"""Bytes of records in a block, about: small enough for the cache, large enough to hide numpy's cost per call."""
+FEW_RECORDS = 8192
+"""A block with fewer records goes on beyond ``SPAN``: records with stack copies are large, and calls cost by the
+record."""
+LARGEST_BLOCK = 64 << 20
+"""Bytes at which a block ends, however few its records."""
+
+
+class _Findings(Struct):
+    """Everything found on the way that is not part of a block."""
+
+    damage: list[Count] = field(default_factory=list)
+    tracing_data: list[U8] = field(default_factory=list)
+    compressed_counts: dict[int, int] = field(default_factory=dict)
+
+    def note(self, name: str, advice: str, count: int = 1, where: str = "") -> None:
+        self.damage.append(Count(name, Severity.LOSS, advice, count, where))
+
+
+class FirstWalk:
+    """One walk over all sections: iterate ``blocks`` to its end, then ``finish``."""
+
+    def __init__(self, sections: Sequence[DataSection], order: ByteOrder) -> None:
+        self._sections = list(sections)
+        self._order = order
+        self._findings = _Findings()
+        self._plans: list[list[BlockPlan]] = []
+        self._end = 0
+
+    @property
+    def total(self) -> int:
+        """Bytes of all sections."""
+        return sum(len(section.data) for section in self._sections)
+
+    @property
+    def tracing_data(self) -> list[U8]:
+        """Trailing data of the HEADER_TRACING_DATA records so far, in file order."""
+        return self._findings.tracing_data
+
+    @property
+    def compressed_counts(self) -> dict[int, int]:
+        """Number of compressed records so far by type; no block holds them."""
+        return self._findings.compressed_counts
+
+    def blocks(self) -> Iterator[tuple[Block, int]]:
+        """Yield each block, and the bytes of the input up to its end."""
+        done = 0
+        for section in self._sections:
+            self._plans.append([])
+            walk = _SectionWalk(section, self._order, self._findings)
+            passed = 0
+            for plan, block in walk.blocks(self._end):
+                self._plans[-1].append(plan)
+                self._end += int(block.sizes.sum())
+                yield block, done + walk.at
+                section.forget(passed, walk.at)
+                passed = walk.at
+            done += len(section.data)
+
+    def take_damage(self) -> list[Count]:
+        """Return the damage met since the last call, in file order."""
+        damage = self._findings.damage.copy()
+        self._findings.damage.clear()
+        return damage
+
+    def finish(self) -> RecordStream:
+        """Return the stream, ready for later walks."""
+        return RecordStream(self._sections, self._order, self._plans, self._end)
+
+
+class _BlockBuilder:
+    """One block in the making."""
+
+    def __init__(self, position: int) -> None:
+        self.position = position
+        self.length = 0
+        self._records = 0
+        self._chunks: list[Chunk] = []
+        self._parts: list[U8] = []
+        self._sizes: list[npt.NDArray[np.uint16]] = []
+        self._headers: list[U64] = []
+
+    @property
+    def is_full(self) -> bool:
+        """The block is large enough."""
+        if self.length < SPAN // 2:
+            return False
+        return self.length >= LARGEST_BLOCK or self._records >= FEW_RECORDS
+
+    def add_plain(self, section: U8, chunk: Chunk, headers: U64, sizes: npt.NDArray[np.uint16]) -> None:
+        """Add records as they lie in the section."""
+        last = self._chunks[-1] if self._chunks else None
+        if last is not None and last.complete < 0 and last.stop == chunk.start:  # one slice for both: nothing is copied
+            chunk = Chunk(last.start, chunk.stop)
+            self._parts[-1] = section[chunk.start : chunk.stop]
+            self._chunks[-1] = chunk
+        else:
+            self._parts.append(section[chunk.start : chunk.stop])
+            self._chunks.append(chunk)
+        self._add_records(headers, sizes)
+
+    def add_unpacked(self, data: U8, chunk: Chunk, framed: FramedRecords) -> None:
+        """Add the records that were compressed in a chunk; there may be none, and the chunk is kept all the same."""
+        if framed.length:
+            self._parts.append(data)
+            self._add_records(framed.headers, framed.sizes)
+        self._chunks.append(chunk)
+
+    def _add_records(self, headers: U64, sizes: npt.NDArray[np.uint16]) -> None:
+        self._headers.append(headers)
+        self._sizes.append(sizes)
+        self._records += len(sizes)
+        self.length += int(sizes.sum(dtype=np.int64))
+
+    def finish(self, order: ByteOrder) -> tuple[BlockPlan, Block]:
+        """Return the block and its plan."""
+        sizes, headers = np.concatenate(self._sizes), np.concatenate(self._headers)
+        block = make_block(join_bytes(self._parts), sizes, self.position, order, headers=headers)
+        return BlockPlan(self.position, self._chunks, sizes), block
+
+
+class _SectionWalk:
+    """The first walk over one section."""
+
+    def __init__(self, section: DataSection, order: ByteOrder, findings: _Findings) -> None:
+        self.at = 0
+        self._section = section
+        self._order = order
+        self._findings = findings
+        self._unpacker = Unpacker(section.decompressed_limit, len(section.data))
+        self._room = record_limit(section.file.on_disk)
+        """Number of records that may still come: tables grow with each of them."""
+
+    def blocks(self, position: int) -> Iterator[tuple[BlockPlan, Block]]:
+        block = _BlockBuilder(position)
+        careful = False
+        while True:
+            framed = frame_records(self._section.data[self.at : self.at + SPAN], self._order, careful)
+            careful = framed.special != 0
+            if framed.length:
+                self._add(framed, block)
+                self._count(framed.sizes)
+            if block.length and (block.is_full or framed.length == 0):
+                yield block.finish(self._order)
+                block = _BlockBuilder(block.position + block.length)
+            if framed.length == 0:
+                break
+        self._note_leftover()
+
+    def _add(self, framed: FramedRecords, block: _BlockBuilder) -> None:
+        """Add framed records to the block; a special record is the last of them."""
+        last = int(framed.sizes[-1]) if framed.special else 0
+        compressed = framed.special in (UserRecordType.COMPRESSED, UserRecordType.COMPRESSED2)
+        plain = framed.length - last if compressed else framed.length
+        if plain:
+            rows = slice(-1 if compressed else None)
+            chunk = Chunk(self.at, self.at + plain)
+            block.add_plain(self._section.data, chunk, framed.headers[rows], framed.sizes[rows])
+        if compressed:
+            self._unpack(self.at + plain, last, framed.special, block)
+        self.at += framed.length
+        if framed.special and not compressed:
+            self._pass_trailing_data(framed.special, last)
+
+    def _unpack(self, start: int, size: int, kind: int, block: _BlockBuilder) -> None:
+        counts = self._findings.compressed_counts
+        counts[kind] = counts.get(kind, 0) + 1
+        try:
+            data, framed = self._unpacker.unpack(self._section.data[start : start + size], self._order)
+            self._count(framed.sizes)
+        except ValueError as error:
+            self._findings.note(
+                "compressed_records_broken",
+                "Records inside could not be unpacked; some perf versions (6.16) wrote broken ones: record without -z.",
+                where=f"{self._section.name}, byte {self._section.start + start:#x}: {error}",
+            )  # fmt: skip
+            return
+        block.add_unpacked(data, Chunk(start, start + size, len(data)), framed)
+
+    def _count(self, records: npt.NDArray[np.uint16]) -> None:
+        self._room -= len(records)
+        if self._room < 0:
+            on_disk = self._section.file.on_disk
+            size, most = format_size(on_disk), record_limit(on_disk)
+            raise FormatError(
+                f"{self._section.name}: its {size} unpack to more than {most:,} records, "
+                "as no recording does; --max-unpacked SIZE lets one through for each KiB of SIZE"
+            )
+
+    def _pass_trailing_data(self, kind: int, size: int) -> None:
+        """Step over the bytes that follow AUXTRACE and HEADER_TRACING_DATA; ``at`` is behind the record already."""
+        record = self._section.data[self.at - size : self.at].data
+        wide = kind == UserRecordType.AUXTRACE
+        code, need = ("Q", HEADER_SIZE + 8) if wide else ("I", HEADER_SIZE + 4)
+        if size < need:
+            return
+        (length,) = struct.unpack_from(self._order + code, record, HEADER_SIZE)
+        if not wide:
+            length = (length + 7) // 8 * 8
+        data = self._section.data[self.at : self.at + length]
+        if len(data) < length:
+            self._findings.note(
+                "blobs_cut", "The file ends inside trace data; it was cut or never finished.",
+                where=f"{self._section.name}, byte {self._section.start + self.at:#x}",
+            )  # fmt: skip
+        if not wide:
+            self._findings.tracing_data.append(data)
+        self.at += len(data)
+
+    def _note_leftover(self) -> None:
+        left = len(self._section.data) - self.at
+        if left:
+            self._findings.note(
+                "bytes_after_last_record",
+                "The file ends inside a record, or its records are damaged from there on.",
+                count=left, where=f"{self._section.name}, byte {self._section.start + self.at:#x}",
+            )  # fmt: skip
+        if self._unpacker.leftover:
+            advice = "The compressed data ends inside a record."
+            self._findings.note("compressed_bytes_after_last_record", advice, count=self._unpacker.leftover)

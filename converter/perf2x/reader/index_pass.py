@@ -1,0 +1,206 @@
+"""The index pass: meets every record once, decodes the side-band, and keeps each sample's event for the sample pass."""
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+from msgspec import Struct
+
+from perf2x.abi.perffile import Feature
+from perf2x.abi.uapi import ReadFormat, RecordType, SampleType
+from perf2x.columnar.arrays import I32, U32
+from perf2x.columnar.ragged import row_numbers
+from perf2x.columnar.unique import rows_by, unique
+from perf2x.reader.block import Block
+from perf2x.reader.containers.open_input import OpenedInput
+from perf2x.reader.event_table import EventTable
+from perf2x.reader.file_clock import FileClock
+from perf2x.reader.first_walk import FirstWalk
+from perf2x.reader.header.session_builder import SessionBuilder
+from perf2x.reader.lost_records import note_losses
+from perf2x.reader.record_stream import RecordStream
+from perf2x.reader.records.decoders import DECODERS
+from perf2x.reader.records.field_cursor import FieldCursor, as_i32
+from perf2x.reader.records.read_counters import CounterReadings, DeliveredSamples, GroupReadSplitter, read_values
+from perf2x.reader.records.record_types import RECORD_NAMES, SESSION_RECORDS
+from perf2x.reader.records.samples import SampleLayout, sample_layout, words_before_read
+from perf2x.reader.sideband_decoder import SidebandDecoder
+from perf2x.tables.diagnostics import Count, Diagnostics, Severity
+from perf2x.tables.events import Event, Session, Sideband
+
+Progress = Callable[[int, int], None]
+Owners = npt.NDArray[np.int16] | I32
+"""(samples of a block,) event of each sample, −1 where no event has its id."""
+
+
+class RecordingIndex(Struct, frozen=True, eq=False):
+    """Result of the index pass."""
+
+    session: Session
+    sideband: Sideband
+    stream: RecordStream
+    sample_count: int
+    """Samples as perf script counts them: split by group member, those of unknown events left out."""
+    owners: list[Owners]
+    """By block."""
+    others: list[I32]
+    """By block: rows of the records that are no samples."""
+    delivered: list[DeliveredSamples] | None
+    """By block: samples that group reads are delivered as; None when the recording has no group reads."""
+
+
+def run_index_pass(opened: OpenedInput, diagnostics: Diagnostics, progress: Progress | None = None) -> RecordingIndex:
+    """Read all records once.
+
+    Damage is noted in ``diagnostics`` in file order. ``progress`` is called with bytes done and bytes in all.
+    FormatError when there are more records than a file of this size can hold.
+    """
+    walk = FirstWalk(opened.sections, opened.builder.order)
+    collector = _Collector(opened.builder, diagnostics)
+    for block, done in walk.blocks():
+        collector.note_damage(walk.take_damage())
+        collector.add(block)
+        if progress is not None:
+            progress(done, walk.total)
+    collector.note_damage(walk.take_damage())
+    for data in walk.tracing_data:
+        opened.builder.add_feature(Feature.TRACING_DATA, data.tobytes())
+    index = collector.finish(walk.finish(), walk.compressed_counts)
+    _note_unknown(index, diagnostics, collector.counts)
+    note_losses(index.session, index.sideband, diagnostics)
+    return index
+
+
+def _note_unknown(index: RecordingIndex, diagnostics: Diagnostics, counts: dict[int, int]) -> None:
+    unknown = sum(number for kind, number in counts.items() if kind not in RECORD_NAMES)
+    diagnostics.add(
+        "records_of_unknown_type", Severity.INFO, "Written by a newer perf; skipped by their size.", count=unknown
+    )
+    strangers = sum(int((owners < 0).sum()) for owners in index.owners)
+    diagnostics.add(
+        "samples_of_unknown_event", Severity.LOSS,
+        "Samples carry an id that no event of the file has; they cannot be decoded.", count=strangers,
+    )  # fmt: skip
+
+
+class _Collector:
+    """An index in the making: takes one block after another."""
+
+    def __init__(self, builder: SessionBuilder, diagnostics: Diagnostics) -> None:
+        self.counts: dict[int, int] = {}
+        self._builder = builder
+        self._diagnostics = diagnostics
+        self._events = builder.events
+        self._owners: list[Owners] = []
+        self._others: list[I32] = []
+        self._clock = FileClock()
+        self._sideband = SidebandDecoder(builder.events, self._clock, diagnostics)
+        self._splitter = GroupReadSplitter()
+
+    def add(self, block: Block) -> None:
+        """Read the next block."""
+        types = block.types
+        others = np.flatnonzero(types != RecordType.SAMPLE)
+        present = self._count(len(types) - len(others), types[others])
+        if present & SESSION_RECORDS:
+            self._sideband.decode_waiting()
+            self._read_session_records(block)
+        samples = block.only(np.flatnonzero(types == RecordType.SAMPLE)) if len(others) else block
+        owners = self._events.of_samples(samples)
+        self._clock.pass_samples(samples, self._events.events)
+        if present & DECODERS.keys():
+            self._sideband.add(block.only(others))
+        _read_counters(samples, owners, len(self._owners), self._events, self._splitter)
+        self._others.append(others.astype(np.int32))
+        self._owners.append(narrow_owners(owners))
+
+    def note_damage(self, damage: list[Count]) -> None:
+        """Note damage of the stream, behind that of the records before it."""
+        if damage:
+            self._sideband.decode_waiting()
+            self._diagnostics.absorb(damage)
+
+    def finish(self, stream: RecordStream, compressed_counts: dict[int, int]) -> RecordingIndex:
+        """Return the index of the whole stream."""
+        for kind, number in compressed_counts.items():
+            self.counts[kind] = self.counts.get(kind, 0) + number
+        delivered = self._splitter.finish(len(self._owners)) if self._splitter.parts else None
+        session = self._builder.session()
+        return RecordingIndex(
+            session=session,
+            sideband=self._sideband.finish(self.counts, stream.end),
+            stream=stream,
+            sample_count=_count_samples(session, self._owners, delivered),
+            owners=self._owners,
+            others=self._others,
+            delivered=delivered,
+        )
+
+    def _count(self, samples: int, others: U32) -> frozenset[int]:
+        """Count records by type; return the types beside samples."""
+        kinds = unique(others)
+        numbers = np.bincount(kinds.searchsorted(others), minlength=len(kinds))
+        if samples:
+            self.counts[int(RecordType.SAMPLE)] = self.counts.get(RecordType.SAMPLE, 0) + samples
+        for kind, number in zip(kinds.tolist(), numbers.tolist(), strict=True):
+            self.counts[kind] = self.counts.get(kind, 0) + number
+        return frozenset(kinds.tolist())
+
+    def _read_session_records(self, block: Block) -> None:
+        types, misc = block.types, block.misc
+        for row in np.flatnonzero(np.isin(types, list(SESSION_RECORDS))).tolist():
+            self._builder.add_record(int(types[row]), int(misc[row]), block.payload(row))
+
+
+def _count_samples(session: Session, owners: list[Owners], delivered: list[DeliveredSamples] | None) -> int:
+    split = [event.index for event in session.events if is_group_read(event)]
+    plain = sum(int(((of_block >= 0) & ~np.isin(of_block, split)).sum()) for of_block in owners)
+    return plain + sum(len(of_block.event) for of_block in delivered or [])
+
+
+def _read_counters(samples: Block, owners: I32, number: int, table: EventTable, splitter: GroupReadSplitter) -> None:
+    """Hand the counter values in the samples of block ``number`` to the splitter, one layout at a time."""
+    events = table.events
+    if not any(is_group_read(event) for event in events):
+        return
+    numbers: dict[SampleLayout, int] = {}
+    firsts: list[Event] = []
+    kind_of_event = np.full(len(events) + 1, -1, np.int64)  # the last is of owner −1
+    for row, event in enumerate(events):
+        if is_group_read(event):
+            kind_of_event[row] = numbers.setdefault(sample_layout(event), len(numbers))
+            firsts += [event] * (len(numbers) - len(firsts))
+    for kind, rows in rows_by(kind_of_event[owners]):
+        if kind >= 0:
+            splitter.add(number, _counter_readings(samples.only(rows), firsts[kind], table))
+
+
+def _counter_readings(block: Block, event: Event, table: EventTable) -> CounterReadings:
+    """Counter values of samples that have the event's layout, one row per sample and member of the group."""
+    kind = event.sample_type
+    head, at = FieldCursor(block), FieldCursor(block)
+    at.skip(words_before_read(kind))
+    values = read_values(at, event.read_format)
+    head.skip((kind & (SampleType.IDENTIFIER | SampleType.IP)).bit_count())
+    tid = as_i32(head.u32_pair()[1]) if kind & SampleType.TID else np.zeros(len(at), np.int32)
+    time = head.u64() if kind & SampleType.TIME else np.zeros(len(at), np.uint64)
+    sample = row_numbers(np.diff(values.offsets))
+    identifier = values.id if values.id is not None else np.zeros(len(sample), np.uint64)
+    task = tid if has_task_counters(event) else np.zeros(len(at), np.int32)
+    owners = np.where(identifier == 0, np.int32(-1), table.owners_of(identifier))
+    return CounterReadings(block.positions[sample], time[sample], owners, identifier, task[sample], values.value)
+
+
+def narrow_owners(owners: I32) -> Owners:
+    """Store event numbers in 16 bits where they fit, as they do for up to 32,768 events."""
+    return owners.astype(np.int16) if owners.max(initial=0) <= np.iinfo(np.int16).max else owners
+
+
+def is_group_read(event: Event) -> bool:
+    """Tell events whose samples are delivered by the growth of the counters in them."""
+    return bool(event.sample_type & SampleType.READ and event.read_format & ReadFormat.ID)
+
+
+def has_task_counters(event: Event) -> bool:
+    """Tell events whose threads have counters of their own (perf_evsel__attr_has_per_thread_sample_period)."""
+    return "inherit" in event.flags and bool(event.sample_type & SampleType.TID)
