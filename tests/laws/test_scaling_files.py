@@ -24,7 +24,8 @@ from perf2x.symbolize.demangle.names import Demangle
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.sources.contract import Context, Dso, DsoKind
 from perf2x.symbolize.sources.elf_symbols import _SymbolTables
-from perf2x.symbolize.sources.jit import SHARED_AT_MOST, JitdumpSource, with_jitdumps
+from perf2x.symbolize.sources.jit import JitdumpSource
+from perf2x.symbolize.sources.jitdump_mappings import MAX_SHARED_CODE, with_jitdump_mappings
 from perf2x.symbolize.sources.kallsyms import parse_kallsyms
 from perf2x.symbolize.sources.perf_map import read_perf_map
 from perf2x.tables.diagnostics import Diagnostics
@@ -147,9 +148,9 @@ def jitdump_shared(count: int, place: Path) -> Work:
 
     def announce() -> None:
         diagnostics, context = Diagnostics(), Context(options, make_session(), options_finder(options), Diagnostics())
-        made = with_jitdumps(recording.sideband, recording.session, options, diagnostics, context.finder)
-        assert len(made.mmaps) - count >= min(count * count, SHARED_AT_MOST - count)
-        assert bool(diagnostics["jitdump_shared"]) == (count * count > SHARED_AT_MOST + count)
+        made = with_jitdump_mappings(recording.sideband, recording.session, options, diagnostics, context.finder)
+        assert len(made.mmaps) - count >= min(count * count, MAX_SHARED_CODE - count)
+        assert bool(diagnostics["jitdump_shared"]) == (count * count > MAX_SHARED_CODE + count)
         source, found = JitdumpSource(context), context.finder.find("/none", b"")
         for row in range(count):
             dso = Dso(f"/{row}/jit-5.dump", b"", DsoKind.FILE, 5, found)

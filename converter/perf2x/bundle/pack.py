@@ -37,8 +37,8 @@ from perf2x.files.tarball import tarball_errors
 from perf2x.files.unpack_limit import memory_limit, too_large
 from perf2x.symbolize.mapped_objects import MappedObject, dso_of, mapped_objects
 from perf2x.symbolize.sources.contract import Context, DsoKind
-from perf2x.symbolize.sources.jit import dump_paths
 from perf2x.symbolize.sources.jit_names import is_jitdump
+from perf2x.symbolize.sources.jitdump_files import dump_paths
 from perf2x.symbolize.sources.kernel import KernelSource
 from perf2x.symbolize.sources.modules import ModuleSource, VmlinuxSource
 from perf2x.symbolize.sources.perf_map import PerfMapSource

@@ -101,9 +101,9 @@ def _with_jit_code(recording: Recording, context: LoadContext) -> Sideband:
 
     if not any(is_jitdump(name) for name in sideband.mmaps.filename):
         return sideband
-    from perf2x.symbolize.sources.jit import with_jitdumps
+    from perf2x.symbolize.sources.jitdump_mappings import with_jitdump_mappings
 
-    return with_jitdumps(sideband, recording.session, symbols, context.diagnostics, context.finder)
+    return with_jitdump_mappings(sideband, recording.session, symbols, context.diagnostics, context.finder)
 
 
 def _without_maps(sideband: Sideband) -> Sideband:

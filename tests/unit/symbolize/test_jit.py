@@ -11,8 +11,8 @@ from perf2x.stitch.process_history import build_process_history
 from perf2x.stitch.profile_builder import build_profile
 from perf2x.stitch.stitcher import Stitcher, StitchOptions
 from perf2x.symbolize.options import SymbolOptions
-from perf2x.symbolize.sources.jit import with_jitdumps
 from perf2x.symbolize.sources.jitdump import parse_jitdump
+from perf2x.symbolize.sources.jitdump_mappings import with_jitdump_mappings
 from perf2x.symbolize.symbolize_profile import symbolize
 from perf2x.tables.diagnostics import Diagnostics
 from perf2x.tables.errors import ObjectError
@@ -38,7 +38,7 @@ def convert(tmp_path, dump, records, event=MONOTONIC, name="jit-5.dump") -> tupl
     diagnostics = Diagnostics()
     recording = open_recording(str(path), diagnostics=diagnostics)
     options = SymbolOptions(perf_map_dir=tmp_path, symfs=tmp_path)
-    sideband = with_jitdumps(recording.sideband, recording.session, options, diagnostics)
+    sideband = with_jitdump_mappings(recording.sideband, recording.session, options, diagnostics)
     history = build_process_history(recording.session, sideband, diagnostics)
     stitcher = Stitcher(history, StitchOptions(timeline=True))
     for batch in recording.samples(Want.CHAIN):
