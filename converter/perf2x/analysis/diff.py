@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from perf2x.analysis.noise import Interval, Measured, interval, quantile, share_interval
 from perf2x.analysis.totals import Total, Totals
 from perf2x.tables.profile import Profile
-from perf2x.transform.merge import merge
+from perf2x.transform.merge import merge_profiles
 
 BASE = {"pprof::base": "true"}
 """How pprof marks the samples of -diff_base (internal/driver/fetch.go in google/pprof)."""
@@ -132,7 +132,7 @@ def difference(before: Profile, after: Profile) -> Profile:
     """``after`` less ``before``: samples of ``before`` are negative and marked, so that pprof takes them as base."""
     samples = before.samples
     negative = replace(samples, value=-samples.value, count=-samples.count)
-    whole = merge([replace(before, samples=negative), after], [BASE, {}])
+    whole = merge_profiles([replace(before, samples=negative), after], [BASE, {}])
     return replace(whole, meta=replace(whole.meta, duration_ns=after.meta.duration_ns))
 
 

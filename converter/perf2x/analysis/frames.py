@@ -21,7 +21,7 @@ NO_STACK = "[no stack]"
 _JIT_OBJECT = re.compile(r"//anon|\[anon:|/memfd:|.*/?(perf-\d+\.map|jitted-\d+-\d+\.so)$")
 
 
-class Frames(Struct, frozen=True):
+class LocationFrames(Struct, frozen=True):
     """Unique (name, object, source file, mode, inlined); all columns have one row per frame."""
 
     name: Sequence[str]
@@ -43,24 +43,26 @@ class Frames(Struct, frozen=True):
         return len(self.name)
 
 
-def frames_of(profile: Profile) -> Frames:
-    """The frames of every location. Order: first by function, then object, mode and inlining."""
+def location_frames(profile: Profile) -> LocationFrames:
+    """Return the frames of every location. Order: first by function, then object, mode and inlining.
+
+    ::
+
+        lines of locations, innermost first      c a      c b
+        entries, outermost first                 a c*     b c*         * inlined into the one before
+        frames: distinct entries                 a b c*
+        of_location                              0 2      1 2
+    """
     function, inlined, offsets = _outermost_first(profile.locations)
     owner = row_numbers(np.diff(offsets))
     mapping = profile.locations.mapping[owner].astype(np.int64)
     mode = profile.locations.mode[owner].astype(np.int64)
     object_of_mapping, objects = _objects(profile)
-    thing = np.where(mapping >= 0, object_of_mapping[mapping], 0)
-    # (entries,) one integer per frame identity: function < 2**31, objects < 2**25, mode < 8, inlined < 2
-    key = (((function + 1) * len(objects) + thing) * 8 + mode) * 2 + inlined
-    first, frame = group_rows([key])
-    names = [
-        _name(profile, function_row, mapping_row)
-        for function_row, mapping_row in zip(function[first].tolist(), mapping[first].tolist(), strict=True)
-    ]
-    return Frames(
-        names,
-        [objects[row] for row in thing[first].tolist()],
+    held = np.where(mapping >= 0, object_of_mapping[mapping], 0)
+    first, frame = group_rows([function, held, mode, inlined])
+    return LocationFrames(
+        [_frame_name(profile, *pair) for pair in zip(function[first].tolist(), mapping[first].tolist(), strict=True)],
+        [objects[row] for row in held[first].tolist()],
         mapping[first],
         function[first],
         mode[first].astype(np.uint8),
@@ -69,7 +71,7 @@ def frames_of(profile: Profile) -> Frames:
     )
 
 
-def are_jit(profile: Profile, frames: Frames) -> Bools:
+def are_jit(profile: Profile, frames: LocationFrames) -> Bools:
     """(frames,) True for a named function in memory that no compiler wrote to disk beforehand."""
     names = [profile.strings[row] for row in profile.mappings.filename.tolist()]
     in_memory = np.array([*(bool(_JIT_OBJECT.match(name)) for name in names), False])  # the last one serves mapping −1
@@ -107,7 +109,7 @@ def _objects(profile: Profile) -> tuple[I64, list[str]]:
     return np.array(rows or [0], np.int64), list(names)
 
 
-def _name(profile: Profile, function: int, mapping: int) -> str:
+def _frame_name(profile: Profile, function: int, mapping: int) -> str:
     if function >= 0 and profile.functions.name[function]:
         return str(profile.strings[profile.functions.name[function]])
     return bracketed(profile.strings[profile.mappings.filename[mapping]] if mapping >= 0 else "")

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from perf2x.analysis.frames import frames_of
+from perf2x.analysis.frames import location_frames
 from perf2x.columnar.arrays import I32, I64
 from perf2x.columnar.arrow import Coded, Numbers
 from perf2x.columnar.ragged import Ragged
@@ -52,7 +52,7 @@ def _coded(texts: Iterable[str], rows: I32 | I64) -> Coded:
 
 def _texts_of(profile: Profile, leaves: I64) -> tuple[list[str], list[str], list[str]]:
     """Innermost function and object, and the whole stack in one text, of each distinct stack."""
-    frames = frames_of(profile)
+    frames = location_frames(profile)
     rows = location_rows(profile, leaves)
     expanded = frames.of_location.take(rows.values)
     whole = Ragged(expanded.offsets[rows.offsets], expanded.values)

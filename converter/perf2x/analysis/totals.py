@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec import Struct
 
-from perf2x.analysis.frames import Frames, frames_of
-from perf2x.analysis.shown_events import event_index
+from perf2x.analysis.event_lookup import find_event
+from perf2x.analysis.frames import LocationFrames, location_frames
 from perf2x.columnar.arrays import F64, I64
 from perf2x.columnar.ragged import Ragged, row_numbers
 from perf2x.columnar.unique import unique, unique_inverse
@@ -59,7 +59,7 @@ def totals(profile: Profile, event: str | None = None, by: str = "function", val
         raise OptionError(f"--value {value}: it is period or samples")
     if not profile.events:
         return Totals("", "samples", 0, 0, ())
-    chosen = event_index(profile, event)
+    chosen = find_event(profile, event)
     rows = np.flatnonzero(profile.samples.event == chosen)
     weight = (profile.samples.count if value == "samples" else profile.samples.value)[rows]
     unit = "samples" if value == "samples" else profile.events[chosen].unit
@@ -92,7 +92,7 @@ def _threads(profile: Profile, rows: I64, weight: I64, squares: F64) -> list[Tot
 
 
 def _frames(profile: Profile, rows: I64, weight: I64, squares: F64, by: str) -> list[Total]:
-    frames = frames_of(profile)
+    frames = location_frames(profile)
     names, kind_of_frame = _kinds(frames, by)
     leaves, place = unique_inverse(profile.samples.stack[rows])
     cost, noise = np.zeros(len(leaves), np.int64), np.zeros(len(leaves), np.float64)
@@ -116,7 +116,7 @@ def _frames(profile: Profile, rows: I64, weight: I64, squares: F64, by: str) -> 
     return [Total(*names[row], *(column[row].item() for column in columns)) for row in used]
 
 
-def _kinds(frames: Frames, by: str) -> tuple[list[tuple[str, str]], I64]:
+def _kinds(frames: LocationFrames, by: str) -> tuple[list[tuple[str, str]], I64]:
     """(name, object) of every line, and the line of each frame."""
     known: dict[tuple[str, str], int] = {}
     pairs = zip(frames.name, frames.object, strict=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.analysis.shown_events import plain_names
+from perf2x.analysis.event_lookup import plain_names
 from perf2x.columnar.unique import unique
 from perf2x.tables.errors import OptionError
 from perf2x.tables.profile import Profile

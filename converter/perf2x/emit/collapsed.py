@@ -11,13 +11,13 @@ from typing import BinaryIO, ClassVar
 import numpy as np
 
 from perf2x.abi.uapi import CpuMode
-from perf2x.analysis.frames import NO_STACK, Frames, are_jit, frames_of
-from perf2x.analysis.shown_events import event_index
+from perf2x.analysis.event_lookup import find_event
+from perf2x.analysis.frames import NO_STACK, LocationFrames, are_jit, location_frames
 from perf2x.columnar.arrays import I64, AnyArray
 from perf2x.columnar.ragged import row_numbers
 from perf2x.columnar.unique import unique, unique_inverse
-from perf2x.emit.encoding.chunks import number_pieces, pieces
-from perf2x.emit.flame.frame_tree import FrameTree, expand, merge, reading_order
+from perf2x.emit.encoding.text_chunks import chunk_array, number_chunks
+from perf2x.emit.flame.frame_tree import FrameTree, expand, merge_stacks, reading_order
 from perf2x.tables.errors import OptionError
 from perf2x.tables.output_text import one_line
 from perf2x.tables.plugin_options import check_choices, option
@@ -60,7 +60,7 @@ class Collapsed:
             return ("numbers are samples of all events",)
         if not profile.events:
             return ("there are no events",)
-        chosen = event_index(profile, self.event)
+        chosen = find_event(profile, self.event)
         event = profile.events[chosen]
         unit = "samples" if self.value == "samples" else event.unit if event.unit != "count" else "events"
         others = [profile.events[row].name for row in unique(profile.samples.event).tolist() if row != chosen]
@@ -72,14 +72,14 @@ class Collapsed:
         if not profile.events:
             return
         rows, weight = self._chosen(profile)
-        frames = frames_of(profile)
+        frames = location_frames(profile)
         texts, key_of_frame = _interned(self._frame_texts(profile, frames))
         threads = len(profile.threads)
         roots, root_of_thread = _interned(
             [self._root_text(profile, row) if self.root else b"" for row in range(threads)]
         )
         used, group = unique_inverse(root_of_thread[profile.samples.thread[rows]])
-        tree, node = merge(
+        tree, node = merge_stacks(
             expand(profile.stacks, frames.of_location),
             key_of_frame,
             group,
@@ -99,7 +99,7 @@ class Collapsed:
         if self.event == "all":
             rows = np.arange(len(samples))
         else:
-            rows = np.flatnonzero(samples.event == event_index(profile, self.event))
+            rows = np.flatnonzero(samples.event == find_event(profile, self.event))
         return rows, (samples.count if self.value == "samples" else samples.value)[rows]
 
     def _root_text(self, profile: Profile, thread: int) -> bytes:
@@ -113,12 +113,12 @@ class Collapsed:
         suffix = f"-{pid}/{tid}" if self.with_tid else f"-{pid}" if self.with_pid else ""
         return ((comm or "?") + suffix).encode()
 
-    def _frame_texts(self, profile: Profile, frames: Frames) -> list[bytes]:
+    def _frame_texts(self, profile: Profile, frames: LocationFrames) -> list[bytes]:
         names = [one_line(name).replace(";", ":") or "[unknown]" for name in frames.name]
         marks = (names[row] + mark for row, mark in enumerate(self._marks(profile, frames).tolist()))
         return [text.encode() for text in marks]
 
-    def _marks(self, profile: Profile, frames: Frames) -> AnyArray:
+    def _marks(self, profile: Profile, frames: LocationFrames) -> AnyArray:
         """(frames,) what stands behind each name."""
         marks = np.full(len(frames), "", "U4")
         if self.jit_suffix or self.annotate_all:
@@ -159,7 +159,7 @@ def _lines(
     all_texts = texts + roots
     inner_rank, leaf_rank = _ranks(all_texts)
     order = reading_order(tree, inner_rank[name], leaf_rank[name], seen)
-    table = pieces([text + end for end in (b";", b" ") for text in all_texts])
+    table = chunk_array([text + end for end in (b";", b" ") for text in all_texts])
     for start in range(0, len(order), _LINES_PER_WRITE):
         rows = order[start : start + _LINES_PER_WRITE]
         path = ways_up(tree.parent, rows, tree.depth[rows] + 1 - skip, outermost_first=True)
@@ -167,7 +167,7 @@ def _lines(
         chosen[ends - 1] += len(all_texts)
         words = np.empty(len(chosen) + len(rows), np.object_)
         words[np.arange(len(chosen)) + row_numbers(path.lengths)] = table[chosen]
-        words[ends + np.arange(len(rows))] = number_pieces(value[rows], b"\n")
+        words[ends + np.arange(len(rows))] = number_chunks(value[rows], b"\n")
         yield b"".join(words.tolist())
 
 

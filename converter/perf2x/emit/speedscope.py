@@ -10,13 +10,13 @@ from typing import BinaryIO, ClassVar
 
 import numpy as np
 
-from perf2x.analysis.frames import Frames, frames_of
-from perf2x.analysis.shown_events import event_index
+from perf2x.analysis.event_lookup import find_event
+from perf2x.analysis.frames import LocationFrames, location_frames
 from perf2x.columnar.arrays import I64, AnyArray
 from perf2x.columnar.unique import rows_by, unique
-from perf2x.emit.encoding.chunks import pieces
-from perf2x.emit.encoding.decimal import without_nulls
-from perf2x.emit.encoding.json_text import json_bytes, json_column, json_text
+from perf2x.emit.encoding.decimal_text import without_nulls
+from perf2x.emit.encoding.json_encoder import json_bytes, json_column, json_string
+from perf2x.emit.encoding.text_chunks import chunk_array
 from perf2x.emit.flame.frame_tree import FrameRows, expand
 from perf2x.emit.flame.title import heading
 from perf2x.emit.timeline.tracks import Tracks, tracks_of
@@ -45,7 +45,7 @@ class Speedscope:
 
     def emit(self, profile: Profile, out: BinaryIO) -> None:
         """Write one JSON object, thread by thread, the busiest first."""
-        frames = frames_of(profile)
+        frames = location_frames(profile)
         head = {
             "$schema": "https://www.speedscope.app/file-format-schema.json",
             "exporter": "perf2x",
@@ -62,7 +62,7 @@ class Speedscope:
             comma = b",\n"
         out.write(b"\n]}\n")
 
-    def _profiles(self, profile: Profile, frames: Frames) -> Iterator[Iterator[bytes]]:
+    def _profiles(self, profile: Profile, frames: LocationFrames) -> Iterator[Iterator[bytes]]:
         """One profile for each track and event that has samples: default event first, then the heaviest threads."""
         samples = profile.samples
         if not len(samples):
@@ -107,7 +107,7 @@ def _stack_texts(rows: FrameRows, stacks: I64) -> AnyArray:
         chosen[path.offsets[1:][held] - 1] += 2 * count
         arrays = iter(without_nulls(cells[chosen]).split(b"]"))
         result += [next(arrays) if some else b"[" for some in held.tolist()]
-    return pieces(result)
+    return chunk_array(result)
 
 
 def _arrays(texts: AnyArray, place: I64) -> Iterator[bytes]:
@@ -127,19 +127,19 @@ def _profile(name: str, unit: str, stacks: Iterator[bytes], weights: I64) -> Ite
     yield b"}"
 
 
-def _frames(profile: Profile, frames: Frames) -> Iterator[bytes]:
+def _frames(profile: Profile, frames: LocationFrames) -> Iterator[bytes]:
     text, functions = profile.strings, profile.functions
     for row, (name, function) in enumerate(zip(frames.name, frames.function.tolist(), strict=True)):
         file = one_line(text[functions.filename[function]]) if function >= 0 else ""
         file = file or one_line(frames.object[row])
-        entry = json_text(one_line(name) or "[unknown]")
-        yield (f'{{"name":{entry},"file":{json_text(file)}}}' if file else f'{{"name":{entry}}}').encode()
+        entry = json_string(one_line(name) or "[unknown]")
+        yield (f'{{"name":{entry},"file":{json_string(file)}}}' if file else f'{{"name":{entry}}}').encode()
 
 
 def _in_order(profile: Profile, event: str | None) -> list[int]:
     """Events to write, the default one first."""
     if event is not None:
-        return [event_index(profile, event)]
+        return [find_event(profile, event)]
     sampled = unique(profile.samples.event).tolist()
     return sorted(sampled, key=lambda row: (row != profile.default_event, row))
 

@@ -11,7 +11,7 @@ from perf2x.pipeline.result import Loaded, event_counts
 from perf2x.symbolize.symbol_report import ObjectReport, SymbolReport, sorted_report
 from perf2x.tables.errors import OptionError
 from perf2x.tables.value_limits import check_total
-from perf2x.transform.merge import merge
+from perf2x.transform.merge import merge_profiles
 
 Report = TypeVar("Report", bound=Struct)
 
@@ -42,7 +42,7 @@ def merge_results(parts: Sequence[Loaded], tags: Sequence[Mapping[str, str]]) ->
     check_total("these recordings together", *(part.profile.samples.value for part in parts))
     labels = common_tags(tags)
     own_labels = [{key: value for key, value in tag.items() if key not in labels} for tag in tags]
-    profile = replace(merge([part.profile for part in parts], own_labels), labels=labels)
+    profile = replace(merge_profiles([part.profile for part in parts], own_labels), labels=labels)
     return replace(
         parts[0],
         profile=profile,

@@ -31,7 +31,7 @@ from perf2x.tables.stack_tree import location_rows, summed, used_stacks
 Tags = Mapping[str, str]
 
 
-def merge(profiles: Sequence[Profile], tags: Sequence[Tags] | None = None) -> Profile:
+def merge_profiles(profiles: Sequence[Profile], tags: Sequence[Tags] | None = None) -> Profile:
     """All samples of all profiles; ``tags`` (one mapping for each profile) tell afterwards where they came from.
 
     Events are the same when name and unit are. Samples of timelines must be of one clock to be comparable.

@@ -22,7 +22,7 @@ from perf2x.tables.events import Recording, Samples, Want
 from perf2x.tables.profile import Profile
 from perf2x.transform.wait_intervals import (
     HOW,
-    Moments,
+    ThreadTimes,
     Waits,
     first_at_or_after,
     last_at_or_before,
@@ -73,24 +73,24 @@ def _measured(profile: Profile, how: str) -> Profile:
 
 def _by_tracepoint(profile: Profile, recording: Recording, diagnostics: Diagnostics) -> tuple[Waits, int]:
     rows = np.array([row for row, event in enumerate(profile.events) if _base(event.name) == SWITCH], np.int64)
-    samples = _moments(profile)
+    samples = _sample_times(profile)
     leaving = np.flatnonzero(np.isin(profile.samples.event, rows))
-    starts = Moments(samples.tid[leaving], samples.time[leaving])
-    told = _joined(_entered(recording), _switched_to(recording, rows))
+    starts = ThreadTimes(samples.tid[leaving], samples.time[leaving])
+    told = _concatenated_times(_entered(recording), _switched_to(recording, rows))
     # Where nobody saw the thread come back, it was running again at its own next sample, perhaps for some time.
-    later = Moments(starts.tid, starts.time + np.uint64(1))  # a sample does not end its own wait
-    guessed = int((first_at_or_after(later, _joined(told, samples)) >= len(told)).sum())
+    later = ThreadTimes(starts.tid, starts.time + np.uint64(1))  # a sample does not end its own wait
+    guessed = int((first_at_or_after(later, _concatenated_times(told, samples)) >= len(told)).sum())
     advice = "only the thread's own next sample tells that it was back; record with -a or --switch-events"
     diagnostics.add("guessed_ends_of_waits", Severity.GUESS, advice, guessed)
-    waits, untold = waits_between(later, _joined(told, samples), leaving)
+    waits, untold = waits_between(later, _concatenated_times(told, samples), leaving)
     return Waits(waits.sample, waits.since - np.uint64(1), waits.duration + 1), untold
 
 
 def _by_records(profile: Profile, recording: Recording, diagnostics: Diagnostics) -> tuple[Waits, int]:
     switches = recording.sideband.switches
     left = switches.is_out
-    starts = Moments(switches.tid[left].astype(np.int64), switches.time[left])
-    stack = last_at_or_before(starts, _moments(profile))
+    starts = ThreadTimes(switches.tid[left].astype(np.int64), switches.time[left])
+    stack = last_at_or_before(starts, _sample_times(profile))
     advice = "the stack of a wait is that of the thread's last sample before it; record with: perf record --off-cpu"
     diagnostics.add("guessed_stacks_of_waits", Severity.GUESS, advice, int((stack >= 0).sum()))
     unknown = int((stack < 0).sum())
@@ -98,45 +98,45 @@ def _by_records(profile: Profile, recording: Recording, diagnostics: Diagnostics
     return waits_between(starts, _entered(recording), stack)
 
 
-def _moments(profile: Profile) -> Moments:
+def _sample_times(profile: Profile) -> ThreadTimes:
     time = profile.samples.time
     tid = profile.threads.tid.astype(np.int64)[profile.samples.thread]
-    return Moments(tid, np.zeros(len(tid), np.uint64) if time is None else time)
+    return ThreadTimes(tid, np.zeros(len(tid), np.uint64) if time is None else time)
 
 
-def _entered(recording: Recording) -> Moments:
+def _entered(recording: Recording) -> ThreadTimes:
     """When context-switch records say that threads got a CPU."""
     switches = recording.sideband.switches
     entered = ~switches.is_out
-    return Moments(switches.tid[entered].astype(np.int64), switches.time[entered])
+    return ThreadTimes(switches.tid[entered].astype(np.int64), switches.time[entered])
 
 
-def _switched_to(recording: Recording, events: I64) -> Moments:
+def _switched_to(recording: Recording, events: I64) -> ThreadTimes:
     """When sched_switch samples name a thread as the next one on their CPU."""
     traced: Any = recording.session.features.get("tracing_data", {})
     formats = traced.get("formats", {})
     found = [formats.get(str(recording.session.events[row].config)) for row in events.tolist()]
     offsets = [field["offset"] for entry in found if entry for field in entry["fields"] if field["name"] == "next_pid"]
-    none = Moments(np.zeros(0, np.int64), np.zeros(0, np.uint64))
+    none = ThreadTimes(np.zeros(0, np.int64), np.zeros(0, np.uint64))
     if not offsets:
         return none
     order = recording.session.byte_order
     for batch in recording.samples(Want.RAW):
         if batch.raw is not None and batch.time is not None:
-            none = _joined(none, _next(batch, batch.raw, events, offsets[0], order))
+            none = _concatenated_times(none, _next(batch, batch.raw, events, offsets[0], order))
     return none
 
 
-def _next(batch: Samples, raw: Ragged, events: I64, offset: int, order: str) -> Moments:
+def _next(batch: Samples, raw: Ragged, events: I64, offset: int, order: str) -> ThreadTimes:
     rows = np.flatnonzero(np.isin(batch.event, events) & (raw.lengths >= offset + 4))
     octets = raw.values[(raw.offsets[rows] + offset)[:, None] + np.arange(4)]
     tid = octets.astype(np.uint8).reshape(-1).view(np.dtype(order + "i4")).astype(np.int64)
     time = np.zeros(len(batch), np.uint64) if batch.time is None else batch.time
-    return Moments(tid, time[rows])
+    return ThreadTimes(tid, time[rows])
 
 
-def _joined(one: Moments, other: Moments) -> Moments:
-    return Moments(np.concatenate([one.tid, other.tid]), np.concatenate([one.time, other.time]))
+def _concatenated_times(one: ThreadTimes, other: ThreadTimes) -> ThreadTimes:
+    return ThreadTimes(np.concatenate([one.tid, other.tid]), np.concatenate([one.time, other.time]))
 
 
 def _base(name: str) -> str:

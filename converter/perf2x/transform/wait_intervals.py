@@ -18,8 +18,8 @@ WALL_CLOCK = "wall-clock"
 HOW = ("apart", "beside", "merged")
 
 
-class Moments(Struct, frozen=True):
-    """Threads at moments, in any order: ``tid`` (n,), ``time`` (n,) on the samples' clock."""
+class ThreadTimes(Struct, frozen=True):
+    """thread, in any order: ``tid`` (n,), ``time`` (n,) on the samples' clock."""
 
     tid: I64
     time: U64
@@ -36,7 +36,7 @@ class Waits(Struct, frozen=True):
     duration: I64
 
 
-def waits_between(starts: Moments, ends: Moments, sample: I64) -> tuple[Waits, int]:
+def waits_between(starts: ThreadTimes, ends: ThreadTimes, sample: I64) -> tuple[Waits, int]:
     """From each start to the thread's first end that is not earlier; ``sample`` (starts,) is the row of its stack.
 
     A start is cut short by the thread's next start. Also returns how many starts have no end.
@@ -48,7 +48,7 @@ def waits_between(starts: Moments, ends: Moments, sample: I64) -> tuple[Waits, i
     return Waits(sample[closed], starts.time[closed], duration), int((first < 0).sum())
 
 
-def first_at_or_after(wanted: Moments, among: Moments) -> I64:
+def first_at_or_after(wanted: ThreadTimes, among: ThreadTimes) -> I64:
     """(wanted,) the row of ``among`` with the same thread that is next in time, or −1.
 
     ::
@@ -69,10 +69,10 @@ def first_at_or_after(wanted: Moments, among: Moments) -> I64:
     return answer[: len(wanted)]
 
 
-def last_at_or_before(wanted: Moments, among: Moments) -> I64:
+def last_at_or_before(wanted: ThreadTimes, among: ThreadTimes) -> I64:
     """(wanted,) the row of ``among`` with the same thread that is last in time until then, or −1."""
     top = np.uint64(2**64 - 1)
-    return first_at_or_after(Moments(wanted.tid, top - wanted.time), Moments(among.tid, top - among.time))
+    return first_at_or_after(ThreadTimes(wanted.tid, top - wanted.time), ThreadTimes(among.tid, top - among.time))
 
 
 def with_waits(profile: Profile, waits: Waits, how: str) -> Profile:
@@ -104,7 +104,7 @@ def with_waits(profile: Profile, waits: Waits, how: str) -> Profile:
     else:
         events = (*profile.events, ProfileEvent(OFF_CPU, "nanoseconds", 0, 0))
         kept = np.full(len(samples), how == "beside")
-    joined = _joined(samples, kept, waited)
+    joined = _merged_by_time(samples, kept, waited)
     return replace(profile, events=events, samples=joined, default_event=event)
 
 
@@ -116,7 +116,7 @@ def _clock(profile: Profile) -> int:
     return sampled[0]
 
 
-def _joined(samples: ProfileSamples, kept: Bools, more: ProfileSamples) -> ProfileSamples:
+def _merged_by_time(samples: ProfileSamples, kept: Bools, more: ProfileSamples) -> ProfileSamples:
     """The kept rows and the new ones in time order."""
     columns = {
         field: np.concatenate([getattr(samples, field)[kept], getattr(more, field)])

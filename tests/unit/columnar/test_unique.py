@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from perf2x.columnar import unique as ordering
 from perf2x.columnar.unique import argsort_rows, group_rows, unique, unique_inverse
-from perf2x.emit.encoding.json_text import json_numbers
+from perf2x.emit.encoding.json_encoder import json_numbers
 
 NUMBERS = st.one_of(st.integers(-3, 3), st.integers(-(2**63), 2**63 - 1), st.sampled_from([0, 65535, 65536, 1 << 32]))
 ROWS = st.lists(st.tuples(NUMBERS, st.integers(0, 2), NUMBERS), max_size=30)

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.emit.encoding.chunks import interleaved, number_pieces, pieces
+from perf2x.emit.encoding.text_chunks import chunk_array, interleaved, number_chunks
 from perf2x.emit.flame.frame_tree import FrameTree
 from perf2x.emit.timeline.slices import count_of, slices_of
-from perf2x.emit.timeline.tracks import Moments
+from perf2x.emit.timeline.tracks import ShownSamples
 from perf2x.tables.stack_tree import depths, raised, ways_up
 
 TREES = st.lists(st.integers(0, 30), min_size=1, max_size=30)
@@ -22,33 +22,33 @@ def tree_of(picks: list[int]) -> FrameTree:
     return FrameTree(parent, np.arange(len(picks)), depths(parent))
 
 
-def moments_of(drawn: list[tuple[int, int, int, bool]]) -> Moments:
+def shown_samples(drawn: list[tuple[int, int, int, bool]]) -> ShownSamples:
     rows, track, time = [], 0, 0
     for row, (_, length, pause, is_last) in enumerate(drawn):
         follows = row + 1 < len(drawn) and not is_last and not pause
         rows.append((track, row, time, time + length, follows))
         track, time = (track + 1, 0) if is_last else (track, time + length + pause)
     columns = list(zip(*rows, strict=True)) or [()] * 5
-    return Moments(*(np.array(column, np.int64) for column in columns[:4]), np.array(columns[4], np.bool_))
+    return ShownSamples(*(np.array(column, np.int64) for column in columns[:4]), np.array(columns[4], np.bool_))
 
 
 def path(tree: FrameTree, row: int) -> list[int]:
     return [] if row < 0 else [*path(tree, int(tree.parent[row])), row]
 
 
-def twin(moments: Moments, node: list[int], tree: FrameTree, key: list[int], outermost: int) -> list[list[int]]:
+def twin(shown: ShownSamples, node: list[int], tree: FrameTree, key: list[int], outermost: int) -> list[list[int]]:
     """Rows of moment, duration, node, is_early."""
     made: list[list[int]] = []
     opened: list[int] = []  # numbers of slices that are open
     for row, where in enumerate(node):
         wanted = path(tree, where)[outermost:]
         shared = 0
-        if row and moments.joined[row - 1]:
+        if row and shown.joined[row - 1]:
             while shared < min(len(opened), len(wanted)) and made[opened[shared]][2] == wanted[shared]:
                 shared += 1
         closed, opened = opened[shared:], opened[:shared]
         for number in closed:
-            met = moments.joined[row - 1] and shared < len(wanted) and key[wanted[shared]] == key[made[number][2]]
+            met = shown.joined[row - 1] and shared < len(wanted) and key[wanted[shared]] == key[made[number][2]]
             if met:
                 for other in closed:
                     made[other][3] = 1
@@ -56,21 +56,21 @@ def twin(moments: Moments, node: list[int], tree: FrameTree, key: list[int], out
             opened.append(len(made))
             made.append([row, 0, one, 0])
         for number in opened:
-            made[number][1] = int(moments.end[row] - moments.start[made[number][0]])
+            made[number][1] = int(shown.end[row] - shown.start[made[number][0]])
     return made
 
 
 @pytest.mark.parametrize("outermost", [0, 1])
 @given(picks=TREES, drawn=MOMENTS, shortest=st.integers(0, 3))
 def test_slices_are_what_opens_and_closes(outermost, picks, drawn, shortest) -> None:
-    tree, moments = tree_of(picks), moments_of(drawn)
+    tree, shown = tree_of(picks), shown_samples(drawn)
     node = [one % len(picks) for one, *_ in drawn]
     key = [row % 3 for row in range(len(picks))]
-    slices = slices_of(moments, np.array(node, np.int64), tree, np.array(key), outermost, shortest)
-    rows = [slices.moment, slices.duration, slices.node, slices.is_early]
-    wanted = [row for row in twin(moments, node, tree, key, outermost) if row[1] >= shortest]
+    slices = slices_of(shown, np.array(node, np.int64), tree, np.array(key), outermost, shortest)
+    rows = [slices.row, slices.duration, slices.node, slices.is_early]
+    wanted = [row for row in twin(shown, node, tree, key, outermost) if row[1] >= shortest]
     assert [list(row) for row in zip(*(column.tolist() for column in rows), strict=True)] == wanted
-    count = count_of(moments, np.array(node, np.int64), tree, np.array(key), outermost, shortest)
+    count = count_of(shown, np.array(node, np.int64), tree, np.array(key), outermost, shortest)
     assert count == len(wanted)
 
 
@@ -89,7 +89,7 @@ def test_going_up(picks, drawn) -> None:
 
 
 def test_rows_are_put_together_from_pieces() -> None:
-    names, rows = pieces([b"a", b"bc"]), np.array([1, 0, 1])
-    assert interleaved(names[rows], number_pieces(np.array([10, -2, 12345]))) == b"bc10a-2bc12345"
+    names, rows = chunk_array([b"a", b"bc"]), np.array([1, 0, 1])
+    assert interleaved(names[rows], number_chunks(np.array([10, -2, 12345]))) == b"bc10a-2bc12345"
     assert interleaved(names[rows[:0]], names[rows[:0]]) == b""
-    assert number_pieces(rows[:0]).tolist() == []
+    assert number_chunks(rows[:0]).tolist() == []

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from perf2x.transform.wait_intervals import Moments, first_at_or_after, last_at_or_before, waits_between
+from perf2x.transform.wait_intervals import ThreadTimes, first_at_or_after, last_at_or_before, waits_between
 
 
-def moments(rng: np.random.Generator, count: int) -> Moments:
-    return Moments(rng.integers(0, 4, count), rng.integers(0, 30, count).astype(np.uint64))
+def moments(rng: np.random.Generator, count: int) -> ThreadTimes:
+    return ThreadTimes(rng.integers(0, 4, count), rng.integers(0, 30, count).astype(np.uint64))
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -25,8 +25,8 @@ def test_next_and_last_against_a_loop(seed: int) -> None:
 
 
 def test_waits_know_their_stack_and_length() -> None:
-    starts = Moments(np.array([1, 2, 1]), np.array([10, 10, 50], np.uint64))
-    ends = Moments(np.array([1, 2]), np.array([25, 11], np.uint64))
+    starts = ThreadTimes(np.array([1, 2, 1]), np.array([10, 10, 50], np.uint64))
+    ends = ThreadTimes(np.array([1, 2]), np.array([25, 11], np.uint64))
     waits, endless = waits_between(starts, ends, np.array([7, 8, 9]))
     assert (waits.sample.tolist(), waits.since.tolist(), waits.duration.tolist()) == ([7, 8], [10, 10], [15, 1])
     assert endless == 1
@@ -35,14 +35,14 @@ def test_waits_know_their_stack_and_length() -> None:
 def test_the_last_moment_there_is() -> None:
     end = np.array([2**64 - 1], np.uint64)
     one = np.ones(1, np.int64)
-    among = Moments(np.ones(2, np.int64), np.array([7, 2**64 - 1], np.uint64))
-    assert last_at_or_before(Moments(one, end), among).tolist() == [1]
-    assert first_at_or_after(Moments(one, end), among).tolist() == [1]
+    among = ThreadTimes(np.ones(2, np.int64), np.array([7, 2**64 - 1], np.uint64))
+    assert last_at_or_before(ThreadTimes(one, end), among).tolist() == [1]
+    assert first_at_or_after(ThreadTimes(one, end), among).tolist() == [1]
 
 
 def test_the_last_moment_lies_behind_all_others() -> None:
     one, end = np.ones(1, np.int64), np.array([2**64 - 1], np.uint64)
     for time in (0, 7, 2**63, 2**64 - 2):
-        among = Moments(one, np.array([time], np.uint64))
-        assert last_at_or_before(Moments(one, end), among).tolist() == [0]
-        assert last_at_or_before(among, Moments(one, end)).tolist() == [-1]
+        among = ThreadTimes(one, np.array([time], np.uint64))
+        assert last_at_or_before(ThreadTimes(one, end), among).tolist() == [0]
+        assert last_at_or_before(among, ThreadTimes(one, end)).tolist() == [-1]

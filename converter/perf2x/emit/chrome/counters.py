@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from perf2x.columnar.unique import rows_by
-from perf2x.emit.encoding.json_text import json_bytes
+from perf2x.emit.encoding.json_encoder import json_bytes
 from perf2x.emit.timeline.tracks import Tracks, tracks_of
 from perf2x.tables.output_text import one_line
 from perf2x.tables.profile import Profile

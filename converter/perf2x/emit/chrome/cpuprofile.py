@@ -12,10 +12,10 @@ from msgspec import Struct
 
 from perf2x.columnar.arrays import I64, AnyArray
 from perf2x.emit.chrome.drawing import Drawing
-from perf2x.emit.encoding.chunks import interleaved, pieces
-from perf2x.emit.encoding.json_text import json_numbers
+from perf2x.emit.encoding.json_encoder import json_numbers
+from perf2x.emit.encoding.text_chunks import chunk_array, interleaved
 from perf2x.emit.flame.frame_tree import closure
-from perf2x.emit.timeline.tracks import Moments
+from perf2x.emit.timeline.tracks import ShownSamples
 
 _CATEGORY = b'"cat":"disabled-by-default-v8.cpu_profiler"'
 _ROOT, _IDLE = 1, 2
@@ -59,12 +59,12 @@ class _NodeTexts(Struct, frozen=True):
 
 def cpu_profile_events(drawing: Drawing, first_id: int) -> Iterator[bytes]:
     """The events of every lane; ``first_id`` numbers the profiles, which are one per lane."""
-    call_frames = pieces(b',"callFrame":{"functionName":%b,"scriptId":0}}' % name for name in drawing.names)
-    for moments, node in drawing.parts():
-        lanes = _lanes(drawing, moments, node)
+    call_frames = chunk_array(b',"callFrame":{"functionName":%b,"scriptId":0}}' % name for name in drawing.names)
+    for shown, node in drawing.parts():
+        lanes = _lanes(drawing, shown, node)
         ids = range(_IDLE + 1 + int(np.diff(lanes.node_offsets).max(initial=0)))
-        own = pieces(b',{"id":%d,"parent":' % number for number in ids)
-        texts = _NodeTexts(own, pieces(b"%d" % number for number in ids), call_frames)
+        own = chunk_array(b',{"id":%d,"parent":' % number for number in ids)
+        texts = _NodeTexts(own, chunk_array(b"%d" % number for number in ids), call_frames)
         for number, track in enumerate(lanes.track.tolist()):
             numbers = (first_id + track, int(drawing.tracks.pid[track]), int(drawing.tracks.tid[track]))
             yield from _lane_events(lanes, number, numbers, texts)
@@ -84,11 +84,11 @@ def _lane_events(lanes: _Lanes, number: int, numbers: tuple[int, int, int], text
         yield b'{"name":"ProfileChunk",%b,"ts":%d,"args":{"data":{%b}}}' % (head, lanes.time[part.stop - 1], data)
 
 
-def _lanes(drawing: Drawing, moments: Moments, node: I64) -> _Lanes:
-    """What is shown on whole lanes; ``node`` is the tree row of each moment."""
+def _lanes(drawing: Drawing, shown: ShownSamples, node: I64) -> _Lanes:
+    """Return the nodes and samples of whole lanes; ``node`` is the tree row of each shown sample."""
     tree, stride = drawing.tree, len(drawing.tree)
-    first = np.flatnonzero(np.diff(moments.track, prepend=-1))
-    count = np.diff(np.append(first, len(moments)))
+    first = np.flatnonzero(np.diff(shown.track, prepend=-1))
+    count = np.diff(np.append(first, len(shown)))
     lane = np.repeat(np.arange(len(first)), count)
     used = np.sort(np.concatenate(closure(tree.parent, tree.depth, lane, node)[drawing.outermost :] or [first[:0]]))
     row = used % stride
@@ -98,15 +98,15 @@ def _lanes(drawing: Drawing, moments: Moments, node: I64) -> _Lanes:
     held = np.flatnonzero((above >= 0) & (tree.depth[above] >= drawing.outermost))
     parent = np.full(len(used), _ROOT)
     parent[held] = np.searchsorted(used, used[held] - row[held] + above[held]) + id_of_first[used[held] // stride]
-    shown = np.searchsorted(used, lane * stride + node) + id_of_first[lane]
-    shown[tree.depth[node] < drawing.outermost] = _ROOT
-    gap = ~moments.joined
-    at = np.arange(len(lane)) + np.cumsum(gap) - gap  # idleness begins behind each moment that none follows at once
+    ids_shown = np.searchsorted(used, lane * stride + node) + id_of_first[lane]
+    ids_shown[tree.depth[node] < drawing.outermost] = _ROOT
+    gap = ~shown.joined
+    at = np.arange(len(lane)) + np.cumsum(gap) - gap  # idleness begins behind each sample that none follows at once
     total = len(lane) + int(gap.sum())
     time, ids = np.empty(total, np.int64), np.full(total, _IDLE)
-    time[at], ids[at] = moments.start, shown
-    time[at[gap] + 1] = moments.end[gap]
+    time[at], ids[at] = shown.start, ids_shown
+    time[at[gap] + 1] = shown.end[gap]
     delta = np.diff(time, prepend=0)
     delta[at[first]] = 0
     offsets = np.append(at[first], total)
-    return _Lanes(moments.track[first], begins, parent, drawing.key[row], offsets, time, ids, delta)
+    return _Lanes(shown.track[first], begins, parent, drawing.key[row], offsets, time, ids, delta)

@@ -12,15 +12,15 @@ from typing import BinaryIO, ClassVar, cast
 
 import numpy as np
 
-from perf2x.analysis.shown_events import event_index
+from perf2x.analysis.event_lookup import find_event
 from perf2x.columnar.arrays import I64, AnyArray
 from perf2x.columnar.unique import unique_inverse
 from perf2x.emit.chrome.counters import counter_events
 from perf2x.emit.chrome.cpuprofile import cpu_profile_events
 from perf2x.emit.chrome.drawing import Drawing, cpus_drawing, threads_drawing
 from perf2x.emit.chrome.metadata import recording_facts, track_names
-from perf2x.emit.encoding.chunks import interleaved, number_pieces, pieces
-from perf2x.emit.encoding.json_text import json_bytes
+from perf2x.emit.encoding.json_encoder import json_bytes
+from perf2x.emit.encoding.text_chunks import chunk_array, interleaved, number_chunks
 from perf2x.emit.timeline.slices import Slices
 from perf2x.files.background_writer import BackgroundWriter
 from perf2x.tables.errors import OptionError
@@ -100,7 +100,7 @@ class Chrome:
         """Rows of samples to draw."""
         if self.event is None or not profile.events:
             return np.arange(len(profile.samples), dtype=np.int64)
-        return np.flatnonzero(profile.samples.event == event_index(profile, self.event))
+        return np.flatnonzero(profile.samples.event == find_event(profile, self.event))
 
     def _events(self, profile: Profile, drawings: list[Drawing]) -> Iterator[bytes | memoryview]:
         """Every event as JSON; pieces of many, commas between."""
@@ -121,25 +121,26 @@ _WAYS_OUT = "--min-duration leaves out the short ones, --chrome-style cpuprofile
 
 def slice_events(drawing: Drawing, shortest: int) -> Iterator[memoryview]:
     """Complete events, parents before children."""
-    heads = pieces(b'{"ph":"X","name":%b,"ts":' % name for name in drawing.names)
+    heads = chunk_array(b'{"ph":"X","name":%b,"ts":' % name for name in drawing.names)
     ids = zip(drawing.tracks.pid.tolist(), drawing.tracks.tid.tolist(), strict=True)
-    tails = pieces(b',"pid":%d,"tid":%d},\n' % pair for pair in ids)
-    for moments, slices in drawing.slices(shortest):
-        starts, (durations, duration) = number_pieces(moments.start), _durations(slices)
+    tails = chunk_array(b',"pid":%d,"tid":%d},\n' % pair for pair in ids)
+    for shown, slices in drawing.slices(shortest):
+        starts, (durations, duration) = number_chunks(shown.start), _durations(slices)
         for start in range(0, len(slices), _SLICES_PER_WRITE):
             rows = slice(start, start + _SLICES_PER_WRITE)
-            moment = slices.moment[rows]
+            row = slices.row[rows]
             name = drawing.key[slices.node[rows]]
-            columns = heads[name], starts[moment], durations[duration[rows]], tails[moments.track[moment]]
+            columns = heads[name], starts[row], durations[duration[rows]], tails[shown.track[row]]
             yield memoryview(interleaved(*columns))[:-2]
 
 
 def _durations(slices: Slices) -> tuple[AnyArray, I64]:
-    """What stands behind the start of each slice: few different texts, and which of them it is.
+    """Return the few distinct texts that follow the start of a slice, and which of them each slice has.
 
     An early end is a quarter of a microsecond before the whole one: 7 becomes 6.75.
     """
     early = slices.is_early.astype(np.int64)
     distinct, place = unique_inverse((slices.duration - early) * 2 + early)
     columns = (distinct // 2).tolist(), (distinct % 2).tolist()
-    return pieces(b',"dur":%d%b' % (whole, b".75" * quarter) for whole, quarter in zip(*columns, strict=True)), place
+    texts = (b',"dur":%d%b' % (whole, b".75" * quarter) for whole, quarter in zip(*columns, strict=True))
+    return chunk_array(texts), place

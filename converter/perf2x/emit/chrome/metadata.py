@@ -9,7 +9,7 @@ import numpy as np
 
 from perf2x.columnar.arrays import I64
 from perf2x.columnar.unique import group_rows
-from perf2x.emit.encoding.json_text import json_bytes
+from perf2x.emit.encoding.json_encoder import json_bytes
 from perf2x.emit.timeline.tracks import CPUS_ID, Tracks
 from perf2x.tables.output_text import base_name, printable
 from perf2x.tables.profile import Profile

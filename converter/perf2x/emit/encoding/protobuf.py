@@ -13,8 +13,8 @@ from msgspec import Struct
 from perf2x.columnar.arrays import I64, U64, AnyArray
 from perf2x.columnar.ragged import Ragged, offsets_of, side_by_side
 from perf2x.columnar.unique import unique_inverse
-from perf2x.emit.encoding.chunks import interleaved, pieces
-from perf2x.emit.encoding.decimal import without_nulls
+from perf2x.emit.encoding.decimal_text import without_nulls
+from perf2x.emit.encoding.text_chunks import chunk_array, interleaved
 
 _VARINT, _LENGTH = 0, 2
 _LIMITS = np.array([1 << (7 * size) for size in range(1, 10)], np.uint64)
@@ -121,7 +121,7 @@ Chosen = tuple[Texts, I64]
 def texts_of(rows: Ragged) -> Texts:
     """Every row as an object."""
     data = rows.values.tobytes()
-    return Texts(pieces([data[start:end] for start, end in pairwise(rows.offsets.tolist())]), rows.lengths)
+    return Texts(chunk_array([data[start:end] for start, end in pairwise(rows.offsets.tolist())]), rows.lengths)
 
 
 def whole(rows: Ragged) -> Chosen:

@@ -12,11 +12,11 @@ from typing import BinaryIO, ClassVar
 import numpy as np
 from msgspec import Struct
 
-from perf2x.analysis.frames import frames_of
-from perf2x.analysis.shown_events import event_index
+from perf2x.analysis.event_lookup import find_event
+from perf2x.analysis.frames import location_frames
 from perf2x.columnar.arrays import I64, AnyArray
 from perf2x.columnar.unique import unique
-from perf2x.emit.encoding.json_text import json_bytes
+from perf2x.emit.encoding.json_encoder import json_bytes
 from perf2x.emit.firefox.tables import CATEGORIES, ThreadTables, frame_texts, with_nulls
 from perf2x.emit.flame.frame_tree import expand
 from perf2x.emit.flame.title import heading
@@ -45,7 +45,7 @@ class Firefox:
 
     def emit(self, profile: Profile, out: BinaryIO) -> None:
         """Write one JSON object, ``meta`` first, then thread by thread: processes by pid, leaders first."""
-        kind = event_index(profile, self.event) if profile.events else 0
+        kind = find_event(profile, self.event) if profile.events else 0
         out.write(b'{"meta":' + json_bytes(_meta(profile, kind)))
         out.write(b',"libs":[],"pages":[],"counters":[],"profilerOverhead":[],"threads":[')
         for at, lane in enumerate(_lanes(profile)):
@@ -54,7 +54,7 @@ class Firefox:
 
     def notes(self, profile: Profile) -> tuple[str, ...]:
         """Which event became what."""
-        chosen = event_index(profile, self.event) if profile.events else 0
+        chosen = find_event(profile, self.event) if profile.events else 0
         others = [row for row in unique(profile.samples.event).tolist() if row != chosen]
         if not others:
             return ()
@@ -68,7 +68,7 @@ def _lanes(profile: Profile) -> Iterator["_Lane"]:
     samples = profile.samples
     if samples.time is None or not len(samples):
         return
-    frames = frames_of(profile)
+    frames = location_frames(profile)
     rows = expand(profile.stacks, frames.of_location)
     tracks, track = tracks_of(profile)
     texts = frame_texts(profile, frames)

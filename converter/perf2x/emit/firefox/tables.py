@@ -4,7 +4,7 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.abi.uapi import CpuMode
-from perf2x.analysis.frames import Frames, are_jit
+from perf2x.analysis.frames import LocationFrames, are_jit
 from perf2x.columnar.arrays import I64
 from perf2x.columnar.unique import unique_inverse
 from perf2x.emit.flame.frame_tree import FrameRows, with_callers
@@ -25,7 +25,7 @@ class FrameTexts(Struct, frozen=True):
     inlined: I64
 
 
-def frame_texts(profile: Profile, frames: Frames) -> FrameTexts:
+def frame_texts(profile: Profile, frames: LocationFrames) -> FrameTexts:
     """Texts and categories of all frames."""
     by_mode = {int(CpuMode.USER): 1, int(CpuMode.KERNEL): 2, int(CpuMode.GUEST_KERNEL): 4, int(CpuMode.GUEST_USER): 4}
     files = [one_line(profile.strings[row]) for row in profile.functions.filename]

@@ -10,17 +10,17 @@ from typing import BinaryIO
 import numpy as np
 from msgspec import Struct
 
-from perf2x.analysis.frames import Frames, frames_of
+from perf2x.analysis.frames import LocationFrames, location_frames
 from perf2x.columnar.arrays import I64, Bools
 from perf2x.columnar.unique import group_rows
-from perf2x.emit.encoding.json_text import json_bytes, json_table
-from perf2x.emit.flame.frame_tree import expand, merge
+from perf2x.emit.encoding.json_encoder import json_bytes, json_table
+from perf2x.emit.flame.frame_tree import expand, merge_stacks
 from perf2x.emit.flame.html import event_table, frame_table, node_table
 from perf2x.emit.flame.page_file import field, write_page
 from perf2x.emit.flame.title import facts, heading
 from perf2x.tables.output_text import base_name, one_line
 from perf2x.tables.profile import Profile
-from perf2x.transform.merge import merge as merged
+from perf2x.transform.merge import merge_profiles
 
 _BEFORE, _AFTER = {"side": "before"}, {"side": "after"}
 
@@ -41,13 +41,13 @@ class DifferencePage(Struct, frozen=True):
 
     def _data(self, before: Profile, after: Profile) -> Iterator[bytes]:
         """Data of ``html.py`` with ``beforeValue`` and ``beforeCount``, as page/compare.js reads it."""
-        profile = merged([before, after], [_BEFORE, _AFTER])
-        frames = frames_of(profile)
+        profile = merge_profiles([before, after], [_BEFORE, _AFTER])
+        frames = location_frames(profile)
         key, first = _shown_alike(frames)
         samples = profile.samples
         stack = samples.stack.astype(np.int64)
         rows = expand(profile.stacks, frames.of_location)
-        tree, node = merge(rows, key, np.zeros(len(stack), np.int64), stack)
+        tree, node = merge_stacks(rows, key, np.zeros(len(stack), np.int64), stack)
         names, thread = _threads(profile)
         old = _is_before(profile)
         strings: dict[str, int] = {}
@@ -63,7 +63,7 @@ class DifferencePage(Struct, frozen=True):
         yield b'"strings":' + json_bytes(list(strings)) + b"}"
 
 
-def _shown_alike(frames: Frames) -> tuple[I64, I64]:
+def _shown_alike(frames: LocationFrames) -> tuple[I64, I64]:
     """For each frame the number of what it is shown as, and for each such number its first frame.
 
     Source files and lines move between two builds, and so does the mapping; the name and the object stay.

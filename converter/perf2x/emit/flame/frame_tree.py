@@ -84,7 +84,7 @@ def folded(rows: FrameRows, key_of_frame: I64) -> tuple[FrameRows, I64]:
     return whole, np.repeat(np.arange(len(sizes)), sizes)
 
 
-def merge(rows: FrameRows, key_of_frame: I64, group: I64, stack: I64) -> tuple[FrameTree, I64]:
+def merge_stacks(rows: FrameRows, key_of_frame: I64, group: I64, stack: I64) -> tuple[FrameTree, I64]:
     """The tree of all (group, stack) pairs, frames of one key under one parent made one.
 
     ``group`` counts from 0 without holes; ``stack`` is a row of Profile.stacks or −1. Also returns the tree row of

@@ -10,14 +10,14 @@ from typing import BinaryIO, ClassVar
 
 import numpy as np
 
-from perf2x.analysis.frames import Frames, are_jit, frames_of
+from perf2x.analysis.frames import LocationFrames, are_jit, location_frames
 from perf2x.columnar.arrays import I64, AnyArray
 from perf2x.columnar.unique import group_rows
-from perf2x.emit.encoding.json_text import json_bytes, json_table
-from perf2x.emit.flame.frame_tree import FrameTree, expand, merge
+from perf2x.emit.encoding.json_encoder import json_bytes, json_table
+from perf2x.emit.flame.frame_tree import FrameTree, expand, merge_stacks
 from perf2x.emit.flame.page_file import field, write_page
 from perf2x.emit.flame.title import facts, heading
-from perf2x.emit.timeline.tracks import Tracks, moments_of, tracks_of
+from perf2x.emit.timeline.tracks import Tracks, shown_samples, tracks_of
 from perf2x.tables.output_text import one_line
 from perf2x.tables.plugin_options import check_choices, option
 from perf2x.tables.profile import Profile
@@ -54,11 +54,11 @@ class Html:
 
     def _data(self, profile: Profile) -> Iterator[bytes]:
         """The profile as one JSON object, as emit/flame/page/data.js reads it."""
-        frames = frames_of(profile)
+        frames = location_frames(profile)
         rows = expand(profile.stacks, frames.of_location)
         samples = profile.samples
         stack = samples.stack.astype(np.int64)
-        tree, node = merge(rows, np.arange(len(frames)), np.zeros(len(stack), np.int64), stack)
+        tree, node = merge_stacks(rows, np.arange(len(frames)), np.zeros(len(stack), np.int64), stack)
         node = node - 1  # row 0 is the root of all; the page knows it as -1
         tracks, track = tracks_of(profile)
         strings: dict[str, int] = {}
@@ -100,7 +100,7 @@ def _threads(profile: Profile, tracks: Tracks) -> list[dict[str, object]]:
     ]
 
 
-def frame_table(profile: Profile, frames: Frames, strings: dict[str, int], rows: I64) -> Iterator[bytes]:
+def frame_table(profile: Profile, frames: LocationFrames, strings: dict[str, int], rows: I64) -> Iterator[bytes]:
     """Columns of the given frames; their texts are numbered in ``strings``, which grows."""
 
     def texts(values: Sequence[str]) -> I64:
@@ -140,15 +140,15 @@ def _rows(profile: Profile, track: I64, node: I64) -> Iterator[bytes]:
 
 def _moments(profile: Profile, track: I64, node: I64) -> Iterator[bytes]:
     """Runs of one stack on one track; ``start`` holds differences, which compress well."""
-    moments = moments_of(profile, track, np.arange(len(profile.samples)))
-    stack = node[moments.sample]
-    begins = np.ones(len(moments), np.bool_)
-    begins[1:] = (stack[1:] != stack[:-1]) | ~moments.joined[:-1]
+    shown = shown_samples(profile, track, np.arange(len(profile.samples)))
+    stack = node[shown.sample]
+    begins = np.ones(len(shown), np.bool_)
+    begins[1:] = (stack[1:] != stack[:-1]) | ~shown.joined[:-1]
     first = np.flatnonzero(begins)
-    last = np.append(first[1:], len(moments)) - 1 if len(first) else first
-    start = moments.start[first]
-    columns = [("track", moments.track[first]), ("start", np.diff(start, prepend=0))]
-    yield from json_table([*columns, ("duration", moments.end[last] - start), ("node", stack[first])])
+    last = np.append(first[1:], len(shown)) - 1 if len(first) else first
+    start = shown.start[first]
+    columns = [("track", shown.track[first]), ("start", np.diff(start, prepend=0))]
+    yield from json_table([*columns, ("duration", shown.end[last] - start), ("node", stack[first])])
 
 
 def _no_moments(profile: Profile, limit: int) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from importlib.resources import files
 from typing import BinaryIO
 
-from perf2x.emit.encoding.json_text import json_bytes
+from perf2x.emit.encoding.json_encoder import json_bytes
 from perf2x.files.background_writer import BackgroundGzipWriter
 from perf2x.tables.output_text import printable
 

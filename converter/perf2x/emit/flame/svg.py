@@ -10,10 +10,10 @@ from typing import BinaryIO, ClassVar
 import numpy as np
 
 from perf2x.abi.uapi import CpuMode
-from perf2x.analysis.frames import Frames, frames_of
-from perf2x.analysis.shown_events import event_index
+from perf2x.analysis.event_lookup import find_event
+from perf2x.analysis.frames import LocationFrames, location_frames
 from perf2x.columnar.arrays import I64
-from perf2x.emit.flame.frame_tree import FrameTree, expand, merge
+from perf2x.emit.flame.frame_tree import FrameTree, expand, merge_stacks
 from perf2x.emit.flame.title import facts, heading
 from perf2x.tables.output_text import one_line
 from perf2x.tables.plugin_options import check_choices, option
@@ -47,7 +47,7 @@ class Svg:
 
     def emit(self, profile: Profile, out: BinaryIO) -> None:
         """Write the picture box by box, outer frames first."""
-        frames = frames_of(profile)
+        frames = location_frames(profile)
         tree, total = _weighed_tree(profile, frames, self.event)
         start = _positions(tree, total, _ranks(frames))
         scale = (self.width - 2 * _SIDE) / max(int(total[:1].sum()), 1)
@@ -65,7 +65,7 @@ class Svg:
         out.write(b"</svg>\n")
 
     def _head(self, profile: Profile, height: int) -> bytes:
-        event = f"{one_line(profile.events[event_index(profile, self.event)].name)}, " if profile.events else ""
+        event = f"{one_line(profile.events[find_event(profile, self.event)].name)}, " if profile.events else ""
         title = escape(one_line(self.title or heading(profile)), quote=False)
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{self.width}" height="{height}"'
@@ -75,13 +75,13 @@ class Svg:
         ).encode()
 
 
-def _weighed_tree(profile: Profile, frames: Frames, event: str | None) -> tuple[FrameTree, I64]:
+def _weighed_tree(profile: Profile, frames: LocationFrames, event: str | None) -> tuple[FrameTree, I64]:
     """Frames merged by name, object and mode, and the weight of every row with all below it."""
     samples = profile.samples
-    kind = event_index(profile, event) if profile.events else 0
+    kind = find_event(profile, event) if profile.events else 0
     rows = np.flatnonzero(samples.event == kind)
     stack = samples.stack[rows].astype(np.int64)
-    tree, node = merge(
+    tree, node = merge_stacks(
         expand(profile.stacks, frames.of_location), np.arange(len(frames)), np.zeros(len(rows), np.int64), stack
     )
     total = np.zeros(len(tree), np.int64)
@@ -92,7 +92,7 @@ def _weighed_tree(profile: Profile, frames: Frames, event: str | None) -> tuple[
     return tree, total
 
 
-def _ranks(frames: Frames) -> I64:
+def _ranks(frames: LocationFrames) -> I64:
     """Place of each frame among all, by name."""
     rank = np.empty(len(frames), np.int64)
     rank[sorted(range(len(frames)), key=frames.name.__getitem__)] = np.arange(len(frames))
@@ -111,7 +111,7 @@ def _positions(tree: FrameTree, total: I64, rank: I64) -> I64:
     return start
 
 
-def _look(frames: Frames, frame: int) -> str:
+def _look(frames: LocationFrames, frame: int) -> str:
     """The class of a box: kernel, user, unresolved, hypervisor and guests; inlined frames a shade lighter."""
     if frame < 0:
         return "a"

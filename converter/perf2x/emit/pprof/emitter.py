@@ -4,18 +4,19 @@ Schema: proto/profile.proto. Small fields go through the generated classes, tabl
 encoding/protobuf.py (protobuf messages may be written in pieces: concatenated fields are one message).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, ClassVar
 
 import numpy as np
+from msgspec import Struct
 
-from perf2x.analysis.shown_events import plain_names
+from perf2x.analysis.event_lookup import plain_names
 from perf2x.columnar.arrays import I64
 from perf2x.columnar.ragged import Ragged
 from perf2x.columnar.unique import group_rows, unique_inverse
 from perf2x.emit.encoding.protobuf import Chosen, Ids, chosen_field, chosen_messages, chosen_packed, text_fields, whole
-from perf2x.emit.pprof.labels import LABELS, LabelBytes, label_columns
+from perf2x.emit.pprof.labels import LABELS, LabelBytes, LabelColumn, label_columns
 from perf2x.emit.pprof.tables import (
     REST,
     StringTable,
@@ -76,27 +77,28 @@ class Pprof:
     def emit(self, profile: Profile, out: BinaryIO) -> None:
         """Write the whole file; gzip without a time stamp, so that equal profiles are equal bytes."""
         if not self.compress:
-            out.writelines(self.pieces(profile))
+            out.writelines(self.chunks(profile))
             return
         with BackgroundGzipWriter(out) as packed:
-            packed.writelines(self.pieces(profile))
+            packed.writelines(self.chunks(profile))
 
     def notes(self, profile: Profile) -> tuple[str, ...]:
-        """How much was summed up because of max_samples."""
+        """Say how much was summed up because of max_samples."""
         if not 0 < self.max_samples < len(profile.samples):
             return ()
-        columns = label_columns(profile, self.label, StringTable(profile).add)
-        first, merged = group_rows([profile.samples.stack.astype(np.int64), *(one.values for one in columns)])
-        values = summed_values(profile, value_kinds(profile, self.names == "compat"), merged, len(first))
+        distinct = _distinct_samples(
+            profile, label_columns(profile, self.label, StringTable(profile).add), self.names == "compat"
+        )
+        values, count = distinct.values, len(distinct.row)
         kept = heaviest(values, self.max_samples)
-        if len(kept) == len(first):
+        if len(kept) == count:
             return ()
         share = 1 - values[kept, -1].sum() / max(values[:, -1].sum(), 1)
-        left = f"{len(first) - len(kept):,} of {len(first):,}"
+        left = f"{count - len(kept):,} of {count:,}"
         return (f"{left} samples are summed up as {REST}: {share:.1%} of the value",)
 
-    def pieces(self, profile: Profile) -> Iterator[bytes]:
-        """The uncompressed message, some thousand samples at a time; the string table comes last."""
+    def chunks(self, profile: Profile) -> Iterator[bytes]:
+        """Yield the uncompressed message, some thousand samples at a time; the string table comes last."""
         strings = StringTable(profile)
         kinds = value_kinds(profile, self.names == "compat")
         yield _header(profile, strings, kinds).SerializeToString(deterministic=True)
@@ -121,46 +123,82 @@ class Pprof:
         yield text_fields(6, strings.texts)
 
     def _samples(self, profile: Profile, strings: StringTable, written: Ragged | None) -> Iterator[bytes]:
-        """Profile.sample (2): unique (stack, labels), in this order, values of all sample types side by side.
+        """Yield Profile.sample (2): distinct (stack, labels), in this order, values of all sample types side by side.
 
-        ``written``: the locations in the file of each of the profile's; None: the same.
+        ``written``: the locations in the file of each of the profile's; None: the same. Example with one label::
+
+            rows of Profile.samples       distinct samples       kept (max_samples=2)     message
+            stack  label  value           stack  label  value
+              4      7     10      ┐        4      7     30      4 7 30                   ids of 4's path, 30, 7
+              4      7     20      ┘  ──▶   4      9      5  ──▶               ──▶
+              4      9      5               6      7     20      rest: 25                 id of [rest], 25
+              6      7     20
         """
-        samples = profile.samples
         columns = label_columns(profile, self.label, strings.add)
-        first, merged = group_rows([samples.stack.astype(np.int64), *(column.values for column in columns)])
-        values = summed_values(profile, value_kinds(profile, self.names == "compat"), merged, len(first))
-        kept = heaviest(values, self.max_samples)
-        parent = profile.stacks.parent.astype(np.int64)
-        depth = depths(parent)
-        labels = LabelBytes(columns, first[kept], profile, strings.add)
-        count = len(profile.locations) if written is None else len(written.values)
-        ids = Ids(count)
+        distinct = _distinct_samples(profile, columns, self.names == "compat")
+        kept = heaviest(distinct.values, self.max_samples)
+        labels = LabelBytes(columns, distinct.row[kept], profile, strings.add)
+        location_ids = _StackIds(profile, written)
         for start in range(0, len(kept), _SAMPLES_PER_WRITE):
             part = kept[start : start + _SAMPLES_PER_WRITE]
-            leaf, stack = unique_inverse(samples.stack[first[part]].astype(np.int64))
-            path = paths(parent, depth, leaf)
-            places = Ragged(path.offsets, profile.stacks.location[path.values])
-            if written is not None:
-                lines = written.take(places.values.astype(np.int64))
-                places = Ragged(lines.offsets[path.offsets], lines.values)
-            location_ids = chosen_field(1, ids.rows(places), stack)
-            yield _encoded(location_ids, values[part], labels.of(start, start + len(part)))
-        if len(kept) < len(first):
-            rest = values.sum(axis=0) - values[kept].sum(axis=0)
-            row, nothing = np.zeros(1, np.int64), Ragged(np.zeros(2, np.int64), np.zeros(0, np.uint8))
-            place = chosen_packed(1, Ragged(np.array([0, 1]), np.array([count + 1])), row)
-            yield _encoded(place, rest.reshape(1, -1), whole(nothing))
+            stack = profile.samples.stack[distinct.row[part]].astype(np.int64)
+            yield _encoded(location_ids.of(stack), distinct.values[part], labels.of(start, start + len(part)))
+        if len(kept) < len(distinct.row):
+            yield _encoded_rest(distinct.values.sum(axis=0) - distinct.values[kept].sum(axis=0), location_ids.count + 1)
+
+
+class _DistinctSamples(Struct, frozen=True):
+    """Samples that differ in stack or labels, by stack, then labels."""
+
+    row: I64
+    """A row of Profile.samples that has this stack and these labels."""
+    values: I64
+    """(samples, sample types) sums over all rows that have them."""
+
+
+def _distinct_samples(profile: Profile, columns: Sequence[LabelColumn], is_compat: bool) -> _DistinctSamples:
+    first, merged = group_rows([profile.samples.stack.astype(np.int64), *(column.values for column in columns)])
+    return _DistinctSamples(first, summed_values(profile, value_kinds(profile, is_compat), merged, len(first)))
+
+
+class _StackIds:
+    """The location ids of stacks, encoded as Sample.location_id (1), innermost first."""
+
+    def __init__(self, profile: Profile, written: Ragged | None) -> None:
+        """``written``: the locations in the file of each of the profile's; None: the same."""
+        self.count = len(profile.locations) if written is None else len(written.values)
+        """Locations in the file, which are numbered from 1."""
+        self._written, self._location = written, profile.stacks.location
+        self._parent = profile.stacks.parent.astype(np.int64)
+        self._depth, self._ids = depths(self._parent), Ids(self.count)
+
+    def of(self, stack: I64) -> list[Chosen]:
+        """Encode the ids of (n,) stack rows; each distinct stack is encoded once."""
+        leaf, place = unique_inverse(stack)
+        path = paths(self._parent, self._depth, leaf)
+        locations = Ragged(path.offsets, self._location[path.values])
+        if self._written is not None:
+            lines = self._written.take(locations.values.astype(np.int64))
+            locations = Ragged(lines.offsets[path.offsets], lines.values)
+        return chosen_field(1, self._ids.rows(locations), place)
+
+
+def _encoded_rest(values: I64, location: int) -> bytes:
+    """Encode one sample without labels that stands for all that max_samples leaves out."""
+    row, no_labels = np.zeros(1, np.int64), Ragged(np.zeros(2, np.int64), np.zeros(0, np.uint8))
+    location_ids = chosen_packed(1, Ragged(np.array([0, 1]), np.array([location])), row)
+    return _encoded(location_ids, values.reshape(1, -1), whole(no_labels))
 
 
 def _encoded(location_ids: list[Chosen], values: I64, labels: Chosen) -> bytes:
-    """Samples of some rows: encoded location ids (innermost first), (rows, types) values, encoded labels."""
+    """Encode samples: location ids and labels are encoded already, ``values`` are (rows, sample types)."""
     first, kind = group_rows(list(values.T))  # most samples of a stack came once
     numbers = chosen_packed(2, Ragged(np.arange(len(first) + 1) * values.shape[1], values[first].reshape(-1)), kind)
     return chosen_messages(2, [*location_ids, *numbers, labels])
 
 
 def _header(profile: Profile, strings: StringTable, kinds: list[ValueKind]) -> "profile_pb2.Profile":
-    """Everything but tables and samples."""
+    """Return all fields but tables and samples."""
     from perf2x.emit.pprof import profile_pb2
 
     meta, message = profile.meta, profile_pb2.Profile()

@@ -34,7 +34,7 @@ class StringTable:
         return row
 
 
-class Lines(Struct, frozen=True):
+class LocationLines(Struct, frozen=True):
     """What stands at each pprof location, innermost first: rows of functions and line numbers."""
 
     offsets: I64
@@ -87,7 +87,7 @@ def encode_functions(functions: Functions, placeholders: list[int]) -> bytes:
     return top_level(5, side_by_side([number_field(1 + at, column) for at, column in enumerate(columns)]))
 
 
-def lines_with_placeholders(profile: Profile, strings: StringTable) -> tuple[Lines, list[int]]:
+def lines_with_placeholders(profile: Profile, strings: StringTable) -> tuple[LocationLines, list[int]]:
     """Lines of every location; unresolved ones get a function named after their object, ``[libfoo.so]``.
 
     Speedscope drops locations without a function, which would cut the stack in two. The address stays, and the
@@ -100,32 +100,34 @@ def lines_with_placeholders(profile: Profile, strings: StringTable) -> tuple[Lin
     held = locations.mapping[bare].astype(np.int64)  # -1 takes the last name
     used, inverse = unique_inverse(held)
     texts = [strings.add(names[row]) for row in used.tolist()]
-    unique = list(dict.fromkeys(texts))
-    function_of_text = {text: len(profile.functions) + row for row, text in enumerate(unique)}
+    distinct = list(dict.fromkeys(texts))
+    function_of_text = {text: len(profile.functions) + row for row, text in enumerate(distinct)}
     offsets = offsets_of(np.maximum(count, 1))
     function, number = np.zeros(offsets[-1], np.int64), np.zeros(offsets[-1], np.int64)
     function[offsets[bare]] = np.array([function_of_text[text] for text in texts], np.int64)[inverse]
     named = np.flatnonzero(count)
     into = ranges(offsets[named], count[named])
     function[into], number[into] = locations.line_function, locations.line_number
-    return Lines(offsets, function, number), unique
+    return LocationLines(offsets, function, number), distinct
 
 
-def lines_as_recorded(locations: Locations) -> Lines:
+def lines_as_recorded(locations: Locations) -> LocationLines:
     """Lines of every location; unresolved ones have none, for those who symbolize later."""
-    return Lines(
+    return LocationLines(
         locations.line_offsets, locations.line_function.astype(np.int64), locations.line_number.astype(np.int64)
     )
 
 
-def without_inlining(lines: Lines) -> Lines:
+def without_inlining(lines: LocationLines) -> LocationLines:
     """Only the last line of each location: the function that the address really belongs to."""
     some = np.flatnonzero(np.diff(lines.offsets))
     last = lines.offsets[1:][some] - 1
-    return Lines(offsets_of((np.diff(lines.offsets) > 0).astype(np.int64)), lines.function[last], lines.number[last])
+    return LocationLines(
+        offsets_of((np.diff(lines.offsets) > 0).astype(np.int64)), lines.function[last], lines.number[last]
+    )
 
 
-def one_location_per_line(lines: Lines) -> tuple[Lines, Ragged, I64]:
+def one_location_per_line(lines: LocationLines) -> tuple[LocationLines, Ragged, I64]:
     """Inlined functions as locations of their own, for viewers that show one line of each.
 
     Returns the lines of the new locations, the new locations of each old one (innermost first), and the old location
@@ -135,10 +137,14 @@ def one_location_per_line(lines: Lines) -> tuple[Lines, Ragged, I64]:
     offsets = offsets_of(count)
     owner = np.repeat(np.arange(len(count)), count)
     has_line = (np.diff(lines.offsets) > 0)[owner].astype(np.int64)
-    return Lines(offsets_of(has_line), lines.function, lines.number), Ragged(offsets, np.arange(offsets[-1])), owner
+    return (
+        LocationLines(offsets_of(has_line), lines.function, lines.number),
+        Ragged(offsets, np.arange(offsets[-1])),
+        owner,
+    )
 
 
-def encode_locations(locations: Locations, lines: Lines, owner: I64, order: I64) -> bytes:
+def encode_locations(locations: Locations, lines: LocationLines, owner: I64, order: I64) -> bytes:
     """Profile.location (4). ``owner`` is the profile's location behind each written one, ``order`` that of mappings."""
     mapping_id = np.zeros(len(order) + 1, np.int64)  # the last one serves mapping -1
     mapping_id[order] = np.arange(1, len(order) + 1)

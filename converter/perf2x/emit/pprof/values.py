@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 from msgspec import Struct
 
-from perf2x.analysis.shown_events import plain_names
+from perf2x.analysis.event_lookup import plain_names
 from perf2x.columnar.arrays import I64
 from perf2x.columnar.unique import rows_by, unique
 from perf2x.tables.errors import OptionError

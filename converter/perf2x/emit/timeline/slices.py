@@ -1,15 +1,15 @@
-"""Moments to slices: neighbouring samples that share the outer part of their stacks share the boxes drawn for it.
+"""Shown samples to slices: neighbouring samples that share the outer part of their stacks share the boxes drawn for it.
 
 ::
 
-    moments     a;b;c   a;b   a;d   (gap)   a;b
+    samples   a;b;c   a;b   a;d   (gap)   a;b
     depth 1    [a              ]           [a ]
     depth 2    [b          ][d ]           [b ]
     depth 3    [c   ]
 
 A slice is a run of rows, so it can never overlap another one of its track without holding it.
 
-Where slices end at the very moment at which others begin, Speedscope opens the first new one before it has closed the
+Where slices end at the very time at which others begin, Speedscope opens the first new one before it has closed the
 old ones if any of those has its name, and then loses its place. Exactly there ends come a quarter of a microsecond
 earlier: a fraction that doubles hold exactly, so that nothing misnests elsewhere.
 """
@@ -20,15 +20,15 @@ from msgspec import Struct
 from perf2x.columnar.arrays import I64, Bools
 from perf2x.columnar.ragged import argsort_small, ranges, row_numbers
 from perf2x.emit.flame.frame_tree import FrameTree
-from perf2x.emit.timeline.tracks import Moments
+from perf2x.emit.timeline.tracks import ShownSamples
 from perf2x.tables.stack_tree import raised, ways_up
 
 
 class Slices(Struct, frozen=True):
     """Boxes of a timeline; by track, start, depth, so parents stand before their children."""
 
-    moment: I64
-    """Row of the moments that the slice begins with: its track and its start."""
+    row: I64
+    """Row of the shown samples that the slice begins with: its track and its start."""
     duration: I64
     node: I64
     """Row of the frame tree."""
@@ -36,16 +36,16 @@ class Slices(Struct, frozen=True):
     """The slice ends a quarter of a microsecond before ``start + duration``."""
 
     def __len__(self) -> int:
-        return len(self.moment)
+        return len(self.row)
 
 
-def slices_of(moments: Moments, node: I64, tree: FrameTree, key: I64, outermost: int, shortest: int) -> Slices:
-    """Slices of all rows; ``node`` is the tree row of each moment, ``key`` the name of each tree row.
+def slices_of(shown: ShownSamples, node: I64, tree: FrameTree, key: I64, outermost: int, shortest: int) -> Slices:
+    """Return the slices of all rows; ``node`` is the tree row of each shown sample, ``key`` the name of each tree row.
 
     Tree rows above depth ``outermost`` are not drawn; slices under ``shortest`` µs are left out.
     """
     depth = tree.depth[node]
-    shared = np.append(_shared(moments, node, tree, outermost), outermost - 1)  # (rows + 1,) at the end all slices end
+    shared = np.append(_shared(shown, node, tree, outermost), outermost - 1)  # (rows + 1,) at the end all slices end
     opened = ways_up(tree.parent, node, depth - shared[:-1], outermost_first=True)
     which, first = opened.values, row_numbers(opened.lengths)
     last = _last_rows(depth, shared)
@@ -53,24 +53,24 @@ def slices_of(moments: Moments, node: I64, tree: FrameTree, key: I64, outermost:
     some = np.flatnonzero(opened.lengths)
     begins[some] = key[which[opened.offsets[some]]]
     is_mistakable = np.zeros(len(node), np.bool_)  # (rows,) a slice ends with the row that bears the next one's name
-    is_mistakable[last[moments.joined[last] & (begins[last + 1] == key[which])]] = True
-    duration = moments.end[last] - moments.start[first]
+    is_mistakable[last[shown.joined[last] & (begins[last + 1] == key[which])]] = True
+    duration = shown.end[last] - shown.start[first]
     slices = Slices(first, duration, which, is_mistakable[last])
     kept = duration >= shortest
     return slices if kept.all() else Slices(*(getattr(slices, name)[kept] for name in Slices.__struct_fields__))
 
 
-def count_of(moments: Moments, node: I64, tree: FrameTree, key: I64, outermost: int, shortest: int) -> int:
-    """How many slices ``slices_of`` makes; where none is left out, they need not be made for that."""
+def count_of(shown: ShownSamples, node: I64, tree: FrameTree, key: I64, outermost: int, shortest: int) -> int:
+    """Count the slices that ``slices_of`` makes, without making them where none is left out."""
     if shortest > 1:
-        return len(slices_of(moments, node, tree, key, outermost, shortest))
-    return int((tree.depth[node] - _shared(moments, node, tree, outermost)).sum())
+        return len(slices_of(shown, node, tree, key, outermost, shortest))
+    return int((tree.depth[node] - _shared(shown, node, tree, outermost)).sum())
 
 
-def _shared(moments: Moments, node: I64, tree: FrameTree, outermost: int) -> I64:
+def _shared(shown: ShownSamples, node: I64, tree: FrameTree, outermost: int) -> I64:
     """(rows,) depth down to which each row shows the boxes of the row before; ``outermost`` − 1 where it shows none."""
     shared = np.full(len(node), outermost - 1, np.int64)
-    rows = np.flatnonzero(moments.joined[:-1]) + 1
+    rows = np.flatnonzero(shown.joined[:-1]) + 1
     one, other = node[rows - 1], node[rows]
     deeper = tree.depth[one] - tree.depth[other]
     one, other = raised(tree.parent, one, np.maximum(deeper, 0)), raised(tree.parent, other, np.maximum(-deeper, 0))

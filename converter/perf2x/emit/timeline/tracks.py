@@ -7,9 +7,9 @@ happened, so a stack ends when its thread is switched out, or else one and a hal
 import numpy as np
 from msgspec import Struct
 
-from perf2x.columnar.arrays import I64, U64, Bools
+from perf2x.columnar.arrays import I64, U64, AnyArray, Bools
 from perf2x.columnar.ragged import argsort_small
-from perf2x.columnar.unique import rows_by, unique, unique_inverse
+from perf2x.columnar.unique import argsort_rows, rows_by, unique_inverse
 from perf2x.tables.profile import Profile, ProfileEvent
 
 UNKNOWN_ID = 4_194_305
@@ -36,7 +36,7 @@ class Tracks(Struct, frozen=True):
         return len(self.pid)
 
 
-class Moments(Struct, frozen=True):
+class ShownSamples(Struct, frozen=True):
     """One row per sample that is shown, by track, then time. Times are microseconds since the first sample.
 
     Rows of a track never overlap; ``joined`` says that row i ends where row i + 1 of the same track begins.
@@ -64,11 +64,11 @@ def tracks_of(profile: Profile) -> tuple[Tracks, I64]:
     idle = (pid == 0) & (tid == 0)
     cpu[~idle] = -1
     tid[idle] = 1 + np.maximum(cpu[idle], 0)
-    unique, track_of_seen = unique_inverse(pid << 32 | tid)
+    ids, track_of_seen = unique_inverse(pid << 32 | tid)
     track = track_of_seen[seen]
-    last = np.zeros(len(unique), np.int64)
+    last = np.zeros(len(ids), np.int64)
     last[track] = np.arange(len(track))  # the last assignment wins: rows are in time order
-    return Tracks(unique >> 32, unique & 0xFFFFFFFF, thread[seen[last]], cpu[seen[last]]), track
+    return Tracks(ids >> 32, ids & 0xFFFFFFFF, thread[seen[last]], cpu[seen[last]]), track
 
 
 def _threads_seen(profile: Profile) -> tuple[I64, I64, I64]:
@@ -83,29 +83,40 @@ def _threads_seen(profile: Profile) -> tuple[I64, I64, I64]:
 def cpu_tracks_of(profile: Profile) -> tuple[Tracks, I64]:
     """A track per CPU, and the track of each sample; the profile must know CPUs."""
     cpu = np.zeros(0, np.int64) if profile.samples.cpu is None else profile.samples.cpu.astype(np.int64)
-    unique, track = unique_inverse(cpu)
-    count = len(unique)
-    return Tracks(np.full(count, CPUS_ID), 1 + unique, np.zeros(count, np.int64), unique), track
+    cpus, track = unique_inverse(cpu)
+    count = len(cpus)
+    return Tracks(np.full(count, CPUS_ID), 1 + cpus, np.zeros(count, np.int64), cpus), track
 
 
-def moments_of(profile: Profile, track: I64, wanted: I64) -> Moments:
-    """When each wanted sample (rows, ascending) is on screen; rows shorter than any microsecond are left out."""
+def shown_samples(profile: Profile, track: I64, wanted: I64) -> ShownSamples:
+    """Return when each wanted sample (rows, ascending) is on screen; rows shorter than any microsecond are left out.
+
+    ::
+
+        samples    A        B  C             D                 times of one track
+        shown      AAAAAAAA BB CCCC          DDDD              A and B end at the next sample, C and D after 1.5 periods
+        joined     yes      yes no           no
+    """
     if profile.samples.time is None or not len(wanted):
         none = np.zeros(0, np.int64)
-        return Moments(none, none, none, none, np.zeros(0, np.bool_))
+        return ShownSamples(none, none, none, none, np.zeros(0, np.bool_))
     order = wanted[argsort_small(track[wanted])]
     lane, time = track[order], profile.samples.time[order]
-    end = _ends(profile, order, lane, time)
     origin = np.uint64(profile.samples.time[0])
-    start_us = ((time - origin) // np.uint64(1000)).astype(np.int64)
-    end_us = ((end - origin) // np.uint64(1000)).astype(np.int64)
-    following = np.append(np.where(lane[1:] == lane[:-1], start_us[1:], np.iinfo(np.int64).max), np.iinfo(np.int64).max)
-    end_us = np.minimum(np.maximum(end_us, start_us + 1), following[: len(end_us)])
-    shown = end_us > start_us
-    lane, order, start_us, end_us = lane[shown], order[shown], start_us[shown], end_us[shown]
+    start = _microseconds(time - origin)
+    end = np.maximum(_microseconds(_ends(profile, order, lane, time) - origin), start + 1)
+    is_followed = np.append(lane[1:] == lane[:-1], False)[: len(lane)]
+    next_start = np.append(start[1:], 0)
+    end = np.where(is_followed, np.minimum(end, next_start), end)
+    kept = end > start
+    lane, order, start, end = lane[kept], order[kept], start[kept], end[kept]
     joined = np.zeros(len(lane), np.bool_)
-    joined[:-1] = (lane[1:] == lane[:-1]) & (start_us[1:] == end_us[:-1])
-    return Moments(lane, order, start_us, end_us, joined)
+    joined[:-1] = (lane[1:] == lane[:-1]) & (start[1:] == end[:-1])
+    return ShownSamples(lane, order, start, end, joined)
+
+
+def _microseconds(nanoseconds: U64) -> I64:
+    return (nanoseconds // np.uint64(1000)).astype(np.int64)
 
 
 def _ids(profile: Profile, thread: I64) -> tuple[I64, I64]:
@@ -120,36 +131,61 @@ def _ends(profile: Profile, order: I64, lane: I64, time: U64) -> U64:
     following = np.full(len(time), far, np.uint64)
     if len(time):
         following[:-1] = np.where(lane[1:] == lane[:-1], time[1:], far)
-    out, watched = _switched_out(profile, order, lane, time)
+    out, watched = _switched_out(profile, order, time)
     gap = time + _gaps(profile, order, lane, time)
     return np.minimum(following, np.where(watched & (np.minimum(following, out) < far), out, np.minimum(out, gap)))
 
 
-def _switched_out(profile: Profile, order: I64, lane: I64, time: U64) -> tuple[U64, Bools]:
-    """The first switch-out of each row's thread after the row, and whether that thread's switches were recorded."""
+def _switched_out(profile: Profile, order: I64, time: U64) -> tuple[U64, Bools]:
+    """Return the first switch-out of each row's thread after the row, and whether its thread's switches were recorded.
+
+    ::
+
+        switch-outs of thread 1     10         30
+        samples of thread 1            20          40
+        result                         30          far             True for both; False for a thread without switches
+    """
     far = np.iinfo(np.uint64).max
     out, watched = np.full(len(time), far, np.uint64), np.zeros(len(time), np.bool_)
     switches = profile.switches
     if switches is None or not len(switches.time):
         return out, watched
     pid, tid = _ids(profile, switches.thread.astype(np.int64))
-    left = switches.is_out & ~((pid == 0) & (tid == 0))
+    leaving = switches.is_out & ~((pid == 0) & (tid == 0))
     pids, tids = _ids(profile, profile.samples.thread[order].astype(np.int64))
-    thread = unique_inverse(np.append(pid[left] << 32 | tid[left], pids << 32 | tids))[1]
-    # times as ranks, so that (thread, time) fits one integer
-    moment = unique_inverse(np.append(switches.time[left], time))[1]
-    width, count = len(moment) + 1, int(left.sum())
-    known = np.sort(thread[:count] * width + moment[:count])
-    at = np.searchsorted(known, thread[count:] * width + moment[count:])
-    inside = np.minimum(at, max(count - 1, 0))
-    found = (at < count) & (known[inside] // width == thread[count:]) if count else watched
-    times = unique(np.append(switches.time[left], time))
-    out[found] = times[known[inside[found]] % width]
-    return out, np.isin(thread[count:], thread[:count])
+    thread = _ranks(pid[leaving] << 32 | tid[leaving], pids << 32 | tids)
+    switch = _next_of_thread(thread, _ranks(switches.time[leaving], time))
+    found = np.flatnonzero(switch >= 0)
+    out[found] = switches.time[leaving][switch[found]]
+    return out, np.isin(thread[1], thread[0])
+
+
+def _ranks(one: AnyArray, other: AnyArray) -> tuple[I64, I64]:
+    """Return two columns as ranks among the distinct values of both, so that a pair of ranks fits one integer."""
+    rank = unique_inverse(np.append(one, other))[1]
+    return rank[: len(one)], rank[len(one) :]
+
+
+def _next_of_thread(thread: tuple[I64, I64], time: tuple[I64, I64]) -> I64:
+    """(samples,) the row of the first switch at or after each sample in its thread, −1 for none.
+
+    Thread and time are ranks of (switches, samples). One search finds all::
+
+        keys of switches, sorted   (1, 0) (1, 2) (2, 1)       thread, then time
+        sample (1, 1)                     ▲                    the next key has its thread: found
+        sample (1, 3)                            ▲             the next key has another thread: none
+    """
+    width = 1 + max(int(ranks.max(initial=0)) for ranks in time)
+    switches, samples = (who * width + when for who, when in zip(thread, time, strict=True))
+    order = np.append(argsort_rows([switches]), -1)
+    at = np.searchsorted(switches[order[:-1]], samples)
+    row = order[at]
+    is_same = (row >= 0) & (np.append(thread[0], -1)[row] == thread[1])
+    return np.where(is_same, row, -1)
 
 
 def _gaps(profile: Profile, order: I64, lane: I64, time: U64) -> U64:
-    """How long a row's stack is believed without a newer sample, by its event.
+    """Return how long each row's stack is believed without a newer sample, by its event.
 
     Clock events say so themselves. Others happen when they happen: their median distance counts, but no more than a
     clock event of the same recording allows, which would have seen the thread run.

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator
 
 from perf2x.columnar.arrays import AnyArray
-from perf2x.emit.encoding.decimal import decimal_cells, without_nulls
+from perf2x.emit.encoding.decimal_text import decimal_cells, without_nulls
 
 _NUMBERS_PER_PIECE = 1 << 16
 _FEW = 256
@@ -18,7 +18,7 @@ def json_bytes(value: object) -> bytes:
     return _ENCODER.encode(value).encode()
 
 
-def json_text(text: str) -> str:
+def json_string(text: str) -> str:
     """A string with its quotes."""
     return _ENCODER.encode(text)
 

@@ -8,10 +8,10 @@ from collections.abc import Iterable
 import numpy as np
 
 from perf2x.columnar.arrays import AnyArray
-from perf2x.emit.encoding.decimal import decimal_cells, without_nulls
+from perf2x.emit.encoding.decimal_text import decimal_cells, without_nulls
 
 
-def pieces(texts: Iterable[bytes]) -> AnyArray:
+def chunk_array(texts: Iterable[bytes]) -> AnyArray:
     """(n,) objects."""
     listed = texts if isinstance(texts, list) else list(texts)
     table = np.empty(len(listed), np.object_)
@@ -19,10 +19,10 @@ def pieces(texts: Iterable[bytes]) -> AnyArray:
     return table
 
 
-def number_pieces(values: AnyArray, end: bytes = b"") -> AnyArray:
+def number_chunks(values: AnyArray, end: bytes = b"") -> AnyArray:
     """(n,) objects: whole numbers as texts, with ``end`` behind each."""
     texts = without_nulls(decimal_cells(values, b"\n"))
-    return pieces((text + end for text in texts.split(b"\n")[1:]) if end else texts.split(b"\n")[1:])
+    return chunk_array((text + end for text in texts.split(b"\n")[1:]) if end else texts.split(b"\n")[1:])
 
 
 def interleaved(*columns: AnyArray) -> bytes:

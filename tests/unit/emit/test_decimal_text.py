@@ -3,9 +3,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.emit.encoding import json_text as jsontext
-from perf2x.emit.encoding.decimal import decimal_cells, without_nulls
-from perf2x.emit.encoding.json_text import json_numbers
+from perf2x.emit.encoding import json_encoder
+from perf2x.emit.encoding.decimal_text import decimal_cells, without_nulls
+from perf2x.emit.encoding.json_encoder import json_numbers
 
 TYPES = [np.int8, np.uint8, np.int32, np.uint32, np.int64, np.uint64]
 
@@ -30,5 +30,5 @@ def test_numbers_of_every_length(digits) -> None:
 @given(values=st.lists(st.integers(-(2**63), 2**63 - 1), max_size=9))
 def test_numbers_as_json_whichever_way_they_go(few, values) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(jsontext, "_FEW", few)
+        patch.setattr(json_encoder, "_FEW", few)
         assert json_numbers(np.array(values, np.int64)) == ",".join(map(str, values)).encode()

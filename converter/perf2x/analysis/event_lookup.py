@@ -9,7 +9,7 @@ from perf2x.tables.event_names import RECORDING_TERMS
 from perf2x.tables.profile import Profile, ProfileEvent
 
 
-def event_index(profile: Profile, name: str | None) -> int:
+def find_event(profile: Profile, name: str | None) -> int:
     """Row in profile.events of the event the user named, the profile's default for None.
 
     A name without modifiers or terms (``cycles``) finds ``cycles:P`` and ``cycles/freq=99/`` when it is the only such
