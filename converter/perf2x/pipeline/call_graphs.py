@@ -22,7 +22,8 @@ from perf2x.stitch.process_history import ProcessHistory
 from perf2x.stitch.root_frames import RootFrame
 from perf2x.tables.diagnostics import Diagnostics, Severity
 from perf2x.tables.errors import ObjectError
-from perf2x.tables.events import Branches, Event, Mmaps, Samples, Session, UserStacks, Want
+from perf2x.tables.events import Branches, Event, Samples, Session, UserStacks, Want
+from perf2x.tables.sideband import Mmaps
 from perf2x.unwind.chains import MAX_DEPTH, End, Lookup, UserMappings
 
 if TYPE_CHECKING:

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from perf2x.stitch.deferred_report import DeferredReport
     from perf2x.stitch.process_history import ProcessHistory
     from perf2x.stitch.stitcher import StitchOptions
-    from perf2x.tables.events import Recording, Sideband, Want
+    from perf2x.tables.events import Recording, Want
     from perf2x.tables.profile import Profile
+    from perf2x.tables.sideband import Sideband
     from perf2x.transform.selection import Selection
 
 

@@ -26,7 +26,8 @@ from perf2x.reader.records.record_types import RECORD_NAMES, SESSION_RECORDS
 from perf2x.reader.records.samples import SampleLayout, sample_layout, words_before_read
 from perf2x.reader.sideband_decoder import SidebandDecoder
 from perf2x.tables.diagnostics import Count, Diagnostics, Severity
-from perf2x.tables.events import Event, Session, Sideband
+from perf2x.tables.events import Event, Session
+from perf2x.tables.sideband import Sideband
 
 Progress = Callable[[int, int], None]
 Owners = npt.NDArray[np.int16] | I32

@@ -17,7 +17,8 @@ from perf2x.columnar.arrays import I32, I64, U64
 from perf2x.columnar.ragged import Ragged, SharedRows, concatenate
 from perf2x.columnar.unique import unique
 from perf2x.tables.diagnostics import Diagnostics
-from perf2x.tables.events import ALL, DeferredChains, Recording, Samples, Session, Share, Sideband, Want
+from perf2x.tables.events import ALL, Recording, Samples, Session, Share, Want
+from perf2x.tables.sideband import DeferredChains, Sideband
 
 _SYNTHESIZED = ("mmaps", "comms", "forks", "exits")
 

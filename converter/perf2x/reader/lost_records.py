@@ -6,7 +6,8 @@ from perf2x.abi.perffile import UserRecordType
 from perf2x.columnar.arrays import I32, U64
 from perf2x.columnar.unique import rows_by
 from perf2x.tables.diagnostics import Diagnostics, Severity
-from perf2x.tables.events import Session, Sideband
+from perf2x.tables.events import Session
+from perf2x.tables.sideband import Sideband
 
 ADVICE = "record with a larger buffer (-m) or a lower rate (-F)"
 

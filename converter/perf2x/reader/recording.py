@@ -16,8 +16,9 @@ from perf2x.reader.records.off_cpu_samples import is_off_cpu, override_off_cpu
 from perf2x.reader.records.read_counters import DeliveredSamples
 from perf2x.reader.records.samples import SampleLayout, decode_samples, sample_layout
 from perf2x.tables.diagnostics import Diagnostics, Severity
-from perf2x.tables.events import ALL, Event, Samples, Session, Share, Sideband, Want
+from perf2x.tables.events import ALL, Event, Samples, Session, Share, Want
 from perf2x.tables.sample_batches import join_batches, select_rows, take_rows
+from perf2x.tables.sideband import Sideband
 
 
 def open_recording(

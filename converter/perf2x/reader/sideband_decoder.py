@@ -12,7 +12,7 @@ from perf2x.reader.records.decoders import DECODERS, decode_records
 from perf2x.reader.records.record_types import RECORD_NAMES
 from perf2x.reader.sideband_tables import TABLES, TableBuilder, build_sideband
 from perf2x.tables.diagnostics import Diagnostics, Severity
-from perf2x.tables.events import Sideband
+from perf2x.tables.sideband import Sideband
 
 _MANY = 4096
 """Number of records that are decoded at once: a call costs by the block."""

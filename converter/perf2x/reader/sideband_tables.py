@@ -8,7 +8,7 @@ from msgspec import Struct, field
 from perf2x.columnar.arrays import I64, Bools
 from perf2x.columnar.interner import RaggedInterner
 from perf2x.columnar.ragged import Ragged, SharedRows, concatenate
-from perf2x.tables.events import (
+from perf2x.tables.sideband import (
     Cgroups,
     Comms,
     DeferredChains,
@@ -20,7 +20,7 @@ from perf2x.tables.events import (
     Switches,
     Tasks,
     Throttles,
-)  # fmt: skip
+)
 
 Table = TypeVar("Table")
 

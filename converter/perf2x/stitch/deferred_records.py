@@ -21,7 +21,7 @@ import numpy as np
 
 from perf2x.columnar.arrays import I32, I64, U64, Bools
 from perf2x.stitch.history.keyed_times import KeyedTimes, distance
-from perf2x.tables.events import Comms, DeferredChains
+from perf2x.tables.sideband import Comms, DeferredChains
 
 COOKIE_REUSE_NS = 100_000_000_000
 """A cookie cannot recur sooner: its counter has 31 bits, and 2³¹ kernel entries on one CPU take longer."""

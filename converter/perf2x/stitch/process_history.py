@@ -16,7 +16,8 @@ from perf2x.stitch.history.kernel_mappings import append_ksymbols, extend_kernel
 from perf2x.stitch.history.thread_names import ThreadNames
 from perf2x.stitch.profile_mappings import MergedMappings, merge_mappings
 from perf2x.tables.diagnostics import Diagnostics, Severity
-from perf2x.tables.events import Mmaps, Samples, Session, Sideband
+from perf2x.tables.events import Samples, Session
+from perf2x.tables.sideband import Mmaps, Sideband
 
 
 class ProcessHistory(Struct, frozen=True):

@@ -18,7 +18,7 @@ from perf2x.stitch.root_frames import ROOT_FRAME_NAMES, RootFrame
 from perf2x.stitch.sample_sums import SampleRows, concatenate_rows
 from perf2x.stitch.stack_interner import ThreadRows
 from perf2x.stitch.stitch_result import SampleTotals, StitchResult, TimedRows
-from perf2x.tables.events import Cgroups, Event, Session
+from perf2x.tables.events import Event, Session
 from perf2x.tables.profile import (
     Functions,
     Locations,
@@ -31,6 +31,7 @@ from perf2x.tables.profile import (
     Threads,
     ThreadSwitches,
 )
+from perf2x.tables.sideband import Cgroups
 from perf2x.tables.stack_tree import summed_samples
 from perf2x.tables.value_limits import LAST_TIME, MOST_PERIOD, MOST_VALUE, too_much
 

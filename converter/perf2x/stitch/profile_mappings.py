@@ -17,9 +17,9 @@ from perf2x.columnar.arrays import I32, I64, U64, Bools
 from perf2x.columnar.interner import StringInterner
 from perf2x.columnar.unique import group_rows
 from perf2x.stitch.history.kernel_mappings import end_addresses, is_kernel_mapping
-from perf2x.tables.events import Mmaps
 from perf2x.tables.mapping_names import is_real_path, without_deleted
 from perf2x.tables.profile import Mappings
+from perf2x.tables.sideband import Mmaps
 
 _PRIVATE_NAMES = (
     "//anon",

@@ -7,8 +7,9 @@ from perf2x.symbolize.mapped_objects import recorded_build_id
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.sources.contract import Context
 from perf2x.tables.diagnostics import Diagnostics
-from perf2x.tables.events import Namespaces, Session
+from perf2x.tables.events import Session
 from perf2x.tables.profile import Profile
+from perf2x.tables.sideband import Namespaces
 
 
 def make_context(

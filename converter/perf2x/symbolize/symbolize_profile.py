@@ -16,8 +16,9 @@ from perf2x.symbolize.profile_lines import ProfileLineBuilder
 from perf2x.symbolize.sources.contract import Context, DsoKind, SymbolSource
 from perf2x.symbolize.symbol_report import ObjectReport, SymbolReport, location_weights, object_report, sorted_report
 from perf2x.tables.diagnostics import Diagnostics
-from perf2x.tables.events import Namespaces, Session
+from perf2x.tables.events import Session
 from perf2x.tables.profile import Profile
+from perf2x.tables.sideband import Namespaces
 
 
 def symbolize(

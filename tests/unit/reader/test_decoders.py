@@ -8,7 +8,7 @@ from perf2x.abi.perffile import UserRecordType
 from perf2x.abi.uapi import RecordType
 from perf2x.reader.records.decoders import DECODERS
 from perf2x.reader.records.record_types import SKIPPED
-from perf2x.tables.events import Sideband
+from perf2x.tables.sideband import Sideband
 from tests import forge
 from tests.forge import kernel as k
 from tests.forge.records import Stamp

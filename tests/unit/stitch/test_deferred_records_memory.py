@@ -6,7 +6,7 @@ import numpy as np
 
 from perf2x.columnar.ragged import SharedRows, ragged_of
 from perf2x.stitch.deferred_records import DeferredRecords
-from perf2x.tables.events import Comms, DeferredChains
+from perf2x.tables.sideband import Comms, DeferredChains
 
 COUNT = 300_000
 EPOCH_BYTES = 4

@@ -19,7 +19,7 @@ from perf2x.stitch.history.kernel_mappings import end_addresses
 from perf2x.stitch.history.overlapping_ranges import IntervalIndex
 from perf2x.stitch.mapping_lookup import MappingLookup, lookup_contexts
 from perf2x.stitch.profile_mappings import MergedMappings, merge_mappings
-from perf2x.tables.events import Mmaps
+from perf2x.tables.sideband import Mmaps
 
 LIBC = "/lib/libc.so.6"
 TOP = 2**64 - 1

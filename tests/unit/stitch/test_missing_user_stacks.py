@@ -9,7 +9,7 @@ import pytest
 from perf2x.stitch.deferred_records import DeferredRecords
 from perf2x.stitch.history.keyed_times import FOREVER, KeyedTimes
 from perf2x.stitch.missing_user_stacks import MissingReason, MissingUserStacks, missing_reasons, sum_missing
-from perf2x.tables.events import Losts
+from perf2x.tables.sideband import Losts
 from tests.unit.stitch.test_deferred_records import deferred, execs
 
 LAST = 2**64 - 1

@@ -5,7 +5,7 @@ import pytest
 
 from perf2x.columnar.interner import StringInterner
 from perf2x.stitch.profile_mappings import merge_mappings
-from perf2x.tables.events import Mmaps
+from perf2x.tables.sideband import Mmaps
 
 LIBC = "/lib/libc.so.6"
 

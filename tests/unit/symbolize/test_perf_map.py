@@ -18,8 +18,8 @@ from perf2x.symbolize.sources.perf_map_paths import FIRST_PID_NAMESPACE, Process
 from perf2x.symbolize.symbol_report import SymbolReport
 from perf2x.symbolize.symbolize_profile import symbolize
 from perf2x.tables.diagnostics import Diagnostics
-from perf2x.tables.events import Namespaces
 from perf2x.tables.profile import Profile
+from perf2x.tables.sideband import Namespaces
 from tests import forge
 from tests.forge.session import write_file
 from tests.support.profile_builder import lines_of, make_profile, make_session, name_of

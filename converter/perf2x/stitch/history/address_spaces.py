@@ -15,7 +15,7 @@ from perf2x.columnar.unique import group_rows, rows_by, unique
 from perf2x.stitch.history.kernel_mappings import end_addresses, is_kernel_mapping
 from perf2x.stitch.history.keyed_values import KeyedValues
 from perf2x.stitch.history.overlapping_ranges import IntervalIndex
-from perf2x.tables.events import Comms, Ksymbols, Mmaps, Tasks
+from perf2x.tables.sideband import Comms, Ksymbols, Mmaps, Tasks
 
 KERNEL = -2
 """Key of the kernel's own space; −1 already means "no process"."""

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from perf2x.abi.uapi import CpuMode
 from perf2x.columnar.arrays import U64, Bools
-from perf2x.tables.events import Ksymbols, Mmaps
+from perf2x.tables.sideband import Ksymbols, Mmaps
 
 _KERNEL_IMAGE_SIZE = np.uint64(1 << 30)
 """KERNEL_IMAGE_SIZE of x86 (arch/x86/include/asm/page_64_types.h)."""

@@ -9,7 +9,7 @@ import numpy as np
 from perf2x.columnar.arrays import I64
 from perf2x.columnar.interner import StringInterner
 from perf2x.stitch.history.keyed_values import KeyedValues
-from perf2x.tables.events import Comms, Tasks
+from perf2x.tables.sideband import Comms, Tasks
 
 
 class ThreadNames:

@@ -16,7 +16,8 @@ from perf2x.debugfiles.finder import Finder
 from perf2x.debugfiles.object_files import ObjectFiles
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.tables.diagnostics import Diagnostics
-from perf2x.tables.events import Namespaces, Session
+from perf2x.tables.events import Session
+from perf2x.tables.sideband import Namespaces
 
 
 class DsoKind(Enum):

@@ -29,7 +29,8 @@ from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.sources.jit_names import is_jitdump
 from perf2x.symbolize.sources.jitdump_files import JitdumpFiles
 from perf2x.tables.diagnostics import Diagnostics, Severity
-from perf2x.tables.events import Mmaps, Session, Sideband
+from perf2x.tables.events import Session
+from perf2x.tables.sideband import Mmaps, Sideband
 
 if TYPE_CHECKING:
     from perf2x.symbolize.sources.jitdump import JitCode, JitDump

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from perf2x.columnar.secret_keys import secret_key
 from perf2x.files.rooted_paths import is_file, resolve_in_root
-from perf2x.tables.events import Namespaces
+from perf2x.tables.sideband import Namespaces
 
 PID_LINK, MOUNT_LINK = 3, 5
 """Indices in PERF_RECORD_NAMESPACES: include/uapi/linux/perf_event.h PID_NS_INDEX, MNT_NS_INDEX."""
