@@ -1,1 +1,1 @@
-"""The ELF files that a recording names."""
+"""Readers of binary formats: ELF, DWARF and Go's function tables."""

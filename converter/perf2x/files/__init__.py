@@ -1,1 +1,1 @@
-"""Files of the machine that converts: outputs, temporary files, limits of what may be unpacked."""
+"""Files of the converting machine: outputs, temporary files, and limits for unpacking."""

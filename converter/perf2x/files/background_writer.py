@@ -1,4 +1,4 @@
-"""Files that are written in a thread of their own: the disk and zlib let go of the interpreter meanwhile."""
+"""Writing in a background thread: the disk and zlib release the interpreter lock meanwhile."""
 
 import gzip
 import io
@@ -7,18 +7,18 @@ import threading
 from collections.abc import Iterator
 from typing import BinaryIO
 
-_PIECES_WAITING = 16
+_MAX_QUEUED = 16
 _LEVEL = 6
 
 
 class BackgroundWriter(io.BufferedIOBase):
-    """Writes to ``out`` while the writer of pieces goes on; what ``out`` raises, a write or close raises.
+    """A writer that hands chunks to a thread, which writes them to ``out``; errors of ``out`` are raised here.
 
-    ``out`` stays open. Use it as a context manager: whatever happens inside, the thread is gone afterwards.
+    ``out`` stays open. Use it as a context manager: the thread always ends with it.
     """
 
     def __init__(self, out: BinaryIO) -> None:
-        self._pieces: queue.Queue[bytes | memoryview | None] = queue.Queue(_PIECES_WAITING)
+        self._chunks: queue.Queue[bytes | memoryview | None] = queue.Queue(_MAX_QUEUED)
         self._error: OSError | MemoryError | None = None
         self._thread = threading.Thread(target=self._write_all, args=(out,), daemon=True)
         try:
@@ -28,43 +28,43 @@ class BackgroundWriter(io.BufferedIOBase):
             raise MemoryError(str(error)) from None
 
     def writable(self) -> bool:
-        """It is nothing else."""
+        """Return True: the file can only be written."""
         return True
 
-    def write(self, piece: bytes | memoryview, /) -> int:  # type: ignore[override]
-        """Hand a piece on; it must not change afterwards."""
+    def write(self, chunk: bytes | memoryview, /) -> int:  # type: ignore[override]
+        """Queue a chunk, which must not change afterwards; OSError or MemoryError when an earlier write failed."""
         if self._error is not None:
             raise self._error
-        self._pieces.put(piece)
-        return len(piece)
+        self._chunks.put(chunk)
+        return len(chunk)
 
     def close(self) -> None:
-        """Wait until all is written."""
+        """Wait until everything is written; OSError or MemoryError when a write failed."""
         if not self.closed:
             super().close()
-            self._pieces.put(None)
+            self._chunks.put(None)
             self._thread.join()
             if self._error is not None:
                 raise self._error
 
     def _write_all(self, out: BinaryIO) -> None:
-        pieces: Iterator[bytes | memoryview] = iter(self._pieces.get, None)
+        chunks: Iterator[bytes | memoryview] = iter(self._chunks.get, None)
         try:
-            self._write_each(out, pieces)
+            self._write_chunks(out, chunks)
         except (OSError, MemoryError) as error:
             self._error = error
-            for _ in pieces:  # nobody may wait for room
+            for _ in chunks:  # drain the queue: a writer may wait for room in it
                 pass
 
-    def _write_each(self, out: BinaryIO, pieces: Iterator[bytes | memoryview]) -> None:
-        for piece in pieces:
-            out.write(piece)
+    def _write_chunks(self, out: BinaryIO, chunks: Iterator[bytes | memoryview]) -> None:
+        for chunk in chunks:
+            out.write(chunk)
 
 
 class BackgroundGzipWriter(BackgroundWriter):
-    """The same, compressed: gzip without name and time, so that equal contents are equal bytes."""
+    """A background writer that compresses: gzip without name and time, so that equal contents give equal bytes."""
 
-    def _write_each(self, out: BinaryIO, pieces: Iterator[bytes | memoryview]) -> None:
+    def _write_chunks(self, out: BinaryIO, chunks: Iterator[bytes | memoryview]) -> None:
         with gzip.GzipFile(filename="", mode="wb", fileobj=out, mtime=0, compresslevel=_LEVEL) as packed:
-            for piece in pieces:
-                packed.write(piece)
+            for chunk in chunks:
+                packed.write(chunk)

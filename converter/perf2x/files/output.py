@@ -1,4 +1,4 @@
-"""Writes outputs so that nobody ever sees half of one: into a temporary file beside the target, renamed when whole."""
+"""Output files, which appear complete or not at all (files/atomic.py); standard output; gzip."""
 
 import contextlib
 import sys
@@ -15,23 +15,23 @@ STDOUT = "-"
 
 @contextlib.contextmanager
 def open_output(path: str, *, inputs: tuple[str, ...], compress: bool = False) -> Iterator[BinaryIO]:
-    """A binary file to write the output to; ``-`` is standard output.
+    """Open a binary output file; ``-`` is standard output.
 
-    On an error the temporary file goes and an older output stays as it was. ``compress`` adds gzip without name and
-    time, so that equal contents are equal bytes. OptionError when ``path`` is one of ``inputs``; OutputError when it
-    cannot be written.
+    On an error the new file is discarded and an existing output stays unchanged. ``compress`` adds gzip without name
+    and time, so that equal contents give equal bytes. OptionError when ``path`` is one of ``inputs``; OutputError when
+    it cannot be written.
     """
-    with _opened(path, inputs) as plain, _compressed(plain, compress) as out:
+    with _open_target(path, inputs) as plain, _with_gzip(plain, compress) as out:
         yield out
 
 
-def _opened(path: str, inputs: tuple[str, ...]) -> AbstractContextManager[BinaryIO]:
+def _open_target(path: str, inputs: tuple[str, ...]) -> AbstractContextManager[BinaryIO]:
     if path == STDOUT:
         return _standard_output()
     _refuse_inputs(path, inputs)
     target = Path(path)
-    # a device or a named pipe is written as it is: renaming would replace it
-    return _written_as_it_is(target) if target.exists() and not target.is_file() else _replaced_when_complete(target)
+    # renaming would replace a device or a named pipe, so these are written directly
+    return _write_directly(target) if target.exists() and not target.is_file() else _replace_atomically(target)
 
 
 @contextlib.contextmanager
@@ -39,14 +39,14 @@ def _standard_output() -> Iterator[BinaryIO]:
     try:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
-    except BrokenPipeError:  # our reader has seen enough
+    except BrokenPipeError:  # the reader closed the pipe early
         raise
     except OSError as error:
         raise _cannot_write("to standard output", error) from None
 
 
 @contextlib.contextmanager
-def _written_as_it_is(target: Path) -> Iterator[BinaryIO]:
+def _write_directly(target: Path) -> Iterator[BinaryIO]:
     try:
         with target.open("wb") as device:
             yield device
@@ -57,7 +57,7 @@ def _written_as_it_is(target: Path) -> Iterator[BinaryIO]:
 
 
 @contextlib.contextmanager
-def _replaced_when_complete(target: Path) -> Iterator[BinaryIO]:
+def _replace_atomically(target: Path) -> Iterator[BinaryIO]:
     try:
         with atomic_file(target.resolve() if target.is_symlink() else target) as new:
             yield new.file
@@ -71,7 +71,7 @@ def _cannot_write(target: Path | str, error: OSError) -> OutputError:
 
 
 @contextlib.contextmanager
-def _compressed(out: BinaryIO, compress: bool) -> Iterator[BinaryIO]:
+def _with_gzip(out: BinaryIO, compress: bool) -> Iterator[BinaryIO]:
     if not compress:
         yield out
         return

@@ -1,20 +1,21 @@
-"""Recorded paths under a root directory, as a process inside that root would see them, and never outside of it.
+"""Recorded paths resolved under a root directory, as a process inside that root would see them, never outside of it.
 
-A recording is data from elsewhere: ``..`` and symbolic links in it, or in a container's file system, must not lead to
-files of the machine that converts.
+A recording is untrusted data: ``..`` and symbolic links in it, or in a container's file system, must not lead to other
+files of the converting machine.
 """
 
 import os
 from pathlib import Path
 
 MAX_LINKS = 40
-"""As Linux (include/linux/namei.h MAXSYMLINKS)."""
+"""The limit of Linux (include/linux/namei.h MAXSYMLINKS)."""
 
 
 def resolve_in_root(root: Path, recorded: str) -> Path | None:
-    """Where ``recorded`` lies under ``root``, symbolic links followed inside it; None when links never end.
+    """Resolve ``recorded`` under ``root``, following symbolic links inside it; None for a loop of links.
 
-    An absolute link target starts again at ``root``, ``..`` stops there: what chroot(2) does. The file need not exist.
+    An absolute link target starts again at ``root`` and ``..`` stops there, as with chroot(2) and openat2(2)
+    RESOLVE_IN_ROOT. The file need not exist.
     """
     todo = _parts(recorded)
     done: list[str] = []
@@ -28,7 +29,7 @@ def resolve_in_root(root: Path, recorded: str) -> Path | None:
         try:
             target = os.readlink("/".join((str(root), *done)))  # noqa: PTH115 - a Path costs more than the call
         except FileNotFoundError:
-            if ".." not in todo:  # what lies in a directory that is not there is no link
+            if ".." not in todo:  # nothing below a missing directory is a link
                 return root.joinpath(*done, *todo[::-1])
             continue
         except (OSError, ValueError):
@@ -42,15 +43,15 @@ def resolve_in_root(root: Path, recorded: str) -> Path | None:
 
 
 def _parts(path: str) -> list[str]:
-    """The parts of a path that say something, the last one first."""
+    """Return the parts of a path without "" and ".", the last one first."""
     return [part for part in path.split("/")[::-1] if part not in ("", ".")]
 
 
 def is_file(path: Path) -> bool:
-    """Whether it is a regular file; devices, pipes and names that no file system can hold are not."""
+    """Return whether ``path`` is a regular file: no device, no pipe, no name that the file system cannot hold."""
     return os.path.isfile(path)  # noqa: PTH113 - the same for names with NUL
 
 
 def is_directory(path: Path) -> bool:
-    """Whether it is a directory; names that no file system can hold are none."""
+    """Return whether ``path`` is a directory; False for names that the file system cannot hold."""
     return os.path.isdir(path)  # noqa: PTH112 - the same for names with NUL

@@ -1,8 +1,8 @@
-"""The machine that converts: every file that perf2x reads there without being told where it is.
+"""Paths on the converting machine that perf2x reads unasked, and the sysroot that replaces that machine's ``/``.
 
-``PERF2X_SYSROOT`` puts a directory in place of ``/`` for all of them. Recorded paths, ``/usr/lib/debug``, ``/boot``,
-``/lib/modules``, ``/proc``, ``/sys`` and ``/tmp`` are then looked for below that directory. With an empty one a
-conversion depends on its arguments, the home directory and ``DEBUGINFOD_URLS`` alone.
+``PERF2X_SYSROOT`` names a directory to use as ``/`` for recorded paths, ``/usr/lib/debug``, ``/boot``,
+``/lib/modules``, ``/proc``, ``/sys`` and ``/tmp``. With an empty directory a conversion depends only on its arguments,
+the home directory and ``DEBUGINFOD_URLS``.
 """
 
 import os
@@ -24,13 +24,13 @@ VMLINUX_PATHS = (
 
 
 def sysroot() -> Path | None:
-    """The directory that stands for this machine's ``/``; None: the machine as it is."""
+    """Return the directory used as this machine's ``/``; None: the real one."""
     text = os.environ.get("PERF2X_SYSROOT", "")
     return Path(text) if text else None
 
 
 def host_path(path: str) -> Path:
-    """An absolute path of this machine. A path that is below the sysroot already stays as it is."""
+    """Return an absolute path below the sysroot, if there is one; a path already below it stays unchanged."""
     root = sysroot()
     if root is None or Path(path).is_relative_to(root):
         return Path(path)

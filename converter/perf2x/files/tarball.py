@@ -1,4 +1,4 @@
-"""Tarballs from elsewhere, read without trusting them: bounded headers, members and sizes, nothing extracted by name.
+"""Untrusted tarballs: headers, members and sizes are bounded, nothing is extracted under its own name.
 
 tarfile reads the data of extended headers (pax, GNU long names, sparse maps) completely, and skips members by
 unpacking them. ``BoundedStream`` sits between tarfile and the file: no read is larger than a header may be, and no
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
 MOST_AT_ONCE = 1 << 20
 """Bytes of one header, and of one read of a member."""
 MOST_FOR_HEADERS = 4 << 20
-"""Bytes of all headers of one member: a sparse file may have many."""
+"""Bytes of all headers of one member; a sparse file may have many."""
 MOST_MEMBERS = 100_000
 
 
 def tarball_errors(*more: type[Exception]) -> tuple[type[Exception], ...]:
-    """What reading a damaged tarball raises, and ``more``."""
-    import lzma  # few conversions read one
+    """Return the exceptions that reading a damaged tarball raises, and ``more``."""
+    import lzma  # few conversions read a tarball
     import tarfile
     import zlib
 
-    # tarfile calls itself for a header behind a header
+    # RecursionError: tarfile calls itself for a header behind a header
     return (*more, OSError, EOFError, tarfile.TarError, lzma.LZMAError, zlib.error, ValueError, RecursionError)
 
 
 @contextlib.contextmanager
 def open_tarball(path: Path) -> Iterator[Tarball]:
-    """A tarball, plain or compressed by gzip, bzip2 or xz; raises what ``tarball_errors`` lists."""
+    """Open a tarball, plain or compressed by gzip, bzip2 or xz; raises what ``tarball_errors`` lists."""
     import tarfile
 
     with contextlib.ExitStack() as stack:
@@ -55,7 +55,7 @@ class Tarball:
         self._tar, self._bounded = tar, bounded
 
     def members(self) -> Iterator[tarfile.TarInfo]:
-        """Each member in turn; ValueError for too many."""
+        """Yield each member in turn; ValueError for more than MOST_MEMBERS."""
         for _ in range(MOST_MEMBERS):
             self._bounded.begin_headers()
             member = self._tar.next()
@@ -63,11 +63,11 @@ class Tarball:
                 return
             self._bounded.headers_done()
             yield member
-            self._tar.members = []  # type: ignore[attr-defined]  # all of them, as tarfile keeps them
+            self._tar.members = []  # type: ignore[attr-defined]  # tarfile would keep them all
         raise ValueError(f"it has more than {MOST_MEMBERS:,} members")
 
     def chunks(self, member: tarfile.TarInfo, limit: int) -> Iterator[bytes]:
-        """The contents of a regular member; ValueError when its size, holes included, is more than ``limit``."""
+        """Yield the contents of a regular member; ValueError when its size, with holes, is more than ``limit``."""
         if member.size > limit:
             sizes = f"{member.name} is {format_size(member.size)} large, more than {format_size(limit)}"
             raise ValueError(f"{sizes}; --max-unpacked SIZE raises the limit")
@@ -96,7 +96,7 @@ def _unpacked(packed: IO[bytes]) -> IO[bytes]:
 
 
 class BoundedStream(io.RawIOBase):
-    """What tarfile reads from: ValueError for a read or a position that no honest tarball asks for."""
+    """A bounded file for tarfile; ValueError for a read or a position that no valid tarball needs."""
 
     def __init__(self, stream: IO[bytes], packed: int, limit: int | None) -> None:
         super().__init__()
@@ -104,23 +104,23 @@ class BoundedStream(io.RawIOBase):
         self._headers: int | None = MOST_FOR_HEADERS
 
     def begin_headers(self) -> None:
-        """What is read from now on are headers of one member."""
+        """Count reads from now on as headers of one member."""
         self._headers = MOST_FOR_HEADERS
 
     def headers_done(self) -> None:
-        """What is read from now on are contents."""
+        """Stop counting: reads from now on are contents."""
         self._headers = None
 
     def readable(self) -> bool:
-        """It is nothing else."""
+        """Return True: the file can only be read."""
         return True
 
     def seekable(self) -> bool:
-        """As far as the limit."""
+        """Return True; positions beyond the limit are refused."""
         return True
 
     def read(self, size: int = -1, /) -> bytes:
-        """At most MOST_AT_ONCE bytes."""
+        """Read up to ``size`` bytes; ValueError for more than MOST_AT_ONCE."""
         if not 0 <= size <= MOST_AT_ONCE:
             raise ValueError(f"a header of {format_size(size)}" if size >= 0 else "a read without an end")
         if self._headers is not None:
@@ -132,13 +132,13 @@ class BoundedStream(io.RawIOBase):
         return data
 
     def seek(self, offset: int, whence: int = 0, /) -> int:
-        """Positions count from the beginning, as tarfile asks for them."""
+        """Move to a position; tarfile only uses positions from the beginning."""
         if whence == 0:
             self._check(offset)
         return self._stream.seek(offset, whence)
 
     def tell(self) -> int:
-        """Bytes from the beginning."""
+        """Return the position in bytes from the beginning."""
         return self._stream.tell()
 
     def _check(self, position: int) -> None:

@@ -1,4 +1,4 @@
-"""Temporary folders; what a killed process leaves behind, the next one removes."""
+"""Temporary directories; the next process removes those that a killed process left behind."""
 
 import contextlib
 import os
@@ -11,14 +11,14 @@ _LOCK = "lock"
 
 @contextlib.contextmanager
 def private_directory() -> Iterator[Path]:
-    """A folder that only the user can enter, removed at the end; first, those that killed processes left are removed.
+    """Create a directory that only the user can enter, and remove it at the end; stale ones are removed first.
 
     Its owner holds a lock on a file inside, which the system releases however the process ends. Where there are no
-    such locks (Windows) nothing is swept.
+    such locks (Windows) no stale directory is removed.
     """
     import tempfile
 
-    _sweep(Path(tempfile.gettempdir()))
+    _remove_stale(Path(tempfile.gettempdir()))
     with tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as folder, _locked(Path(folder)):
         yield Path(folder)
 
@@ -31,14 +31,14 @@ def _locked(folder: Path) -> Iterator[None]:
         yield
         return
     with (folder / f"new-{_LOCK}").open("wb") as file:
-        with contextlib.suppress(OSError):  # a disk without locks: nobody takes the folder for a stale one
+        with contextlib.suppress(OSError):  # without locks no process takes the directory for a stale one
             fcntl.flock(file, fcntl.LOCK_EX)
             (folder / f"new-{_LOCK}").rename(folder / _LOCK)
         yield
 
 
-def _sweep(temporary: Path) -> None:
-    """Remove the user's folders whose lock nobody holds."""
+def _remove_stale(temporary: Path) -> None:
+    """Remove the user's directories whose lock no process holds."""
     try:
         import fcntl
     except ImportError:

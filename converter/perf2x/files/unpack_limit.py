@@ -1,9 +1,9 @@
-"""How much may be unpacked: one policy for wrappers, compressed records, bundles, archives, sections and downloads.
+"""Limits for unpacking: one policy for wrappers, compressed records, bundles, archives, sections and downloads.
 
-A few kilobytes can unpack to terabytes. What comes out of compressed input is bounded by what went in: recordings
-compress to a hundredth at best, so RATIO leaves room, FLOOR lets small inputs be, MOST bounds the large ones.
-``--max-unpacked`` replaces all three. Disks are filled up to a reserve, tables in memory grow with the bytes that the
-input has on disk, however many records come out of them.
+A few kilobytes can unpack to terabytes. The output of compressed input is bounded by the size of the input: recordings
+compress to a hundredth at best, so RATIO leaves room; FLOOR exempts small inputs, MOST bounds large ones.
+``--max-unpacked`` replaces all three. Disks keep a reserve, and tables in memory are bounded by the size of the input
+on disk, however many records it unpacks to.
 """
 
 import contextlib
@@ -19,14 +19,14 @@ FLOOR = 256 << 20
 RATIO = 200
 MOST = 64 << 30
 MOST_IN_MEMORY = 8 << 30
-"""A section, a member of an archive, or a compressed object, which are held in memory while they are read."""
+"""For a section, a member of an archive, or a compressed object, which are held in memory."""
 FLOOR_IN_MEMORY = 64 << 20
 RECORDS = 500_000
-"""Records that any input may hold; beyond it one for each byte that it has on disk."""
+"""Records that any input may hold, in addition to one per byte on disk."""
 RESERVE = 1 << 30
-"""Bytes of a disk that stay free, or a twentieth of a small one."""
+"""Bytes of a disk that stay free; on a small disk, a twentieth of it."""
 STEP = 64 << 20
-"""So often it is looked at how much is free."""
+"""Bytes to write before free space is measured again."""
 
 _max_unpacked: contextvars.ContextVar[int | None] = contextvars.ContextVar("max_unpacked", default=None)
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
@@ -34,7 +34,7 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 
 @contextlib.contextmanager
 def limit_unpacking(size: int | None) -> Iterator[None]:
-    """Let every input unpack to ``size`` bytes inside; None leaves it at what holds already."""
+    """Let every input unpack to ``size`` bytes within the context; None keeps the current limit."""
     if size is None:
         yield
         return
@@ -46,7 +46,7 @@ def limit_unpacking(size: int | None) -> Iterator[None]:
 
 
 def parse_size(text: str) -> int:
-    """``20G``, ``1.5 TiB``, ``4096``: bytes, in powers of 1024. OptionError for what is no size."""
+    """Parse ``20G``, ``1.5 TiB``, ``4096``: bytes, in powers of 1024. OptionError for anything else."""
     match = _SIZE.fullmatch(text.strip())
     if match is None:
         raise OptionError(f"--max-unpacked {text}: expected a size like 500M, 20G or 1.5T")
@@ -54,35 +54,35 @@ def parse_size(text: str) -> int:
 
 
 def unpacked_limit(packed: int) -> int:
-    """The most bytes that ``packed`` bytes of input may become on disk or in passing."""
+    """Return how many bytes ``packed`` bytes of input may unpack to on disk or in a stream."""
     said = _max_unpacked.get()
     return min(MOST, FLOOR + RATIO * packed) if said is None else said
 
 
 def memory_limit(packed: int) -> int:
-    """The most bytes that ``packed`` bytes of an object may become in memory."""
+    """Return how many bytes ``packed`` bytes of an object may unpack to in memory."""
     said = _max_unpacked.get()
     return min(MOST_IN_MEMORY, FLOOR_IN_MEMORY + RATIO * packed) if said is None else said
 
 
 def download_limit() -> int:
-    """The most bytes of one file from a server, whose size is known only when it is there."""
+    """Return the largest size of a file from a server, whose size is not known in advance."""
     said = _max_unpacked.get()
     return MOST_IN_MEMORY if said is None else said
 
 
 def record_limit(on_disk: int) -> int:
-    """The most records that an input of so many bytes may hold; what is not compressed holds fewer by itself."""
+    """Return how many records an input of ``on_disk`` bytes may hold; only compressed input can reach that."""
     return max(RECORDS + on_disk, (_max_unpacked.get() or 0) // 1024)
 
 
 def too_large(packed: int, limit: int) -> str:
-    """The reason of a refusal, to stand behind the input's name."""
+    """Return the reason of a refusal, to follow the input's name."""
     return f"its {format_size(packed)} unpack to more than {format_size(limit)}; --max-unpacked SIZE raises the limit"
 
 
 def format_size(size: int) -> str:
-    """``10.5 KiB``."""
+    """Format a size: ``10.5 KiB``."""
     if size < 1024:
         return f"{size} bytes"
     step = min((size.bit_length() - 1) // 10, 4)
@@ -90,7 +90,7 @@ def format_size(size: int) -> str:
 
 
 class FreeSpace:
-    """Looks whether there is room before something is written in ``folder`` (None: where temporary files go)."""
+    """A check for free space before writing in ``folder`` (None: the directory of temporary files)."""
 
     def __init__(
         self, name: str, folder: str | None = None, purpose: str = "a temporary copy; TMPDIR names another place"
@@ -98,7 +98,7 @@ class FreeSpace:
         self._name, self._folder, self._purpose, self._room = name, folder, purpose, 0
 
     def take(self, size: int) -> None:
-        """``size`` more bytes will be written; FormatError when that would leave less than the reserve."""
+        """Account for ``size`` bytes to be written; FormatError when that would leave less than the reserve."""
         self._room -= size
         if self._room < 0:
             self._room = self._free() - size
@@ -107,7 +107,7 @@ class FreeSpace:
             self._room = min(self._room, STEP)
 
     def full(self) -> FormatError:
-        """The error that says so."""
+        """Return the error for a full disk."""
         return FormatError(f"{self._name}: too little room in {self._place()} for {self._purpose}")
 
     def _place(self) -> str:
@@ -129,11 +129,11 @@ class FreeSpace:
 
 @contextlib.contextmanager
 def spool(name: str) -> Iterator["Spool"]:
-    """A temporary file without a name: whatever ends the process, nothing stays behind."""
+    """Create a temporary file without a name: nothing stays behind, whatever ends the process."""
     import tempfile
 
     try:
-        file = tempfile.TemporaryFile()  # noqa: SIM115 - closed below; errors of what is done with it are not ours
+        file = tempfile.TemporaryFile()  # noqa: SIM115 - closed below; only errors of its creation are handled here
     except OSError as error:
         raise FormatError(f"{name}: cannot make a temporary copy: {error.strerror or error}") from None
     with file:
@@ -141,14 +141,14 @@ def spool(name: str) -> Iterator["Spool"]:
 
 
 class Spool:
-    """A temporary file that is filled once and then read."""
+    """A temporary file to be written once and then read."""
 
     def __init__(self, file: IO[bytes], disk: FreeSpace) -> None:
         self.file = file
         self._disk = disk
 
     def write(self, chunk: bytes) -> None:
-        """Append; FormatError when the disk has no room for it."""
+        """Append a chunk; FormatError when the disk is full."""
         self._disk.take(len(chunk))
         try:
             self.file.write(chunk)
@@ -160,14 +160,14 @@ class Spool:
             raise
 
     def done(self) -> IO[bytes]:
-        """The file, at its beginning."""
+        """Return the file, positioned at its beginning."""
         self.file.flush()
         self.file.seek(0)
         return self.file
 
 
 def link_or_copy(file: IO[bytes], path: Path) -> Path:
-    """``path``, leading to a file without a name; where the system has no such links (not Linux), a copy of it."""
+    """Make ``path`` a link to a file without a name; where the system has no such links (not Linux), a copy of it."""
     unnamed = Path(f"/proc/self/fd/{file.fileno()}")
     if unnamed.exists():
         path.symlink_to(unnamed)

@@ -1,1 +1,1 @@
-"""DWARF of those units alone that addresses lie in: lines and inlined functions, in this file or in others."""
+"""A reader for the DWARF units that hold given addresses: lines and inlined functions, also in split files."""

@@ -1,4 +1,4 @@
-"""Which unit addresses lie in, as ``.debug_aranges`` says: one table per unit, without a look at the units themselves.
+"""Address ranges of units from ``.debug_aranges``: one table per unit, without reading the units themselves.
 
 Source of truth: DWARF 5, section 6.1.2.
 """
@@ -11,7 +11,7 @@ from perf2x.binary.dwarf.sections import DebugSections
 
 
 def unit_ranges(sections: DebugSections) -> dict[int, list[tuple[int, int]]]:
-    """{offset of a unit: [(first address, one past the last)]}; what is damaged or empty is left out.
+    """Return {offset of a unit: [(first address, one past the last)]}, without damaged and empty tables.
 
     ::
 
@@ -35,7 +35,7 @@ def unit_ranges(sections: DebugSections) -> dict[int, list[tuple[int, int]]]:
             count = (end - first) // size
             pairs = np.frombuffer(data, f"{order}u{size}", count // 2 * 2, first).reshape(-1, 2)
             ranges = [(start, start + length) for start, length in pairs.tolist() if length]
-            if ranges and unit < len(sections.info):  # larger numbers could be chosen to collide
+            if ranges and unit < len(sections.info):  # larger offsets could be chosen to collide as keys
                 found.setdefault(unit, []).extend(ranges)
         at = end
     return found

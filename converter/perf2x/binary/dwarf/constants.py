@@ -1,8 +1,8 @@
-"""The numbers of DWARF that are needed, named as in the standard (DWARF 5, section 7; GNU's: elfutils, dwarf.h)."""
+"""Constants of DWARF, named as in the standard (DWARF 5, section 7; GNU extensions: elfutils, dwarf.h)."""
 
 TAG_LEXICAL_BLOCK, TAG_COMPILE_UNIT, TAG_SUBPROGRAM, TAG_INLINED = 0x0B, 0x11, 0x2E, 0x1D
 TAG_TYPES = frozenset((0x02, 0x04, 0x13, 0x15, 0x17, 0x38, 0x01))
-"""class, enumeration, structure, subroutine, union, interface and array types: no code is described inside of them."""
+"""class, enumeration, structure, subroutine, union, interface and array types: they contain no code."""
 
 AT_SIBLING, AT_NAME, AT_STMT_LIST, AT_LOW_PC, AT_HIGH_PC, AT_COMP_DIR = 0x01, 0x03, 0x10, 0x11, 0x12, 0x1B
 AT_ABSTRACT_ORIGIN, AT_DECL_FILE, AT_DECL_LINE, AT_SPECIFICATION, AT_RANGES = 0x31, 0x3A, 0x3B, 0x47, 0x55

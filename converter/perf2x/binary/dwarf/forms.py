@@ -1,7 +1,7 @@
-"""Abbreviations and forms: what an entry's bytes mean, and how long they are where nobody asks.
+"""Abbreviations and forms: the layout of an entry's attributes, and how to decode or skip them.
 
-Walking over entries is the inner loop of everything here, so an abbreviation knows at once how long its entries are
-where that does not depend on their bytes, and else the steps that skip them.
+Walking over entries is the inner loop of this package, so an abbreviation states the size of its entries where it is
+fixed, and else the steps that skip them.
 Source of truth: DWARF 5, sections 7.5.3 to 7.5.6.
 """
 
@@ -26,12 +26,12 @@ _LENGTHS = {c.FORM_BLOCK1: 1, c.FORM_BLOCK2: 2, c.FORM_BLOCK4: 4}
 _STEP_LEB, _STEP_STRING, _STEP_BLOCK = -1, -2, -3
 _LONGEST_LEB = 16
 _SPARSE = 1 << 16
-"""Compilers count abbreviations from 1. Codes beyond this must be a count, too: keys of a dictionary can be chosen so
-that lookups take as long as there are keys (see columnar/secret_keys.py), which so few keys keep short."""
+"""Compilers number abbreviations from 1. Larger codes must not be sparse either: keys of a dictionary can be chosen so
+that all of them collide (see columnar/secret_keys.py), which does little harm to so few keys."""
 
 
 def uleb128(data: bytes, at: int) -> tuple[int, int]:
-    """An unsigned LEB128 number and where the next byte is; IndexError at the end of ``data``."""
+    """Decode an unsigned LEB128 number: (value, offset of the next byte); IndexError at the end of ``data``."""
     byte = data[at]
     if byte < 0x80:
         return byte, at + 1
@@ -47,14 +47,14 @@ def uleb128(data: bytes, at: int) -> tuple[int, int]:
 
 
 def sleb128(data: bytes, at: int) -> tuple[int, int]:
-    """The same with a sign."""
+    """Decode a signed LEB128 number: (value, offset of the next byte); IndexError at the end of ``data``."""
     value, end = uleb128(data, at)
     bits = 7 * (end - at)
     return (value - (1 << bits) if data[end - 1] & 0x40 else value), end
 
 
 class UnitEncoding(Struct, frozen=True):
-    """What sizes depend on, of one unit."""
+    """The properties of a unit that sizes of forms depend on."""
 
     byte_order: str
     address_size: int
@@ -63,11 +63,11 @@ class UnitEncoding(Struct, frozen=True):
 
     @property
     def endian(self) -> str:
-        """As int.from_bytes wants it."""
+        """The byte order for int.from_bytes."""
         return "little" if self.byte_order == "<" else "big"
 
     def fixed_size(self, form: int) -> int:
-        """Bytes of a form; −1 where the bytes themselves tell."""
+        """Return the size of a form in bytes; −1 when it varies."""
         if form in _FIXED:
             return _FIXED[form]
         if form == c.FORM_ADDR or (form == c.FORM_REF_ADDR and self.version < 3):
@@ -75,14 +75,15 @@ class UnitEncoding(Struct, frozen=True):
         return self.offset_size if form in _OFFSETS else -1
 
     def integer(self, data: bytes, at: int, size: int) -> int:
-        """An unsigned integer of ``size`` bytes; ObjectError where there are not so many."""
+        """Read an unsigned integer of ``size`` bytes; ObjectError outside the section."""
         if at < 0 or at + size > len(data):
             raise ObjectError("debug info: it points outside its section")
         return int.from_bytes(data[at : at + size], self.endian)  # type: ignore[arg-type]
 
     def value(self, data: bytes, at: int, form: int, constant: int) -> tuple[int, int]:
-        """A number, offset or index as it stands there, and where the next attribute is; blocks and strings give 0
-        and where they start.
+        """Decode an attribute: (number, offset or index, offset of the next attribute).
+
+        For blocks and strings the value is the offset of their first byte.
         """
         size = self.fixed_size(form)
         if size >= 0:
@@ -97,7 +98,7 @@ class UnitEncoding(Struct, frozen=True):
         return start, self.skip(data, at, (_skip_step(self, form),))
 
     def skip(self, data: bytes, at: int, steps: tuple[int, ...]) -> int:
-        """Where the bytes end that ``steps`` describe."""
+        """Return the offset behind the attributes that ``steps`` skip."""
         for step in steps:
             if step >= 0:
                 at += step
@@ -117,7 +118,7 @@ class UnitEncoding(Struct, frozen=True):
 
 
 def _skip_step(encoding: UnitEncoding, form: int) -> int:
-    """How to skip a form: so many bytes, or a number, a string, a block, a block whose length has n bytes."""
+    """Return how to skip a form: its size in bytes; else a _STEP_*, or −16 × the size of a block's length."""
     size = encoding.fixed_size(form)
     if size >= 0:
         return size
@@ -133,29 +134,29 @@ def _skip_step(encoding: UnitEncoding, form: int) -> int:
 
 
 class Abbreviation(Struct, frozen=True):
-    """The layout of entries with one code."""
+    """The layout of all entries with one abbreviation code."""
 
     tag: int
     has_children: bool
     attributes: tuple[tuple[int, int, int], ...]
     """(attribute, form, implicit constant)"""
     size: int
-    """Bytes of an entry after its code, −1 where they differ."""
+    """Bytes of an entry after its code, −1 when that varies."""
     steps: tuple[int, ...]
     sibling: tuple[int, int]
-    """(distance from the end of the entry, size) of the reference to the next sibling, (0, 0) without one that can be
-    found so; GCC puts it last, behind attributes of any length.
+    """(distance from the end of the entry, size) of the reference to the next sibling; (0, 0) when there is none at a
+    fixed distance. GCC puts it last, behind attributes of any length.
     """
     tells_code: bool
-    """Whether entries say where their code is."""
+    """The entries have addresses: DW_AT_low_pc or DW_AT_ranges."""
     extent: tuple[int, ...]
-    """(offset of the first address, offset and size of the number of bytes of code), () where they lie elsewhere."""
+    """(offset of DW_AT_low_pc, offset and size of DW_AT_high_pc as a length) where both are fixed, else ()."""
 
 
 class AbbreviationTable:
-    """One table, read once and only as far as somebody asks.
+    """One abbreviation table, read lazily, as far as the codes that are looked up.
 
-    Errors: ObjectError when it is cut off, has forms that nobody knows or costs more than ``budget`` allows.
+    ObjectError when it is cut off, has unknown forms or exceeds ``budget``.
     """
 
     def __init__(self, data: bytes, at: int, encoding: UnitEncoding, budget: ReadBudget) -> None:
@@ -165,19 +166,19 @@ class AbbreviationTable:
         self._error = ""
 
     def all(self) -> dict[int, Abbreviation]:
-        """The whole table, by code."""
+        """Return the whole table by code."""
         while not self._ended:
             self._read_next()
         return self._table
 
     def find(self, code: int) -> Abbreviation | None:
-        """What a code stands for, None where the table does not say; reads no farther than that code."""
+        """Return the abbreviation of a code, None when the table lacks it; reads no farther than that code."""
         while code not in self._table and not self._ended:
             self._read_next()
         return self._table.get(code)
 
     def _read_next(self) -> None:
-        """Add one abbreviation. What cannot be read once is not tried again."""
+        """Add one abbreviation. An error is remembered and raised again at the next attempt."""
         if self._error:
             raise ObjectError(self._error)
         try:
@@ -228,7 +229,7 @@ def _abbreviation(
 
 
 def _merge_fixed_steps(steps: list[int]) -> list[int]:
-    """The same steps with runs of fixed ones added up."""
+    """Merge consecutive steps of fixed size into one."""
     joined: list[int] = []
     for step in steps:
         if joined and joined[-1] >= 0 and step >= 0:
@@ -246,16 +247,16 @@ def _sibling_reference(attributes: tuple[tuple[int, int, int], ...], steps: list
 
 
 def _code_range_layout(attributes: tuple[tuple[int, int, int], ...], steps: list[int]) -> tuple[int, ...]:
-    """low_pc as an address and high_pc as a number, both at fixed places: what compilers write for most functions."""
-    place: dict[int, tuple[int, int, int]] = {}
+    """Locate low_pc as an address and high_pc as a length at fixed offsets: the layout of most functions."""
+    located: dict[int, tuple[int, int, int]] = {}
     at = 0
     for (attribute, form, _), step in zip(attributes, steps, strict=True):
         if step < 0:
             break
-        place[attribute] = (at, step, form)
+        located[attribute] = (at, step, form)
         at += step
-    if c.AT_RANGES in place or c.AT_LOW_PC not in place or c.AT_HIGH_PC not in place:
+    if c.AT_RANGES in located or c.AT_LOW_PC not in located or c.AT_HIGH_PC not in located:
         return ()
-    low, high = place[c.AT_LOW_PC], place[c.AT_HIGH_PC]
+    low, high = located[c.AT_LOW_PC], located[c.AT_HIGH_PC]
     numbers = (c.FORM_DATA1, c.FORM_DATA2, c.FORM_DATA4, c.FORM_DATA8)
     return (low[0], high[0], high[1]) if low[2] == c.FORM_ADDR and high[2] in numbers else ()

@@ -1,4 +1,4 @@
-"""Which functions addresses lie in: one walk over a unit's entries, past everything that has no code of interest.
+"""Functions and inlined functions at addresses: one walk over a unit's entries that skips all others.
 
 Source of truth: DWARF 5, sections 3.3 (subroutines) and 3.3.8 (inlined subroutines).
 """
@@ -16,31 +16,31 @@ from perf2x.tables.errors import ObjectError
 MAX_REFERENCES = 16
 MAX_DEPTH = 4096
 MAX_SCOPES = 1 << 22
-"""Functions at addresses, all told, in one unit; real ones have some ten at each."""
+"""Functions in all at the addresses of one unit; in practice there are some ten at each."""
 _WITH_CODE = frozenset((c.TAG_SUBPROGRAM, c.TAG_INLINED))
 
 
 class Scope(Struct, frozen=True):
-    """A function, or one place where a function was inlined."""
+    """A function, or one inlined instance of a function."""
 
     name: str
     """Linkage name where there is one."""
     decl_line: int
     """0 where unknown."""
     call_file: int = 0
-    """Where it was inlined: number of a file in the unit's line table."""
+    """The caller's file, as a file number of the unit's line table; 0 for a function that is not inlined."""
     call_line: int = 0
 
 
 def scopes(unit: Unit, addresses: Sequence[int]) -> list[list[Scope]]:
-    """For each of the sorted addresses its function and what was inlined there, outermost first; [] without one.
+    """Return for each of the sorted addresses its function and the inlined ones, outermost first; [] without one.
 
     ObjectError when the unit's entries cannot be read.
     """
     walk = _EntryWalk(unit, addresses)
     try:
         walk.run(nested=False)
-        if not all(walk.chains):  # functions within functions lie where the first walk did not look
+        if not all(walk.chains):  # nested functions: the first walk skipped functions without addresses
             walk = _EntryWalk(unit, addresses)
             walk.run(nested=True)
     except (IndexError, ValueError):
@@ -55,7 +55,7 @@ class _EntryWalk:
         self.chains: list[list[Scope]] = [[] for _ in addresses]
 
     def run(self, nested: bool) -> None:
-        """Entries in their order; ``nested``: look into functions too that hold none of the addresses."""
+        """Walk the entries in order; ``nested``: also inside functions that hold none of the addresses."""
         unit, data, encoding = self._unit, self._unit.file.sections.info, self._unit.encoding
         table, skip, at, end, depth = unit.abbreviations, encoding.skip, unit.first, unit.end, 0
         while at < end:
@@ -89,7 +89,7 @@ class _EntryWalk:
                 return
 
     def _take(self, body: int, abbreviation: Abbreviation) -> bool:
-        """Add a function to the addresses that it holds; whether it holds any."""
+        """Add a function to the chains of the addresses that it holds; return whether it holds any."""
         if not abbreviation.tells_code or (abbreviation.extent and not self._is_hit(body, *abbreviation.extent)):
             return False
         unit = self._unit
@@ -110,7 +110,7 @@ class _EntryWalk:
         return scope is not None
 
     def _is_hit(self, body: int, low_at: int, high_at: int, size: int) -> bool:
-        """Whether the code holds an address, without a look at anything else of the entry."""
+        """Return whether the code holds an address, from the entry's address range alone."""
         encoding, data = self._unit.encoding, self._unit.file.sections.info
         low = encoding.integer(data, body + low_at, encoding.address_size)
         high = low + encoding.integer(data, body + high_at, size)
@@ -121,7 +121,7 @@ class _EntryWalk:
         return Scope(name, line, entry.get(c.AT_CALL_FILE, (0, 0))[1], entry.get(c.AT_CALL_LINE, (0, 0))[1])
 
     def _named(self, unit: Unit, entry: Attributes) -> tuple[str, int]:
-        """(name, declared line) of a function, from wherever its entries lead: the abstract one, its declaration."""
+        """Return (name, declared line) of a function, following references to its abstract origin and declaration."""
         linkage = plain = ""
         line = 0
         for _ in range(MAX_REFERENCES):
@@ -140,7 +140,7 @@ class _EntryWalk:
 
 
 def resolve_reference(unit: Unit, form: int, value: int) -> tuple[Unit, int] | None:
-    """The unit and offset that a reference leads to; None where that lies in a file that is not there."""
+    """Return the unit and offset that a reference names; None when they are in a file that is missing."""
     if form in c.LOCAL_REFERENCES:
         offset = unit.start + value
         if not unit.first <= offset < unit.end:

@@ -1,4 +1,4 @@
-"""A unit's line table: which file and line each instruction comes from.
+"""Line tables: the source file and line of each instruction.
 
 Source of truth: DWARF 5, section 6.2; versions 2 to 4 differ in the header alone.
 """
@@ -20,22 +20,22 @@ from perf2x.columnar.arrays import I64, U64, Bools
 from perf2x.tables.errors import ObjectError
 
 MAX_PROGRAM_SIZE = 1 << 25
-"""Bytes of one unit's program, each of which may be a row."""
+"""Bytes of one line program, each of which may produce a row."""
 _CONTENT_PATH, _CONTENT_DIRECTORY = 1, 2
 
 
 class FileNames(Struct, frozen=True):
-    """Files by number, put together when they are asked for: n files may name one directory of n bytes."""
+    """File names by number. Paths are joined on demand: n files may name one directory of n bytes."""
 
     folder: str
-    """Where the compiler ran."""
+    """The directory that the compiler ran in."""
     directories: Sequence[str]
-    """By number, as they stand there; the first one is ``folder`` itself."""
+    """By number, as stated in the table; the first one is ``folder`` itself."""
     files: Mapping[int, tuple[str, int]]
     """(name, number of its directory)"""
 
     def path(self, number: int) -> str:
-        """The whole path of a file, "" where the table has none."""
+        """Return the full path of a file, "" when the table lacks it."""
         name, directory = self.files.get(number, ("", 0))
         if not name:
             return ""
@@ -45,17 +45,17 @@ class FileNames(Struct, frozen=True):
 
 
 class LineTable(Struct, frozen=True):
-    """Rows sorted by address; a row holds up to the next one."""
+    """Rows sorted by address; a row applies up to the next one."""
 
     files: FileNames
     address: U64
     file: I64
     line: I64
     is_end: Bools
-    """The row ends a sequence: behind it nothing is known."""
+    """The row ends a sequence: addresses behind it are unknown."""
 
     def find(self, address: U64) -> tuple[I64, I64]:
-        """(n,) file number and line of each address, 0 and 0 where unknown."""
+        """Return (n,) file number and line of each address, 0 and 0 where unknown."""
         if not len(self.address):
             return np.zeros(len(address), np.int64), np.zeros(len(address), np.int64)
         row = np.searchsorted(self.address, address, "right") - 1
@@ -68,7 +68,7 @@ NO_FILES = FileNames("", (), {})
 
 
 class LineTables:
-    """Line tables of one file's units. The last one is kept: units may share it, or its rows at least."""
+    """Line tables of one file's units. The last one is cached: units may share it, or at least its rows."""
 
     def __init__(self, file: DebugFile) -> None:
         self._data = file.sections.line
@@ -78,7 +78,7 @@ class LineTables:
         self._last = LineTable(NO_FILES, *_sorted_columns([]))
 
     def of(self, unit: Unit) -> LineTable:
-        """The table that the unit's root names; without rows when it names none. ObjectError when it cannot be read."""
+        """Return the unit's line table, without rows when it has none. ObjectError when it cannot be read."""
         form, offset = unit.root.get(c.AT_STMT_LIST, (0, 0))
         data, place = self._data, (offset, unit.encoding)
         if not form or not data:
@@ -95,7 +95,7 @@ class LineTables:
                 self._budget.spend(max(header.end - header.program, 0))
                 self._last = LineTable(header.files, *_sorted_columns(_run_line_program(header, data)))
         except (IndexError, ValueError, struct.error):
-            self._budget.spend(max(len(data) - offset, 0))  # as much may have been read
+            self._budget.spend(max(len(data) - offset, 0))  # an upper bound of what was read
             raise ObjectError(f"{unit.file.name}: a line table is cut off") from None
         self._place, self._owner = place, owner
         return self._last
@@ -131,7 +131,7 @@ class _LineProgramHeader:
         self.files = self._files_5(at) if version == 5 else self._files_2(at)
 
     def _files_2(self, at: int) -> FileNames:
-        """Directories as strings, then files as (name, directory, time, size), both numbered from 1."""
+        """Read versions 2 to 4: directories as strings, files as (name, directory, time, size), numbered from 1."""
         directories = [""]
         while self._data[at]:
             start, at = at, self._data.index(b"\0", at) + 1
@@ -150,7 +150,7 @@ class _LineProgramHeader:
         return FileNames(self._unit.comp_dir, directories, files)
 
     def _files_5(self, at: int) -> FileNames:
-        """Directories and files as tables whose columns are described, both numbered from 0."""
+        """Read version 5: directories and files as tables with described columns, numbered from 0."""
         rows, at = self._described(at)
         directories = [name for name, _ in rows]
         comp_dir = self._unit.comp_dir
@@ -161,7 +161,7 @@ class _LineProgramHeader:
         return FileNames(comp_dir, directories or ("",), dict(enumerate(rows)))
 
     def _described(self, at: int) -> tuple[list[tuple[str, int]], int]:
-        """[(path, directory)] of one table, and where it ends."""
+        """Read one table with described columns: ([(path, directory)], offset behind it)."""
         count, at = self._data[at], at + 1
         columns = []
         for _ in range(count):
@@ -188,9 +188,9 @@ class _LineProgramHeader:
 
 
 def _run_line_program(header: _LineProgramHeader, data: bytes) -> list[tuple[int, int, int, bool]]:
-    """Run the line program: [(address, file, line, whether it ends a sequence)].
+    """Run the line program and return [(address, file, line, whether it ends a sequence)].
 
-    The part of an instruction word that VLIW machines count is left out; no machine that Linux runs on has it.
+    op_index, which only VLIW machines use, is ignored; Linux runs on none of them.
     """
     rows: list[tuple[int, int, int, bool]] = []
     step, line_base, line_range = header.unit_length, header.line_base, header.line_range or 1
@@ -204,7 +204,7 @@ def _run_line_program(header: _LineProgramHeader, data: bytes) -> list[tuple[int
             address += code // line_range * step
             line += line_base + code % line_range
             rows.append((address, file, line, False))
-        elif code == 5:  # the column, before nearly every row
+        elif code == 5:  # DW_LNS_set_column, before nearly every row
             while data[at] >= 0x80:
                 at += 1
             at += 1
@@ -231,7 +231,7 @@ def _run_line_program(header: _LineProgramHeader, data: bytes) -> list[tuple[int
 
 
 def _extended_opcode(header: _LineProgramHeader, data: bytes, at: int) -> tuple[int, int, int]:
-    """An extended opcode: 1 ends a sequence, 2 sets the address; (opcode, address, where the next opcode is)."""
+    """Read an extended opcode (1 ends a sequence, 2 sets the address): (opcode, address, offset of the next)."""
     size, at = uleb128(data, at)
     kind = data[at] if size else 0
     if kind == 2 and size > 9:
@@ -240,7 +240,7 @@ def _extended_opcode(header: _LineProgramHeader, data: bytes, at: int) -> tuple[
 
 
 def _standard_opcode(header: _LineProgramHeader, data: bytes, at: int, code: int) -> tuple[int, int]:
-    """A standard opcode as far as it moves the address: (by how much, where the next opcode is)."""
+    """Read a standard opcode that may advance the address: (advance in bytes, offset of the next opcode)."""
     if code == 8:
         return (255 - header.opcode_base) // (header.line_range or 1) * header.unit_length, at
     if code == 9:
@@ -252,12 +252,12 @@ def _standard_opcode(header: _LineProgramHeader, data: bytes, at: int, code: int
 
 
 def _is_linked(address: int, size: int) -> bool:
-    """Whether a sequence's code is in the program; linkers put 0, 1 or the highest addresses in place of the others."""
+    """Return whether a sequence's code was linked; discarded code has the address 0, 1 or the highest ones."""
     return 1 < address < (1 << 8 * size) - 2
 
 
 def _sorted_columns(rows: list[tuple[int, int, int, bool]]) -> tuple[U64, I64, I64, Bools]:
-    """Rows by address; at one address the end of a sequence comes first, and of others the last one counts."""
+    """Sort rows by address; at one address the end of a sequence comes first, and the last of the others counts."""
     addresses, numbers, lines, ends = zip(*rows, strict=True) if rows else ((), (), (), ())
     address = np.array([value & 0xFFFFFFFFFFFFFFFF for value in addresses], np.uint64)
     file = np.array([value if value < 2**31 else 0 for value in numbers], np.int64)

@@ -1,4 +1,4 @@
-"""Lines and inlined functions of a whole object, read unit by unit as addresses ask for them."""
+"""Source lines and inlined functions of an object's addresses, from the units that hold them."""
 
 from collections.abc import Callable
 
@@ -25,19 +25,19 @@ class SourceFrame(Struct, frozen=True):
 
 
 FindSplitUnit = Callable[[Unit], Unit | None]
-"""From a skeleton to the unit that has its entries; None when its file cannot be had."""
+"""Maps a skeleton unit to the split unit with its entries; None when its file is missing."""
 
 
 class UnitLines:
-    """Answers batches of addresses from the units that hold them."""
+    """Resolves batches of addresses in the units that hold them."""
 
     def __init__(self, file: DebugFile, split: FindSplitUnit, broken: Callable[[ObjectError], None]) -> None:
-        """``broken`` is told of units that cannot be read; the others answer all the same."""
+        """``broken`` is called for each unit that cannot be read; the others are still used."""
         self._file, self._split, self._broken = file, split, broken
         self._ranges = self._index()
 
     def find(self, address: U64) -> list[list[SourceFrame]]:
-        """For each of the sorted addresses its functions, innermost inlined first; [] where nothing is known."""
+        """Return for each of the sorted addresses its functions, innermost inlined first; [] where nothing is known."""
         starts, ends, units = self._ranges
         result: list[list[SourceFrame]] = [[] for _ in address]
         row = np.searchsorted(starts, address, "right").astype(np.int64) - 1
@@ -56,14 +56,14 @@ class UnitLines:
         return result
 
     def _table_at(self, number: int) -> int:
-        """Where a unit's line table is: units that share one are asked in succession."""
+        """Return the offset of a unit's line table: the sort key that puts units with a common table together."""
         try:
             return self._file.units[number].root.get(c.AT_STMT_LIST, (0, 0))[1]
         except ObjectError:
             return 0
 
     def _index(self) -> tuple[U64, U64, I64]:
-        """(start, end, unit) of all ranges, sorted by start: from ``.debug_aranges`` for the units that it lists."""
+        """Return (start, end, unit) of all ranges, sorted by start; those listed in ``.debug_aranges`` from there."""
         listed = unit_ranges(self._file.sections)
         rows = []
         for number, unit in enumerate(self._file.units):
@@ -79,7 +79,7 @@ class UnitLines:
 
 
 def _source_frames(unit: Unit, tables: LineTables, address: U64, split: FindSplitUnit) -> list[list[SourceFrame]]:
-    """The frames of addresses that lie in one unit."""
+    """Return the frames of addresses in one unit."""
     table = tables.of(unit)
     file, line = table.find(address)
     entries = split(unit) if unit.dwo_name else unit
@@ -92,7 +92,7 @@ def _source_frames(unit: Unit, tables: LineTables, address: U64, split: FindSpli
 
 
 def _inline_chain(table: LineTable, scopes: list[Scope], file: int, line: int) -> list[SourceFrame]:
-    """Innermost first: the line table knows the innermost line, each inlined function where it was called."""
+    """Return frames innermost first: the line table has the innermost line, each inlined function its caller's."""
     if not scopes:
         return [SourceFrame("", table.files.path(file), line, 0)] if line else []
     frames = []

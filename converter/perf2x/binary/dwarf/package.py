@@ -1,4 +1,4 @@
-"""DWARF packages (``.dwp``): one file with the units of many ``.dwo`` files, each with its share of every section.
+"""DWARF packages (``.dwp``): the units of many ``.dwo`` files, each with its contribution to every section.
 
 Source of truth: DWARF 5, section 7.3.5, and the GNU extension to DWARF 4 (https://gcc.gnu.org/wiki/DebugFissionDWP).
 """
@@ -20,15 +20,15 @@ _COLUMNS = {
 
 
 class DwarfPackage:
-    """Units by id, each read when it is asked for.
+    """Units of a package by id, read on demand.
 
-    Units of one ``.dwo`` have all shares but that of their entries in common, and lie next to each other: what was
-    read for the last unit is there for the next one. Any other shares are counted, so that they cannot overlap freely.
+    Units of one ``.dwo`` share all contributions except that of their entries and are adjacent, so the sections of the
+    last unit are kept for the next one. A budget bounds all other reading, so that contributions cannot overlap freely.
     """
 
     def __init__(self, file: ElfObject) -> None:
         """ObjectError when the index cannot be read."""
-        self._file, self._shares = file, package_contributions(file)
+        self._file, self._contributions = file, package_contributions(file)
         self._inflated: dict[str, bytes] = {}
         self._budget = ReadBudget("shares of a package", 0, times=4)
         sections = DebugSections(file, True)
@@ -38,33 +38,33 @@ class DwarfPackage:
                 self._inflated[name] = file.data(section)
             self._budget.allow(len(self._inflated.get(name, b"")) or (section.size if section is not None else 0))
         self._common: Contributions | None = None
-        self._last_shares: Contributions | None = None
+        self._last_contributions: Contributions | None = None
         self._last = DebugFile(sections)
 
     def unit(self, dwo_id: int) -> Unit | None:
-        """The unit with that id; ObjectError when its shares cannot be read."""
-        shares = self._shares.get(secret_key(dwo_id))
-        return self._open(shares).unit_of_id(dwo_id) if shares is not None else None
+        """Return the unit with that id, None without one; ObjectError when its contributions cannot be read."""
+        contributions = self._contributions.get(secret_key(dwo_id))
+        return self._open(contributions).unit_of_id(dwo_id) if contributions is not None else None
 
-    def _open(self, shares: Contributions) -> DebugFile:
-        if shares == self._last_shares:
+    def _open(self, contributions: Contributions) -> DebugFile:
+        if contributions == self._last_contributions:
             return self._last
-        common = {name: share for name, share in shares.items() if name != "info"}
+        common = {name: contribution for name, contribution in contributions.items() if name != "info"}
         is_next = common == self._common
-        self._budget.spend(sum(size for name, (_, size) in shares.items() if name == "info" or not is_next))
+        self._budget.spend(sum(size for name, (_, size) in contributions.items() if name == "info" or not is_next))
         kept = {
             name: data
             for name, data in self._last.sections.kept.items()
-            if name not in shares or (is_next and name != "info")
+            if name not in contributions or (is_next and name != "info")
         }
-        sections = DebugSections(self._file, True, shares, kept, self._inflated)
+        sections = DebugSections(self._file, True, contributions, kept, self._inflated)
         self._last = DebugFile(sections, tables=self._last.tables if is_next else None)
-        self._common, self._last_shares = common, shares
+        self._common, self._last_contributions = common, contributions
         return self._last
 
 
 def package_contributions(file: ElfObject) -> dict[bytes, Contributions]:
-    """{secret key of a dwo id: shares} of a package, from its ``.debug_cu_index``.
+    """Return {secret key of a dwo id: contributions} of a package, from its ``.debug_cu_index``.
 
     ::
 
@@ -89,9 +89,9 @@ def package_contributions(file: ElfObject) -> dict[bytes, Contributions]:
     names = [_COLUMNS[version].get(number, "") for number in struct.unpack_from(f"{order}{columns}I", data, at)]
     numbers = struct.unpack_from(f"{order}{2 * columns * units}I", data, at + 4 * columns)
 
-    def shares(row: int) -> dict[str, tuple[int, int]]:
+    def contributions(row: int) -> dict[str, tuple[int, int]]:
         first, second = (row - 1) * columns, (row - 1 + units) * columns
         pairs = zip(numbers[first : first + columns], numbers[second : second + columns], strict=True)
         return {name: pair for name, pair in zip(names, pairs, strict=True) if name}
 
-    return {secret_key(ident): shares(row) for ident, row in zip(ids, rows, strict=True) if 0 < row <= units}
+    return {secret_key(ident): contributions(row) for ident, row in zip(ids, rows, strict=True) if 0 < row <= units}

@@ -1,4 +1,4 @@
-"""Where the bytes of debug info are: a file's sections, or one unit's share of a DWARF package.
+"""Sections with debug info: those of a file, or one unit's contributions to a DWARF package.
 
 Source of truth: DWARF 5, sections 7.3.2 (split files), 7.3.5 (packages) and 7.3.6 (supplementary files); the GNU
 extensions to DWARF 4 of the same names (https://gcc.gnu.org/wiki/DebugFission).
@@ -15,32 +15,32 @@ Contributions = Mapping[str, tuple[int, int]]
 
 
 class DebugSections:
-    """The sections of one file, each read when first asked for; b"" for those it does not have."""
+    """The debug sections of one file, each read on first use; b"" for missing ones."""
 
     def __init__(
         self,
         file: ElfObject,
         split: bool = False,
-        shares: Contributions | None = None,
+        contributions: Contributions | None = None,
         kept: dict[str, bytes] | None = None,
         inflated: Mapping[str, bytes] | None = None,
     ) -> None:
-        """``split``: sections are called ``.debug_info.dwo`` …; ``shares`` of one unit in a package.
+        """``split``: sections are called ``.debug_info.dwo`` …; ``contributions`` of one unit in a package.
 
-        ``kept`` is what was read already, ``inflated`` whole sections that shares are cut out of.
+        ``kept`` is what was read already, ``inflated`` whole sections that contributions are cut out of.
         """
-        self.file, self.is_split, self._shares = file, split, shares or {}
+        self.file, self.is_split, self._contributions = file, split, contributions or {}
         self.kept = {} if kept is None else kept
         self._inflated = inflated or {}
 
     @cached_property
     def info(self) -> bytes:
-        """Units of entries."""
+        """Units and their entries."""
         return self._data("info")
 
     @cached_property
     def abbrev(self) -> bytes:
-        """What attributes entries have."""
+        """Abbreviation tables."""
         return self._data("abbrev")
 
     @cached_property
@@ -55,7 +55,7 @@ class DebugSections:
 
     @cached_property
     def str_offsets(self) -> bytes:
-        """Indexes of strings."""
+        """Offsets of indexed strings."""
         return self._data("str_offsets")
 
     @cached_property
@@ -75,7 +75,7 @@ class DebugSections:
 
     @cached_property
     def aranges(self) -> bytes:
-        """Which addresses are whose; GCC writes it, clang does not."""
+        """Address ranges by unit; GCC writes it, clang does not."""
         return self._data("aranges")
 
     @cached_property
@@ -84,7 +84,7 @@ class DebugSections:
         return self._data("line")
 
     def section(self, name: str) -> ElfSection | None:
-        """A section by what follows ``.debug_`` in its name."""
+        """Return a section by the part of its name after ``.debug_``."""
         return self.file.section(f".debug_{name}{'.dwo' * self.is_split}")
 
     def _data(self, name: str) -> bytes:
@@ -94,9 +94,9 @@ class DebugSections:
         return self.kept[name]
 
     def _read(self, name: str, section: ElfSection) -> bytes:
-        if name not in self._shares:
+        if name not in self._contributions:
             return self.file.data(section)
-        offset, size = self._shares[name]
+        offset, size = self._contributions[name]
         whole = self._inflated.get(name)
         if offset + size > (section.size if whole is None else len(whole)):
             raise ObjectError(f"{self.file.name}: a unit's share of {section.name} lies outside of it")

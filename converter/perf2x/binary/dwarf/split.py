@@ -1,4 +1,4 @@
-"""``.dwo`` files: the units that skeletons in a linked program stand for."""
+"""``.dwo`` files: the split units that belong to skeletons in a linked program."""
 
 from pathlib import Path
 
@@ -9,32 +9,32 @@ from perf2x.binary.elf.file import open_object
 
 
 class DwoFiles:
-    """The last file is kept open: skeletons of one file come in succession.
+    """Split units by file. The last file is kept: skeletons of one file follow each other.
 
-    A program has thousands of these files, and each is needed once; a file that is needed again and again is counted.
+    A program has thousands of these files and needs each once; a budget bounds how often files are read again.
     """
 
     def __init__(self) -> None:
         self._sizes: dict[Path, int] = {}
-        """−1 for what is no object file."""
+        """Bytes by path, −1 for a file that is no object file."""
         self._budget = ReadBudget("split files", 0, times=4)
         self._path: Path | None = None
         self._last: DebugFile | None = None
 
     def unit(self, path: Path, dwo_id: int) -> Unit | None:
-        """The unit with that id, None when the file has another's; ObjectError when it cannot be read.
+        """Return the unit with that id, None when the file does not have it; ObjectError when it cannot be read.
 
-        A file that is no object file is refused once, and then has no units.
+        A file that is no object file raises once, and then has no units.
         """
         size = self._sizes.get(path)
         if size == -1:
             return None
         if path != self._path or self._last is None:
             self._budget.spend(size or 0)
-            self._path, self._last = path, self._opened(path)
+            self._path, self._last = path, self._open(path)
         return self._last.unit_of_id(dwo_id)
 
-    def _opened(self, path: Path) -> DebugFile:
+    def _open(self, path: Path) -> DebugFile:
         is_new = path not in self._sizes
         self._sizes[path] = -1
         file = open_object(path)

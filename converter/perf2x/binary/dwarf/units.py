@@ -1,4 +1,4 @@
-"""Compilation units: their headers, their root entries, and how their forms lead to strings, addresses and ranges.
+"""Compilation units: headers, root entries, and the strings, addresses and ranges that attributes refer to.
 
 Source of truth: DWARF 5, sections 7.5.1, 7.25 to 7.28 and 2.17; GNU's forms of split files for DWARF 4.
 """
@@ -24,14 +24,14 @@ _RANGE_OPERANDS = {1: "x", 2: "xx", 3: "xn", 4: "nn", 5: "a", 6: "aa", 7: "an"}
 
 
 class SharedTables:
-    """What the units of a file have in common: tables of abbreviations, and how much of ranges may still be read."""
+    """State shared by the units of a file: abbreviation tables, and budgets for reading range lists."""
 
     def __init__(self, sections: DebugSections) -> None:
         self._sections = sections
         self._tables: dict[tuple[int, UnitEncoding], AbbreviationTable] = {}
 
     def abbreviations(self, offset: int, encoding: UnitEncoding) -> AbbreviationTable:
-        """The table at ``offset``, shared by the units that use it."""
+        """Return the abbreviation table at ``offset``, shared by the units that use it."""
         if offset >= len(self._sections.abbrev):
             raise ObjectError("debug info: its abbreviations are cut off")
         key = (offset, encoding)
@@ -45,17 +45,17 @@ class SharedTables:
 
     @cached_property
     def unit_range_budget(self) -> ReadBudget:
-        """For the ranges of whole units, which are kept."""
+        """The budget for ranges of whole units, which are cached."""
         return ReadBudget("ranges of units", len(self._sections.ranges) + len(self._sections.rnglists), times=2)
 
     @cached_property
     def range_budget(self) -> ReadBudget:
-        """For the ranges of functions: what is inlined may share the list of what surrounds it."""
+        """The budget for ranges of functions; inlined functions may share the list of the enclosing one."""
         return ReadBudget("ranges", len(self._sections.ranges) + len(self._sections.rnglists), times=16)
 
 
 class DebugFile:
-    """All units of one ``.debug_info``, their headers read when first asked for."""
+    """The units of one ``.debug_info``; their headers are read on first use."""
 
     def __init__(
         self, sections: DebugSections, supplementary: "DebugFile | None" = None, tables: SharedTables | None = None
@@ -66,12 +66,12 @@ class DebugFile:
 
     @property
     def name(self) -> str:
-        """For messages."""
+        """The file's name in messages."""
         return self.sections.file.name
 
     @cached_property
     def units(self) -> "list[Unit]":
-        """In their order; those of types and of unknown versions left out."""
+        """Units in file order, without type units and unknown versions."""
         return list(self._headers())
 
     @cached_property
@@ -79,14 +79,14 @@ class DebugFile:
         return [unit.start for unit in self.units]
 
     def unit_at(self, offset: int) -> "Unit":
-        """The unit that an entry lies in; ObjectError when there is none."""
+        """Return the unit that holds the entry at ``offset``; ObjectError when there is none."""
         index = bisect_right(self._starts, offset) - 1
         if index < 0 or offset >= self.units[index].end:
             raise ObjectError(f"{self.name}: debug info refers to an entry that does not exist")
         return self.units[index]
 
     def unit_of_id(self, dwo_id: int) -> "Unit | None":
-        """The first unit with that id, None without one; ObjectError when a unit before it cannot be read."""
+        """Return the first unit with that id, None without one; ObjectError when an earlier unit cannot be read."""
         key = secret_key(dwo_id)
         self._unread = self._unread or iter(self.units)
         while key not in self._by_id:
@@ -98,7 +98,7 @@ class DebugFile:
 
     @cached_property
     def entry_budget(self) -> ReadBudget:
-        """For walks over units: any number of skeletons may stand for one unit."""
+        """The budget for walks over units: any number of skeletons may refer to one unit."""
         return ReadBudget("units", len(self.sections.info), times=16)
 
     def _headers(self) -> "Iterator[Unit]":
@@ -119,7 +119,7 @@ class DebugFile:
 
 
 def _unit(file: DebugFile, start: int, at: int, end: int, offset_size: int) -> "Unit | None":
-    """::
+    """Read a unit's header; None for type units and unknown versions::
 
     version 2 to 4:  length, version, abbreviations, address size
     version 5:       length, version, kind, address size, abbreviations, id of the split file where the kind has one
@@ -144,7 +144,7 @@ def _unit(file: DebugFile, start: int, at: int, end: int, offset_size: int) -> "
 
 
 class Unit:
-    """One unit. A split unit takes what is not in its own file from its skeleton."""
+    """One unit. A split unit takes addresses and ranges from its skeleton, which is in another file."""
 
     def __init__(
         self, file: DebugFile, start: int, first: int, end: int, encoding: UnitEncoding, abbreviations: int, dwo_id: int
@@ -155,12 +155,12 @@ class Unit:
 
     @cached_property
     def abbreviations(self) -> dict[int, Abbreviation]:
-        """By code."""
+        """All abbreviations by code."""
         return self.file.tables.abbreviations(self._abbreviations, self.encoding).all()
 
     @cached_property
     def root(self) -> Attributes:
-        """The unit's own entry; of the abbreviations only as many are read as that takes."""
+        """Attributes of the unit's own entry; reads no more abbreviations than it needs."""
         try:
             code, at = uleb128(self.file.sections.info, self.first)
             found = self.file.tables.abbreviations(self._abbreviations, self.encoding).find(code)
@@ -170,21 +170,21 @@ class Unit:
 
     @property
     def dwo_id(self) -> int:
-        """What skeleton and split unit have in common, 0 for other units."""
+        """The id that a skeleton and its split unit share, 0 for other units."""
         return self._dwo_id or self.root.get(c.AT_GNU_DWO_ID, (0, 0))[1] & 0xFFFFFFFFFFFFFFFF
 
     @property
     def dwo_name(self) -> str:
-        """Where a skeleton's debug info is; "" for other units."""
+        """Path of the ``.dwo`` file of a skeleton; "" for other units."""
         return self.text(self.root, c.AT_DWO_NAME) or self.text(self.root, c.AT_GNU_DWO_NAME)
 
     @property
     def comp_dir(self) -> str:
-        """Where the compiler ran."""
+        """The directory that the compiler ran in."""
         return self.text(self.root, c.AT_COMP_DIR)
 
     def entry(self, offset: int) -> tuple[Abbreviation | None, Attributes]:
-        """The entry at an offset of ``.debug_info``; (None, {}) for the end of a list of siblings."""
+        """Read the entry at an offset of ``.debug_info``; (None, {}) for the end of a list of siblings."""
         data = self.file.sections.info
         try:
             code, at = uleb128(data, offset)
@@ -195,14 +195,14 @@ class Unit:
             raise ObjectError(f"{self.file.name}: debug info is cut off") from None
 
     def abbreviation(self, code: int) -> Abbreviation:
-        """What a code stands for."""
+        """Return the abbreviation of a code; ObjectError when the table lacks it."""
         found = self.abbreviations.get(code)
         if found is None:
             raise ObjectError(f"{self.file.name}: debug info has an entry of kind {code}, which does not exist")
         return found
 
     def attributes(self, abbreviation: Abbreviation, at: int) -> tuple[Abbreviation, Attributes]:
-        """All attributes of the entry whose bytes begin at ``at``."""
+        """Decode all attributes of the entry whose bytes begin at ``at``."""
         data, value, found = self.file.sections.info, self.encoding.value, {}
         for attribute, form, constant in abbreviation.attributes:
             number, at = value(data, at, form, constant)
@@ -210,7 +210,7 @@ class Unit:
         return abbreviation, found
 
     def text(self, entry: Attributes, attribute: int) -> str:
-        """A string attribute, "" when it is absent."""
+        """Return a string attribute, "" when it is absent."""
         form, value = entry.get(attribute, (0, 0))
         sections = self.file.sections
         if form == c.FORM_STRP:
@@ -228,12 +228,12 @@ class Unit:
         return ""
 
     def _base(self, attribute: int, header: int) -> int:
-        """Where an index begins: stated, or behind its header in split files of DWARF 5."""
+        """Return the offset of an index: the stated base, or behind the header in split files of DWARF 5."""
         split = header if self.file.sections.is_split and self.encoding.version >= 5 else 0
         return self.root[attribute][1] if attribute in self.root and not self.file.sections.is_split else split
 
     def address(self, form: int, value: int) -> int:
-        """An address, which may stand in the index of addresses of the file that was linked."""
+        """Return an address, looked up in the linked file's ``.debug_addr`` where the form is an index."""
         if form not in c.INDEXED_ADDRESSES:
             return value
         home = self.skeleton or self
@@ -242,10 +242,10 @@ class Unit:
         return self.encoding.integer(home.file.sections.addr, base[1] + value * size, size)
 
     def ranges(self, entry: Attributes) -> list[tuple[int, int]]:
-        """[(first address, one past the last)] of an entry with code, [] of others."""
+        """Return [(first address, one past the last)] of an entry with code, [] of others."""
         low = entry.get(c.AT_LOW_PC)
         if c.AT_RANGES in entry:
-            return list(self._listed(*entry[c.AT_RANGES], entry is self.root))
+            return list(self._range_list_of(*entry[c.AT_RANGES], entry is self.root))
         high = entry.get(c.AT_HIGH_PC)
         if low is None or high is None:
             return []
@@ -254,7 +254,7 @@ class Unit:
         end = self.address(*high) if is_address else start + high[1]
         return [(start, end)] if start < end else []
 
-    def _listed(self, form: int, value: int, of_root: bool) -> Iterator[tuple[int, int]]:
+    def _range_list_of(self, form: int, value: int, of_root: bool) -> Iterator[tuple[int, int]]:
         home = self.skeleton or self
         low = home.root.get(c.AT_LOW_PC)
         base = home.address(*low) if low else 0
@@ -262,16 +262,16 @@ class Unit:
         budget = file.tables.unit_range_budget if of_root else file.tables.range_budget
         if self.encoding.version < 5:
             shift = 0 if of_root else home.root.get(c.AT_GNU_RANGES_BASE, (0, 0))[1]
-            return self._pairs(file.sections.ranges, value + shift, base, budget)
+            return self._debug_ranges(file.sections.ranges, value + shift, base, budget)
         data = file.sections.rnglists
         if form == c.FORM_RNGLISTX:
             size = self.encoding.offset_size
             start = self._base(c.AT_RNGLISTS_BASE, 12 if size == 4 else 20)
             value = start + self.encoding.integer(data, start + value * size, size)
-        return self._range_list(data, value, base, budget)
+        return self._debug_rnglists(data, value, base, budget)
 
-    def _pairs(self, data: bytes, at: int, base: int, budget: ReadBudget) -> Iterator[tuple[int, int]]:
-        """``.debug_ranges``: pairs of offsets from a base, (highest, new base), (0, 0) at the end."""
+    def _debug_ranges(self, data: bytes, at: int, base: int, budget: ReadBudget) -> Iterator[tuple[int, int]]:
+        """Yield ranges of ``.debug_ranges``: pairs of offsets from a base, (highest, new base), (0, 0) at the end."""
         size = self.encoding.address_size
         highest = (1 << 8 * size) - 1
         for _ in range(MAX_RANGES):
@@ -285,8 +285,8 @@ class Unit:
             elif start < end:
                 yield base + start, base + end
 
-    def _range_list(self, data: bytes, at: int, base: int, budget: ReadBudget) -> Iterator[tuple[int, int]]:
-        """``.debug_rnglists``: entries of eight kinds (DW_RLE_*), whose operands are addresses, indexes or lengths."""
+    def _debug_rnglists(self, data: bytes, at: int, base: int, budget: ReadBudget) -> Iterator[tuple[int, int]]:
+        """Yield ranges of ``.debug_rnglists``: entries of eight kinds (DW_RLE_*)."""
         for _ in range(MAX_RANGES):
             begin, kind, at = at, self.encoding.integer(data, at, 1), at + 1
             if kind == 0:
@@ -305,7 +305,7 @@ class Unit:
                     yield start, end
 
     def _operands(self, kind: int, data: bytes, at: int) -> tuple[list[int], int]:
-        """The operands of a range list's entry, indexed addresses looked up."""
+        """Read the operands of a range list entry, with indexed addresses looked up."""
         found = []
         for letter in _RANGE_OPERANDS.get(kind, ""):
             if letter == "a":

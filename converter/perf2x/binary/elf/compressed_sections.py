@@ -1,7 +1,7 @@
-"""Bytes out of compressed files and sections: gzip, xz, zstd and ELF's own compressed sections.
+"""Decompression of files and sections: gzip, xz, zstd and zlib.
 
-Separate because ELF sections, kernel modules, kallsyms copies and mini debug info all meet here. Every function is
-bounded: no compressed input, however hostile, grows beyond ``limit`` bytes (files/unpack_limit.py says how many).
+Shared by ELF sections, kernel modules, kallsyms copies and mini debug info. Every function is bounded: no input,
+however hostile, grows beyond ``limit`` bytes (files/unpack_limit.py).
 """
 
 import lzma
@@ -13,9 +13,9 @@ from perf2x.tables.errors import ObjectError
 
 
 def inflate_file(data: bytes) -> bytes:
-    """What a file holds inside: gzip, xz and zstd are told by their magic, anything else is returned as it is.
+    """Decompress a file by its magic number (gzip, xz, zstd); return anything else unchanged.
 
-    ObjectError when the stream is broken or too large. A truncated stream is broken.
+    ObjectError when the stream is broken, truncated or too large.
     """
     if data.startswith(b"\x1f\x8b"):
         return inflate("gzip", data, memory_limit(len(data)))
@@ -27,7 +27,7 @@ def inflate_file(data: bytes) -> bytes:
 
 
 def inflate(kind: str, data: bytes, limit: int) -> bytes:
-    """One whole stream of ``kind`` (zlib, gzip, xz, zstd), at most ``limit`` bytes; ObjectError otherwise."""
+    """Decompress one stream of ``kind`` (zlib, gzip, xz, zstd) to at most ``limit`` bytes; ObjectError otherwise."""
     readers = {"zlib": _inflate_zlib, "gzip": _inflate_gzip, "xz": _inflate_xz, "zstd": _inflate_zstd}
     out, whole = readers[kind](data, limit + 1)
     if len(out) > limit:

@@ -1,7 +1,7 @@
-"""One ELF file: header, sections, segments, build id; its contents are read only when asked for.
+"""ELF files: headers, sections, segments and build id; section contents are read on demand.
 
-The headers are plain tables (``elf_headers``); anything with a row per symbol is numpy's work (see ``symtab``). No file
-stays open, so five hundred objects cost no descriptors.
+The headers are plain tuples (binary/elf/headers.py); tables with a row per symbol are numpy arrays
+(binary/elf/symtab.py). No file stays open, so five hundred objects cost no descriptors.
 """
 
 import io
@@ -23,10 +23,10 @@ UNBUFFERED = 1 << 30
 
 
 class ElfObject:
-    """An ELF file whose headers have been read and checked against its size; make it with ``open_elf``."""
+    """An ELF file whose headers have been read and checked against its size; created by ``open_elf``."""
 
     name: str
-    """For messages: the path, or what the bytes were called."""
+    """The name in messages: the path, or the name given to the bytes."""
     machine: str
     """``EM_X86_64`` …"""
     type: str
@@ -58,31 +58,31 @@ class ElfObject:
 
     @property
     def path(self) -> Path | None:
-        """Where the file lies; None when it was given as bytes."""
+        """The file's path; None when it was given as bytes."""
         return None if isinstance(self._source, bytes) else self._source
 
     def section(self, name: str) -> ElfSection | None:
-        """The first section of that name; one without bytes in this file (SHT_NOBITS) counts as absent."""
+        """Return the first section of that name; one without bytes in this file (SHT_NOBITS) counts as absent."""
         for section in self.sections:
             if section.name == name and section.type != "SHT_NOBITS":
                 return section
         return None
 
     def data(self, section: ElfSection) -> bytes:
-        """A section's bytes, inflated when it is compressed (SHF_COMPRESSED); ObjectError when they are not there."""
+        """Return a section's bytes, decompressed (SHF_COMPRESSED); ObjectError when they lie outside the file."""
         if section.type == "SHT_NOBITS":
             return b""
         raw = self.read(section.offset, section.size)
         return self._inflate(raw, section.name) if section.flags & SHF_COMPRESSED else raw
 
     def read(self, offset: int, size: int) -> bytes:
-        """``size`` bytes of the file from ``offset``; ObjectError when the file is shorter."""
+        """Read ``size`` bytes of the file at ``offset``; ObjectError when the file is shorter."""
         if offset < 0 or size < 0 or offset + size > self.size:
             raise ObjectError(f"{self.name}: bytes {offset:#x} to {offset + size:#x} lie outside its {self.size:#x}")
         if isinstance(self._source, bytes):
             return self._source[offset : offset + size]
         try:
-            # a buffer costs more than most sections do; without one, a single read of 2 GiB would end early
+            # a buffer costs more than reading most sections; without one, a single read of 2 GiB would end early
             with self._source.open("rb", buffering=0 if size < UNBUFFERED else -1) as stream:
                 stream.seek(offset)
                 found = stream.read(size)
@@ -93,10 +93,10 @@ class ElfObject:
         return found
 
     def svma(self, offset: U64) -> tuple[U64, Bools]:
-        """File offsets (n,) to stated addresses through PT_LOAD, and which of them any segment holds.
+        """Convert file offsets (n,) to stated addresses through PT_LOAD; return them and which ones lie in a segment.
 
-        The kernel maps whole pages, so an offset may lie in a page shared by two segments: an exact hit counts before
-        one in the rounded pages, an executable segment before others, an earlier one before a later one.
+        The kernel maps whole pages, so an offset may lie in a page shared by two segments: an exact hit wins over one
+        in the rounded pages, an executable segment over others, an earlier one over a later one.
         """
         result = np.zeros(len(offset), np.uint64)
         found = np.zeros(len(offset), np.bool_)
@@ -117,7 +117,7 @@ class ElfObject:
         return io.BytesIO(self._source) if isinstance(self._source, bytes) else self._source.open("rb")
 
     def _find_build_id(self) -> bytes:
-        """The first NT_GNU_BUILD_ID: by section (debug files keep those), else by segment (stripped section tables)."""
+        """Return the first NT_GNU_BUILD_ID: from sections (debug files keep those), else from segments."""
         places = [(s.offset, s.size, s.alignment) for s in self.sections if s.type == "SHT_NOTE"]
         places += [(s.offset, s.file_size, s.alignment) for s in self.segments if s.type == "PT_NOTE"]
         for offset, size, alignment in places:
@@ -128,7 +128,7 @@ class ElfObject:
         return b""
 
     def _inflate(self, raw: bytes, section: str) -> bytes:
-        """Elf64_Chdr: type, (reserved,) size, alignment, then the stream."""
+        """Decompress a section: Elf64_Chdr (type, (reserved,) size, alignment), then the stream."""
         size_of_header = 24 if self.is_64 else 12
         if len(raw) < size_of_header:
             raise ObjectError(f"{self.name}, {section}: the compression header is cut off")
@@ -145,8 +145,8 @@ class ElfObject:
 def open_elf(source: Path | str | bytes, name: str = "") -> ElfObject:
     """Read the headers of an ELF file by path, or from bytes that are an ELF file.
 
-    ``name`` is what messages call it (default: the path). ObjectError when it is no ELF file, or its tables of sections
-    or segments lie outside it; what a single section holds is checked when it is read.
+    ``name`` is its name in messages (default: the path). ObjectError when it is no ELF file, or its section or segment
+    headers lie outside it; section contents are checked when they are read.
     """
     if isinstance(source, bytes):
         return ElfObject(source, name or "(bytes)")
@@ -154,7 +154,7 @@ def open_elf(source: Path | str | bytes, name: str = "") -> ElfObject:
 
 
 def open_object(path: Path) -> ElfObject:
-    """An ELF file, or one inside a gzip, xz or zstd file (kernel modules); ObjectError when it is none."""
+    """Open an ELF file, or one in a gzip, xz or zstd file (kernel modules); ObjectError when it is none."""
     if path.suffix not in (".gz", ".xz", ".zst"):
         return open_elf(path)
     try:

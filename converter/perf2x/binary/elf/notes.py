@@ -1,4 +1,4 @@
-"""ELF notes, just far enough to find a build id: in files, in /sys/kernel/notes, in a vmcore's or kcore's segments.
+"""Build ids in ELF notes: of files, /sys/kernel/notes, and the segments of a vmcore or kcore.
 
 Source of truth: the System V ABI, "Note Section"; include/linux/buildid.h and lib/buildid.c for what the kernel reads.
 """
@@ -10,7 +10,7 @@ LONGEST_BUILD_ID = 64
 
 
 def gnu_build_id(notes: bytes, byte_order: str, alignment: int = 4) -> bytes:
-    """The first GNU build id in a run of notes, b"" without one; broken notes end the search.
+    """Return the first GNU build id in a sequence of notes, b"" without one; broken notes end the search.
 
     ::
 
@@ -32,7 +32,7 @@ def gnu_build_id(notes: bytes, byte_order: str, alignment: int = 4) -> bytes:
 
 
 def unpadded(build_id: bytes) -> bytes:
-    """A recorded build id without the zeros that perf fills it up with to 20 bytes (util/build-id.c)."""
+    """Return a recorded build id without the zeros that perf pads it with to 20 bytes (util/build-id.c)."""
     for size in (8, 16):
         if len(build_id) == 20 and build_id[:size].strip(b"\0") and not build_id[size:].strip(b"\0"):
             return build_id[:size]
@@ -40,5 +40,5 @@ def unpadded(build_id: bytes) -> bytes:
 
 
 def same_build_id(recorded: bytes, found: bytes) -> bool:
-    """Whether a file's build id is the recorded one, zeros at the end apart (util/dso.c dso__build_id_equal)."""
+    """Return whether a file has the recorded build id, ignoring trailing zeros (util/dso.c dso__build_id_equal)."""
     return bool(found) and recorded.rstrip(b"\0") == found.rstrip(b"\0")

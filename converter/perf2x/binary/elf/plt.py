@@ -1,4 +1,4 @@
-"""Names for the entries of procedure linkage tables, which no symbol table holds: ``malloc@plt``.
+"""Synthesized symbols for the entries of procedure linkage tables: ``malloc@plt``.
 
 Source of truth: tools/perf/util/symbol-elf.c dso__synthesize_plt_symbols and get_plt_sizes.
 """
@@ -22,14 +22,14 @@ _SIZES = {
 
 
 NameAt = Callable[[int], str]
-"""Names the function that starts exactly at an svma, "" when none does; for entries that call an ifunc."""
+"""Returns the function that starts exactly at an svma, "" for none; for entries that call an ifunc."""
 
 
 class LinkageTable:
-    """The entries of ``.plt``, ``.plt.sec`` and ``.plt.got``, as synthesized symbols; none where the file has no such.
+    """The entries of ``.plt``, ``.plt.sec`` and ``.plt.got`` as synthesized symbols; empty without these sections.
 
-    Where they lie is known at once, what they are called is read when it is asked for: most recordings hit few of them.
-    Entries follow the order of the relocations they use, sorted by address on x86, where ifuncs stand out of order.
+    Addresses are computed at once, names on demand: most recordings hit few entries. Entries follow the order of their
+    relocations, sorted by address on x86, where those of ifuncs are out of order.
     """
 
     start: U64
@@ -56,7 +56,7 @@ class LinkageTable:
         return len(self.start)
 
     def name(self, row: int) -> str:
-        """What an entry is called: ``malloc@plt``, the common header ``.plt``; ObjectError when nothing can say."""
+        """Return an entry's name, ``malloc@plt``; ``.plt`` for the common header. ObjectError for damaged tables."""
         slots = len(self) - self._header - len(self._rows)
         if row == slots and self._header:
             return ".plt"
@@ -64,16 +64,16 @@ class LinkageTable:
         return f"{called or f'offset_{int(self.start[row]):#x}'}@plt"
 
     def _slots(self) -> tuple[U64, int]:
-        """(start, size) of the entries of ``.plt.got``: for functions whose address is taken."""
+        """Return (start, size) of the entries of ``.plt.got``: functions whose address is taken."""
         self._got = self._elf.section(".plt.got") if self._elf.machine in X86 else None
         if self._got is None:
             return np.zeros(0, np.uint64), 0
         self._code = self._elf.data(self._got)
         step = self._got.entry_size or 8
-        return _spots(self._got.address, -(-len(self._code) // step), step), step
+        return _address_range(self._got.address, -(-len(self._code) // step), step), step
 
     def _calls_from(self, plt: ElfSection, header: int, step: int) -> list[tuple[U64, int]]:
-        """(start, size) of the common header, when there is one, and of the entries with a relocation each."""
+        """Return (start, size) of the common header, if any, and of the entries with a relocation each."""
         elf = self._elf
         second = elf.section(".plt.sec") if elf.machine in X86 else None
         self._section = elf.section(".rela.plt") or elf.section(".rel.plt")
@@ -83,13 +83,16 @@ class LinkageTable:
         if second is not None:
             _, step = _sizes(elf, second)
             header, start = plt.size, second.address
-        elif self._section is not None and count * step == plt.size:  # bound at start: every entry stands for itself
+        elif self._section is not None and count * step == plt.size:  # bound at start: no common header
             start, self._header = plt.address, 0
-        return [(_spots(plt.address, self._header, 0), header), (_spots(start, count, step), step)]
+        return [
+            (_address_range(plt.address, self._header, 0), header),
+            (_address_range(start, count, step), step),
+        ]
 
     @cached_property
     def _rows(self) -> AnyArray:
-        """(n,) relocations of the calls as they stand in the file."""
+        """(n,) relocations of the calls in file order."""
         return (
             _plt_relocations(self._elf, self._section, self._relocations) if self._section is not None else np.zeros(0)
         )
@@ -111,7 +114,7 @@ class LinkageTable:
         return rows, index, symbols, strings
 
     def _call_name(self, row: int) -> str:
-        """What a relocation calls: its symbol, or the ifunc at the addend (R_X86_64_IRELATIVE)."""
+        """Return the function that a relocation calls: its symbol, or the ifunc at the addend (R_X86_64_IRELATIVE)."""
         if self._calls is None:
             return ""
         rows, index, symbols, strings = self._calls
@@ -123,7 +126,7 @@ class LinkageTable:
         return name
 
     def _slot_name(self, row: int) -> str:
-        """An entry of ``.plt.got``: its jump tells the GOT slot, and that the name."""
+        """Return the name of an entry of ``.plt.got``, from the GOT slot that it jumps through."""
         return self._slot_names[row] if self._elf.machine == "EM_X86_64" else ""
 
     @cached_property
@@ -135,13 +138,13 @@ class LinkageTable:
         return [names.get(slot, "") for slot in slots]
 
 
-def _spots(start: int, count: int, step: int) -> U64:
-    """(count,) addresses ``step`` apart; they wrap, as those of a damaged file may."""
+def _address_range(start: int, count: int, step: int) -> U64:
+    """Return (count,) addresses ``step`` apart; they wrap around, as those of a damaged file may."""
     return np.uint64(start % 2**64) + np.arange(count, dtype=np.uint64) * np.uint64(step)
 
 
 def _sizes(elf: ElfObject, plt: ElfSection) -> tuple[int, int]:
-    """get_plt_sizes: bytes of the header, bytes of an entry; entry 0 when nothing says."""
+    """Return bytes of the header and of an entry (get_plt_sizes); entry 0 when unknown."""
     if elf.machine in X86:
         step = plt.entry_size if plt.entry_size in (8, 16) else (8 if plt.alignment == 8 else 16)
         return step, step
@@ -149,7 +152,7 @@ def _sizes(elf: ElfObject, plt: ElfSection) -> tuple[int, int]:
 
 
 def _plt_relocations(elf: ElfObject, section: ElfSection, data: bytes) -> AnyArray:
-    """(n,) rows of offset, info and (RELA) addend, in native byte order."""
+    """Return (n,) rows of offset, info and (RELA) addend in native byte order."""
     word = "u8" if elf.is_64 else "u4"
     names = ["offset", "info", "addend"][: 3 if section.type == "SHT_RELA" else 2]
     dtype = np.dtype([(name, elf.byte_order + word) for name in names])
@@ -163,7 +166,7 @@ def _symbol_index(elf: ElfObject, info: AnyArray) -> I64:
 
 
 def _got_names(elf: ElfObject, slots: list[int]) -> dict[int, str]:
-    """GOT slot (svma) to symbol name, from ``.rela.dyn``; of thousands of rows there only the slots asked for."""
+    """Map the given GOT slots (svma) to symbol names, from ``.rela.dyn``."""
     section = elf.section(".rela.dyn")
     if section is None or not 0 < section.link < len(elf.sections):
         return {}
@@ -177,7 +180,7 @@ def _got_names(elf: ElfObject, slots: list[int]) -> dict[int, str]:
 
 
 def _jump_target(code: bytes, address: int) -> int:
-    """The GOT slot of ``[endbr64] [bnd] jmp *disp(%rip)``; −1 for other code (get_x86_64_plt_disp)."""
+    """Return the GOT slot of ``[endbr64] [bnd] jmp *disp(%rip)``; −1 for other code (get_x86_64_plt_disp)."""
     at = 4 if code.startswith(b"\xf3\x0f\x1e\xfa") else 0
     at += code[at : at + 1] == b"\xf2"
     if code[at : at + 2] != b"\xff\x25" or len(code) < at + 6:

@@ -1,7 +1,7 @@
-"""Kernel modules as if they were loaded: sections get addresses, debug info the relocations that it waits for.
+"""Relocation of kernel modules' debug info: sections get addresses, and the result is an executable.
 
-A module is a relocatable file: what its debug info says of addresses, strings and other units stands in relocations.
-Here they are applied, a section's all at once, and written as an executable that any reader of DWARF takes.
+A module is a relocatable file: references to addresses, strings and other units in its debug info are relocations.
+They are applied a section at a time, and written as an executable that any DWARF reader accepts.
 Source of truth: kernel/module/main.c layout_sections; the psABIs of the machines below for relocations.
 """
 
@@ -17,7 +17,7 @@ from perf2x.tables.errors import ObjectError
 
 SHF_EXECINSTR = 0x4
 MODULE_BASE = 1 << 16
-"""Where modules are laid out here; a multiple of all alignments, and not 0, which in debug info means "discarded"."""
+"""Base address for modules; a multiple of all alignments, and not 0, which in debug info means "discarded"."""
 
 _WIDTHS = {
     "EM_X86_64": {1: 8, 10: 4, 11: 4},
@@ -27,14 +27,14 @@ _WIDTHS = {
     "EM_S390": {22: 8, 4: 4},
     "EM_PPC64": {38: 8, 1: 4},
 }
-"""Relocations that store symbol + addend, and in how many bytes; debug info has no others on these machines."""
+"""{machine: {relocation type: bytes}} of relocations that store symbol + addend; debug info has no others."""
 _TYPES = {"SHT_PROGBITS": 1, "SHT_STRTAB": 3, "SHT_NOTE": 7}
 _USED = (".debug_info", ".debug_abbrev", ".debug_line", ".debug_str", ".debug_line_str", ".debug_ranges",
          ".debug_rnglists", ".debug_addr", ".debug_str_offsets", ".note.gnu.build-id")  # fmt: skip
 
 
 def section_addresses(module: ElfObject, start: int = MODULE_BASE) -> dict[int, int]:
-    """Where the kernel puts each executable section of a module: one behind the other, aligned, init code apart."""
+    """Return {section number: address} of a module's executable sections, without init code, as in the kernel."""
     return dict(_laid_out(module, start, init=False))
 
 
@@ -51,7 +51,7 @@ def _laid_out(module: ElfObject, at: int, init: bool) -> Iterator[tuple[int, int
 
 
 def relocate_debug_info(module: ElfObject) -> bytes:
-    """An executable with the debug info of ``module``, its code at ``section_places(module)``.
+    """Build an executable with the debug info of ``module``, its code at ``section_places(module)``.
 
     ObjectError when a section or a relocation cannot be read, or the machine's relocations are not known.
     """
@@ -75,7 +75,7 @@ def relocate_debug_info(module: ElfObject) -> bytes:
 def _apply_relocations(
     module: ElfObject, table: ElfSection, places: Mapping[int, int], widths: Mapping[int, int], data: AnyArray
 ) -> None:
-    """Store symbol + addend at every place that a relocation section names."""
+    """Store symbol + addend at every offset of a relocation section in ``data``."""
     rows = _relocation_rows(module, table)
     kind = rows["info"] & (0xFFFFFFFF if module.is_64 else 0xFF)
     symbol = rows["info"] >> (32 if module.is_64 else 8)
@@ -98,7 +98,7 @@ def _apply_relocations(
 
 
 def _relocation_rows(module: ElfObject, table: ElfSection) -> AnyArray:
-    """Rows of a relocation section: ``offset``, ``info``, and ``addend`` where it has them."""
+    """Return the rows of a relocation section: ``offset``, ``info``, and ``addend`` for SHT_RELA."""
     size = "8" if module.is_64 else "4"
     fields = [("offset", f"{module.byte_order}u{size}"), ("info", f"{module.byte_order}u{size}")]
     dtype = np.dtype(fields + [("addend", f"{module.byte_order}i{size}")] * (table.type == "SHT_RELA"))
@@ -107,7 +107,7 @@ def _relocation_rows(module: ElfObject, table: ElfSection) -> AnyArray:
 
 
 def _symbol_values(module: ElfObject, table: ElfSection, places: Mapping[int, int]) -> U64:
-    """(symbols,) the value of each symbol with its section at its place; sections without a place lie at 0."""
+    """Return (symbols,) the value of each symbol, relative to its section's address; 0 for other sections."""
     rows, _ = raw_symbols(module, table)
     start = np.zeros(SHN_LORESERVE, np.uint64)
     for index, at in places.items():
@@ -118,7 +118,7 @@ def _symbol_values(module: ElfObject, table: ElfSection, places: Mapping[int, in
 
 
 def _executable(module: ElfObject, sections: list[tuple[ElfSection, AnyArray]]) -> bytes:
-    """An ELF file of those sections: header, sections, their names, section headers; it needs no segments."""
+    """Build an ELF file: header, sections, their names, section headers; it needs no segments."""
     names = b"\0" + b"".join(section.name.encode() + b"\0" for section, _ in sections) + b".shstrtab\0"
     layout = "IIQQQQIIQQ" if module.is_64 else "10I"
     at = 64 if module.is_64 else 52
@@ -132,7 +132,7 @@ def _executable(module: ElfObject, sections: list[tuple[ElfSection, AnyArray]]) 
 
 
 def _executable_header(module: ElfObject, sections_at: int, count: int) -> bytes:
-    """The module's own ELF header, of type ET_EXEC, with other section headers and no segments."""
+    """Return the module's ELF header as ET_EXEC with the new section headers and no segments."""
     order = module.byte_order
     header = bytearray(module.read(0, 64 if module.is_64 else 52))
     struct.pack_into(order + "H", header, 16, 2)

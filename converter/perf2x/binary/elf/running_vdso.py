@@ -1,4 +1,4 @@
-"""The vDSO of the kernel that this process runs on: it has no file, and a recording's may be the same."""
+"""The running kernel's vDSO, which has no file; a recording of this machine may have used the same one."""
 
 import re
 from functools import cache
@@ -10,7 +10,7 @@ _MAPPING = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) r.*\[vdso\]$", re.MULTILINE)
 
 
 def running_vdso_image() -> bytes:
-    """Its ELF image; b"" where there is none, a sysroot hides it, or the system does not let us read it."""
+    """Return the vDSO's ELF image; b"" when there is none, a sysroot hides it, or it cannot be read."""
     return b"" if sysroot() else _mapped_vdso()
 
 

@@ -1,7 +1,7 @@
-"""An ELF file with its symbols and unwind tables, and zeros where code, data and debug info were.
+"""Reduction of an ELF file to its symbols and unwind tables; code, data and debug info become zeros.
 
-Every header and offset stays, so that whoever reads the file finds all he finds in the original but contents: addresses
-map as before, the build id is the same. Zeros cost next to nothing in a compressed bundle.
+Every header and offset stays, so addresses map as before and the build id is the same. Zeros cost next to nothing in a
+compressed bundle.
 """
 
 import re
@@ -21,10 +21,10 @@ SHF_EXECINSTR = 0x4
 
 
 def keep_symbols_only(elf: ElfObject, known_code: Sequence[bytes] = ()) -> bytes:
-    """The whole file, with what names and unwinds no code as zeros; sections of debug info become SHT_NOBITS.
+    """Return the file with zeros for everything but symbols and unwind tables; debug sections become SHT_NOBITS.
 
-    ``known_code`` are instructions that unwinders know by their bytes (signal trampolines); they stay where they are.
-    A file without section headers stays as it is: nothing says what its parts are. ObjectError when it cannot be read.
+    ``known_code`` are instructions that unwinders recognize by their bytes (signal trampolines); they are kept. A file
+    without section headers is returned unchanged: its parts are unknown. ObjectError when it cannot be read.
     """
     whole = elf.read(0, elf.size)
     if not elf.sections:
@@ -45,7 +45,7 @@ def _is_kept(section: ElfSection, go: bool) -> bool:
 
 
 def _find_code(elf: ElfObject, whole: bytes, code: bytes) -> Iterator[int]:
-    """Offsets at which executable sections hold these bytes."""
+    """Yield the offsets of ``code`` in executable sections."""
     for section in elf.sections:
         if section.flags & SHF_EXECINSTR and section.type != "SHT_NOBITS":
             end = section.offset + section.size
@@ -56,18 +56,20 @@ def _find_code(elf: ElfObject, whole: bytes, code: bytes) -> Iterator[int]:
 
 
 def _header_tables(elf: ElfObject, whole: bytes) -> list[tuple[int, int]]:
-    """Program headers and section headers: (offset, size). Fields of Elf64_Ehdr, Elf32_Ehdr."""
+    """Return (offset, size) of the program headers and the section headers (Elf64_Ehdr, Elf32_Ehdr)."""
     form = elf.byte_order + ("QQ" if elf.is_64 else "II")
     programs, sections = struct.unpack_from(form, whole, 32 if elf.is_64 else 28)
     program_size, program_count, section_size = struct.unpack_from(
         elf.byte_order + "HHH", whole, 54 if elf.is_64 else 42
     )
-    count = max(program_count, len(elf.segments))  # 0xFFFF stands for a count kept elsewhere, then more are copied
+    count = max(
+        program_count, len(elf.segments)
+    )  # 0xFFFF (PN_XNUM) means that the count is elsewhere; then more is copied
     return [(programs, program_size * count), (sections, section_size * len(elf.sections))]
 
 
 def _without_debug(elf: ElfObject, kept: bytearray) -> None:
-    """sh_type is the second word of a section header."""
+    """Change debug sections to SHT_NOBITS; sh_type is the second word of a section header."""
     (_, _), (table, size) = _header_tables(elf, bytes(kept))
     step = size // len(elf.sections)
     for row, section in enumerate(elf.sections):

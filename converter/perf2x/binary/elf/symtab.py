@@ -1,7 +1,7 @@
-"""Symbol tables of ELF files as columns, filtered as perf filters them.
+"""ELF symbol tables as columns, filtered as perf filters them.
 
-pyelftools' own loop costs 16 µs a symbol; here a table is one numpy view over the section.
-Source of truth: tools/perf/util/symbol-elf.c dso__load_sym_internal and the elf_sym__* functions beside it.
+pyelftools' loop costs 16 µs a symbol; here a table is one numpy view of the section.
+Source of truth: tools/perf/util/symbol-elf.c dso__load_sym_internal and elf_sym__*.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ CUT = " [cut after 64 KiB]"
 
 
 class SymbolRows(Struct, frozen=True):
-    """Symbols of one table, in the table's order; ``start`` is an svma. Names are read one by one, when needed."""
+    """Symbols of one table, in table order; ``start`` is an svma. Names are decoded one by one, on demand."""
 
     start: U64
     size: U64
@@ -42,14 +42,14 @@ class SymbolRows(Struct, frozen=True):
         return len(self.start)
 
     def name(self, row: int) -> str:
-        """The symbol's name as the linker knows it; undecodable bytes are surrogate escapes."""
+        """Return a symbol's linkage name; undecodable bytes are surrogate escapes."""
         return string_at(self.strings, int(self.name_offset[row]))
 
 
 def string_at(strings: bytes, offset: int) -> str:
-    """The NUL-terminated text at ``offset`` of a string table, "" outside of it.
+    """Return the NUL-terminated string at ``offset`` of a string table, "" outside of it.
 
-    Any number of symbols may name one text, so a longer one than any compiler writes is cut, and says so.
+    Any number of symbols may share one string, so one longer than any compiler writes is cut, and marked with CUT.
     """
     limit = offset + LONGEST_TEXT
     end = strings.find(b"\0", offset, limit + 1)
@@ -58,7 +58,7 @@ def string_at(strings: bytes, offset: int) -> str:
 
 
 def raw_symbols(elf: ElfObject, section: ElfSection) -> tuple[AnyArray, bytes]:
-    """Every row of a symbol table section, as a structured array in native byte order, and its string table."""
+    """Return all rows of a symbol table, as a structured array in native byte order, and its string table."""
     fields = _FIELDS_64 if elf.is_64 else _FIELDS_32
     dtype = np.dtype([(name, elf.byte_order + code) for name, code in fields])
     if section.entry_size not in (0, dtype.itemsize):
@@ -71,7 +71,7 @@ def raw_symbols(elf: ElfObject, section: ElfSection) -> tuple[AnyArray, bytes]:
 
 
 def function_symbols(elf: ElfObject, table: str, places: Mapping[int, int] | None = None) -> SymbolRows | None:
-    """The rows of ``table`` (``.symtab`` or ``.dynsym``) that perf would name an address by; None without the table.
+    """Return the rows of ``table`` (``.symtab`` or ``.dynsym``) that perf names addresses by; None without the table.
 
     ``places`` gives addresses to the sections of a relocatable file, by number; symbols of other sections are left out.
     """
@@ -88,24 +88,24 @@ def function_symbols(elf: ElfObject, table: str, places: Mapping[int, int] | Non
     if places is not None:
         start = start + np.array([places[int(index)] for index in rows["section"][chosen]], np.uint64)
     kind = info & np.uint8(0xF)
-    if elf.machine == "EM_ARM":  # bit 0 marks Thumb code, it is no part of the address
+    if elf.machine == "EM_ARM":  # bit 0 marks Thumb code and is not part of the address
         start = np.where(kind == STT_FUNC, start & np.uint64(2**64 - 2), start)
     size, name = rows["size"][chosen].astype(np.uint64, copy=False), rows["name"][chosen]
     return SymbolRows(start, size, kind, info >> np.uint8(4), name, strings)
 
 
 _CODE_OR_DATA, _LABEL, _FUNCTION = 1, 2, 4
-"""What a symbol is, and what its section takes: a row is wanted where the two meet."""
+"""Flags of a symbol's kind and of the kinds that its section allows; a row is used when they intersect."""
 
 
 def _is_nameable(elf: ElfObject, rows: AnyArray) -> Bools:
-    """elf_sym__filter, elf_sym__is_label, and the section must be loaded; labels need a text or data section."""
+    """Return which rows perf uses (elf_sym__filter, elf_sym__is_label): loaded ones, labels only in text or data."""
     by_section = np.zeros(1 << 16, np.uint8)
     for number, section in enumerate(elf.sections[1:SHN_LORESERVE], 1):
         if section.flags & SHF_ALLOC:
             spoken = "text" in section.name or "data" in section.name
             by_section[number] = _CODE_OR_DATA | _LABEL if spoken else _CODE_OR_DATA
-    # more sections than 16 bits count: the real number is elsewhere, and functions are loaded anyway
+    # SHN_XINDEX: the section number is elsewhere, and functions are always loaded
     by_section[SHN_XINDEX] = _FUNCTION
     meeting = _BY_INFO[rows["info"]] & by_section[rows["section"]] & _BY_OTHER[rows["other"]]
     wanted: Bools = (meeting != 0) & (rows["name"] != 0)
@@ -113,7 +113,7 @@ def _is_nameable(elf: ElfObject, rows: AnyArray) -> Bools:
 
 
 def _by_info() -> U8:
-    """(256,) what each st_info says a symbol is."""
+    """Return (256,) the kind of symbol for each st_info."""
     kinds = np.zeros(16, np.uint8)
     kinds[[STT_FUNC, STT_GNU_IFUNC, STT_OBJECT]] = _CODE_OR_DATA
     kinds[STT_FUNC] |= _FUNCTION
@@ -122,7 +122,7 @@ def _by_info() -> U8:
 
 
 def _by_other() -> U8:
-    """(256,) what each st_other lets a symbol be: no hidden labels."""
+    """Return (256,) the kinds of symbol that each st_other allows: no hidden labels."""
     hidden = np.isin(np.arange(256) & 3, (STV_INTERNAL, STV_HIDDEN))
     return np.where(hidden, _CODE_OR_DATA | _FUNCTION, _CODE_OR_DATA | _FUNCTION | _LABEL).astype(np.uint8)
 
@@ -132,7 +132,7 @@ _MAPPING_LETTERS = {"EM_ARM": b"adtx", "EM_AARCH64": b"adtx", "EM_RISCV": b"dx"}
 
 
 def _mapping_symbols(elf: ElfObject, name_offset: AnyArray, strings: bytes) -> Bools:
-    """ARM, AArch64 and RISC-V: ``$x``, ``$d.1`` … say what the bytes are, not which function they belong to."""
+    """Return which rows are mapping symbols (ARM, AArch64, RISC-V): ``$x``, ``$d.1`` mark code or data."""
     if not len(name_offset):
         return np.zeros(0, np.bool_)
     text = np.frombuffer(strings + b"\0\0\0", np.uint8)

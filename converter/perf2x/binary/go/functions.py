@@ -1,4 +1,4 @@
-"""Go's own table of functions and lines, ``.gopclntab``, which stays when ``-ldflags=-s`` or strip take the rest.
+"""Go's table of functions and lines, ``.gopclntab``, which survives ``-ldflags=-s`` and strip.
 
 Source of truth: src/debug/gosym/pclntab.go and src/runtime/symtab.go of the Go distribution. Layouts of Go 1.2, 1.16,
 1.18 and 1.20 are read, with words of 4 and 8 bytes, in both byte orders.
@@ -17,7 +17,7 @@ LONGEST_NAME = 1 << 16
 
 
 class GoFunction(Struct, frozen=True):
-    """One row; ``line_at`` and ``file_at`` are offsets of its line and file values, relative to ``Layout.values``."""
+    """One row; ``line_at`` and ``file_at`` are offsets of its line and file values from ``PclntabLayout.values``."""
 
     name: str
     entry: int
@@ -26,11 +26,11 @@ class GoFunction(Struct, frozen=True):
     line_at: int
     file_at: int
     first_file: int
-    """Where the unit's files begin in the table of files."""
+    """Index of the unit's first file in the table of files."""
 
 
 class PclntabLayout(Struct, frozen=True):
-    """Where the parts of a table begin, in bytes from its start, and how wide its fields are."""
+    """Offsets of a table's parts, in bytes from its start, and the sizes of its fields."""
 
     version: int
     order: str
@@ -51,7 +51,7 @@ class PclntabLayout(Struct, frozen=True):
 
 
 class GoFunctions:
-    """A table that has been checked against its size; rows are read when they are asked for."""
+    """A table that has been checked against its size; rows are decoded on demand."""
 
     def __init__(self, data: bytes, text: int, name: str) -> None:
         """``text``: svma that offsets count from (since Go 1.18); ObjectError when ``data`` is no such table."""
@@ -70,12 +70,12 @@ class GoFunctions:
         return len(self._row)
 
     def find(self, svma: U64) -> I64:
-        """(n,) the function that holds each address, −1 for none; each one reaches to where the next begins."""
+        """Return (n,) the function that holds each address, −1 for none; a function extends to the next one."""
         row = np.searchsorted(self._entry, svma, "right").astype(np.int64) - 1
         return np.where(row < len(self._row), row, -1)
 
     def function(self, row: int) -> GoFunction | None:
-        """One function; None where the table is damaged."""
+        """Return one function; None where the table is damaged."""
         layout = self._layout
         at = int(self._row[row]) + (0 if layout.version == GO_12 else layout.functions)
         first = layout.word if layout.version in (GO_12, GO_116) else 4
@@ -89,9 +89,9 @@ class GoFunctions:
         return GoFunction(text, int(self._entry[row]), known, line_at, file_at, unit) if text else None
 
     def values(self, offset: I64, entry: U64, function: I64, svma: U64) -> I64:
-        """(m,) what tables of values (lines, files) say of each address; 0 or less where they say nothing.
+        """Return (m,) the value (line or file) at each address; 0 or less where there is none.
 
-        ``offset`` and ``entry`` (n,) are those of functions, ``function`` (m,) says which one an address is in.
+        ``offset`` and ``entry`` (n,) are those of functions, ``function`` (m,) is the function of each address.
         """
         layout = self._layout
         known = np.flatnonzero(offset != 0)
@@ -104,7 +104,7 @@ class GoFunctions:
         return result
 
     def filename(self, number: int, first_file: int) -> str:
-        """The path behind a file value, "" where the table has none."""
+        """Return the path for a file value, "" when the table lacks it."""
         layout = self._layout
         if number < 0:
             return ""
@@ -141,7 +141,7 @@ def _read_layout(data: bytes, name: str) -> PclntabLayout:
 
 
 def byte_order(data: bytes) -> str:
-    """``<`` or ``>`` when ``data`` begins like a table of Go functions, else ""."""
+    """Return ``<`` or ``>`` when ``data`` begins like a table of Go functions, else ""."""
     if len(data) < 16 or data[4:6] != b"\0\0" or data[6] not in (1, 2, 4) or data[7] not in (4, 8):
         return ""
     for order, name in (("<", "little"), (">", "big")):
@@ -151,5 +151,5 @@ def byte_order(data: bytes) -> str:
 
 
 def is_go(elf: ElfObject) -> bool:
-    """Whether Go's linker made the file, or a part of it."""
+    """Return whether Go's linker made the file or a part of it."""
     return any(section.name in (".note.go.buildid", ".go.buildinfo") for section in elf.sections)

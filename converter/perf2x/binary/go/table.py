@@ -1,4 +1,4 @@
-"""Where a file keeps Go's table of functions, and what its offsets count from: relocated words and linkers differ.
+"""Location of Go's table of functions in a file, and the base address of its offsets, which linkers store differently.
 
 Source of truth: src/cmd/link/internal/ld/pcln.go, and src/runtime/symtab.go type moduledata of the Go distribution.
 """
@@ -14,12 +14,12 @@ from perf2x.tables.errors import ObjectError
 _SECTIONS = (".gopclntab", ".data.rel.ro.gopclntab")
 _MAGIC = re.compile(rb"(?:[\xfb\xfa\xf0\xf1]\xff\xff\xff|\xff\xff\xff[\xfb\xfa\xf0\xf1])\0\0[\1\2\4][\4\10]")
 _TEXT_IN_HEADER, _TEXT_IN_MODULE = 2, 22
-"""Which word (after the 8 bytes of magic; of ``.go.module``) holds the text's start."""
+"""Index of the word with the text's start: in the header after its 8 bytes of magic, in ``.go.module``."""
 _RELATIVE = {"EM_X86_64": 8, "EM_AARCH64": 1027, "EM_386": 8, "EM_ARM": 23, "EM_RISCV": 3, "EM_S390": 12}
 
 
 def go_functions(elf: ElfObject) -> GoFunctions | None:
-    """The file's table, None when it has none; ObjectError when it is damaged."""
+    """Read the file's table; None when it has none, ObjectError when it is damaged."""
     place = _locate(elf)
     if place is None:
         return None
@@ -29,12 +29,12 @@ def go_functions(elf: ElfObject) -> GoFunctions | None:
 
 
 def has_go_table(elf: ElfObject) -> bool:
-    """Whether ``go_functions`` would find one; only a merged section must be read for it."""
+    """Return whether the file has a table; only a merged section has to be read to tell."""
     return _locate(elf) is not None
 
 
 def _locate(elf: ElfObject) -> tuple[ElfSection, int] | None:
-    """The section, and where in it the table begins."""
+    """Return the section and the table's offset in it."""
     for name in _SECTIONS:
         if (section := elf.section(name)) is not None:
             return section, 0
@@ -49,7 +49,7 @@ def _locate(elf: ElfObject) -> tuple[ElfSection, int] | None:
 
 
 def _text_start(elf: ElfObject, data: bytes, address: int) -> int:
-    """The header's word, which may wait for the dynamic linker; moduledata's since Go 1.26; else where .text begins."""
+    """Return the text's start from the header (maybe relocated), from moduledata (Go 1.26), or ``.text``'s address."""
     order = byte_order(data)
     if order and (found := _word(elf, data[8:], order, data[7], address + 8, _TEXT_IN_HEADER)):
         return found
@@ -65,7 +65,7 @@ def _text_start(elf: ElfObject, data: bytes, address: int) -> int:
 
 
 def _word(elf: ElfObject, data: bytes, order: str, size: int, address: int, number: int) -> int:
-    """One word of a structure that lies at ``address``, relocated."""
+    """Return one word, relocated, of a structure at ``address``."""
     at = number * size
     if at + size > len(data):
         return 0
@@ -74,7 +74,7 @@ def _word(elf: ElfObject, data: bytes, order: str, size: int, address: int, numb
 
 
 def _relocated(elf: ElfObject, address: int) -> int:
-    """What the dynamic linker adds the load address to at ``address``, by R_*_RELATIVE; 0 when nothing."""
+    """Return the addend of the R_*_RELATIVE relocation at ``address``, 0 without one."""
     section = elf.section(".rela.dyn") or elf.section(".rela")
     kind = _RELATIVE.get(elf.machine)
     if section is None or kind is None or section.type != "SHT_RELA":

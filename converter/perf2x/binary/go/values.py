@@ -1,7 +1,8 @@
-"""Go's tables of values by code address (lines, files), many functions at a time.
+"""Go's tables of values by code address (lines, files), decoded for many functions at a time.
 
-Pairs of variable-length integers follow each other: by how much the value changes (zigzag, from −1 on), for how many
-instructions it stays. A second change of 0 ends the table, or the data do. Nothing says how long a table is.
+A table is a sequence of pairs of variable-length integers: the change of the value (zigzag, starting at −1) and the
+number of instructions that it applies to. A change of 0, except the first, or the end of the data ends the table; its
+length is not stated.
 
 ::
 
@@ -18,23 +19,23 @@ from perf2x.columnar.arrays import I64, U8, U64, Bools
 from perf2x.columnar.ragged import Ragged, concatenate, offsets_of, ranges, row_batches, row_numbers
 
 LONGEST = 1 << 20
-"""Bytes of one function's table; generated code has some ten thousand, and a hostile table must not cost seconds."""
+"""Bytes of one function's table; generated code needs some ten thousand, and a hostile table must not take seconds."""
 FIRST_LOOK, AT_ONCE = 256, 1 << 20
-"""Bytes of a table that are read first, and of all tables that are read together."""
+"""Bytes of a table in the first attempt, and of all tables that are decoded together."""
 FARTHEST = np.uint64(1 << 36)
-"""No function is longer; what a damaged table says beyond is taken to stand here."""
+"""No function is longer; larger offsets of a damaged table are clamped to this."""
 
 
 def values_at(data: bytes, at: I64, quantum: int, table: I64, offset: U64) -> I64:
-    """(m,) what ``table`` (m,), a row of ``at``, says ``offset`` (m,) bytes behind its function's entry.
+    """Return (m,) the value of ``table`` (m,), a row of ``at``, at ``offset`` (m,) bytes from its function's entry.
 
-    0 or less where it says nothing. ``at`` (n,): where tables begin in ``data``; ``quantum``: bytes of the shortest
+    0 or less where there is none. ``at`` (n,): offsets of tables in ``data``; ``quantum``: bytes of the shortest
     instruction.
     """
     ends, values = pc_values(data, at, quantum)
     end = np.minimum(ends.values, FARTHEST)
     last = np.where(ends.lengths > 0, np.append(end, np.uint64(0))[ends.offsets[1:] - 1], np.uint64(0))
-    # tables are laid one behind the other, each one farther than any offset into it
+    # concatenate the tables; each one starts beyond any offset into the one before
     base = offsets_of(last.astype(np.int64) + 1)[:-1].astype(np.uint64)
     place = base[table] + np.minimum(offset, last[table])
     row = np.searchsorted(end + np.repeat(base, ends.lengths), place, "right").astype(np.int64)
@@ -45,9 +46,9 @@ def values_at(data: bytes, at: I64, quantum: int, table: I64, offset: U64) -> I6
 
 
 def pc_values(data: bytes, at: I64, quantum: int) -> tuple[Ragged, I64]:
-    """Tables as columns: row i of the first holds the ends of table i's ranges, in bytes from the function's entry.
+    """Decode tables to columns: row i of the first has the ends of table i's ranges, in bytes from its entry.
 
-    The second has the value of each range, all tables one behind the other.
+    The second has the value of each range, concatenated.
     """
     begin = np.clip(at, 0, len(data))
     longest = np.minimum(LONGEST, len(data) - begin)
@@ -68,7 +69,7 @@ def pc_values(data: bytes, at: I64, quantum: int) -> tuple[Ragged, I64]:
 
 
 def _delta_pairs(data: bytes, begin: I64, length: I64) -> tuple[Ragged, Bools]:
-    """Changes and runs by turns, up to the end of each table, and whether that came within ``length`` bytes."""
+    """Return alternating changes and run lengths of each table, and whether its end is within ``length`` bytes."""
     raw, starts = np.frombuffer(data, np.uint8)[ranges(begin, length)], offsets_of(length)
     last = np.flatnonzero(raw < 0x80)
     offsets = np.searchsorted(last, starts).astype(np.int64)  # of whole numbers
@@ -85,7 +86,7 @@ def _delta_pairs(data: bytes, begin: I64, length: I64) -> tuple[Ragged, Bools]:
 
 
 def _decode_varints(raw: U8, first: I64, last: I64) -> U64:
-    """Numbers of seven bits a byte, lowest first, by their first and last bytes."""
+    """Decode numbers of seven bits a byte, lowest first, given their first and last bytes."""
     result = np.zeros(len(last), np.uint64)
     for step in range(5):  # no field is wider than 32 bits
         more = np.flatnonzero(first + step <= last)
