@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from perf2x.binary.elf.file import open_elf
-from perf2x.unwind.cfi_rules import Kind, RegisterRule, Rule, RuleTable
+from perf2x.unwind.cfi_rules import RegisterRule, Rule, RuleKind, RuleTable
 from perf2x.unwind.object_rules import ObjectRules
 from perf2x.unwind.x86_64 import X86_64
 from tests.support.frame_writer import EH_FRAME, TEXT, Frame, FrameFile, advance, def_cfa
@@ -31,7 +31,7 @@ def rule_columns(count: int, _: Path) -> Work:
     def grow() -> None:
         table = RuleTable(17)
         for row in range(count):
-            table.number(Rule(7, 8 * row, 16, False, ((16, RegisterRule(Kind.OFFSET, -8)),)))
+            table.number(Rule(7, 8 * row, 16, False, ((16, RegisterRule(RuleKind.OFFSET, -8)),)))
             assert int(table.columns().cfa_value[-1]) == 8 * row
 
     return grow

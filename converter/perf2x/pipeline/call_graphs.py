@@ -17,14 +17,14 @@ from msgspec.structs import replace
 from perf2x.abi.uapi import BranchSampleType, SampleType
 from perf2x.columnar.arrays import I32, I64, U8, U64, Bools
 from perf2x.columnar.ragged import Ragged, concatenate
-from perf2x.stitch.lbr import call_stack_chains, no_state, stitch
+from perf2x.stitch.lbr import call_stack_chains, empty_lbr_state, stitch_older_calls
 from perf2x.stitch.process_history import ProcessHistory
 from perf2x.stitch.root_frames import RootFrame
 from perf2x.tables.diagnostics import Diagnostics, Severity
 from perf2x.tables.errors import ObjectError
 from perf2x.tables.events import Branches, Event, Samples, Session, UserStacks, Want
 from perf2x.tables.sideband import Mmaps
-from perf2x.unwind.chains import MAX_DEPTH, End, Lookup, UserMappings
+from perf2x.unwind.chains import MAX_DEPTH, End, FindMapping, UserMappings
 
 if TYPE_CHECKING:
     from perf2x.binary.elf.file import ElfObject
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 PROT_EXEC = 4
 DATA_NAMES = frozenset({"[stack]", "[heap]", "[vvar]", "[vvar_vclock]"})
 """Recorded as executable at exec, before their protection is settled (fs/exec.c setup_arg_pages)."""
-LARGEST_COPY = 65528
+MAX_COPY = 65528
 """What ``--call-graph dwarf,SIZE`` takes at most (tools/perf/util/callchain.c get_stack_size)."""
 ROOTS = {
     End.TRUNCATED: RootFrame.STACK_TRUNCATED,
@@ -74,10 +74,10 @@ class UnwindReport(Struct, frozen=True):
     @property
     def better_size(self) -> int:
         """What to record with when copies were too short."""
-        return min(max(4 * self.asked, 32768), LARGEST_COPY)
+        return min(max(4 * self.asked, 32768), MAX_COPY)
 
 
-class Unwound(Struct, frozen=True):
+class UnwindCounts(Struct, frozen=True):
     """What was counted in one process."""
 
     ends: I64
@@ -93,18 +93,18 @@ class CallGraphs:
         self, session: Session, history: ProcessHistory, finder: Callable[[], Finder], options: CallGraphOptions
     ) -> None:
         self._history, self._options = history, options
-        self._copied = _events(session, _copies_stack)
-        self._called = _events(session, _keeps_calls)
-        self._depth = _registers(session)
+        self._copied = _event_indices(session, _copies_stack)
+        self._called = _event_indices(session, _keeps_calls)
+        self._depth = _branch_record_count(session)
         self._session_arch = session.arch or "x86_64"
-        self._state = no_state()
+        self._state = empty_lbr_state()
         self._ends = np.zeros(len(End), np.int64)
         self._frames = self._guessed = 0
         self._problems: list[str] = []
         self._asked = max((session.events[row].sample_stack_user for row in self._copied.tolist()), default=0)
         self._unwinder: Unwinder | None = None
         if len(self._copied):
-            mappings = _mappings(history.mmaps, session)
+            mappings = _user_mappings(history.mmaps, session)
             self._unwinder = _make_unwinder(mappings, finder(), self._session_arch, options)
 
     @property
@@ -129,12 +129,12 @@ class CallGraphs:
         """Whether a batch builds on those before it."""
         return self._options.stitch_lbr and len(self._called) > 0
 
-    def counted(self) -> Unwound:
+    def counted(self) -> UnwindCounts:
         """The figures so far, for ``absorb`` in another process."""
         problems = self._unwinder.problems() if self._unwinder is not None else []
-        return Unwound(self._ends, self._frames, self._guessed, problems)
+        return UnwindCounts(self._ends, self._frames, self._guessed, problems)
 
-    def absorb(self, unwound: Unwound) -> None:
+    def absorb(self, unwound: UnwindCounts) -> None:
         """Add the figures of other batches."""
         self._ends += unwound.ends
         self._frames += unwound.frames
@@ -170,7 +170,7 @@ class CallGraphs:
         roots[list(ROOTS)] = list(ROOTS.values())
         return with_user_part(samples.chain, chains, use), roots[chains.end]
 
-    def _lookup(self, samples: Samples) -> Lookup:
+    def _lookup(self, samples: Samples) -> FindMapping:
         spaces = self._history.spaces
         epoch = spaces.epoch(samples.pid.astype(np.int64), self._history.ranks_of(samples))
 
@@ -186,13 +186,15 @@ class CallGraphs:
             time = samples.position if samples.time is None else samples.time.view(np.int64)
             order = np.empty(len(time), np.int64)
             order[np.lexsort([samples.position, time])] = np.arange(len(time))
-            older, self._state = stitch(branches, samples.tid.astype(np.int64), order, self._depth, self._state)
+            older, self._state = stitch_older_calls(
+                branches, samples.tid.astype(np.int64), order, self._depth, self._state
+            )
         chain = call_stack_chains(samples.chain, samples.ip, branches, older)
         called = np.isin(samples.event, self._called)
-        return chain if called.all() else _either(chain, samples.chain, called)
+        return chain if called.all() else _select_rows(chain, samples.chain, called)
 
 
-def _either(first: Ragged, second: Ragged, choose_first: Bools) -> Ragged:
+def _select_rows(first: Ragged, second: Ragged, choose_first: Bools) -> Ragged:
     """Rows of one table or the other."""
     both = concatenate([first, second])
     rows = np.arange(len(first), dtype=np.int64)
@@ -204,7 +206,7 @@ def completes_stacks(session: Session) -> bool:
     return any(_copies_stack(event) or _keeps_calls(event) for event in session.events)
 
 
-def _events(session: Session, test: Callable[[Event], bool]) -> I64:
+def _event_indices(session: Session, test: Callable[[Event], bool]) -> I64:
     return np.array([event.index for event in session.events if test(event)], np.int64)
 
 
@@ -218,7 +220,7 @@ def _keeps_calls(event: Event) -> bool:
     return has_branches and bool(event.branch_sample_type & BranchSampleType.CALL_STACK)
 
 
-def _registers(session: Session) -> int:
+def _branch_record_count(session: Session) -> int:
     """How many branch records the processor keeps (HEADER_CPU_PMU_CAPS, PMU_CAPS); 0 when the file does not say."""
     several = session.features.get("pmu_caps")
     units = [session.features.get("cpu_pmu_caps"), *(several.values() if isinstance(several, dict) else ())]
@@ -226,7 +228,7 @@ def _registers(session: Session) -> int:
     return max((int(text) for text in texts if text.isdigit()), default=0)
 
 
-def _mappings(mmaps: Mmaps, session: Session) -> UserMappings:
+def _user_mappings(mmaps: Mmaps, session: Session) -> UserMappings:
     named = np.array([name not in DATA_NAMES for name in mmaps.filename], np.bool_)
     is_code = named & ~mmaps.is_data & ((mmaps.prot < 0) | (mmaps.prot & PROT_EXEC != 0))
     build_ids = [

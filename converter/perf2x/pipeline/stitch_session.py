@@ -28,7 +28,7 @@ def stitch_session(
     Returns the profile without symbols, and reports on deferred and on copied stacks.
     """
     from perf2x.pipeline.call_graphs import CallGraphOptions, CallGraphs, completes_stacks
-    from perf2x.pipeline.sample_pass import Passage
+    from perf2x.pipeline.sample_pass import SamplePass
     from perf2x.pipeline.worker_pool import processes_for
     from perf2x.stitch.deferred_report import deferred_report
     from perf2x.stitch.profile_builder import build_profile
@@ -43,11 +43,11 @@ def stitch_session(
         recording.session, history, lambda: context.finder, options.call_graphs or CallGraphOptions()
     )
     want = _wanted_columns(options, stacks)
-    passage = Passage(recording, want, selection, call_graphs, stitcher, diagnostics, stages, stacks)
+    sample_pass = SamplePass(recording, want, selection, call_graphs, stitcher, diagnostics, stages, stacks)
     # off-CPU time reads the samples again, and would count malformed ones of other processes' blocks twice
     one_process = call_graphs.in_order or bool(options.off_cpu)
     jobs = 1 if one_process else processes_for(recording.sample_count, bool(call_graphs.want), options.jobs)
-    passage.run(jobs, context.progress_of("stitching"))
+    sample_pass.run(jobs, context.progress_of("stitching"))
     selection.check()
     call_graphs.note(diagnostics)
     with stages.stage("resolve"):

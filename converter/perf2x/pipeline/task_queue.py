@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from perf2x.pipeline.stage_timer import Stages
-from perf2x.pipeline.worker_pool import in_shares
+from perf2x.pipeline.worker_pool import run_in_processes
 from perf2x.tables.events import Share
 
 Result = TypeVar("Result")
@@ -48,7 +48,7 @@ def handed_out(
         done.update((number, work(number)) for piece in _taken(tickets) for number in pieces[piece])
 
     try:
-        for others, seconds in in_shares(processes, here, there):
+        for others, seconds in run_in_processes(processes, here, there):
             done.update(others)
             stages.processor[stage] = stages.processor.get(stage, 0.0) + seconds
     finally:

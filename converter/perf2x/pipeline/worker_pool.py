@@ -48,7 +48,7 @@ def processes_for_work(microseconds: int, pieces: int, asked: int) -> int:
     return max(1, min(pieces, asked or min(len(os.sched_getaffinity(0)), microseconds // MICROSECONDS_EACH)))
 
 
-def in_shares(count: int, here: Callable[[Share], None], there: Callable[[Share], Result]) -> Iterator[Result]:
+def run_in_processes(count: int, here: Callable[[Share], None], there: Callable[[Share], Result]) -> Iterator[Result]:
     """All shares of a recording: the first is done ``here``, the others by ``there`` in processes of their own.
 
     Yields what those return, which must be picklable and say everything: what they change stays in their process.
@@ -56,7 +56,7 @@ def in_shares(count: int, here: Callable[[Share], None], there: Callable[[Share]
     is made good for here.
     """
     shares = [Share(number, count) for number in range(count)]
-    with _started(shares[1:], there) as others:
+    with _forked(shares[1:], there) as others:
         here(shares[0])
         for share, connection in zip_longest(shares[1:], others):
             try:
@@ -71,7 +71,7 @@ def in_shares(count: int, here: Callable[[Share], None], there: Callable[[Share]
 
 
 @contextlib.contextmanager
-def _started(shares: list[Share], there: Callable[[Share], Result]) -> Iterator[list[Connection]]:
+def _forked(shares: list[Share], there: Callable[[Share], Result]) -> Iterator[list[Connection]]:
     """A process for each share, as far as there are any, and where its result comes from; all are gone afterwards."""
     import multiprocessing  # with sockets and OpenSSL, and most recordings are too small for it
 

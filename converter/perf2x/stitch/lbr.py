@@ -23,11 +23,11 @@ from perf2x.tables.events import Branches
 
 USER_MARKER = np.uint64(CallchainContext.USER)
 UNKNOWN_INDEX = np.uint64(2**64 - 1)
-STITCHED_LIMIT = 1024
+MAX_STITCHED = 1024
 """Calls that may be added to one sample: a thread whose stack seems to grow for ever must not fill the memory."""
 
 
-class StitchState(Struct, frozen=True):
+class LbrState(Struct, frozen=True):
     """The last sample of every thread so far, and the older calls it was given; what the next batch goes on from."""
 
     thread: I64
@@ -36,11 +36,11 @@ class StitchState(Struct, frozen=True):
     """uint64 ``from`` addresses"""
 
 
-def no_state() -> StitchState:
+def empty_lbr_state() -> LbrState:
     """The state before the first batch."""
     none = np.zeros(0, np.uint64)
     start = np.zeros(1, np.int64)
-    return StitchState(np.zeros(0, np.int64), Branches(start, none, none, none, none), Ragged(start, none))
+    return LbrState(np.zeros(0, np.int64), Branches(start, none, none, none, none), Ragged(start, none))
 
 
 def call_stack_chains(chain: Ragged, ip: U64, branches: Branches, older: Ragged | None = None) -> Ragged:
@@ -48,9 +48,9 @@ def call_stack_chains(chain: Ragged, ip: U64, branches: Branches, older: Ragged 
 
     The innermost user address is the one that the kernel recorded behind PERF_CONTEXT_USER, else the ``to`` of the
     newest branch; ``ip`` stands in for samples with a bare marker that were taken in user mode. ``older`` (n rows)
-    holds calls from ``stitch`` that go behind the branches.
+    holds calls from ``stitch_older_calls`` that go behind the branches.
     """
-    user = _user_part(chain)
+    user = _first_user_marker(chain)
     count = np.diff(branches.offsets)
     use = (user >= 0) & (count > 0)
     kept = np.where(use, user - chain.offsets[:-1], chain.lengths)
@@ -59,14 +59,14 @@ def call_stack_chains(chain: Ragged, ip: U64, branches: Branches, older: Ragged 
     calls = Ragged(
         offsets_of(np.where(use, count, 0)), branches.from_ip[ranges(branches.offsets[:-1][use], count[use])]
     )
-    parts = [head, _marked(Ragged(offsets_of(use.astype(np.int64)), leaf)), _marked(calls)]
+    parts = [head, _mark_each(Ragged(offsets_of(use.astype(np.int64)), leaf)), _mark_each(calls)]
     if older is not None:
         lengths = np.where(use, older.lengths, 0)
-        parts.append(_marked(Ragged(offsets_of(lengths), older.values[ranges(older.offsets[:-1], lengths)])))
+        parts.append(_mark_each(Ragged(offsets_of(lengths), older.values[ranges(older.offsets[:-1], lengths)])))
     return side_by_side(parts)
 
 
-def _user_part(chain: Ragged) -> I64:
+def _first_user_marker(chain: Ragged) -> I64:
     """(n,) where each row's first PERF_CONTEXT_USER stands in ``chain.values``, −1 for none."""
     place = np.flatnonzero(chain.values == USER_MARKER)
     row = row_numbers(chain.lengths)[place]
@@ -89,14 +89,16 @@ def _leaf(chain: Ragged, user: I64, ip: U64, branches: Branches) -> U64:
     return np.where(recorded, word, np.where(in_user_mode, ip, to))
 
 
-def _marked(rows: Ragged) -> Ragged:
+def _mark_each(rows: Ragged) -> Ragged:
     """A USER marker in front of every entry."""
     pairs = np.full((len(rows.values), 2), USER_MARKER)
     pairs[:, 1] = rows.values
     return Ragged(rows.offsets * 2, pairs.reshape(-1))
 
 
-def stitch(branches: Branches, thread: I64, order: I64, depth: int, state: StitchState) -> tuple[Ragged, StitchState]:
+def stitch_older_calls(
+    branches: Branches, thread: I64, order: I64, depth: int, state: LbrState
+) -> tuple[Ragged, LbrState]:
     """Older calls that fell out of the registers but were there in the thread's previous sample (``--stitch-lbr``).
 
     ``thread`` (n,) tells threads apart, ``order`` (n,) sorts samples by time, ``depth`` is the number of registers of
@@ -111,25 +113,25 @@ def stitch(branches: Branches, thread: I64, order: I64, depth: int, state: Stitc
         answer of b                        ^--------- ---------^
     """
     everything, older = _prepend(branches, state)
-    rows = np.lexsort([np.concatenate([np.full(len(state.thread), -1, np.int64), order]), _threads(state, thread)])
-    thread = _threads(state, thread)[rows]
+    rows = np.lexsort([np.concatenate([np.full(len(state.thread), -1, np.int64), order]), _all_threads(state, thread)])
+    thread = _all_threads(state, thread)[rows]
     previous = np.concatenate([rows[:1], rows[:-1]])
     distance, continued = _continued(everything, rows, previous, depth)
     continued &= np.concatenate([[False], thread[1:] == thread[:-1]])[: len(rows)]
-    pieces = _pieces(everything, older, rows, previous, distance, continued)
-    answers = _runs(pieces, continued)
+    pieces = _added_calls(everything, older, rows, previous, distance, continued)
+    answers = _concatenate_runs(pieces, continued)
     back = np.empty(len(rows), np.int64)
     back[rows] = np.arange(len(rows))
     result = answers.take(back[len(state.thread) :])
     last = np.flatnonzero(np.concatenate([thread[1:] != thread[:-1], [True]])[: len(rows)])
-    return result, StitchState(thread[last], _take(everything, rows[last]), answers.take(last))
+    return result, LbrState(thread[last], _take_branches(everything, rows[last]), answers.take(last))
 
 
-def _threads(state: StitchState, thread: I64) -> I64:
+def _all_threads(state: LbrState, thread: I64) -> I64:
     return np.concatenate([state.thread, thread])
 
 
-def _prepend(branches: Branches, state: StitchState) -> tuple[Branches, Ragged]:
+def _prepend(branches: Branches, state: LbrState) -> tuple[Branches, Ragged]:
     """The rows of the state in front of the batch's, and what those of the state were given."""
     before = state.branches
     count = len(branches.offsets) - 1
@@ -149,7 +151,7 @@ def _indices(branches: Branches) -> U64:
     return unknown if branches.hw_index is None else branches.hw_index
 
 
-def _take(branches: Branches, rows: I64) -> Branches:
+def _take_branches(branches: Branches, rows: I64) -> Branches:
     lengths = np.diff(branches.offsets)[rows]
     places = ranges(branches.offsets[rows], lengths)
     from_ip, to_ip, flags = (column[places] for column in (branches.from_ip, branches.to_ip, branches.flags))
@@ -174,7 +176,7 @@ def _continued(branches: Branches, rows: I64, previous: I64, depth: int) -> tupl
     return distance, same
 
 
-def _pieces(
+def _added_calls(
     branches: Branches, older: Ragged, rows: I64, previous: I64, distance: I64, continued: Bools
 ) -> Ragged:  # fmt: skip
     """What each sample adds to the answer: the previous one's records behind ``distance``; a state's row, its own."""
@@ -185,12 +187,12 @@ def _pieces(
     return Ragged(offsets_of(lengths), values[ranges(starts, lengths)])
 
 
-def _runs(pieces: Ragged, continued: Bools) -> Ragged:
+def _concatenate_runs(pieces: Ragged, continued: Bools) -> Ragged:
     """Each row's piece and those before it, back to the first row of its run, newest first."""
     count = len(pieces)
     laid = pieces.take(np.arange(count)[::-1])
     begin = np.maximum.accumulate(np.where(continued, 0, np.arange(count)))
     starts = laid.offsets[:-1][::-1]
     ends = laid.offsets[count - begin]
-    lengths = np.minimum(ends - starts, STITCHED_LIMIT)
+    lengths = np.minimum(ends - starts, MAX_STITCHED)
     return Ragged(offsets_of(lengths), laid.values[ranges(starts, lengths)])

@@ -1,11 +1,11 @@
-"""AArch64: registers, signal frames, signed return addresses.
+"""AArch64: registers, signal frames, to_signed return addresses.
 
 Sources: "DWARF for the Arm 64-bit Architecture"; the kernel's arch/arm64/kernel/signal.c and uapi/asm/sigcontext.h.
 """
 
 from perf2x.abi.registers import AARCH64_DWARF
 from perf2x.unwind.architecture import Architecture
-from perf2x.unwind.cfi_rules import Kind, RegisterRule, Rule
+from perf2x.unwind.cfi_rules import RegisterRule, Rule, RuleKind
 
 FRAME_POINTER, STACK_POINTER, PROGRAM_COUNTER = 29, 31, 32
 
@@ -18,7 +18,7 @@ REGISTERS = MCONTEXT + 8
 
 SIGNAL_RETURN = Rule(
     STACK_POINTER, 0, PROGRAM_COUNTER, True,
-    tuple((register, RegisterRule(Kind.OFFSET, REGISTERS + 8 * register)) for register in range(33)),
+    tuple((register, RegisterRule(RuleKind.OFFSET, REGISTERS + 8 * register)) for register in range(33)),
 )  # fmt: skip
 """sp points at the struct rt_sigframe; all registers come back, the link register of an interrupted leaf too."""
 

@@ -17,7 +17,7 @@ _FIXED = {
 }  # fmt: skip
 
 
-class Cursor(Struct):
+class CfiCursor(Struct):
     """Reads ``data`` from ``position`` up to ``end``; ``address`` is the svma of byte 0, or 0."""
 
     data: bytes
@@ -64,7 +64,7 @@ class Cursor(Struct):
                 break
         if byte & 0x40 and shift < 64:
             value -= 1 << shift
-        return signed(value)
+        return to_signed(value)
 
     def block(self) -> bytes:
         """A length as ULEB128 and so many bytes."""
@@ -121,7 +121,7 @@ class Cursor(Struct):
         return self.fixed(_FIXED[PointerFormat(form)])
 
 
-def signed(value: int) -> int:
+def to_signed(value: int) -> int:
     """64 bits read as two's complement."""
     value &= MASK
     return value - (1 << 64) if value >> 63 else value

@@ -1,6 +1,6 @@
 """Entries of .eh_frame and .debug_frame: the CIE that several functions share, the FDE of one stretch of code.
 
-Sources: DWARF 5, section 6.4.1; Linux Standard Base, "Exception Frames" for what .eh_frame does differently.
+Sources: DWARF 5, section 6.4.1; Linux Standard Base, "Exception RegisterFile" for what .eh_frame does differently.
 """
 
 from typing import NamedTuple
@@ -9,10 +9,10 @@ from msgspec import Struct, field
 
 from perf2x.abi.callframe import PointerFormat
 from perf2x.tables.errors import ObjectError
-from perf2x.unwind.cfi_cursor import Cursor, signed
+from perf2x.unwind.cfi_cursor import CfiCursor, to_signed
 
 
-class Header(NamedTuple):
+class EntryHeader(NamedTuple):
     """The two words that open every entry."""
 
     body: int
@@ -57,11 +57,13 @@ class FrameSection(Struct):
     address_size: int
     cies: dict[int, Cie] = field(default_factory=dict)
 
-    def cursor(self, position: int, end: int) -> Cursor:
+    def cursor(self, position: int, end: int) -> CfiCursor:
         """A reader of the bytes between two offsets."""
-        return Cursor(self.data, position, min(end, len(self.data)), self.byte_order, self.address_size, self.address)
+        return CfiCursor(
+            self.data, position, min(end, len(self.data)), self.byte_order, self.address_size, self.address
+        )
 
-    def header(self, offset: int) -> Header | None:
+    def header(self, offset: int) -> EntryHeader | None:
         """The entry at ``offset``; None at the terminator. ObjectError when it does not lie within the section."""
         at = self.cursor(offset, len(self.data))
         length, wide = at.fixed("I"), False
@@ -74,13 +76,13 @@ class FrameSection(Struct):
         end = place + length
         if end > len(self.data) or end < at.position:
             raise ObjectError(f"call frame information: the entry at {offset:#x} is longer than its section")
-        return Header(at.position, end, self._cie_offset(identity, place, wide))
+        return EntryHeader(at.position, end, self._cie_offset(identity, place, wide))
 
     def _cie_offset(self, identity: int, place: int, wide: bool) -> int:
         if self.is_eh:
             if identity == 0:
                 return -1
-            return place - (signed(identity) if wide else identity)
+            return place - (to_signed(identity) if wide else identity)
         return -1 if identity == (2**64 - 1 if wide else 2**32 - 1) else identity
 
     def cie(self, offset: int) -> Cie:
@@ -112,7 +114,7 @@ class FrameSection(Struct):
             at.block()
         return Fde(cie, start, start + size, (at.position, header.end))
 
-    def _decode_cie(self, header: Header) -> Cie:
+    def _decode_cie(self, header: EntryHeader) -> Cie:
         at = self.cursor(header.body, header.end)
         version = at.u8()
         augmentation = at.cstring()
@@ -131,7 +133,7 @@ class FrameSection(Struct):
             augmentation.startswith(b"z"), b"S" in augmentation, (at.position, header.end),
         )  # fmt: skip
 
-    def _augmentation(self, at: Cursor, augmentation: bytes) -> int:
+    def _augmentation(self, at: CfiCursor, augmentation: bytes) -> int:
         """The encoding of the FDEs' pointers; leaves ``at`` at the first instruction."""
         encoding: int = PointerFormat.ABSPTR
         if not augmentation.startswith(b"z"):

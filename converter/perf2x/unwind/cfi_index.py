@@ -47,7 +47,7 @@ def index_from_header(section: FrameSection, header: bytes, address: int) -> Fra
     pairs = np.frombuffer(header, dtype, count * 2, at.position).reshape(count, 2).astype(np.int64).view(np.uint64)
     start = pairs[:, 0] + np.uint64(address)
     offset = (pairs[:, 1] + np.uint64((address - section.address) % 2**64)).view(np.int64)
-    return _sorted(section, start, offset)
+    return _sorted_index(section, start, offset)
 
 
 def index_by_walking(section: FrameSection, past_terminator: bool = True) -> FrameIndex:
@@ -61,7 +61,7 @@ def index_by_walking(section: FrameSection, past_terminator: bool = True) -> Fra
         if 0 < fde.start < fde.end:  # 0: of a function that the linker threw away
             starts.append(fde.start)
             offsets.append(offset)
-    return _sorted(section, np.array(starts, np.uint64), np.array(offsets, np.int64))
+    return _sorted_index(section, np.array(starts, np.uint64), np.array(offsets, np.int64))
 
 
 def fde_offsets(section: FrameSection, past_terminator: bool = True) -> list[int]:
@@ -83,7 +83,7 @@ def fde_offsets(section: FrameSection, past_terminator: bool = True) -> list[int
     return found
 
 
-def _sorted(section: FrameSection, start: U64, offset: I64) -> FrameIndex:
+def _sorted_index(section: FrameSection, start: U64, offset: I64) -> FrameIndex:
     if len(start) > 1 and not bool(np.all(start[1:] >= start[:-1])):
         order = np.argsort(start, kind="stable")
         start, offset = start[order], offset[order]

@@ -11,22 +11,22 @@ from msgspec import Struct, field
 
 from perf2x.abi.callframe import CallFrame
 from perf2x.tables.errors import ObjectError
-from perf2x.unwind.cfi_cursor import MASK, Cursor, signed
+from perf2x.unwind.cfi_cursor import MASK, CfiCursor, to_signed
 from perf2x.unwind.cfi_entries import Fde, FrameSection
-from perf2x.unwind.cfi_rules import CFA_BY_EXPRESSION, Kind, RegisterRule, Rule, RuleTable
+from perf2x.unwind.cfi_rules import CFA_BY_EXPRESSION, RegisterRule, Rule, RuleKind, RuleTable
 from perf2x.unwind.expressions import parse_expression
 
 Registers = dict[int, RegisterRule]
 
 
-class Row(Struct):
+class RuleRow(Struct):
     """The rule in force from ``start`` (svma) up to the next row."""
 
     start: int
     rule: int
 
 
-class Program(Struct):
+class CfiProgram(Struct):
     """The state of one run; ``cfa`` is (register, offset) or (CFA_BY_EXPRESSION, number)."""
 
     table: RuleTable
@@ -36,12 +36,12 @@ class Program(Struct):
     registers: Registers = field(default_factory=dict)
     initial: Registers = field(default_factory=dict)
     remembered: list[tuple[tuple[int, int] | None, Registers]] = field(default_factory=list)
-    rows: list[Row] = field(default_factory=list)
-    _sorted_of: Registers | None = None
+    rows: list[RuleRow] = field(default_factory=list)
+    _sorted_from: Registers | None = None
     """The dictionary that ``_sorted`` was made of; a change of rules makes a new dictionary."""
     _sorted: tuple[tuple[int, RegisterRule], ...] = ()
 
-    def run(self, at: Cursor) -> None:
+    def run(self, at: CfiCursor) -> None:
         """Execute instructions up to the end of ``at``."""
         while at.position < at.end:
             code = at.u8()
@@ -54,18 +54,18 @@ class Program(Struct):
                 raise ObjectError(f"call frame information: unknown instruction {code:#x}")
             handler(self, at)
 
-    def _packed(self, code: CallFrame, operand: int, at: Cursor) -> None:
+    def _packed(self, code: CallFrame, operand: int, at: CfiCursor) -> None:
         if code is CallFrame.ADVANCE_LOC:
             self.advance(operand)
         elif code is CallFrame.OFFSET:
-            self.set(operand, Kind.OFFSET, at.uleb() * self.fde.cie.data_alignment)
+            self.set(operand, RuleKind.OFFSET, at.uleb() * self.fde.cie.data_alignment)
         else:
             self.restore(operand)
 
-    def set(self, register: int, kind: Kind, value: int = 0) -> None:
+    def set(self, register: int, kind: RuleKind, value: int = 0) -> None:
         """A register's rule from here on; other processors' and vector registers are of no use to us."""
         if register < self.table.register_count:
-            self.registers = {**self.registers, register: RegisterRule(kind, signed(value))}
+            self.registers = {**self.registers, register: RegisterRule(kind, to_signed(value))}
 
     def restore(self, register: int) -> None:
         """Back to the rule that the CIE gave."""
@@ -78,7 +78,7 @@ class Program(Struct):
         """CFA = register + offset."""
         if register >= self.table.register_count:
             raise ObjectError(f"call frame information: CFA in register {register}")
-        self.cfa = (register, signed(offset))
+        self.cfa = (register, to_signed(offset))
 
     def cfa_offset(self, offset: int) -> None:
         """Another offset to the register in force."""
@@ -94,7 +94,7 @@ class Program(Struct):
             raise ObjectError("call frame information: the CFA is changed before it is a register and an offset")
         return self.cfa[0]
 
-    def expression(self, at: Cursor) -> int:
+    def expression(self, at: CfiCursor) -> int:
         """The number of the expression that stands at ``at``."""
         parsed = parse_expression(at.block(), self.fde.cie.address_size, at.byte_order)
         return self.table.expression_number(parsed)
@@ -113,11 +113,13 @@ class Program(Struct):
         """Write the row that has been built."""
         if self.cfa is not None:
             cie = self.fde.cie
-            if self._sorted_of is not self.registers:
-                self._sorted_of = self.registers
-                self._sorted = tuple(sorted(item for item in self.registers.items() if item[1].kind is not Kind.SAME))
+            if self._sorted_from is not self.registers:
+                self._sorted_from = self.registers
+                self._sorted = tuple(
+                    sorted(item for item in self.registers.items() if item[1].kind is not RuleKind.SAME)
+                )
             rule = Rule(*self.cfa, cie.return_register, cie.is_signal_frame, self._sorted)
-            self.rows.append(Row(self.location, self.table.number(rule)))
+            self.rows.append(RuleRow(self.location, self.table.number(rule)))
 
     def remember(self) -> None:
         """Push the rules."""
@@ -130,18 +132,18 @@ class Program(Struct):
         self.cfa, self.registers = self.remembered.pop()
 
 
-def _scaled(program: Program, value: int) -> int:
+def _scaled(program: CfiProgram, value: int) -> int:
     return value * program.fde.cie.data_alignment
 
 
-def _set_loc(program: Program, at: Cursor) -> None:
+def _set_loc(program: CfiProgram, at: CfiCursor) -> None:
     location = at.pointer(program.fde.cie.pointer_encoding)
     if location is None:
         raise ObjectError("call frame information: DW_CFA_set_loc without an address")
     program.move(location)
 
 
-def _def_cfa_expression(program: Program, at: Cursor) -> None:
+def _def_cfa_expression(program: CfiProgram, at: CfiCursor) -> None:
     program.cfa = (CFA_BY_EXPRESSION, program.expression(at))
 
 
@@ -149,7 +151,7 @@ def _ignore(_: int) -> None:
     """An operand that no rule depends on."""
 
 
-Handler = Callable[[Program, Cursor], None]
+Handler = Callable[[CfiProgram, CfiCursor], None]
 HANDLERS: dict[int, Handler] = {
     CallFrame.NOP: lambda _, at: None,
     CallFrame.SET_LOC: _set_loc,
@@ -157,17 +159,17 @@ HANDLERS: dict[int, Handler] = {
     CallFrame.ADVANCE_LOC2: lambda p, at: p.advance(at.fixed("H")),
     CallFrame.ADVANCE_LOC4: lambda p, at: p.advance(at.fixed("I")),
     CallFrame.MIPS_ADVANCE_LOC8: lambda p, at: p.advance(at.fixed("Q")),
-    CallFrame.OFFSET_EXTENDED: lambda p, at: p.set(at.uleb(), Kind.OFFSET, _scaled(p, at.uleb())),
-    CallFrame.OFFSET_EXTENDED_SF: lambda p, at: p.set(at.uleb(), Kind.OFFSET, _scaled(p, at.sleb())),
-    CallFrame.GNU_NEGATIVE_OFFSET_EXTENDED: lambda p, at: p.set(at.uleb(), Kind.OFFSET, -_scaled(p, at.uleb())),
-    CallFrame.VAL_OFFSET: lambda p, at: p.set(at.uleb(), Kind.VAL_OFFSET, _scaled(p, at.uleb())),
-    CallFrame.VAL_OFFSET_SF: lambda p, at: p.set(at.uleb(), Kind.VAL_OFFSET, _scaled(p, at.sleb())),
-    CallFrame.REGISTER: lambda p, at: p.set(at.uleb(), Kind.REGISTER, at.uleb()),
-    CallFrame.UNDEFINED: lambda p, at: p.set(at.uleb(), Kind.UNDEFINED),
-    CallFrame.SAME_VALUE: lambda p, at: p.set(at.uleb(), Kind.SAME),
+    CallFrame.OFFSET_EXTENDED: lambda p, at: p.set(at.uleb(), RuleKind.OFFSET, _scaled(p, at.uleb())),
+    CallFrame.OFFSET_EXTENDED_SF: lambda p, at: p.set(at.uleb(), RuleKind.OFFSET, _scaled(p, at.sleb())),
+    CallFrame.GNU_NEGATIVE_OFFSET_EXTENDED: lambda p, at: p.set(at.uleb(), RuleKind.OFFSET, -_scaled(p, at.uleb())),
+    CallFrame.VAL_OFFSET: lambda p, at: p.set(at.uleb(), RuleKind.VAL_OFFSET, _scaled(p, at.uleb())),
+    CallFrame.VAL_OFFSET_SF: lambda p, at: p.set(at.uleb(), RuleKind.VAL_OFFSET, _scaled(p, at.sleb())),
+    CallFrame.REGISTER: lambda p, at: p.set(at.uleb(), RuleKind.REGISTER, at.uleb()),
+    CallFrame.UNDEFINED: lambda p, at: p.set(at.uleb(), RuleKind.UNDEFINED),
+    CallFrame.SAME_VALUE: lambda p, at: p.set(at.uleb(), RuleKind.SAME),
     CallFrame.RESTORE_EXTENDED: lambda p, at: p.restore(at.uleb()),
-    CallFrame.EXPRESSION: lambda p, at: p.set(at.uleb(), Kind.EXPRESSION, p.expression(at)),
-    CallFrame.VAL_EXPRESSION: lambda p, at: p.set(at.uleb(), Kind.VAL_EXPRESSION, p.expression(at)),
+    CallFrame.EXPRESSION: lambda p, at: p.set(at.uleb(), RuleKind.EXPRESSION, p.expression(at)),
+    CallFrame.VAL_EXPRESSION: lambda p, at: p.set(at.uleb(), RuleKind.VAL_EXPRESSION, p.expression(at)),
     CallFrame.REMEMBER_STATE: lambda p, _: p.remember(),
     CallFrame.RESTORE_STATE: lambda p, _: p.recall(),
     CallFrame.DEF_CFA: lambda p, at: p.define_cfa(at.uleb(), at.uleb()),
@@ -183,11 +185,11 @@ HANDLERS: dict[int, Handler] = {
 """Whether a return address is signed is not followed: the bits of the signature are cut from every one (aarch64)."""
 
 
-def rows_of(section: FrameSection, fde: Fde, table: RuleTable) -> list[Row]:
+def rule_rows(section: FrameSection, fde: Fde, table: RuleTable) -> list[RuleRow]:
     """The rows of one function, by rising address, the first at its start; ``table`` interns the rules. ObjectError."""
     if fde.cie.return_register >= table.register_count:
         raise ObjectError(f"call frame information: return address in register {fde.cie.return_register}")
-    program = Program(table, fde, fde.start)
+    program = CfiProgram(table, fde, fde.start)
     program.run(_cursor(section, fde, fde.cie.instructions))
     program.initial = program.registers
     program.run(_cursor(section, fde, fde.instructions))
@@ -195,7 +197,7 @@ def rows_of(section: FrameSection, fde: Fde, table: RuleTable) -> list[Row]:
     return program.rows
 
 
-def _cursor(section: FrameSection, fde: Fde, place: tuple[int, int]) -> Cursor:
+def _cursor(section: FrameSection, fde: Fde, place: tuple[int, int]) -> CfiCursor:
     at = section.cursor(*place)
     at.address_size = fde.cie.address_size
     return at

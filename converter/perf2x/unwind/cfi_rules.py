@@ -20,7 +20,7 @@ CFA_BY_EXPRESSION = -1
 """In ``cfa_register``: ``cfa_value`` is the number of an expression."""
 
 
-class Kind(IntEnum):
+class RuleKind(IntEnum):
     """Where the caller's value of a register is; DWARF 5, section 6.4.1."""
 
     SAME = 0
@@ -41,7 +41,7 @@ class Kind(IntEnum):
 class RegisterRule(NamedTuple):
     """Kind and value of one register."""
 
-    kind: Kind
+    kind: RuleKind
     value: int
 
 
@@ -112,7 +112,7 @@ def _asked_by(rule: Rule) -> int:
     if rule.cfa_register != CFA_BY_EXPRESSION:
         needed |= 1 << rule.cfa_register
     for _, (kind, value) in rule.registers:
-        if kind is Kind.REGISTER and 0 <= value < 64:
+        if kind is RuleKind.REGISTER and 0 <= value < 64:
             needed |= 1 << value
     return needed
 

@@ -13,7 +13,7 @@ def eh_frame_index(elf: ElfObject) -> FrameIndex | None:
     section, header = elf.section(".eh_frame"), elf.section(".eh_frame_hdr")
     if section is None:
         return _index_by_segment(elf)
-    frames = _frames(elf, elf.data(section), section.address, True)
+    frames = _frame_section(elf, elf.data(section), section.address, True)
     if header is not None:
         index = index_from_header(frames, elf.data(header), header.address)
         if index is not None:
@@ -25,17 +25,17 @@ def debug_frame_index(elf: ElfObject) -> FrameIndex | None:
     """The index of .debug_frame, or of .zdebug_frame as older Go linkers write it; None without one."""
     section, packed = elf.section(".debug_frame"), elf.section(".zdebug_frame")
     if section is not None:
-        return index_by_walking(_frames(elf, elf.data(section), 0, False))
+        return index_by_walking(_frame_section(elf, elf.data(section), 0, False))
     if packed is None:
         return None
     data = elf.data(packed)
     if not data.startswith(b"ZLIB"):
         raise ObjectError(f"{elf.name}, .zdebug_frame: no ZLIB header")
     size = min(int.from_bytes(data[4:12], "big"), memory_limit(len(data)))
-    return index_by_walking(_frames(elf, inflate("zlib", data[12:], size), 0, False))
+    return index_by_walking(_frame_section(elf, inflate("zlib", data[12:], size), 0, False))
 
 
-def _frames(elf: ElfObject, data: bytes, address: int, is_eh: bool) -> FrameSection:
+def _frame_section(elf: ElfObject, data: bytes, address: int, is_eh: bool) -> FrameSection:
     return FrameSection(data, address, is_eh, elf.byte_order, 8 if elf.is_64 else 4)
 
 
@@ -48,14 +48,14 @@ def _index_by_segment(elf: ElfObject) -> FrameIndex | None:
     if header is None:
         return None
     data = elf.read(header.offset, header.file_size)
-    at = _frames(elf, data, header.address, True).cursor(0, len(data))
+    at = _frame_section(elf, data, header.address, True).cursor(0, len(data))
     at.position = 4
     address = at.pointer(data[1], header.address) if len(data) > 4 else None
     load = _load_of(elf, address) if address is not None else None
     if load is None or address is None:
         raise ObjectError(f"{elf.name}: its .eh_frame_hdr points nowhere")
     skip = address - load.address
-    frames = _frames(elf, elf.read(load.offset + skip, load.file_size - skip), address, True)
+    frames = _frame_section(elf, elf.read(load.offset + skip, load.file_size - skip), address, True)
     index = index_from_header(frames, data, header.address)
     return index_by_walking(frames, past_terminator=False) if index is None else index
 

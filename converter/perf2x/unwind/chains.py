@@ -64,5 +64,5 @@ class UserChains(Struct, frozen=True):
     """(n,) frames that were crossed by frame pointer, for want of unwind information."""
 
 
-Lookup = Callable[[I64, U64], I32]
+FindMapping = Callable[[I64, U64], I32]
 """Which mapping holds each address at the time of its sample: (sample rows, addresses) to mapping ids, −1 for none."""

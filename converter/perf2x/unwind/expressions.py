@@ -13,13 +13,13 @@ import numpy as np
 from perf2x.abi.callframe import Operator
 from perf2x.columnar.arrays import I64, U64, AnyArray, Bools
 from perf2x.tables.errors import ObjectError
-from perf2x.unwind.cfi_cursor import MASK, Cursor
+from perf2x.unwind.cfi_cursor import MASK, CfiCursor
 
-STEP_LIMIT = 256
+MAX_OPERATIONS = 256
 """Real ones have a dozen; a hostile one would be run for every sample at every depth."""
 
 
-class Step(NamedTuple):
+class Operation(NamedTuple):
     """One operator; ``register`` −1 and ``value`` 0 where it takes none."""
 
     operator: Operator
@@ -27,10 +27,10 @@ class Step(NamedTuple):
     register: int = -1
 
 
-Expression = tuple[Step, ...]
+Expression = tuple[Operation, ...]
 
 
-class Machine(Protocol):
+class ExpressionContext(Protocol):
     """What an expression can look at, for the samples that are asked about."""
 
     def register(self, number: int) -> tuple[U64, Bools]:
@@ -42,7 +42,7 @@ class Machine(Protocol):
         ...
 
 
-_OPERANDS: dict[int, Callable[[Cursor], int]] = {
+_OPERANDS: dict[int, Callable[[CfiCursor], int]] = {
     Operator.ADDR: lambda at: at.native(),
     Operator.CONST1U: lambda at: at.u8(),
     Operator.CONST1S: lambda at: at.fixed("b"),
@@ -70,29 +70,29 @@ _CONSTANTS = frozenset(code for code in _OPERANDS if code <= Operator.CONSTS)
 
 def parse_expression(block: bytes, address_size: int, byte_order: str) -> Expression:
     """The steps of an expression; ObjectError at an operator that call frame information cannot hold."""
-    at = Cursor(block, 0, len(block), byte_order, address_size)
+    at = CfiCursor(block, 0, len(block), byte_order, address_size)
     steps = []
     while at.position < at.end:
-        steps.append(_step(at.u8(), at))
-        if len(steps) > STEP_LIMIT:
-            raise ObjectError(f"call frame information: an expression of more than {STEP_LIMIT} steps")
+        steps.append(_parse_operation(at.u8(), at))
+        if len(steps) > MAX_OPERATIONS:
+            raise ObjectError(f"call frame information: an expression of more than {MAX_OPERATIONS} steps")
     return tuple(steps)
 
 
-def _step(code: int, at: Cursor) -> Step:
+def _parse_operation(code: int, at: CfiCursor) -> Operation:
     if Operator.LIT0 <= code <= Operator.LIT31:
-        return Step(Operator.CONSTU, code - Operator.LIT0)
+        return Operation(Operator.CONSTU, code - Operator.LIT0)
     if Operator.BREG0 <= code <= Operator.BREG31:
-        return Step(Operator.BREGX, at.sleb(), code - Operator.BREG0)
+        return Operation(Operator.BREGX, at.sleb(), code - Operator.BREG0)
     if code == Operator.BREGX:
         register = at.uleb()
-        return Step(Operator.BREGX, at.sleb(), register)
+        return Operation(Operator.BREGX, at.sleb(), register)
     if code in _CONSTANTS:
-        return Step(Operator.CONSTU, _OPERANDS[code](at) & MASK)
+        return Operation(Operator.CONSTU, _OPERANDS[code](at) & MASK)
     if code in _OPERANDS:
-        return Step(Operator(code), _OPERANDS[code](at))
+        return Operation(Operator(code), _OPERANDS[code](at))
     if code in _PLAIN:
-        return Step(Operator(code))
+        return Operation(Operator(code))
     raise ObjectError(f"call frame information: no operator {code:#x} in an expression")
 
 
@@ -113,7 +113,7 @@ def _divide(left: U64, right: U64) -> U64:
     return np.where(divisor == 0, 0, quotient).view(np.uint64)
 
 
-def _signed(compare: Callable[[I64, I64], AnyArray]) -> Callable[[U64, U64], U64]:
+def _signed_comparison(compare: Callable[[I64, I64], AnyArray]) -> Callable[[U64, U64], U64]:
     return lambda left, right: compare(left.view(np.int64), right.view(np.int64)).astype(np.uint64)
 
 
@@ -129,12 +129,12 @@ _BINARY: dict[Operator, Callable[[U64, U64], U64]] = {
     Operator.SHL: lambda a, b: np.where(b < np.uint64(64), a << _shift(a, b), np.uint64(0)),
     Operator.SHR: lambda a, b: np.where(b < np.uint64(64), a >> _shift(a, b), np.uint64(0)),
     Operator.SHRA: _arithmetic_shift,
-    Operator.EQ: _signed(lambda a, b: a == b),
-    Operator.NE: _signed(lambda a, b: a != b),
-    Operator.GE: _signed(lambda a, b: a >= b),
-    Operator.GT: _signed(lambda a, b: a > b),
-    Operator.LE: _signed(lambda a, b: a <= b),
-    Operator.LT: _signed(lambda a, b: a < b),
+    Operator.EQ: _signed_comparison(lambda a, b: a == b),
+    Operator.NE: _signed_comparison(lambda a, b: a != b),
+    Operator.GE: _signed_comparison(lambda a, b: a >= b),
+    Operator.GT: _signed_comparison(lambda a, b: a > b),
+    Operator.LE: _signed_comparison(lambda a, b: a <= b),
+    Operator.LT: _signed_comparison(lambda a, b: a < b),
 }
 _UNARY: dict[Operator, Callable[[U64], U64]] = {
     Operator.ABS: lambda a: np.abs(a.view(np.int64)).view(np.uint64),
@@ -146,50 +146,52 @@ _TAKES = {Operator.DUP: 1, Operator.OVER: 2, Operator.SWAP: 2, Operator.ROT: 3, 
 """How many entries the operators that only move entries need."""
 
 
-def evaluate(expression: Expression, machine: Machine, stack: list[U64], count: int) -> tuple[U64, Bools]:
+def evaluate(expression: Expression, context: ExpressionContext, stack: list[U64], count: int) -> tuple[U64, Bools]:
     """The result (count,) for every sample and which are good; ``stack`` holds what DWARF pushes first (the CFA)."""
     good = np.ones(count, np.bool_)
     stack = list(stack)
-    for step in expression:
-        if not _apply(step, machine, stack, good, count):
+    for operation in expression:
+        if not _apply_operation(operation, context, stack, good, count):
             return np.zeros(count, np.uint64), np.zeros(count, np.bool_)
     if not stack:
         return np.zeros(count, np.uint64), np.zeros(count, np.bool_)
     return stack[-1], good
 
 
-def _apply(step: Step, machine: Machine, stack: list[U64], good: Bools, count: int) -> bool:
-    """One step on ``stack`` and ``good``, both changed in place; False when the stack does not hold what it needs."""
-    operator = step.operator
+def _apply_operation(
+    operation: Operation, context: ExpressionContext, stack: list[U64], good: Bools, count: int
+) -> bool:
+    """Apply one operation to ``stack`` and ``good`` in place; False when the stack has too few entries."""
+    operator = operation.operator
     if operator is Operator.CONSTU:
-        stack.append(np.full(count, step.value, np.uint64))
+        stack.append(np.full(count, operation.value, np.uint64))
     elif operator is Operator.BREGX:
-        value, known = machine.register(step.register)
+        value, known = context.register(operation.register)
         good &= known
-        stack.append(value + np.uint64(step.value & MASK))
+        stack.append(value + np.uint64(operation.value & MASK))
     elif operator in _BINARY:
         if len(stack) < 2:
             return False
         right = stack.pop()
         stack.append(_BINARY[operator](stack.pop(), right))
     elif operator in _TAKES or operator is Operator.PICK:
-        return _move(step, stack)
+        return _move_entries(operation, stack)
     elif not stack:
         return operator is Operator.NOP
     elif operator is Operator.PLUS_UCONST:
-        stack.append(stack.pop() + np.uint64(step.value))
+        stack.append(stack.pop() + np.uint64(operation.value))
     elif operator in _UNARY:
         stack.append(_UNARY[operator](stack.pop()))
     else:
-        value, read = machine.load(stack.pop(), step.value if operator is Operator.DEREF_SIZE else 0)
+        value, read = context.load(stack.pop(), operation.value if operator is Operator.DEREF_SIZE else 0)
         good &= read
         stack.append(value)
     return True
 
 
-def _move(step: Step, stack: list[U64]) -> bool:
-    operator = step.operator
-    if len(stack) < _TAKES.get(operator, step.value + 1):
+def _move_entries(operation: Operation, stack: list[U64]) -> bool:
+    operator = operation.operator
+    if len(stack) < _TAKES.get(operator, operation.value + 1):
         return False
     if operator is Operator.DROP:
         stack.pop()
@@ -198,6 +200,6 @@ def _move(step: Step, stack: list[U64]) -> bool:
     elif operator is Operator.ROT:
         stack[-1], stack[-2], stack[-3] = stack[-2], stack[-3], stack[-1]
     else:
-        back = {Operator.DUP: 1, Operator.OVER: 2}.get(operator, step.value + 1)
+        back = {Operator.DUP: 1, Operator.OVER: 2}.get(operator, operation.value + 1)
         stack.append(stack[-back])
     return True

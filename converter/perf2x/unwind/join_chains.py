@@ -26,14 +26,14 @@ def with_user_part(recorded: Ragged, unwound: UserChains, use: Bools) -> Ragged:
 
     A user part that was recorded all the same gives way, except a cookie that a deferred record answers.
     """
-    user_at, is_deferred = _user_part(recorded)
+    user_at, is_deferred = _words_before_user_part(recorded)
     use = use & (unwound.chain.lengths > 0) & ~is_deferred
     kept = np.where(use, user_at, recorded.lengths)
     head = Ragged(offsets_of(kept), recorded.values[ranges(recorded.offsets[:-1], kept)])
-    return side_by_side([head, _marked(unwound, use)])
+    return side_by_side([head, _mark_exact(unwound, use)])
 
 
-def _user_part(recorded: Ragged) -> tuple[I64, Bools]:
+def _words_before_user_part(recorded: Ragged) -> tuple[I64, Bools]:
     """For each row how many words come before its user part, and whether that is a cookie."""
     markers = np.flatnonzero((recorded.values == USER) | (recorded.values == DEFERRED))[::-1]
     row = row_numbers(recorded.lengths)[markers]
@@ -44,7 +44,7 @@ def _user_part(recorded: Ragged) -> tuple[I64, Bools]:
     return before, deferred
 
 
-def _marked(unwound: UserChains, use: Bools) -> Ragged:
+def _mark_exact(unwound: UserChains, use: Bools) -> Ragged:
     """The chains of the rows of ``use`` with a marker in front of every exact address."""
     lengths = np.where(use, unwound.chain.lengths, 0)
     entry = ranges(unwound.chain.offsets[:-1], lengths)

@@ -15,7 +15,7 @@ from perf2x.columnar.unique import rows_by
 from perf2x.tables.errors import ObjectError
 from perf2x.unwind.architecture import Architecture
 from perf2x.unwind.cfi_index import FrameIndex
-from perf2x.unwind.cfi_program import rows_of
+from perf2x.unwind.cfi_program import rule_rows
 from perf2x.unwind.cfi_rules import NO_RULE, Rule, RuleTable
 from perf2x.unwind.cfi_sections import code_at, debug_frame_index, eh_frame_index
 
@@ -23,7 +23,7 @@ LAZY_ENTRY = 16
 """Bytes of an entry in .plt: a jump through the table of 6, a push of 5, a jump to the first entry of 5."""
 
 
-class Function(Struct, frozen=True):
+class FunctionRules(Struct, frozen=True):
     """One decoded FDE: ``rule`` (n,) holds from ``start`` (n,) up to the next, the last up to ``end``."""
 
     start: U64
@@ -31,7 +31,7 @@ class Function(Struct, frozen=True):
     end: int
 
 
-NOTHING = Function(np.zeros(0, np.uint64), np.zeros(0, np.int32), 0)
+NOTHING = FunctionRules(np.zeros(0, np.uint64), np.zeros(0, np.int32), 0)
 
 
 class ObjectRules(Struct):
@@ -111,7 +111,7 @@ class FrameSource(Struct):
     """One section's index and the functions decoded so far, by their place in it."""
 
     index: FrameIndex
-    functions: dict[int, Function] = field(default_factory=dict)
+    functions: dict[int, FunctionRules] = field(default_factory=dict)
 
     def find(self, svma: U64, table: RuleTable, problems: list[str]) -> I32:
         """Rule numbers (n,) for addresses; loops over the distinct functions among them."""
@@ -123,14 +123,14 @@ class FrameSource(Struct):
             result[rows] = self._in_function(self._function(number, table, problems), svma[rows])
         return result
 
-    def _in_function(self, function: Function, svma: U64) -> I32:
+    def _in_function(self, function: FunctionRules, svma: U64) -> I32:
         row: I64 = np.searchsorted(function.start, svma, "right").astype(np.int64) - 1
         inside = (row >= 0) & (svma < np.uint64(function.end))
         found = np.full(len(svma), NO_RULE, np.int32)
         found[inside] = function.rule[row[inside]]
         return found
 
-    def _function(self, number: int, table: RuleTable, problems: list[str]) -> Function:
+    def _function(self, number: int, table: RuleTable, problems: list[str]) -> FunctionRules:
         found = self.functions.get(number)
         if found is None:
             try:
@@ -141,9 +141,9 @@ class FrameSource(Struct):
             self.functions[number] = found
         return found
 
-    def _decode(self, number: int, table: RuleTable) -> Function:
+    def _decode(self, number: int, table: RuleTable) -> FunctionRules:
         section = self.index.section
         fde = section.fde(int(self.index.offset[number]))
-        rows = rows_of(section, fde, table)
+        rows = rule_rows(section, fde, table)
         starts = np.array([row.start for row in rows], np.uint64)
-        return Function(starts, np.array([row.rule for row in rows], np.int32), fde.end)
+        return FunctionRules(starts, np.array([row.rule for row in rows], np.int32), fde.end)

@@ -8,11 +8,11 @@ from perf2x.tables.events import UserStacks
 from perf2x.unwind.architecture import Architecture
 from perf2x.unwind.stack_memory import StackMemory
 
-GOING = 255
+UNFINISHED = 255
 """In a column of ends: the sample goes on."""
 
 
-class Frames(Struct, frozen=True):
+class RegisterFile(Struct, frozen=True):
     """The frame that each of ``n`` samples has been unwound to; the arrays change in place with every step."""
 
     registers: U64
@@ -27,7 +27,7 @@ class Frames(Struct, frozen=True):
     """Bit r: register r was asked for when recording."""
 
 
-class Restored(Struct, frozen=True):
+class RestoredRegister(Struct, frozen=True):
     """New values of one register for some samples; not ``good``: no longer known."""
 
     register: int
@@ -36,10 +36,10 @@ class Restored(Struct, frozen=True):
     good: Bools
 
 
-class View(Struct, frozen=True):
+class SampleView(Struct, frozen=True):
     """Some samples (``rows``), their registers and memory."""
 
-    frames: Frames
+    frames: RegisterFile
     memory: StackMemory
     architecture: Architecture
     rows: I64
@@ -49,9 +49,9 @@ class View(Struct, frozen=True):
         """All bits of a word."""
         return np.uint64((1 << 8 * self.architecture.word) - 1)
 
-    def part(self, which: I64 | slice) -> "View":
+    def part(self, which: I64 | slice) -> "SampleView":
         """The view of some of these samples."""
-        return View(self.frames, self.memory, self.architecture, self.rows[which])
+        return SampleView(self.frames, self.memory, self.architecture, self.rows[which])
 
     def register(self, number: int) -> tuple[U64, Bools]:
         """Values (n,) of one register and which are known; an unheard-of register is never known."""
@@ -73,7 +73,7 @@ class View(Struct, frozen=True):
         value, good = self.memory.load(self.rows, address)
         return (value if size >= 8 else value & np.uint64((1 << 8 * size) - 1)), good
 
-    def set(self, new: Restored) -> None:
+    def set(self, new: RestoredRegister) -> None:
         """Take over what a rule restored."""
         bit = np.uint64(1 << new.register)
         self.frames.registers[new.register, new.rows] = new.value
@@ -94,7 +94,7 @@ class View(Struct, frozen=True):
         self.frames.is_exact[self.rows] = False
 
 
-def first_frames(stacks: UserStacks, architecture: Architecture) -> Frames:
+def initial_registers(stacks: UserStacks, architecture: Architecture) -> RegisterFile:
     """The frames that samples were taken in, from their recorded registers."""
     registers = np.zeros((architecture.register_count, len(stacks.abi)), np.uint64)
     recorded, column = 0, 0
@@ -108,4 +108,4 @@ def first_frames(stacks: UserStacks, architecture: Architecture) -> Frames:
         column += 1
     count = len(stacks.abi)
     known = np.full(count, recorded, np.uint64)
-    return Frames(registers, known, np.ones(count, np.bool_), np.zeros(count, np.bool_), np.uint64(recorded))
+    return RegisterFile(registers, known, np.ones(count, np.bool_), np.zeros(count, np.bool_), np.uint64(recorded))

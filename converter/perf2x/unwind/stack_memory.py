@@ -13,9 +13,9 @@ from msgspec import Struct
 from perf2x.columnar.arrays import I64, U64, Bools
 from perf2x.tables.events import UserStacks
 
-LARGEST_COPY = 60_000
+MAX_COPY = 60_000
 """Records are at most 64 KiB, so the kernel cuts larger requests to what is left (perf_sample_ustack_size)."""
-LARGEST_STACK = 1 << 26
+MAX_STACK_DISTANCE = 1 << 26
 """How far above the stack pointer a frame of the same stack may be: 64 MiB, eight times the usual limit."""
 
 
@@ -61,7 +61,9 @@ class StackMemory(Struct, frozen=True):
     def is_beyond(self, rows: I64, address: U64) -> Bools:
         """Whether an address lies above what was copied, as far as the same stack may reach."""
         offset = address - self.base[rows]
-        return self.is_full[rows] & (offset >= self.count[rows] << np.uint64(3)) & (offset < np.uint64(LARGEST_STACK))
+        return (
+            self.is_full[rows] & (offset >= self.count[rows] << np.uint64(3)) & (offset < np.uint64(MAX_STACK_DISTANCE))
+        )
 
 
 def stack_memory(stacks: UserStacks, stack_pointer: U64) -> StackMemory:
@@ -69,5 +71,5 @@ def stack_memory(stacks: UserStacks, stack_pointer: U64) -> StackMemory:
     whole = np.clip(stacks.size, 0, None) >> 3
     room = np.clip(len(stacks.words) - stacks.start, 0, None)
     count = np.where(stacks.start >= 0, np.minimum(whole, room), 0)
-    full = stacks.size + 8 > min(stacks.asked, LARGEST_COPY)
+    full = stacks.size + 8 > min(stacks.asked, MAX_COPY)
     return StackMemory(stacks.words, stacks.start, stack_pointer, count.view(np.uint64), full)

@@ -14,14 +14,14 @@ import numpy as np
 
 from perf2x.columnar.arrays import I32, I64, U8, U64, Bools
 from perf2x.columnar.unique import unique
-from perf2x.unwind.cfi_rules import CFA_BY_EXPRESSION, Kind, RuleColumns, RuleTable
+from perf2x.unwind.cfi_rules import CFA_BY_EXPRESSION, RuleColumns, RuleKind, RuleTable
 from perf2x.unwind.chains import End
 from perf2x.unwind.expressions import evaluate
-from perf2x.unwind.registers import GOING, Restored, View
+from perf2x.unwind.registers import UNFINISHED, RestoredRegister, SampleView
 
 
-def step_by_rules(view: View, table: RuleTable, rule: I32) -> U8:
-    """Unwind the samples of ``view`` by their rules (n,); returns for each GOING or an ``End``."""
+def step_by_rules(view: SampleView, table: RuleTable, rule: I32) -> U8:
+    """Unwind the samples of ``view`` by their rules (n,); returns for each UNFINISHED or an ``End``."""
     columns, frames, rows = table.columns(), view.frames, view.rows
     cfa, known = _canonical_frame_address(view, table, columns, rule)
     restored = _restore(view, table, columns, rule, cfa)
@@ -33,10 +33,10 @@ def step_by_rules(view: View, table: RuleTable, rule: I32) -> U8:
         view.set(register)
     frames.is_exact[rows] = signal
     frames.crossed_signal[rows] |= signal
-    return _leave(view, columns, rule, cfa, known & rises, exact)
+    return _set_program_counters(view, columns, rule, cfa, known & rises, exact)
 
 
-def _canonical_frame_address(view: View, table: RuleTable, columns: RuleColumns, rule: I32) -> tuple[U64, Bools]:
+def _canonical_frame_address(view: SampleView, table: RuleTable, columns: RuleColumns, rule: I32) -> tuple[U64, Bools]:
     register, value = columns.cfa_register[rule], columns.cfa_value[rule]
     by_expression = register == CFA_BY_EXPRESSION
     if not by_expression.any():
@@ -51,48 +51,52 @@ def _canonical_frame_address(view: View, table: RuleTable, columns: RuleColumns,
     return cfa & view.mask, known
 
 
-def _restore(view: View, table: RuleTable, columns: RuleColumns, rule: I32, cfa: U64) -> list[Restored]:
+def _restore(view: SampleView, table: RuleTable, columns: RuleColumns, rule: I32, cfa: U64) -> list[RestoredRegister]:
     """What the needed registers that any of the rules names were in the caller; loops over registers and kinds."""
     here = np.flatnonzero(np.bincount(rule, minlength=len(columns.cfa_register)))
     restored = []
     for register in view.architecture.kept(table.needed):
-        kinds = np.flatnonzero(np.bincount(columns.kind[register, here], minlength=len(Kind))).tolist()
+        kinds = np.flatnonzero(np.bincount(columns.kind[register, here], minlength=len(RuleKind))).tolist()
         for kind in kinds:
-            if kind == Kind.SAME:
+            if kind == RuleKind.SAME:
                 continue
             which = slice(None) if len(kinds) == 1 else np.flatnonzero(columns.kind[register][rule] == kind)
             part, value = view.part(which), columns.value[register][rule[which]]
-            restored.append(Restored(register, part.rows, *_saved(part, table, Kind(kind), value, cfa[which])))
+            restored.append(
+                RestoredRegister(register, part.rows, *_saved(part, table, RuleKind(kind), value, cfa[which]))
+            )
     return restored
 
 
-def _saved(view: View, table: RuleTable, kind: Kind, value: U64, cfa: U64) -> tuple[U64, Bools]:
+def _saved(view: SampleView, table: RuleTable, kind: RuleKind, value: U64, cfa: U64) -> tuple[U64, Bools]:
     """The caller's register (n,) by one kind of rule, and where it is known."""
-    if kind is Kind.OFFSET:
+    if kind is RuleKind.OFFSET:
         return view.load(cfa + value & view.mask, 0)
-    if kind is Kind.VAL_OFFSET:
+    if kind is RuleKind.VAL_OFFSET:
         return cfa + value & view.mask, np.ones(len(cfa), np.bool_)
-    if kind is Kind.REGISTER:
+    if kind is RuleKind.REGISTER:
         return view.registers_of(value.view(np.int64))
-    if kind is Kind.UNDEFINED:
+    if kind is RuleKind.UNDEFINED:
         return np.zeros(len(cfa), np.uint64), np.zeros(len(cfa), np.bool_)
     return _by_expression(view, table, kind, value, cfa)
 
 
-def _by_expression(view: View, table: RuleTable, kind: Kind, value: U64, cfa: U64) -> tuple[U64, Bools]:
+def _by_expression(view: SampleView, table: RuleTable, kind: RuleKind, value: U64, cfa: U64) -> tuple[U64, Bools]:
     result, good = np.zeros(len(cfa), np.uint64), np.zeros(len(cfa), np.bool_)
     for number in unique(value).tolist():
         which = np.flatnonzero(value == np.uint64(number))
         part = view.part(which)
         found, known = evaluate(table.expressions[number], part, [cfa[which]], len(which))
-        if kind is Kind.EXPRESSION:
+        if kind is RuleKind.EXPRESSION:
             found, read = part.load(found & view.mask, 0)
             known = known & read
         result[which], good[which] = found, known
     return result, good
 
 
-def _leave(view: View, columns: RuleColumns, rule: I32, cfa: U64, sound: Bools, exact: Bools) -> U8:
+def _set_program_counters(
+    view: SampleView, columns: RuleColumns, rule: I32, cfa: U64, sound: Bools, exact: Bools
+) -> U8:
     """Put the return addresses into the program counters; tell who cannot go on, and why."""
     register = columns.return_register[rule]
     kind = columns.kind[register, rule]
@@ -100,17 +104,17 @@ def _leave(view: View, columns: RuleColumns, rule: I32, cfa: U64, sound: Bools, 
     address = address & np.uint64(view.architecture.address_mask)
     view.set_register(view.architecture.program_counter, address)
     # a return address still in a register can only be that of a leaf; on x86 calls never leave one there
-    in_register = kind == Kind.SAME
+    in_register = kind == RuleKind.SAME
     sound = sound & ~(in_register & (~exact | (register == view.architecture.program_counter)))
-    end = np.full(len(rule), GOING, np.uint8)
+    end = np.full(len(rule), UNFINISHED, np.uint8)
     end[address == 0] = End.COMPLETE
     bad = np.flatnonzero(~(sound & known))
-    end[bad] = _why(view, columns, rule, cfa, sound, bad)
-    end[kind == Kind.UNDEFINED] = End.COMPLETE
+    end[bad] = _end_reasons(view, columns, rule, cfa, sound, bad)
+    end[kind == RuleKind.UNDEFINED] = End.COMPLETE
     return end
 
 
-def _why(view: View, columns: RuleColumns, rule: I32, cfa: U64, sound: Bools, bad: I64) -> U8:
+def _end_reasons(view: SampleView, columns: RuleColumns, rule: I32, cfa: U64, sound: Bools, bad: I64) -> U8:
     """Why the return address of the samples ``bad`` is not to be had."""
     rows, word = view.rows[bad], np.uint64(view.architecture.word)
     elsewhere = view.frames.crossed_signal[rows] | (view.memory.count[rows] == 0)
@@ -122,7 +126,7 @@ def _why(view: View, columns: RuleColumns, rule: I32, cfa: U64, sound: Bools, ba
     return end
 
 
-def step_by_frame_pointer(view: View) -> tuple[U8, U64]:
+def step_by_frame_pointer(view: SampleView) -> tuple[U8, U64]:
     """Unwind by the saved frame pointer and return address that compilers keep at the frame pointer.
 
     Source of truth: elfutils, backends/x86_64_unwind.c and aarch64_unwind.c. Nothing is changed for samples that cannot
@@ -135,12 +139,12 @@ def step_by_frame_pointer(view: View) -> tuple[U8, U64]:
     address, read = view.load(pointer + word, 0)
     address = address & np.uint64(view.architecture.address_mask)
     plausible = known & (pointer >= stack) & (pointer & (word - np.uint64(1)) == 0)
-    end = np.full(len(rows), GOING, np.uint8)
+    end = np.full(len(rows), UNFINISHED, np.uint8)
     end[plausible & ~read & view.memory.is_beyond(rows, pointer + word)] = End.TRUNCATED
-    lost = (end == GOING) & ~(plausible & read)
+    lost = (end == UNFINISHED) & ~(plausible & read)
     end[lost] = np.where(view.memory.count[rows[lost]] == 0, End.OTHER_STACK, End.NO_UNWIND_INFO)
     end[known & (pointer == 0) & ~frames.is_exact[rows]] = End.COMPLETE
-    end[(end == GOING) & (address == 0)] = End.COMPLETE
-    going = np.flatnonzero(end == GOING)
+    end[(end == UNFINISHED) & (address == 0)] = End.COMPLETE
+    going = np.flatnonzero(end == UNFINISHED)
     view.part(going).cross(caller[going], pointer[going] + word + word, address[going])
     return end, address

@@ -14,9 +14,9 @@ from perf2x.tables.events import UserStacks
 from perf2x.unwind.aarch64 import AARCH64
 from perf2x.unwind.architecture import Architecture
 from perf2x.unwind.cfi_rules import NO_RULE, RuleTable
-from perf2x.unwind.chains import MAX_DEPTH, End, Lookup, UserChains, UserMappings
+from perf2x.unwind.chains import MAX_DEPTH, End, FindMapping, UserChains, UserMappings
 from perf2x.unwind.code_map import CodeMap, FindObject
-from perf2x.unwind.registers import GOING, View, first_frames
+from perf2x.unwind.registers import UNFINISHED, SampleView, initial_registers
 from perf2x.unwind.stack_memory import stack_memory
 from perf2x.unwind.steps import step_by_frame_pointer, step_by_rules
 from perf2x.unwind.x86_64 import I386, X86_64
@@ -30,7 +30,7 @@ BY_ABI: dict[str, dict[int, Architecture]] = {
 """uname -m of the recording machine, PERF_SAMPLE_REGS_ABI_* of a sample to what unwinds it."""
 
 
-class Visit(Struct, frozen=True):
+class FrameVisit(Struct, frozen=True):
     """The frames that one step reached, one per sample that was still going."""
 
     rows: I64
@@ -48,18 +48,18 @@ class Unwinder(Struct):
     max_depth: int = MAX_DEPTH
     _code: dict[str, CodeMap] = field(default_factory=dict)
 
-    def unwind(self, stacks: UserStacks, lookup: Lookup) -> UserChains:
+    def unwind(self, stacks: UserStacks, lookup: FindMapping) -> UserChains:
         """The user chain of every sample of a batch; ``lookup`` answers for sample rows and addresses."""
         count = len(stacks.abi)
         end = np.full(count, End.NO_REGISTERS, np.uint8)
         guessed = np.zeros(count, np.int64)
-        visits: list[Visit] = []
+        visits: list[FrameVisit] = []
         for abi, architecture in BY_ABI.get(self.machine, {}).items():
             rows = np.flatnonzero(stacks.abi == abi)
             if len(rows) and architecture.from_perf.keys() & _bits(stacks.mask):
-                run = _Run(self._code_map(architecture), stacks, lookup, end, guessed, self.max_depth)
+                run = _BatchUnwinder(self._code_map(architecture), stacks, lookup, end, guessed, self.max_depth)
                 visits += run.all_visits(rows)
-        return _assemble(visits, count, end, guessed)
+        return _chains_of_visits(visits, count, end, guessed)
 
     @property
     def knows_arch(self) -> bool:
@@ -77,17 +77,17 @@ class Unwinder(Struct):
         return self._code[architecture.name]
 
 
-class _Run(Struct):
+class _BatchUnwinder(Struct):
     """One batch and architecture; ``end`` and ``guessed`` are filled in."""
 
     code: CodeMap
     stacks: UserStacks
-    lookup: Lookup
+    lookup: FindMapping
     end: U8
     guessed: I64
     max_depth: int
 
-    def all_visits(self, rows: I64) -> list[Visit]:
+    def all_visits(self, rows: I64) -> list[FrameVisit]:
         """The visits of ``rows``; once more when a rule was met that asks for a register nobody had asked for before.
 
         Most rules ask for the stack pointer and the frame pointer alone, so the other registers, which are saved and
@@ -100,10 +100,10 @@ class _Run(Struct):
             if self.code.table.needed == needed:
                 return visits
 
-    def visits(self, rows: I64) -> Iterator[Visit]:
+    def visits(self, rows: I64) -> Iterator[FrameVisit]:
         """Unwind ``rows`` to their ends; yields the frames depth by depth, innermost first."""
         architecture = self.code.architecture
-        frames = first_frames(self.stacks, architecture)
+        frames = initial_registers(self.stacks, architecture)
         memory = stack_memory(self.stacks, frames.registers[architecture.stack_pointer].copy())
         for _ in range(self.max_depth):
             address, exact = frames.registers[architecture.program_counter, rows], frames.is_exact[rows]
@@ -114,8 +114,8 @@ class _Run(Struct):
             self.end[rows[lost]] = End.NOT_MAPPED
             here = np.flatnonzero(~lost)
             rule = self.code.rules(mapping[here], look[here])
-            yield Visit(rows[here], address[here], exact[here] | self._is_trampoline(rule))
-            rows = self._step(View(frames, memory, architecture, rows[here]), rule)
+            yield FrameVisit(rows[here], address[here], exact[here] | self._is_trampoline(rule))
+            rows = self._step(SampleView(frames, memory, architecture, rows[here]), rule)
             if not len(rows):
                 return
         self.end[rows] = End.TOO_DEEP
@@ -130,20 +130,20 @@ class _Run(Struct):
         found: Bools = signal[rule]
         return found
 
-    def _step(self, view: View, rule: I32) -> I64:
+    def _step(self, view: SampleView, rule: I32) -> I64:
         """One step for all; returns the rows that go on."""
-        end = np.full(len(rule), GOING, np.uint8)
+        end = np.full(len(rule), UNFINISHED, np.uint8)
         ruled, guess = np.flatnonzero(rule != NO_RULE), np.flatnonzero(rule == NO_RULE)
         if len(ruled):
             end[ruled] = step_by_rules(view.part(ruled), self.code.table, rule[ruled])
         if len(guess):
             end[guess] = self._guess(view.part(guess))
         self.end[view.rows] = end
-        return view.rows[np.flatnonzero(end == GOING)]
+        return view.rows[np.flatnonzero(end == UNFINISHED)]
 
-    def _guess(self, view: View) -> U8:
+    def _guess(self, view: SampleView) -> U8:
         end, address = step_by_frame_pointer(view)
-        going = np.flatnonzero(end == GOING)
+        going = np.flatnonzero(end == UNFINISHED)
         mapped = self._code_mapping(view.rows[going], address[going] - np.uint64(1)) >= 0
         end[going[~mapped]] = End.NO_UNWIND_INFO
         self.guessed[view.rows[going[mapped]]] += 1
@@ -154,7 +154,7 @@ def _bits(mask: int) -> set[int]:
     return {bit for bit in range(64) if mask >> bit & 1}
 
 
-def _assemble(visits: list[Visit], count: int, end: U8, guessed: I64) -> UserChains:
+def _chains_of_visits(visits: list[FrameVisit], count: int, end: U8, guessed: I64) -> UserChains:
     """Depth by depth to sample by sample.
 
     ::

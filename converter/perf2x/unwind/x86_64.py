@@ -5,7 +5,7 @@ Sources: System V ABI, AMD64 supplement; the kernel's arch/x86/include/uapi/asm/
 
 from perf2x.abi.registers import I386_DWARF, X86_64_DWARF
 from perf2x.unwind.architecture import Architecture
-from perf2x.unwind.cfi_rules import Kind, RegisterRule, Rule
+from perf2x.unwind.cfi_rules import RegisterRule, Rule, RuleKind
 
 RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP, R8, RA = 0, 1, 2, 3, 4, 5, 6, 7, 8, 16
 
@@ -16,14 +16,14 @@ SIGCONTEXT = (8, 9, 10, 11, 12, 13, 14, 15, RDI, RSI, RBP, RBX, RDX, RAX, RCX, R
 
 SIGNAL_RETURN = Rule(
     RSP, 0, RA, True,
-    tuple((register, RegisterRule(Kind.OFFSET, MCONTEXT + 8 * slot)) for slot, register in enumerate(SIGCONTEXT)),
+    tuple((register, RegisterRule(RuleKind.OFFSET, MCONTEXT + 8 * slot)) for slot, register in enumerate(SIGCONTEXT)),
 )  # fmt: skip
 """The handler's ``ret`` took the trampoline's address off the stack, so rsp points at the struct ucontext."""
 
 
-def _called(pushed: int) -> Rule:
+def _rule_after_call(pushed: int) -> Rule:
     """The rule ``pushed`` words after a call."""
-    return Rule(RSP, 8 + 8 * pushed, RA, False, ((RA, RegisterRule(Kind.OFFSET, -8)),))
+    return Rule(RSP, 8 + 8 * pushed, RA, False, ((RA, RegisterRule(RuleKind.OFFSET, -8)),))
 
 
 X86_64 = Architecture(
@@ -38,8 +38,8 @@ X86_64 = Architecture(
     address_mask=2**64 - 1,
     # mov $15, %rax; syscall
     trampolines=((bytes.fromhex("48c7c00f0000000f05"), SIGNAL_RETURN),),
-    linkage_rule=_called(0),
-    lazy_linkage=(_called(0), _called(1), _called(2)),
+    linkage_rule=_rule_after_call(0),
+    lazy_linkage=(_rule_after_call(0), _rule_after_call(1), _rule_after_call(2)),
 )
 
 I386 = Architecture(

@@ -11,7 +11,7 @@ from perf2x.pipeline.load import load
 from perf2x.pipeline.options import LoadOptions
 from perf2x.pipeline.result import Loaded
 from perf2x.pipeline.stage_timer import Stages
-from perf2x.pipeline.worker_pool import SAMPLES_EACH, STACKS_EACH, in_shares, processes_for
+from perf2x.pipeline.worker_pool import SAMPLES_EACH, STACKS_EACH, processes_for, run_in_processes
 from perf2x.reader import first_walk
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.tables.errors import OptionError
@@ -72,7 +72,7 @@ def test_a_filter_that_only_another_process_can_satisfy() -> None:
 
 def test_a_process_that_dies_is_made_good_for() -> None:
     done: list[int] = []
-    there = list(in_shares(3, lambda share: done.append(share.number), lambda share: os._exit(9)))
+    there = list(run_in_processes(3, lambda share: done.append(share.number), lambda share: os._exit(9)))
     assert (there, done) == ([], [0, 1, 2])
 
 
@@ -82,7 +82,7 @@ def test_a_process_without_memory_is_made_good_for_in_silence(error: Exception, 
         raise error
 
     done: list[int] = []
-    assert list(in_shares(3, lambda share: done.append(share.number), there)) == []
+    assert list(run_in_processes(3, lambda share: done.append(share.number), there)) == []
     assert done == [0, 1, 2]
     assert capfd.readouterr().err == ""
 
@@ -98,7 +98,7 @@ def test_what_no_process_is_to_be_had_for_is_done_here(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(ForkProcess, "start", refused)
     done: list[int] = []
-    there = list(in_shares(4, lambda share: done.append(share.number), lambda share: share.number))
+    there = list(run_in_processes(4, lambda share: done.append(share.number), lambda share: share.number))
     assert (there, done) == ([1], [0, 2, 3])
 
 
@@ -107,7 +107,7 @@ def test_an_error_in_another_process_is_raised_here() -> None:
         raise OptionError("not this one")
 
     with pytest.raises(OptionError, match="not this one"):
-        list(in_shares(2, lambda share: None, there))
+        list(run_in_processes(2, lambda share: None, there))
 
 
 def test_no_more_processes_than_pay() -> None:

@@ -16,7 +16,7 @@ from perf2x.stitch.frame_keys import (
     without_return,
 )
 from perf2x.stitch.history.kernel_mappings import end_addresses
-from perf2x.stitch.history.overlapping_ranges import IntervalIndex
+from perf2x.stitch.history.overlapping_ranges import OverlappingRanges
 from perf2x.stitch.mapping_lookup import MappingLookup, lookup_contexts
 from perf2x.stitch.profile_mappings import MergedMappings, merge_mappings
 from perf2x.tables.sideband import Mmaps
@@ -35,7 +35,7 @@ class StaticSpaces:
 
     def __init__(self, process: np.ndarray, start: np.ndarray, length: np.ndarray) -> None:
         row = np.arange(len(start))
-        self.index = IntervalIndex(process, start, end_addresses(start, length), row, row)
+        self.index = OverlappingRanges(process, start, end_addresses(start, length), row, row)
         self.is_uniform = self.index.is_uniform
         self.asked = 0
 

@@ -6,7 +6,7 @@ import pytest
 from perf2x.pipeline.load import load
 from perf2x.pipeline.options import LoadOptions
 from perf2x.stitch.history import address_spaces as spaces
-from perf2x.stitch.history.overlapping_ranges import IntervalIndex
+from perf2x.stitch.history.overlapping_ranges import OverlappingRanges
 from tests import forge
 
 
@@ -44,13 +44,13 @@ def test_long_lines_are_as_short_ones(tmp_path, monkeypatch: pytest.MonkeyPatch)
 
 def test_the_work_is_that_of_the_forks(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
     asked: list[int] = []
-    find = IntervalIndex.find
+    find = OverlappingRanges.find
 
-    def counted(self: IntervalIndex, *columns: np.ndarray) -> np.ndarray:
+    def counted(self: OverlappingRanges, *columns: np.ndarray) -> np.ndarray:
         asked.append(len(columns[0]))
         return find(self, *columns)
 
-    monkeypatch.setattr(IntervalIndex, "find", counted)
+    monkeypatch.setattr(OverlappingRanges, "find", counted)
     work = []
     for count in (200, 800):
         asked.clear()

@@ -15,10 +15,10 @@ QUERIES = st.lists(st.tuples(KEYS, st.integers(0, 25)), min_size=1, max_size=20)
 def test_the_last_value_set_by_then(settings: list[tuple[int, int, int]], queries: list[tuple[int, int]]) -> None:
     columns = [np.array(column, np.int64) for column in zip(*settings, strict=True)] or [np.zeros(0, np.int64)] * 3
     found = KeyedValues(*columns).at(*(np.array(column, np.int64) for column in zip(*queries, strict=True)))
-    for (key, moment), value in zip(queries, found.tolist(), strict=True):
-        known = sorted((when, row) for row, (name, when, _) in enumerate(settings) if name == key and when <= moment)
+    for (key, rank), value in zip(queries, found.tolist(), strict=True):
+        known = sorted((when, row) for row, (name, when, _) in enumerate(settings) if name == key and when <= rank)
         assert value == (settings[known[-1][1]][2] if known else -1)
-        assert KeyedValues(*columns).of(key, np.array([moment])).tolist() == [value]
+        assert KeyedValues(*columns).of(key, np.array([rank])).tolist() == [value]
 
 
 PLACES = st.tuples(st.integers(0, 6), st.integers(0, 40))
@@ -28,15 +28,15 @@ PLACES = st.tuples(st.integers(0, 6), st.integers(0, 40))
 def test_moments_count_what_came_before(changes: list[tuple[int, int]], queries: list[tuple[int, int]]) -> None:
     time = np.array([change[0] for change in changes], np.uint64)
     position = np.array([change[1] for change in changes], np.int64)
-    moments, in_force = order_events(time, position)
-    found = moments.rank(np.array([q[0] for q in queries], np.uint64), np.array([q[1] for q in queries], np.int64))
+    ranks, in_force = order_events(time, position)
+    found = ranks.rank(np.array([q[0] for q in queries], np.uint64), np.array([q[1] for q in queries], np.int64))
     assert found.tolist() == [sum(change < query for change in changes) for query in queries]
     assert in_force.tolist() == [sum(other <= change for other in changes) for change in changes]
 
 
 def test_without_times_the_position_alone_decides() -> None:
-    moments, _ = order_events(np.zeros(3, np.uint64), np.array([10, 20, 30]))
-    assert moments.rank(None, np.array([5, 10, 15, 30, 35])).tolist() == [0, 0, 1, 2, 3]
+    ranks, _ = order_events(np.zeros(3, np.uint64), np.array([10, 20, 30]))
+    assert ranks.rank(None, np.array([5, 10, 15, 30, 35])).tolist() == [0, 0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("keys", [[], [3]])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from perf2x.abi.uapi import CallchainContext
 from perf2x.columnar.ragged import offsets_of, ragged_of
-from perf2x.stitch.lbr import call_stack_chains, no_state, stitch
+from perf2x.stitch.lbr import call_stack_chains, empty_lbr_state, stitch_older_calls
 from perf2x.tables.events import Branches
 
 KERNEL, USER = int(CallchainContext.KERNEL), int(CallchainContext.USER)
@@ -94,14 +94,14 @@ def recordings(draw) -> list:
 def test_stitching_is_perfs_sample_by_sample(samples, cut, random) -> None:
     threads = {thread: Thread() for thread, _, _ in samples}
     expected = [list(threads[thread].next(branches, index)) for thread, branches, index in samples]
-    state, found = no_state(), {}
+    state, found = empty_lbr_state(), {}
     for batch in (list(enumerate(samples))[:cut], list(enumerate(samples))[cut:]):
         random.shuffle(batch)  # batches are in file order, which is not the order of time
         rows = [sample for _, sample in batch]
         branches = branches_of([sample[1] for sample in rows], [sample[2] for sample in rows])
         thread = np.array([sample[0] for sample in rows], np.int64)
         order = np.array([number for number, _ in batch], np.int64)
-        older, state = stitch(branches, thread, order, DEPTH, state)
+        older, state = stitch_older_calls(branches, thread, order, DEPTH, state)
         found.update(zip(order.tolist(), [row.tolist() for row in older.rows()], strict=True))
     assert [found[number] for number in range(len(samples))] == expected
 
@@ -138,19 +138,19 @@ A, B, C, D, E, Z = ((number, 0x100 * number, 0) for number in range(1, 7))
 )
 def test_a_sample_goes_on_where_its_oldest_call_is_in_the_same_register(before, first, then, second, older) -> None:
     branches = branches_of([before, then], [first, second])
-    found, _ = stitch(branches, np.zeros(2, np.int64), np.arange(2), DEPTH, no_state())
+    found, _ = stitch_older_calls(branches, np.zeros(2, np.int64), np.arange(2), DEPTH, empty_lbr_state())
     assert [row.tolist() for row in found.rows()] == [[], older]
 
 
 def test_a_sample_without_calls_goes_on_from_nothing() -> None:
     """Whatever register its newest call would lie in."""
     branches = branches_of([[A, Z], [C, B, A], []], [0, 2, 3])
-    found, state = stitch(branches, np.zeros(3, np.int64), np.arange(3), DEPTH, no_state())
+    found, state = stitch_older_calls(branches, np.zeros(3, np.int64), np.arange(3), DEPTH, empty_lbr_state())
     assert [row.tolist() for row in found.rows()] == [[], [Z[0]], []]
     assert state.older.lengths.tolist() == [0]
 
 
 def test_unknown_registers_are_not_stitched() -> None:
     branches = branches_of([CALLS, CALLS], [2**64 - 1, 2**64 - 1])
-    older, _ = stitch(branches, np.zeros(2, np.int64), np.arange(2), DEPTH, no_state())
+    older, _ = stitch_older_calls(branches, np.zeros(2, np.int64), np.arange(2), DEPTH, empty_lbr_state())
     assert older.lengths.tolist() == [0, 0]

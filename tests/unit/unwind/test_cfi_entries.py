@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from perf2x.binary.elf.file import open_elf
 from perf2x.tables.errors import ObjectError
-from perf2x.unwind.cfi_cursor import Cursor
+from perf2x.unwind.cfi_cursor import CfiCursor
 from perf2x.unwind.cfi_entries import FrameSection
 from perf2x.unwind.cfi_index import fde_offsets, index_by_walking, index_from_header
-from perf2x.unwind.cfi_program import rows_of
-from perf2x.unwind.cfi_rules import CFA_BY_EXPRESSION, Kind, RuleTable
+from perf2x.unwind.cfi_program import rule_rows
+from perf2x.unwind.cfi_rules import CFA_BY_EXPRESSION, RuleKind, RuleTable
 from perf2x.unwind.cfi_sections import debug_frame_index, eh_frame_index
 from tests.support.frame_writer import (
     EH_FRAME_HDR,
@@ -40,20 +40,20 @@ INITIAL = def_cfa(7, 8) + offset(16, -8)
 def rules_by_address(file, frame=0) -> tuple[dict, RuleTable]:
     index = eh_frame_index(open_elf(file.bytes()))
     table = RuleTable(17)
-    rows = rows_of(index.section, index.section.fde(int(index.offset[frame])), table)
+    rows = rule_rows(index.section, index.section.fde(int(index.offset[frame])), table)
     return {row.start: table.rules[row.rule] for row in rows}, table
 
 
 @given(st.integers(0, 2**64 - 1))
 def test_unsigned_leb128(value) -> None:
     data = uleb(value)
-    assert Cursor(data, 0, len(data)).uleb() == value
+    assert CfiCursor(data, 0, len(data)).uleb() == value
 
 
 @given(st.integers(-(2**63), 2**63 - 1))
 def test_signed_leb128(value) -> None:
     data = sleb(value)
-    assert Cursor(data, 0, len(data)).sleb() == value
+    assert CfiCursor(data, 0, len(data)).sleb() == value
 
 
 def test_a_function_with_prologue_and_epilogue() -> None:
@@ -62,28 +62,28 @@ def test_a_function_with_prologue_and_epilogue() -> None:
     assert {start: (rule.cfa_register, rule.cfa_value) for start, rule in rules.items()} == {
         TEXT: (7, 8), TEXT + 1: (7, 16), TEXT + 10: (7, 8), TEXT + 11: (7, 16),
     }  # fmt: skip
-    assert dict(rules[TEXT + 11].registers) == {3: (Kind.OFFSET, -16), 16: (Kind.OFFSET, -8)}
+    assert dict(rules[TEXT + 11].registers) == {3: (RuleKind.OFFSET, -16), 16: (RuleKind.OFFSET, -8)}
 
 
 def test_restore_goes_back_to_the_common_entry() -> None:
     program = advance(1) + undefined(16) + advance(1) + bytes([0xC0 | 16]) + advance(1) + same_value(16)
     rules, _ = rules_by_address(FrameFile([Frame(TEXT, 8, program)], initial=INITIAL))
     assert [dict(rule.registers).get(16) for rule in rules.values()] == [
-        (Kind.OFFSET, -8), (Kind.UNDEFINED, 0), (Kind.OFFSET, -8), None,
+        (RuleKind.OFFSET, -8), (RuleKind.UNDEFINED, 0), (RuleKind.OFFSET, -8), None,
     ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("instruction", "rule"),
     [
-        (b"\x83" + uleb(2), (Kind.OFFSET, -16)),
-        (b"\x05" + uleb(3) + uleb(2), (Kind.OFFSET, -16)),
-        (b"\x11" + uleb(3) + sleb(-2), (Kind.OFFSET, 16)),
-        (b"\x2f" + uleb(3) + uleb(2), (Kind.OFFSET, 16)),
-        (b"\x14" + uleb(3) + uleb(2), (Kind.VAL_OFFSET, -16)),
-        (b"\x15" + uleb(3) + sleb(2), (Kind.VAL_OFFSET, -16)),
-        (b"\x15" + uleb(3) + sleb(-2), (Kind.VAL_OFFSET, 16)),
-        (b"\x09" + uleb(3) + uleb(12), (Kind.REGISTER, 12)),
+        (b"\x83" + uleb(2), (RuleKind.OFFSET, -16)),
+        (b"\x05" + uleb(3) + uleb(2), (RuleKind.OFFSET, -16)),
+        (b"\x11" + uleb(3) + sleb(-2), (RuleKind.OFFSET, 16)),
+        (b"\x2f" + uleb(3) + uleb(2), (RuleKind.OFFSET, 16)),
+        (b"\x14" + uleb(3) + uleb(2), (RuleKind.VAL_OFFSET, -16)),
+        (b"\x15" + uleb(3) + sleb(2), (RuleKind.VAL_OFFSET, -16)),
+        (b"\x15" + uleb(3) + sleb(-2), (RuleKind.VAL_OFFSET, 16)),
+        (b"\x09" + uleb(3) + uleb(12), (RuleKind.REGISTER, 12)),
     ],
 )
 def test_offsets_are_multiplied_by_the_data_alignment(instruction, rule) -> None:
@@ -103,7 +103,7 @@ def test_equal_rules_are_one() -> None:
     index = eh_frame_index(open_elf(file.bytes()))
     table = RuleTable(17)
     for at in index.offset.tolist():
-        rows_of(index.section, index.section.fde(at), table)
+        rule_rows(index.section, index.section.fde(at), table)
     assert len(table.rules) == 1
 
 
@@ -120,7 +120,7 @@ def test_debug_frame_has_absolute_addresses() -> None:
     file = FrameFile([], initial=INITIAL, debug=[Frame(TEXT, 16, advance(4) + def_cfa(7, 32))])
     index = debug_frame_index(open_elf(file.bytes()))
     table = RuleTable(17)
-    rows = rows_of(index.section, index.section.fde(int(index.offset[0])), table)
+    rows = rule_rows(index.section, index.section.fde(int(index.offset[0])), table)
     assert [(row.start, table.rules[row.rule].cfa_value) for row in rows] == [(TEXT, 8), (TEXT + 4, 32)]
 
 
@@ -167,7 +167,7 @@ def test_entries_of_either_format(is_eh, wide) -> None:
     fde = section.fde(second)
     assert (fde.start, fde.end, fde.cie.return_register, fde.cie.data_alignment) == (0x4000, 0x4020, 16, -8)
     table = RuleTable(17)
-    rows = rows_of(section, fde, table)
+    rows = rule_rows(section, fde, table)
     assert [(row.start, table.rules[row.rule].cfa_value) for row in rows] == [(0x4000, 8), (0x4004, 32)]
     assert fde_offsets(section) == [second]
     for nowhere in (first, -1, len(section.data)):
@@ -244,7 +244,7 @@ def test_damage_raises_object_errors_only(data) -> None:
     section.cies.clear()
     for at in [*fde_offsets(section), *index_by_walking(section).offset.tolist()]:
         try:
-            rows_of(section, section.fde(at), RuleTable(17))
+            rule_rows(section, section.fde(at), RuleTable(17))
         except ObjectError:
             continue
 
@@ -294,7 +294,7 @@ def compare(section, at, entry, theirs) -> None:
     table = RuleTable(17)
     fde = section.fde(at)
     assert fde.end - fde.start == entry["address_range"]
-    mine = {row.start: table.rules[row.rule] for row in rows_of(section, fde, table)}
+    mine = {row.start: table.rules[row.rule] for row in rule_rows(section, fde, table)}
     assert mine.keys() == theirs.keys()
     for pc, rule in mine.items():
         cfa = theirs[pc]["cfa"]
@@ -306,7 +306,7 @@ def compare(section, at, entry, theirs) -> None:
         named = {number: how for number, how in registers.items() if how.type != "SAME_VALUE"}
         assert {number: how.kind.name for number, how in rule.registers} == {n: how.type for n, how in named.items()}
         offsets = {number: how.arg for number, how in named.items() if how.type == "OFFSET"}
-        assert {n: how.value for n, how in rule.registers if how.kind is Kind.OFFSET} == offsets
+        assert {n: how.value for n, how in rule.registers if how.kind is RuleKind.OFFSET} == offsets
 
 
 def cfi(program, code_alignment=4, version=1, extra=b"", before=b"") -> list[tuple[int, int, int, tuple | None]]:
@@ -315,7 +315,7 @@ def cfi(program, code_alignment=4, version=1, extra=b"", before=b"") -> list[tup
     body = before + (0x4000).to_bytes(8, "little") + (0x8000).to_bytes(8, "little") + program
     section, (_, place) = section_of((None, head), (0, body), is_eh=False, wide=False)
     table = RuleTable(17)
-    rows = rows_of(section, section.fde(place), table)
+    rows = rule_rows(section, section.fde(place), table)
     rules = [table.rules[row.rule] for row in rows]
     return [
         (row.start, rule.cfa_register, rule.cfa_value, dict(rule.registers).get(3))
@@ -362,12 +362,12 @@ def test_instructions_that_define_the_frame(change, register, value) -> None:
 @pytest.mark.parametrize(
     ("change", "rule"),
     [
-        (undefined(3), (Kind.UNDEFINED, 0)),
+        (undefined(3), (RuleKind.UNDEFINED, 0)),
         (bytes([0x80 | 3]) + uleb(2) + same_value(3), None),
         (bytes([0x80 | 3]) + uleb(2) + b"\x06" + uleb(3), None),
         (bytes([0x80 | 3]) + uleb(2) + bytes([0xC0 | 3]), None),
-        (b"\x10" + uleb(3) + b"\x01\x30", (Kind.EXPRESSION, 0)),
-        (b"\x16" + uleb(3) + b"\x01\x30", (Kind.VAL_EXPRESSION, 0)),
+        (b"\x10" + uleb(3) + b"\x01\x30", (RuleKind.EXPRESSION, 0)),
+        (b"\x16" + uleb(3) + b"\x01\x30", (RuleKind.VAL_EXPRESSION, 0)),
         (b"\x05" + uleb(200) + uleb(1), None),  # a register of another processor
     ],
 )

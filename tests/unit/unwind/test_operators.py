@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from perf2x.tables.errors import ObjectError
-from perf2x.unwind.cfi_cursor import Cursor
+from perf2x.unwind.cfi_cursor import CfiCursor
 from perf2x.unwind.expressions import evaluate, parse_expression
 from tests.support.frame_writer import sleb, uleb
 
@@ -158,8 +158,8 @@ STORED = {
 }  # fmt: skip
 
 
-def cursor(data, size=8, at=0, order="<") -> Cursor:
-    return Cursor(data, at, len(data), order, size, 0x1000)
+def cursor(data, size=8, at=0, order="<") -> CfiCursor:
+    return CfiCursor(data, at, len(data), order, size, 0x1000)
 
 
 @pytest.mark.parametrize("order", ["<", ">"])
@@ -223,7 +223,7 @@ def test_nothing_is_read_behind_an_entry(read) -> None:
     """The bytes are there, but belong to what comes next."""
     data = b"\x81\x01\x01" + bytes(8)
     for end in (0, 1):
-        place = Cursor(data, 0, end)
+        place = CfiCursor(data, 0, end)
         if (read, end) != ("u8", 1):
             with pytest.raises(ObjectError, match="call frame information"):
                 getattr(place, read)()

@@ -1,4 +1,4 @@
-"""Which mapping holds address X of process P at moment M.
+"""Which mapping holds address X of process P at rank M.
 
 An address *space* is one life of a process image: it begins when a process is first seen, is forked (then the parent's
 space as of the fork shows through wherever the child mapped nothing itself) or executes a new program (then it is
@@ -14,7 +14,7 @@ from perf2x.columnar.arrays import I64, U64, Bools
 from perf2x.columnar.unique import group_rows, rows_by, unique
 from perf2x.stitch.history.kernel_mappings import end_addresses, is_kernel_mapping
 from perf2x.stitch.history.keyed_values import KeyedValues
-from perf2x.stitch.history.overlapping_ranges import IntervalIndex
+from perf2x.stitch.history.overlapping_ranges import OverlappingRanges
 from perf2x.tables.sideband import Comms, Ksymbols, Mmaps, Tasks
 
 KERNEL = -2
@@ -33,7 +33,7 @@ class _Lives(Struct):
     pid: list[int]
     born: list[int]
     parent: list[int]
-    parent_moment: list[int]
+    parent_rank: list[int]
     before: list[int]
     """The life that an exec ended, −1 where the space did not begin with an exec."""
     current: dict[int, int]
@@ -42,15 +42,15 @@ class _Lives(Struct):
     cut: int = 0
     """Processes at the end of a line that is too long: they see none."""
 
-    def begin(self, pid: int, moment: int, parent: int = -1, parent_moment: int = 0, before: int = -1) -> int:
+    def begin(self, pid: int, rank: int, parent: int = -1, parent_rank: int = 0, before: int = -1) -> int:
         depth = self.depth[parent] + 1 if parent >= 0 else 0
         if depth >= MAX_FORK_DEPTH:
             parent, depth, self.cut = -1, 0, self.cut + 1
         self.depth.append(depth)
         self.pid.append(pid)
-        self.born.append(moment)
+        self.born.append(rank)
         self.parent.append(parent)
-        self.parent_moment.append(parent_moment)
+        self.parent_rank.append(parent_rank)
         self.before.append(before)
         self.current[pid] = len(self.pid) - 1
         return self.current[pid]
@@ -66,41 +66,41 @@ class AddressSpaces:
     def __init__(
         self,
         mmaps: Mmaps,
-        mmap_moment: I64,
+        mmap_rank: I64,
         forks: Tasks,
-        fork_moment: I64,
+        fork_rank: I64,
         comms: Comms,
-        comm_moment: I64,
+        comm_rank: I64,
         ksymbols: Ksymbols,
-        ksymbol_moment: I64,
+        ksymbol_rank: I64,
     ) -> None:
         owner = np.where(is_kernel_mapping(mmaps), KERNEL, mmaps.pid.astype(np.int64))
         pids = unique(np.concatenate([owner, forks.pid, forks.ppid, comms.pid]).astype(np.int64))
-        first_seen = _first_seen(pids.searchsorted(owner), mmap_moment)
-        lives = _lives(first_seen, pids, forks, fork_moment, comms, comm_moment)
+        first_seen = _first_seen(pids.searchsorted(owner), mmap_rank)
+        lives = _lives(first_seen, pids, forks, fork_rank, comms, comm_rank)
         self._parent = np.array(lives.parent, np.int64)
-        self._parent_moment = np.array(lives.parent_moment, np.int64)
+        self._parent_rank = np.array(lives.parent_rank, np.int64)
         self._depth = np.array(lives.depth, np.int64)
         self.lines_cut = lives.cut
         """Processes that do not see what their ancestors mapped, because there are more than MAX_FORK_DEPTH of them."""
         self._before = np.array(lives.before, np.int64)
         pid, born = pids[np.array(lives.pid, np.int64)], np.array(lives.born, np.int64)
         spaces = KeyedValues(pid, born, np.arange(len(pid)))
-        self._index = _index(spaces, mmaps, owner, mmap_moment, ksymbols, ksymbol_moment)
-        kernel = np.full(len(ksymbol_moment), KERNEL, np.int64)
+        self._index = _index(spaces, mmaps, owner, mmap_rank, ksymbols, ksymbol_rank)
+        kernel = np.full(len(ksymbol_rank), KERNEL, np.int64)
         keys = np.concatenate([pid, owner, kernel])
-        moments = np.concatenate([born, mmap_moment, ksymbol_moment])
-        self._epochs = KeyedValues(keys, moments, np.arange(len(keys)))
-        self._epoch_space = spaces.at(keys, moments)
-        self._epoch_moment = moments
+        ranks = np.concatenate([born, mmap_rank, ksymbol_rank])
+        self._epochs = KeyedValues(keys, ranks, np.arange(len(keys)))
+        self._epoch_space = spaces.at(keys, ranks)
+        self._epoch_rank = ranks
 
-    def epoch(self, pid: I64, moment: I64) -> I64:
-        """(n,) int64: the epoch of each process (or KERNEL) at each moment, −1 for processes nobody mentioned."""
-        return self._epochs.at(pid, moment)
+    def epoch(self, pid: I64, rank: I64) -> I64:
+        """(n,) int64: the epoch of each process (or KERNEL) at each rank, −1 for processes nobody mentioned."""
+        return self._epochs.at(pid, rank)
 
-    def kernel_epoch(self, moment: I64) -> I64:
+    def kernel_epoch(self, rank: I64) -> I64:
         """(n,) int64: ``epoch`` of the kernel."""
-        return self._epochs.of(KERNEL, moment)
+        return self._epochs.of(KERNEL, rank)
 
     def is_uniform(self, first: U64, last: U64) -> Bools:
         """(n,) whether ``find`` gives one answer for all addresses from first to last, whatever the epoch."""
@@ -116,31 +116,31 @@ class AddressSpaces:
         if not len(self._epoch_space):
             return np.full(len(address), -1, np.int64)
         space = np.where(epoch >= 0, self._epoch_space[epoch], -1)
-        moment = self._epoch_moment[epoch]
-        found = self.find_at(space, moment, address)
+        rank = self._epoch_rank[epoch]
+        found = self.find_at(space, rank, address)
         again = np.flatnonzero(through_exec & (found < 0) & (space >= 0))
-        found[again] = self.find_at(self._before[space[again]], moment[again], address[again])
+        found[again] = self.find_at(self._before[space[again]], rank[again], address[again])
         return found
 
-    def find_at(self, space: I64, moment: I64, address: U64) -> I64:
-        """The same for a space at a moment; walks up to the parents of forked processes."""
+    def find_at(self, space: I64, rank: I64, address: U64) -> I64:
+        """The same for a space at a rank; walks up to the parents of forked processes."""
         found = np.full(len(address), -1, np.int64)
         todo = np.flatnonzero((space >= 0) & self._index.covers(address))  # the rest is in no process's picture
-        space, moment = space[todo], moment[todo]
+        space, rank = space[todo], rank[todo]
         for _ in range(_GENERATIONS):
             if not len(todo):
                 break
-            found[todo] = self._index.find(space, moment, address[todo])
+            found[todo] = self._index.find(space, rank, address[todo])
             up = (found[todo] == -1) & (self._parent[space] >= 0)
-            todo, space, moment = todo[up], space[up], moment[up]
-            moment = np.minimum(moment, self._parent_moment[space])
+            todo, space, rank = todo[up], space[up], rank[up]
+            rank = np.minimum(rank, self._parent_rank[space])
             space = self._parent[space]
         if len(todo):
-            found[todo] = self._find_far_up(space, moment, address[todo])
+            found[todo] = self._find_far_up(space, rank, address[todo])
         found[found == _TOMBSTONE] = -1
         return found
 
-    def _find_far_up(self, space: I64, moment: I64, address: U64) -> I64:
+    def _find_far_up(self, space: I64, rank: I64, address: U64) -> I64:
         """``find_at`` for long lines of ancestors, generation by generation from the youngest.
 
         Descendants of one process ask it the same: what they have in common is one question, so that the work is that
@@ -152,14 +152,14 @@ class AddressSpaces:
         for _, rows in reversed(list(rows_by(np.append(depth, np.arange(int(depth.max()) + 1))))):
             rows = rows[rows < len(depth)]
             spaces = np.concatenate([arriving[0], space[rows]])
-            moments = np.concatenate([arriving[1], moment[rows]])
+            ranks = np.concatenate([arriving[1], rank[rows]])
             addresses = np.concatenate([arriving[2], address[rows]])
-            first, which = group_rows([spaces, moments, addresses])
-            spaces, moments, addresses = spaces[first], moments[first], addresses[first]
-            answer = self._index.find(spaces, moments, addresses)
+            first, which = group_rows([spaces, ranks, addresses])
+            spaces, ranks, addresses = spaces[first], ranks[first], addresses[first]
+            answer = self._index.find(spaces, ranks, addresses)
             up = np.flatnonzero((answer == -1) & (self._parent[spaces] >= 0))
             arriving = (
-                self._parent[spaces[up]], np.minimum(moments[up], self._parent_moment[spaces[up]]), addresses[up],
+                self._parent[spaces[up]], np.minimum(ranks[up], self._parent_rank[spaces[up]]), addresses[up],
             )  # fmt: skip
             asked.append((rows, which, answer, up))
         found = np.full(len(space), -1, np.int64)
@@ -172,16 +172,14 @@ class AddressSpaces:
         return found
 
 
-def _first_seen(owner: I64, moment: I64) -> dict[int, int]:
+def _first_seen(owner: I64, rank: I64) -> dict[int, int]:
     """When each process mapped something for the first time."""
-    order = np.lexsort((moment, owner))
+    order = np.lexsort((rank, owner))
     owners, first = np.unique(owner[order], return_index=True)
-    return dict(zip(owners.tolist(), moment[order][first].tolist(), strict=True))
+    return dict(zip(owners.tolist(), rank[order][first].tolist(), strict=True))
 
 
-def _lives(
-    first_seen: dict[int, int], pids: I64, forks: Tasks, fork_moment: I64, comms: Comms, comm_moment: I64
-) -> _Lives:
+def _lives(first_seen: dict[int, int], pids: I64, forks: Tasks, fork_rank: I64, comms: Comms, comm_rank: I64) -> _Lives:
     """Walk forks and execs in order; a Python step per fork or exec, not per sample.
 
     A process that had mappings before it was forked had that number before somebody else did. Processes are known by
@@ -189,18 +187,18 @@ def _lives(
     """
     forked, forker, renamed = (pids.searchsorted(ids).tolist() for ids in (forks.pid, forks.ppid, comms.pid))
     lives = _Lives([], [], [], [], [], {}, [])
-    changes = [(int(fork_moment[row]), 0, int(row)) for row in np.flatnonzero(forks.pid != forks.ppid)]
-    changes += [(int(comm_moment[row]), 1, int(row)) for row in np.flatnonzero(comms.is_exec)]
-    for moment, is_exec, row in sorted(changes):
+    changes = [(int(fork_rank[row]), 0, int(row)) for row in np.flatnonzero(forks.pid != forks.ppid)]
+    changes += [(int(comm_rank[row]), 1, int(row)) for row in np.flatnonzero(comms.is_exec)]
+    for rank, is_exec, row in sorted(changes):
         if is_exec:
-            lives.begin(renamed[row], moment, before=lives.of(renamed[row]))
+            lives.begin(renamed[row], rank, before=lives.of(renamed[row]))
             continue
-        if first_seen.get(forked[row], moment) < moment:
+        if first_seen.get(forked[row], rank) < rank:
             lives.of(forked[row])
         if forks.is_exec[row]:
-            lives.begin(forked[row], moment)
+            lives.begin(forked[row], rank)
         else:
-            lives.begin(forked[row], moment, lives.of(forker[row]), moment)
+            lives.begin(forked[row], rank, lives.of(forker[row]), rank)
     born = set(lives.pid)
     for pid in first_seen:
         if pid not in born:
@@ -209,15 +207,15 @@ def _lives(
 
 
 def _index(
-    spaces: KeyedValues, mmaps: Mmaps, owner: I64, mmap_moment: I64, ksymbols: Ksymbols, ksymbol_moment: I64
-) -> IntervalIndex:
+    spaces: KeyedValues, mmaps: Mmaps, owner: I64, mmap_rank: I64, ksymbols: Ksymbols, ksymbol_rank: I64
+) -> OverlappingRanges:
     """All mappings; kernel symbols that went are tombstones, those that came are mappings appended to ``mmaps``."""
     gone = np.flatnonzero(ksymbols.unregister)
     start = np.concatenate([mmaps.start, ksymbols.start[gone]])
     length = np.concatenate([mmaps.length, ksymbols.length[gone]])
-    moment = np.concatenate([mmap_moment, ksymbol_moment[gone]])
+    rank = np.concatenate([mmap_rank, ksymbol_rank[gone]])
     value = np.concatenate([np.arange(len(mmaps)), np.full(len(gone), _TOMBSTONE, np.int64)])
     key = np.concatenate([owner, np.full(len(gone), KERNEL, np.int64)])
-    space = spaces.at(key, moment)
+    space = spaces.at(key, rank)
     known = space >= 0
-    return IntervalIndex(space[known], start[known], end_addresses(start, length)[known], moment[known], value[known])
+    return OverlappingRanges(space[known], start[known], end_addresses(start, length)[known], rank[known], value[known])

@@ -1,7 +1,7 @@
 """One order for everything that changes the picture of processes: by time, then by position in the file.
 
-A *moment* is a small integer: how many of the changes happened before. Times are compared once here; everywhere else
-moments are, which also serves recordings without timestamps (all times 0: the position alone decides).
+A *rank* is a small integer: how many of the changes happened before. Times are compared once here; everywhere else
+ranks are, which also serves recordings without timestamps (all times 0: the position alone decides).
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ class EventOrder(Struct, frozen=True):
 
     times: U64
     next_times: U64
-    """The time of the next change after each moment: ``times``, and one more that is never compared with."""
+    """The time of the next change after each rank: ``times``, and one more that is never compared with."""
     positions: I64
     """In file order, for ranking."""
     tie_keys: I64
@@ -27,11 +27,11 @@ class EventOrder(Struct, frozen=True):
         """(n,) changes before each (time, position); a change at the very same time counts when it stands earlier."""
         if time is None:
             time = np.zeros(len(position), np.uint64)
-        moment = np.searchsorted(self.times, time, "left")
-        tied = np.flatnonzero(self.next_times.take(moment) == time)
+        rank = np.searchsorted(self.times, time, "left")
+        tied = np.flatnonzero(self.next_times.take(rank) == time)
         if len(tied):
-            moment[tied] = np.searchsorted(self.tie_keys, self._tie_key(time[tied], position[tied]), "left")
-        return moment
+            rank[tied] = np.searchsorted(self.tie_keys, self._tie_key(time[tied], position[tied]), "left")
+        return rank
 
     def _tie_key(self, time: U64, position: I64) -> I64:
         slot = np.searchsorted(self.slots, time)
@@ -39,7 +39,7 @@ class EventOrder(Struct, frozen=True):
 
 
 def order_events(time: U64, position: I64) -> tuple[EventOrder, I64]:
-    """The order, and for each change the moment from which on it is in force (its rank plus one)."""
+    """The order, and for each change the rank from which on it is in force (its rank plus one)."""
     order = np.lexsort((position, time))
     in_force = np.empty(len(order), np.int64)
     in_force[order] = np.arange(1, len(order) + 1)

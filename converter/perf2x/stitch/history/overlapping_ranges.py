@@ -1,13 +1,13 @@
-"""Which of many overlapping ranges, each laid over the earlier ones at its moment, covers a point at a moment.
+"""Which of many overlapping ranges, each laid over the earlier ones at its rank, covers a point at a rank.
 
 The points where ranges begin or end cut the line into elementary intervals. A range is stored with every interval it
 covers, in blocks: 64 intervals it covers whole are one block of the next level, 64 such blocks one of the level above.
 So a range costs at most 126 entries a level, however many others it overlaps, and a lookup asks a few sorted arrays::
 
-    ranges        |------ a (moment 1) ------|
-                        |-- b (moment 5) --|
+    ranges        |------ a (rank 1) ------|
+                        |-- b (rank 5) --|
     intervals     |  0  |         1        | 2 |
-    entries       (0, 1, a)  (1, 1, a)  (1, 5, b)  (2, 1, a)        point in 1 at moment 4: a, at moment 7: b
+    entries       (0, 1, a)  (1, 1, a)  (1, 5, b)  (2, 1, a)        point in 1 at rank 4: a, at rank 7: b
 
 Ranges live in separate spaces; the intervals of one space never meet those of another.
 """
@@ -26,17 +26,17 @@ class _Level(Struct, frozen=True):
     """One size of blocks."""
 
     keys: I64
-    """block << 32 | moment, rising."""
+    """block << 32 | rank, rising."""
     values: I64
 
 
-class IntervalIndex:
-    """``space``, ``moment``, ``value`` (n,) int64, ``start`` and ``limit`` (n,) uint64 of every range; moments
+class OverlappingRanges:
+    """``space``, ``rank``, ``value`` (n,) int64, ``start`` and ``limit`` (n,) uint64 of every range; ranks
     differ."""
 
-    def __init__(self, space: I64, start: U64, limit: U64, moment: I64, value: I64) -> None:
+    def __init__(self, space: I64, start: U64, limit: U64, rank: I64, value: I64) -> None:
         keep = limit > start
-        space, moment, value = space[keep], moment[keep], value[keep]
+        space, rank, value = space[keep], rank[keep], value[keep]
         start, limit = start[keep], limit[keep]
         self._points = unique(np.concatenate([start, limit]))
         self._is_covered = self._covered(start, limit)
@@ -44,19 +44,19 @@ class IntervalIndex:
         self._bounds = unique(keys)
         low = np.searchsorted(self._bounds, keys[: len(space)])
         high = np.searchsorted(self._bounds, keys[len(space) :])
-        self._levels = _levels(low, high, moment, value)
+        self._levels = _build_levels(low, high, rank, value)
 
-    def find(self, space: I64, moment: I64, point: U64) -> I64:
-        """(n,) int64: the value of the newest range over each point at each moment, −1 where there is none."""
+    def find(self, space: I64, rank: I64, point: U64) -> I64:
+        """(n,) int64: the value of the newest range over each point at each rank, −1 where there is none."""
         best = np.full(len(point), -1, np.int64)
         if not len(self._bounds):
             return best
-        rank = np.searchsorted(self._points, point, "right") - 1
-        block = np.searchsorted(self._bounds, space * len(self._points) + rank, "right") - 1
-        block[rank < 0] = -1
+        slot = np.searchsorted(self._points, point, "right") - 1
+        block = np.searchsorted(self._bounds, space * len(self._points) + slot, "right") - 1
+        block[slot < 0] = -1
         newest = np.full(len(point), -1, np.int64)
         for number, level in enumerate(self._levels):
-            _ask(level, block >> (_RADIX_BITS * number), moment, best, newest)
+            _find_in_build_level(level, block >> (_RADIX_BITS * number), rank, best, newest)
         return best
 
     def begins(self, point: U64) -> U64:
@@ -65,7 +65,7 @@ class IntervalIndex:
         return begins
 
     def covers(self, point: U64) -> Bools:
-        """(n,) whether any range of any space lies over each point at any moment."""
+        """(n,) whether any range of any space lies over each point at any rank."""
         return self._is_covered.take(np.searchsorted(self._points, point, "right"))
 
     def _covered(self, start: U64, limit: U64) -> Bools:
@@ -85,9 +85,9 @@ class IntervalIndex:
         return space * len(self._points) + np.searchsorted(self._points, point)
 
 
-def _ask(level: _Level, block: I64, moment: I64, best: I64, newest: I64) -> None:
+def _find_in_build_level(level: _Level, block: I64, rank: I64, best: I64, newest: I64) -> None:
     """Replace ``best`` and ``newest`` where this level knows a newer range."""
-    index = np.searchsorted(level.keys, block << 32 | moment, "right") - 1
+    index = np.searchsorted(level.keys, block << 32 | rank, "right") - 1
     found = level.keys[np.maximum(index, 0)]
     hit = (index >= 0) & (block >= 0) & (found >> 32 == block)
     hit &= (found & 0xFFFFFFFF) > newest
@@ -95,7 +95,7 @@ def _ask(level: _Level, block: I64, moment: I64, best: I64, newest: I64) -> None
     newest[hit] = found[hit] & 0xFFFFFFFF
 
 
-def _levels(low: I64, high: I64, moment: I64, value: I64) -> list[_Level]:
+def _build_levels(low: I64, high: I64, rank: I64, value: I64) -> list[_Level]:
     """Cut each run of intervals low … high − 1 into blocks, level by level."""
     levels: list[_Level] = []
     while len(low):
@@ -104,14 +104,14 @@ def _levels(low: I64, high: I64, moment: I64, value: I64) -> list[_Level]:
         inner = up_high > up_low
         head_end = np.where(inner, up_low << _RADIX_BITS, high)
         tail_start = np.where(inner, up_high << _RADIX_BITS, high)
-        levels.append(_level((low, tail_start), (head_end - low, high - tail_start), moment, value))
-        low, high, moment, value = up_low[inner], up_high[inner], moment[inner], value[inner]
+        levels.append(_build_level((low, tail_start), (head_end - low, high - tail_start), rank, value))
+        low, high, rank, value = up_low[inner], up_high[inner], rank[inner], value[inner]
     return levels
 
 
-def _level(starts: tuple[I64, I64], lengths: tuple[I64, I64], moment: I64, value: I64) -> _Level:
+def _build_level(starts: tuple[I64, I64], lengths: tuple[I64, I64], rank: I64, value: I64) -> _Level:
     blocks = np.concatenate([ranges(start, length) for start, length in zip(starts, lengths, strict=True)])
-    owner = np.concatenate([np.repeat(np.arange(len(moment)), length) for length in lengths])
-    keys = blocks << 32 | moment[owner]
+    owner = np.concatenate([np.repeat(np.arange(len(rank)), length) for length in lengths])
+    keys = blocks << 32 | rank[owner]
     order = np.argsort(keys, kind="stable")
     return _Level(keys[order], value[owner][order])

@@ -1,4 +1,4 @@
-"""What a thread was called at a moment.
+"""What a thread was called at a rank.
 
 A thread is named by its own PERF_RECORD_COMM, else as its parent was when it was forked (thread__fork in tools/perf),
 else ``:TID`` as perf prints threads that nobody named; tid 0 is ``swapper``.
@@ -13,36 +13,36 @@ from perf2x.tables.sideband import Comms, Tasks
 
 
 class ThreadNames:
-    """Names by (tid, moment) as indices of ``texts``."""
+    """Names by (tid, rank) as indices of ``texts``."""
 
-    def __init__(self, comms: Comms, comm_moment: I64, forks: Tasks, fork_moment: I64) -> None:
+    def __init__(self, comms: Comms, comm_rank: I64, forks: Tasks, fork_rank: I64) -> None:
         strings = StringInterner()
-        tids, moments, names = _changes(comms, comm_moment, forks, fork_moment, strings)
+        tids, ranks, names = _changes(comms, comm_rank, forks, fork_rank, strings)
         self.texts = strings.table()
-        self._names = KeyedValues(np.array(tids, np.int64), np.array(moments, np.int64), np.array(names, np.int64))
+        self._names = KeyedValues(np.array(tids, np.int64), np.array(ranks, np.int64), np.array(names, np.int64))
 
-    def at(self, tid: I64, moment: I64) -> I64:
+    def at(self, tid: I64, rank: I64) -> I64:
         """(n,) int64: string index of each thread's name, −1 for threads without any."""
-        return self._names.at(tid, moment)
+        return self._names.at(tid, rank)
 
 
 def _changes(
-    comms: Comms, comm_moment: I64, forks: Tasks, fork_moment: I64, strings: StringInterner
+    comms: Comms, comm_rank: I64, forks: Tasks, fork_rank: I64, strings: StringInterner
 ) -> tuple[list[int], list[int], list[int]]:
     """Walk names and forks in order; a Python step per record of either, not per sample."""
-    steps = [(moment, -1, row) for row, moment in enumerate(comm_moment.tolist())]
-    steps += [(moment, 1, row) for row, moment in enumerate(fork_moment.tolist())]
+    steps = [(rank, -1, row) for row, rank in enumerate(comm_rank.tolist())]
+    steps += [(rank, 1, row) for row, rank in enumerate(fork_rank.tolist())]
     comm_ids = strings.add_all(comms.comm).tolist()
     comm_tids = comms.tid.tolist()
     children, parents = forks.tid.tolist(), forks.ptid.tolist()
     current: dict[int, int] = {}
     changes: tuple[list[int], list[int], list[int]] = ([], [], [])
-    for moment, is_fork, row in sorted(steps):
+    for rank, is_fork, row in sorted(steps):
         tid = children[row] if is_fork > 0 else comm_tids[row]
         if is_fork > 0:
             current.pop(tid, None)  # the number was somebody else's before (machine__process_fork_event)
         name = current.get(parents[row], -1) if is_fork > 0 else comm_ids[row]
         current[tid] = name
-        for column, value in zip(changes, (tid, moment, name), strict=True):
+        for column, value in zip(changes, (tid, rank, name), strict=True):
             column.append(value)
     return changes
