@@ -72,7 +72,7 @@ from perf2x.pipeline.load import load
 from perf2x.pipeline.options import LoadOptions
 from perf2x.pipeline.output_names import wants_gzip
 from perf2x.pipeline.result import EventCount, Loaded
-from perf2x.plugins import registry as plugins
+from perf2x.plugins.registry import Emitter, build_emitter, needs_time, wanted_columns
 from perf2x.plugins.suffix import format_of
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.tables.errors import OptionError
@@ -206,8 +206,8 @@ def convert(
     1799
     """
     names, target = _names(inputs), fspath(output)
-    emitter = plugins.build_emitter(to or format_of(target), settings)
-    columns = plugins.wanted_columns(emitter)
+    emitter = build_emitter(to or format_of(target), settings)
+    columns = wanted_columns(emitter)
     wanted = _load_options(symbols, {"timeline": emitter.timeline, **options})
     wanted = replace(
         wanted, by_cpu=wanted.by_cpu or "cpu" in columns, by_cgroup=wanted.by_cgroup or "cgroup" in columns
@@ -227,16 +227,16 @@ def write(
     when the tables of a profile that was put together by hand contradict each other.
     """
     target = fspath(output)
-    emitter = plugins.build_emitter(to or format_of(target), settings)
+    emitter = build_emitter(to or format_of(target), settings)
     profile.check()
-    if profile.samples.time is None and plugins.needs_time(emitter):
+    if profile.samples.time is None and needs_time(emitter):
         raise OptionError(
             "this format shows samples over time and the profile has no times; read it with timeline=True"
         )
     if profile.samples.time is not None and not emitter.timeline:
         from perf2x.tables.stack_tree import without_times
 
-        profile = without_times(profile, keep_cpu="cpu" in plugins.wanted_columns(emitter))
+        profile = without_times(profile, keep_cpu="cpu" in wanted_columns(emitter))
     _emit(emitter, profile, target, ())
 
 
@@ -274,7 +274,7 @@ def _load_options(symbols: SymbolOptions | None, options: ReadOptions) -> LoadOp
     return wanted
 
 
-def _emit(emitter: plugins.Emitter, profile: Profile, target: str, inputs: tuple[str, ...]) -> None:
+def _emit(emitter: Emitter, profile: Profile, target: str, inputs: tuple[str, ...]) -> None:
     with open_output(target, inputs=inputs, compress=wants_gzip(target, emitter.suffix)) as out:
         emitter.emit(profile, out)
 

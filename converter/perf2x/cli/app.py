@@ -14,7 +14,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from perf2x import __version__
 from perf2x.cli.config import defaults, name_variables
-from perf2x.cli.exits import one_sentence
+from perf2x.cli.error_handling import report_errors
 from perf2x.cli.help import HelpfulCommand, examples, paragraphs, rare_options
 from perf2x.tables.printable import message
 
@@ -67,7 +67,7 @@ class LazyGroup(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; what goes wrong outside becomes one sentence and an exit code."""
-        with one_sentence(), _plain_usage_errors():
+        with report_errors(), _plain_usage_errors():
             return super().invoke(ctx)
 
 

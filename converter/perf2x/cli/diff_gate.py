@@ -1,4 +1,4 @@
-"""``--fail-above`` of ``perf2x diff``: how much a function, an object or the whole may grow.
+"""``--fail-above`` of ``perf2x diff``: limits to the growth of functions, objects and the whole.
 
 ::
 
@@ -8,15 +8,15 @@
     function:parse*=1%  functions by name or glob; object:libc.so.6=1%
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
+from msgspec import Struct, field
+from msgspec.structs import replace
 
-from perf2x.cli import progress as console
-from perf2x.cli.gates import limit
-from perf2x.cli.render.plain_table import signed
+from perf2x.cli.gates import parse_percentage
+from perf2x.cli.render.number_format import format_change
 from perf2x.tables.errors import OptionError
 from perf2x.transform.choice import no_such
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from perf2x.analysis.noise import Interval
 
 
-class Bar(Struct, frozen=True):
-    """One limit."""
+class GrowthLimit(Struct, frozen=True):
+    """One limit, in percent of the whole before."""
 
     percent: float
     kind: str = ""
@@ -36,28 +36,28 @@ class Bar(Struct, frozen=True):
     lines: bool = True
 
 
-def bars_of(texts: Sequence[str]) -> list[Bar]:
-    """What was said; OptionError for what is no limit."""
-    return [_bar(text) for text in texts]
+def parse_limits(texts: Sequence[str]) -> list[GrowthLimit]:
+    """Parse the values of --fail-above; OptionError for one that is no limit."""
+    return [_parse_limit(text) for text in texts]
 
 
-def _bar(text: str) -> Bar:
+def _parse_limit(text: str) -> GrowthLimit:
     what, equals, share = text.rpartition("=")
-    percent = limit("fail_above", share) or 0.0
+    percent = parse_percentage("fail_above", share) or 0.0
     if not equals:
-        return Bar(percent)
+        return GrowthLimit(percent)
     if what == "total":
-        return Bar(percent, lines=False)
+        return GrowthLimit(percent, lines=False)
     kind, colon, pattern = what.partition(":")
     if kind not in ("function", "object") or (colon and not pattern):
         raise OptionError(
             f"--fail-above {text}: expected 5%, total=5%, function=5%, object=5%, function:NAME=5% or object:NAME=5%"
         )
-    return Bar(percent, kind, pattern or "*", whole=False)
+    return GrowthLimit(percent, kind, pattern or "*", whole=False)
 
 
-def confidence_of(text: str) -> float:
-    """``0.95`` or ``95%``; OptionError for what is no confidence."""
+def parse_confidence(text: str) -> float:
+    """Parse ``0.95`` or ``95%``; OptionError for a value outside (0, 1)."""
     try:
         value = float(text.strip().removesuffix("%")) / (100 if text.strip().endswith("%") else 1)
     except ValueError:
@@ -67,111 +67,128 @@ def confidence_of(text: str) -> float:
     return value
 
 
-class Gate(Struct, frozen=True):
-    """All limits, and what counts as a change."""
+class DiffGate(Struct, frozen=True):
+    """All limits, and the rule that tells a change from noise."""
 
-    bars: Sequence[Bar]
+    limits: Sequence[GrowthLimit]
     sort: str
-    """self or total."""
+    """self or total: the column that limits are held against."""
     confidence: float
     any_change: bool = False
     """Count changes that sampling noise explains, too."""
 
-    def verdict(self, by: str, compared: Callable[[str], "Comparison"]) -> "Verdict":
-        """Hold every limit against the tables that ``compared`` gives for ``function``, ``object`` and ``thread``.
+    def verdict(self, by: str, compared: Callable[[str], "Comparison"]) -> "GateVerdict":
+        """Check every limit against the tables that ``compared`` gives for ``function``, ``object`` and ``thread``.
 
-        ``by`` is the kind of a bar that names none.
+        ``by`` is the table of a limit that names none.
         """
-        looks = [Look.at(bar, bar.kind or by, compared(bar.kind or by), self.sort) for bar in self.bars]
-        rows = {(look.kind, row.name, row.object) for look in looks for row in look.rows}
-        comparisons = len(rows) + any(look.whole for look in looks)
-        verdict = Verdict([], [], {})
-        for look in looks:
-            self._judge(look, comparisons, verdict)
+        checks = [_Check.of(one, one.kind or by, compared(one.kind or by), self.sort) for one in self.limits]
+        rows = {(check.kind, row.name, row.object) for check in checks for row in check.rows}
+        comparisons = len(rows) + any(check.whole for check in checks)
+        verdict = GateVerdict([check.unmatched for check in checks if check.unmatched])
+        for check in checks:
+            self._judge(check, comparisons, verdict)
         return verdict
 
-    def _judge(self, look: "Look", comparisons: int, verdict: "Verdict") -> None:
-        """Add what one limit says."""
-        comparison, explained = look.comparison, list[str]()
-        if look.whole:
-            limits = comparison.whole_interval(self.confidence, comparisons)
-            risen = comparison.after.whole - comparison.before.whole
-            self._weigh("the whole", "", risen, limits, look, verdict.sentences, explained)
-        judged = comparison.judged(look.rows, self.confidence, comparisons)
-        for row in sorted(judged, key=lambda row: (-row.moved(self.sort), row.name, row.object)):
-            limits = row.interval(self.sort)
-            verdict.intervals[look.kind, row.name, row.object] = limits
-            name = f"{row.name} in {row.object}" if row.object else row.name
-            self._weigh(name, " of the whole", row.moved(self.sort), limits, look, verdict.sentences, explained)
-        if explained:
-            more = f" and {len(explained) - _NAMED} more" if len(explained) > _NAMED else ""
+    def _judge(self, check: "_Check", comparisons: int, verdict: "GateVerdict") -> None:
+        """Add the outcome of one limit."""
+        judged = check.comparison.judged(check.rows, self.confidence, comparisons)
+        for row in judged:
+            verdict.intervals[check.kind, row.name, row.object] = row.interval(self.sort)
+        growths = [*check.whole_growth(self.confidence, comparisons), *_row_growths(judged, self.sort)]
+        noise = []
+        for growth in (growth for growth in growths if growth.change > check.allowed):
+            if not self.any_change and growth.interval[0] <= 0:
+                noise.append(growth.name)
+            elif (sentence := self._failure(growth, check)) not in verdict.failures:
+                verdict.failures.append(sentence)
+        if noise:
+            more = f" and {len(noise) - _NAMED} more" if len(noise) > _NAMED else ""
             verdict.notes.append(
-                f"{', '.join(explained[:_NAMED])}{more} grew by more than {look.bar.percent:g} %, but sampling noise "
+                f"{', '.join(noise[:_NAMED])}{more} grew by more than {check.limit.percent:g} %, but sampling noise "
                 "explains it (--fail-above); record more samples to be sure"
             )
 
-    def _weigh(
-        self,
-        name: str,
-        of: str,
-        change: int,
-        limits: "Interval",
-        look: "Look",
-        sentences: list[str],
-        explained: list[str],
-    ) -> None:
-        """Add a sentence for a change that is too large, or its name where noise explains that."""
-        whole = look.comparison.before.whole
-        if change <= look.allowed:
-            return
-        if not self.any_change and limits[0] <= 0:
-            explained.append(name)
-            return
-        span = "" if self.any_change else f" ({signed(limits[0], whole)} to {signed(limits[1], whole)})"
-        sentence = f"{name} grew by {signed(change, whole)}{of}{span}, more than {look.bar.percent:g} % (--fail-above)"
-        if sentence not in sentences:
-            sentences.append(sentence)
+    def _failure(self, growth: "_Growth", check: "_Check") -> str:
+        whole, (low, high) = check.comparison.before.whole, growth.interval
+        span = "" if self.any_change else f" ({format_change(low, whole)} to {format_change(high, whole)})"
+        grew = f"{growth.name} grew by {format_change(growth.change, whole)}{growth.of}{span}"
+        return f"{grew}, more than {check.limit.percent:g} % (--fail-above)"
 
 
 _NAMED = 3
-"""So many changes that noise explains are named."""
+"""Number of changes within noise that are named."""
 
 
-class Look(Struct, frozen=True):
-    """The lines that one limit is held against: those that could grow beyond it.
+class GateVerdict(Struct, frozen=True):
+    """Outcome of all limits."""
 
-    What a function has in both recordings together says nothing about how it changed, so leaving small ones out does
-    not favour either answer; and the fewer comparisons, the narrower their intervals.
+    unmatched: list[str]
+    """A sentence for each limit whose pattern matches no row."""
+    failures: list[str] = field(default_factory=list)
+    """A sentence for each change that is too large; the gate fails if there is any."""
+    notes: list[str] = field(default_factory=list)
+    """Sentences on changes that would be too large if noise did not explain them."""
+    intervals: dict[tuple[str, str, str], "Interval"] = field(default_factory=dict)
+    """Interval of every row (kind, name, object) that a limit was held against."""
+
+    def with_intervals(self, rows: Iterable["Change"], kind: str, sort: str) -> Iterator["Change"]:
+        """The rows, those that a limit was held against with its interval, so that table and gate agree."""
+        for row in rows:
+            interval = self.intervals.get((kind, row.name, row.object))
+            yield row if interval is None else row.with_interval(sort, interval)
+
+
+class _Growth(Struct, frozen=True):
+    """A change of a row or of the whole, in the event's unit, and its interval."""
+
+    name: str
+    of: str
+    change: int
+    interval: "Interval"
+
+
+def _row_growths(rows: Iterable["Change"], sort: str) -> Iterator[_Growth]:
+    """Changes of rows, the largest first."""
+    for row in sorted(rows, key=lambda row: (-row.moved(sort), row.name, row.object)):
+        name = f"{row.name} in {row.object}" if row.object else row.name
+        yield _Growth(name, " of the whole", row.moved(sort), row.interval(sort))
+
+
+class _Check(Struct, frozen=True):
+    """One limit and the rows that could exceed it.
+
+    The sum of a function's values in both recordings says nothing about its change, so leaving small ones out favours
+    neither answer; and fewer comparisons have narrower intervals.
     """
 
-    bar: Bar
+    limit: GrowthLimit
     kind: str
     comparison: "Comparison"
-    rows: Sequence["Change"]
-    whole: bool
     allowed: float
-    """In the event's unit."""
+    """Largest change that passes, in the event's unit."""
+    rows: Sequence["Change"] = ()
+    whole: bool = False
+    """Whether the limit holds for the whole, too."""
+    unmatched: str = ""
+    """A sentence when the limit's pattern matches no row."""
 
     @classmethod
-    def at(cls, bar: Bar, kind: str, comparison: "Comparison", sort: str) -> "Look":
-        """What a limit looks at. Nothing grows beyond a share of nothing, and normalized wholes are equal."""
-        allowed = bar.percent / 100 * comparison.before.whole
+    def of(cls, limit: GrowthLimit, kind: str, comparison: "Comparison", sort: str) -> "_Check":
+        """Choose the rows. Nothing grows by a share of nothing, and normalized wholes are equal."""
+        check = cls(limit, kind, comparison, limit.percent / 100 * comparison.before.whole)
         if not comparison.before.whole:
-            return cls(bar, kind, comparison, [], False, allowed)
-        moved = comparison.changes() if bar.lines else []
-        named = [row for row in moved if row.name == bar.pattern or fnmatchcase(row.name, bar.pattern)]
-        if bar.lines and not named and bar.pattern != "*":
-            console.note(f"perf2x: --fail-above: {no_such(bar.kind, bar.pattern, [row.name for row in moved])}")
-        rows = [row for row in named if row.together(sort) > allowed]
-        return cls(bar, kind, comparison, rows, bar.whole and not comparison.normalize, allowed)
+            return check
+        changes = comparison.changes() if limit.lines else []
+        matching = [row for row in changes if row.name == limit.pattern or fnmatchcase(row.name, limit.pattern)]
+        unmatched = ""
+        if limit.lines and not matching and limit.pattern != "*":
+            unmatched = f"--fail-above: {no_such(limit.kind, limit.pattern, [row.name for row in changes])}"
+        rows = [row for row in matching if row.together(sort) > check.allowed]
+        return replace(check, rows=rows, whole=limit.whole and not comparison.normalize, unmatched=unmatched)
 
-
-class Verdict(Struct, frozen=True):
-    """What the limits say."""
-
-    sentences: list[str]
-    """One for each change that is too large; the gate is closed when there is any."""
-    notes: list[str]
-    """About changes that would be too large if noise did not explain them."""
-    intervals: dict[tuple[str, str, str], "Interval"]
-    """Of every (kind, name, object) that a limit was held against."""
+    def whole_growth(self, confidence: float, comparisons: int) -> Iterator[_Growth]:
+        """The change of the whole, if the limit holds for it."""
+        if self.whole:
+            change = self.comparison.after.whole - self.comparison.before.whole
+            yield _Growth("the whole", "", change, self.comparison.whole_interval(confidence, comparisons))

@@ -1,4 +1,4 @@
-"""Quality gates for CI: a share that is too large ends the command with exit code 3, after the output was written."""
+"""Quality gates for CI: after the output was written, a share above its limit ends the command with exit code 3."""
 
 import os
 from collections.abc import Iterator
@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from perf2x.cli import progress as console
-from perf2x.cli.exits import GATE
+from perf2x.cli.error_handling import GATE
+from perf2x.cli.messages import print_message
 from perf2x.cli.options.gates import GateFlags
 from perf2x.tables.diagnostics import Severity
 from perf2x.tables.errors import OptionError
@@ -17,23 +17,23 @@ if TYPE_CHECKING:
     from perf2x.pipeline.result import Loaded
 
 
-def check(gates: GateFlags, has_symbols: bool) -> None:
-    """OptionError for limits that are no percentages, before any work is done."""
+def check_gates(gates: GateFlags, has_symbols: bool) -> None:
+    """Raise OptionError for limits that are no percentages, before any work is done."""
     for name in ("fail_if_unresolved", "fail_if_lost", "fail_if_missing_user"):
-        limit(name, getattr(gates, name))
+        parse_percentage(name, getattr(gates, name))
     if gates.fail_if_unresolved is not None and not has_symbols:
-        raise OptionError("--fail-if-unresolved cannot be told with --no-symbols")
+        raise OptionError("--fail-if-unresolved needs names, and --no-symbols looks up none")
 
 
-def closed(gates: GateFlags, loaded: "Loaded") -> Iterator[str]:
-    """One sentence for every gate that the recording does not pass."""
-    measured = shares(loaded)
+def failed_gates(gates: GateFlags, loaded: "Loaded") -> Iterator[str]:
+    """A sentence for every gate that the recording fails."""
+    measured = quality_percentages(loaded)
     for name, what in (
         ("fail_if_unresolved", "of the frames have no name"),
         ("fail_if_lost", "of the samples were lost"),
         ("fail_if_missing_user", "of the samples miss their user stack"),
     ):
-        allowed, share = limit(name, getattr(gates, name)), measured[name.removeprefix("fail_if_")]
+        allowed, share = parse_percentage(name, getattr(gates, name)), measured[name.removeprefix("fail_if_")]
         if allowed is not None and share > allowed:
             yield f"{share:.2f} % {what}, more than {allowed:g} % (--{name.replace('_', '-')})"
     losses = [count for count in loaded.diagnostics.counts.values() if count.severity is Severity.LOSS]
@@ -41,8 +41,8 @@ def closed(gates: GateFlags, loaded: "Loaded") -> Iterator[str]:
         yield f"{count.words} (--strict); {count.advice}"
 
 
-def shares(loaded: "Loaded") -> dict[str, float]:
-    """What the gates measure, in percent."""
+def quality_percentages(loaded: "Loaded") -> dict[str, float]:
+    """The shares that gates limit, in percent: ``unresolved``, ``lost``, ``missing_user``."""
     lost = loaded.diagnostics["lost_samples"] + loaded.diagnostics["lost_records"]
     missing = loaded.deferred.missing + loaded.deferred.refused
     return {
@@ -52,8 +52,8 @@ def shares(loaded: "Loaded") -> dict[str, float]:
     }
 
 
-def limit(name: str, text: str | None) -> float | None:
-    """``5`` or ``5%``; OptionError for what is no share."""
+def parse_percentage(name: str, text: str | None) -> float | None:
+    """Parse ``5`` or ``5%``; OptionError for a value outside 0 to 100."""
     if text is None:
         return None
     try:
@@ -65,34 +65,34 @@ def limit(name: str, text: str | None) -> float | None:
     return value
 
 
-def leave_closed(sentences: list[str]) -> None:
-    """Say why, in the words of the CI that runs this, and end with the gates' exit code; nothing for an empty list."""
+def exit_for_failed_gates(sentences: list[str]) -> None:
+    """Print the sentences in the form of the CI that runs this, and exit with code 3; do nothing without any."""
     for sentence in sentences:
-        announce(sentence)
+        print_failure(sentence)
     if sentences:
         raise typer.Exit(GATE)
 
 
 def warn_of_losses(loaded: "Loaded") -> None:
-    """In GitHub Actions, a warning at the run for everything recorded that is not in the output; nothing elsewhere."""
+    """In GitHub Actions, annotate the run with a warning for every loss; do nothing elsewhere."""
     if os.environ.get("GITHUB_ACTIONS") == "true":
         for count in loaded.diagnostics.counts.values():
             if count.severity is Severity.LOSS:
                 advice = f"; {count.advice}" if count.advice else ""
-                _annotate("warning", f"{count.words}{advice}")
+                _print_annotation("warning", f"{count.words}{advice}")
 
 
-def _annotate(level: str, sentence: str) -> None:
-    """GitHub's own words for a message at the run (workflow commands, with their escapes)."""
+def _print_annotation(level: str, sentence: str) -> None:
+    """Print a GitHub workflow command, with its escapes, which annotates the run."""
     escaped = message(sentence).replace("%", "%25")
-    console.note(f"::{level} title=perf2x::{escaped}")
+    print_message(f"::{level} title=perf2x::{escaped}")
 
 
-def announce(sentence: str) -> None:
-    """One line on standard error; GitHub shows it at the run, GitLab in red."""
+def print_failure(sentence: str) -> None:
+    """Print one line on standard error, as an annotation in GitHub Actions, in red in GitLab."""
     if os.environ.get("GITHUB_ACTIONS") == "true":
-        _annotate("error", sentence)
+        _print_annotation("error", sentence)
     elif os.environ.get("GITLAB_CI") == "true" and not os.environ.get("NO_COLOR"):
         typer.echo(f"\x1b[1;31mperf2x: {message(sentence)}\x1b[0m", err=True, color=True)
     else:
-        console.note(f"perf2x: {sentence}")
+        print_message(f"perf2x: {sentence}")

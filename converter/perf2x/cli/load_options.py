@@ -1,11 +1,12 @@
-"""From the groups of options to what the pipeline wants; shared by every command that reads recordings."""
+"""Makes LoadOptions from the parameters of a command that reads recordings."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from perf2x.cli.options import make_group
 from perf2x.cli.options.filters import FilterFlags
-from perf2x.cli.options.grouping import GroupFlags
-from perf2x.cli.options.stacks import StitchFlags
+from perf2x.cli.options.grouping import GroupingFlags
+from perf2x.cli.options.stacks import StackFlags
 from perf2x.cli.options.symbols import SymbolFlags
 
 if TYPE_CHECKING:
@@ -13,37 +14,37 @@ if TYPE_CHECKING:
 
 
 def load_options(
-    chosen: FilterFlags,
-    groups: GroupFlags,
-    stitching: StitchFlags,
-    names: SymbolFlags,
+    parameters: Mapping[str, object],
     *,
     timeline: bool = False,
     columns: frozenset[str] = frozenset(),
     tags: tuple[Mapping[str, str], ...] = (),
 ) -> "LoadOptions":
-    """What was said on the command line; OptionError for what cannot be meant.
+    """Make the options from a command's parameters by name, which include those of the four groups below.
 
-    ``columns`` are those that the output format asks for (plugins.wanted_columns); ``tags`` one mapping for each input.
+    ``columns`` are those that the output format wants (``wanted_columns`` in plugins/registry.py), ``tags`` one mapping
+    for each input. OptionError for a value that cannot be used.
     """
     from perf2x.pipeline.call_graphs import CallGraphOptions
     from perf2x.pipeline.options import LoadOptions
 
+    filters, grouping = make_group(FilterFlags, parameters), make_group(GroupingFlags, parameters)
+    stacks, symbols = make_group(StackFlags, parameters), make_group(SymbolFlags, parameters)
     return LoadOptions(
         timeline=timeline,
         by_cpu="cpu" in columns,
         by_cgroup="cgroup" in columns,
         tags=tags,
-        off_cpu=groups.off_cpu or "",
-        anonymize=groups.anonymize or "",
-        deferred_missing=stitching.deferred_missing,
-        call_graphs=CallGraphOptions(stitch_lbr=stitching.stitch_lbr),
-        jobs=stitching.jobs,
-        merge_callchains=stitching.merge_callchains,
-        events=chosen.events(),
-        choice=chosen.choice(),
-        grouping=groups.grouping(),
-        allow_empty=chosen.allow_empty,
-        max_unpacked=names.unpacked(),
-        symbols=names.options(),
+        off_cpu=grouping.off_cpu or "",
+        anonymize=grouping.anonymize or "",
+        deferred_missing=stacks.deferred_missing,
+        call_graphs=CallGraphOptions(stitch_lbr=stacks.stitch_lbr),
+        jobs=stacks.jobs,
+        merge_callchains=stacks.merge_callchains,
+        events=filters.events(),
+        choice=filters.choice(),
+        grouping=grouping.grouping(),
+        allow_empty=filters.allow_empty,
+        max_unpacked=symbols.unpacked(),
+        symbols=symbols.options(),
     )

@@ -1,4 +1,4 @@
-"""What goes to standard error: notes, and a progress bar when a person is watching."""
+"""A progress bar on standard error, on a terminal only."""
 
 import contextlib
 import sys
@@ -6,49 +6,34 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import typer
-
-from perf2x.tables.printable import message
-
 if TYPE_CHECKING:
-    from rich.progress import Progress as Bar
+    from rich.progress import Progress as ProgressBar
 
     from perf2x.pipeline.context import Progress
 
 _BAR_AFTER_S = 0.7
-"""Work shorter than this shows no bar, so that small files do not flicker."""
-
-
-def note(line: str) -> None:
-    """One line on standard error, without control characters and of bounded length (tables/printable.py)."""
-    block(message(line))
-
-
-def block(text: str) -> None:
-    """Text as it is on standard error: JSON, which has no control characters but its line ends."""
-    with contextlib.suppress(OSError):  # nobody is there to hear, or the log is on a full disk: the work goes on
-        typer.echo(text, err=True)
+"""Seconds before the bar appears, so that it does not flicker during short work."""
 
 
 @contextlib.contextmanager
-def progress(quiet: bool) -> "Iterator[Progress | None]":
-    """A callback that draws a bar on long work; None when standard error is no terminal or the user wants quiet."""
+def progress_bar(quiet: bool) -> "Iterator[Progress | None]":
+    """A callback that draws a bar during long work; None without a terminal, and with ``--quiet``."""
     if quiet or not sys.stderr.isatty():
         yield None
         return
-    shown = _Shown()
+    bar = _DelayedBar()
     try:
-        yield shown.update
+        yield bar.update
     finally:
-        shown.close()
+        bar.close()
 
 
-class _Shown:
-    """A rich bar that appears late and goes when the work is done."""
+class _DelayedBar:
+    """A rich progress bar that appears after a delay and disappears when the work is done."""
 
     def __init__(self) -> None:
         self._start = time.monotonic()
-        self._bar: Bar | None = None
+        self._bar: ProgressBar | None = None
         self._tasks: dict[str, int] = {}
 
     def update(self, stage: str, done: int, total: int) -> None:
@@ -66,10 +51,10 @@ class _Shown:
             self._bar.stop()
 
 
-def _open_bar() -> "Bar":
+def _open_bar() -> "ProgressBar":
     from rich.console import Console
-    from rich.progress import Progress as Bar
+    from rich.progress import Progress as ProgressBar
 
-    bar = Bar(console=Console(stderr=True), transient=True)
+    bar = ProgressBar(console=Console(stderr=True), transient=True)
     bar.start()
     return bar

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
-from perf2x.cli import progress as console
 from perf2x.cli.http_server import ADDRESS, PageServer, serve
+from perf2x.cli.messages import print_message
 from perf2x.files.output import open_output
 from perf2x.tables.errors import OutputError
 
@@ -27,7 +27,7 @@ def open_page(emit: Emit, name: str, *, quiet: bool) -> None:
     if _opened(page):
         return
     if not quiet:
-        console.note("no browser can be opened here: open that file in one, or serve it: perf2x view --serve")
+        print_message("no browser can be opened here: open that file in one, or serve it: perf2x view --serve")
 
 
 def serve_page(emit: Emit, port: int, *, quiet: bool) -> None:
@@ -39,8 +39,8 @@ def serve_page(emit: Emit, port: int, *, quiet: bool) -> None:
         print(server.url, flush=True)
         if not quiet:
             tunnel = f"ssh -N -L {server.server_port}:{ADDRESS}:{server.server_port} {socket.gethostname()}"
-            console.note(f"to open it on another machine, run there: {tunnel}")
-            console.note("serving until Ctrl-C")
+            print_message(f"to open it on another machine, run there: {tunnel}")
+            print_message("serving until Ctrl-C")
 
     serve(page.getvalue(), port, announce)
 

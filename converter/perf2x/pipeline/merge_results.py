@@ -9,29 +9,10 @@ from msgspec.structs import replace
 
 from perf2x.pipeline.result import Loaded, event_counts
 from perf2x.symbolize.symbol_report import ObjectReport, SymbolReport, sorted_report
-from perf2x.tables.errors import OptionError
 from perf2x.tables.value_limits import check_total
 from perf2x.transform.merge import merge_profiles
 
 Report = TypeVar("Report", bound=Struct)
-
-
-def tags_of_inputs(texts: Sequence[str], inputs: int) -> list[dict[str, str]]:
-    """``--tag key=value`` as one mapping for each input.
-
-    A key given once holds for all inputs; given once for each input, the values go to them in order. OptionError for
-    anything else.
-    """
-    values: dict[str, list[str]] = {}
-    for text in texts:
-        key, equals, value = text.partition("=")
-        if not equals or not key or not value:
-            raise OptionError(f"--tag {text}: expected KEY=VALUE")
-        values.setdefault(key, []).append(value)
-    for key, given in values.items():
-        if len(given) not in (1, inputs):
-            raise OptionError(f"--tag {key}=…: given {len(given)} times for {inputs} inputs; say it once, or for each")
-    return [{key: given[row % len(given)] for key, given in values.items()} for row in range(inputs)]
 
 
 def merge_results(parts: Sequence[Loaded], tags: Sequence[Mapping[str, str]]) -> Loaded:

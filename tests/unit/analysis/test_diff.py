@@ -6,7 +6,7 @@ import pytest
 
 from perf2x.analysis.diff import Change, Comparison, difference, excludes_zero, normalized
 from perf2x.analysis.totals import totals
-from perf2x.cli.diff_gate import Gate, Verdict, bars_of, confidence_of
+from perf2x.cli.diff_gate import DiffGate, GateVerdict, parse_confidence, parse_limits
 from perf2x.plugins.contracts import ProfileBuilder
 from perf2x.tables.errors import OptionError
 from perf2x.tables.profile import Profile
@@ -29,9 +29,9 @@ def compared(before: Profile, after: Profile, normalize: bool = False) -> Compar
     return Comparison(totals(before), totals(after), normalize)
 
 
-def verdict(bar: str, before: Mapping[str, int], after: Mapping[str, int], *, any_change: bool = False) -> Verdict:
+def verdict(bar: str, before: Mapping[str, int], after: Mapping[str, int], *, any_change: bool = False) -> GateVerdict:
     comparison = compared(profile(before), profile(after))
-    return Gate(bars_of([bar]), "self", 0.95, any_change).verdict("function", lambda kind: comparison)
+    return DiffGate(parse_limits([bar]), "self", 0.95, any_change).verdict("function", lambda kind: comparison)
 
 
 @pytest.mark.parametrize(
@@ -40,16 +40,16 @@ def verdict(bar: str, before: Mapping[str, int], after: Mapping[str, int], *, an
 def test_three_changes_that_noise_explains_are_named(many: int, names: str) -> None:
     before = {f"f{row}": 100 for row in range(many)}
     found = verdict("function=1", before, dict.fromkeys(before, 110))
-    assert not found.sentences
+    assert not found.failures
     assert [note.partition(" by more")[0] for note in found.notes] == [names]
 
 
 def test_growth_of_a_share_of_nothing_closes_no_gate() -> None:
     """Neither the whole nor any line; a limit that is reached exactly does not close it either."""
     for bar in ("5", "total=5", "function=5", "function:f=5"):
-        assert not verdict(bar, {}, {"f": 1000}, any_change=True).sentences
-    assert not verdict("function=50", {"f": 100}, {"f": 150}, any_change=True).sentences
-    assert len(verdict("function=50", {"f": 100}, {"f": 151}, any_change=True).sentences) == 1
+        assert not verdict(bar, {}, {"f": 1000}, any_change=True).failures
+    assert not verdict("function=50", {"f": 100}, {"f": 150}, any_change=True).failures
+    assert len(verdict("function=50", {"f": 100}, {"f": 151}, any_change=True).failures) == 1
 
 
 def test_normalized_wholes_are_equal_and_lines_are_not() -> None:
@@ -57,8 +57,8 @@ def test_normalized_wholes_are_equal_and_lines_are_not() -> None:
     before, after = profile({"f": 100, "g": 100}), profile({"f": 1000, "g": 10})
     for normalize, subjects in ((False, ["the whole", "f"]), (True, ["f"])):
         comparison = compared(before, after, normalize)
-        found = Gate(bars_of(["1"]), "self", 0.95).verdict("function", lambda kind, held=comparison: held)
-        assert [sentence.partition(" grew")[0] for sentence in found.sentences] == subjects
+        found = DiffGate(parse_limits(["1"]), "self", 0.95).verdict("function", lambda kind, held=comparison: held)
+        assert [sentence.partition(" grew")[0] for sentence in found.failures] == subjects
 
 
 def test_the_surest_growth_that_is_less_than_a_sample_counts() -> None:
@@ -66,24 +66,24 @@ def test_the_surest_growth_that_is_less_than_a_sample_counts() -> None:
     found = verdict("function=5", {"f": 100}, {"f": 131})
     (limits,) = found.intervals.values()
     assert 0 < limits[0] < 1
-    assert len(found.sentences) == 1
+    assert len(found.failures) == 1
 
 
 @pytest.mark.parametrize("text", ["0", "1", "0%", "100%", "-1", "1.5", "sure", ""])
 def test_a_confidence_is_between_nothing_and_certainty(text: str) -> None:
     with pytest.raises(OptionError, match="between 0 and 1"):
-        confidence_of(text)
+        parse_confidence(text)
 
 
 @pytest.mark.parametrize(("text", "value"), [("0.95", 0.95), (" 95% ", 0.95), ("0.5%", 0.005)])
 def test_confidences(text: str, value: float) -> None:
-    assert confidence_of(text) == pytest.approx(value)
+    assert parse_confidence(text) == pytest.approx(value)
 
 
 @pytest.mark.parametrize("text", ["function:=5", "thing=5", "functions=5", "=5", "function:f=101", "x"])
 def test_limits_that_are_none(text: str) -> None:
     with pytest.raises(OptionError, match="--fail-above"):
-        bars_of([text])
+        parse_limits([text])
 
 
 def test_an_interval_that_touches_nothing_does_not_exclude_it() -> None:

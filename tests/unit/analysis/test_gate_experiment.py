@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from perf2x.analysis.diff import Comparison
 from perf2x.analysis.totals import totals
-from perf2x.cli.diff_gate import Gate, bars_of
+from perf2x.cli.diff_gate import DiffGate, parse_limits
 from perf2x.pipeline.load import load
 from perf2x.pipeline.options import LoadOptions
 from perf2x.symbolize.options import SymbolOptions
@@ -43,13 +43,13 @@ def repeated(profile: Profile, random: np.random.Generator, growth: float = 0.0,
 
 
 def failures(
-    profile: Profile, gate: Gate, pairs: int, *, normalize: bool = False, growth: float = 0, times: int = 1
+    profile: Profile, gate: DiffGate, pairs: int, *, normalize: bool = False, growth: float = 0, times: int = 1
 ) -> int:
     """How many of so many pairs the gate does not let pass."""
     random, closed = np.random.default_rng(2026), 0
     for _ in range(pairs):
         pair = repeated(profile, random, times=times), repeated(profile, random, growth, times)
-        closed += bool(gate.verdict("function", _compared(*pair, normalize)).sentences)
+        closed += bool(gate.verdict("function", _compared(*pair, normalize)).failures)
     return closed
 
 
@@ -61,14 +61,14 @@ def _compared(before: Profile, after: Profile, normalize: bool) -> Callable[[str
 @pytest.mark.parametrize("normalize", [False, True])
 def test_repetitions_pass(bar: str, normalize: bool) -> None:
     profile = loaded(str(CORPUS / "zstd" / "perf.data"))
-    gate = Gate(bars_of([bar]), "self", 0.95)
+    gate = DiffGate(parse_limits([bar]), "self", 0.95)
     assert failures(profile, gate, 12, normalize=normalize) <= 2
     assert failures(profile, replace(gate, any_change=True), 3, normalize=normalize) >= 2
 
 
 def test_growth_is_caught() -> None:
     profile = loaded(str(CORPUS / "zstd" / "perf.data"))
-    assert failures(profile, Gate(bars_of(["function=5"]), "self", 0.95), 8, growth=0.15) >= 7
+    assert failures(profile, DiffGate(parse_limits(["function=5"]), "self", 0.95), 8, growth=0.15) >= 7
 
 
 def main(path: str, pairs: int) -> None:
@@ -78,7 +78,7 @@ def main(path: str, pairs: int) -> None:
     for bar in ("function=0.1", "function=1", "function=5", "total=1", "1"):
         for normalize in (False, True):
             for sort in ("self", "total"):
-                gate = Gate(bars_of([bar]), sort, 0.95)
+                gate = DiffGate(parse_limits([bar]), sort, 0.95)
                 every = replace(gate, any_change=True)
                 said = [failures(profile, one, pairs, normalize=normalize) for one in (every, gate)]
                 caught = [failures(profile, gate, pairs, normalize=normalize, growth=0.1, times=n) for n in (1, 4)]

@@ -86,7 +86,7 @@ def test_a_user_stack_that_only_another_thread_has_is_missing_too(tmp_path: Path
     [
         (("--fail-if-lost", "many"), "--fail-if-lost many: expected a percentage"),
         (("--fail-if-lost", "101"), "expected a percentage"),
-        (("--fail-if-unresolved", "5", "--no-symbols"), "cannot be told with --no-symbols"),
+        (("--fail-if-unresolved", "5", "--no-symbols"), "needs names, and --no-symbols"),
         (("--stats", "yaml"), "say json for standard error"),
     ],
 )

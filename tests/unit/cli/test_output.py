@@ -76,11 +76,11 @@ def test_a_device_is_written_not_replaced() -> None:
 INTERRUPTED = """
 import signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # who runs the tests in the background ignores it
-from perf2x.cli.exits import clean_up_when_terminated, one_sentence
-clean_up_when_terminated()
+from perf2x.cli.error_handling import exit_cleanly_on_signals, report_errors
+exit_cleanly_on_signals()
 from perf2x.files.output import open_output
 import typer
-@one_sentence()
+@report_errors()
 def work():
     with open_output(path, inputs=()) as out:
         out.write(b"half"); out.flush(); print("ready", flush=True); time.sleep(60)

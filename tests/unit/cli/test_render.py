@@ -14,12 +14,11 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from rich.cells import cell_len
 
-from perf2x.cli.render import show as showing
-from perf2x.cli.render.columns import Layout, names, numbers, table_lines
 from perf2x.cli.render.csv_table import csv_text, flattened
-from perf2x.cli.render.fit_text import shared_room, shortened, width
-from perf2x.cli.render.markdown import MOST, Section, code, document, own
-from perf2x.cli.render.show import Report, room, show
+from perf2x.cli.render.fit_text import cell_width, share_width, shorten
+from perf2x.cli.render.markdown import MOST, Section, code, escape_tildes, markdown_document
+from perf2x.cli.render.report import WITHOUT_TERMINAL, Report, line_width, print_report
+from perf2x.cli.render.text_table import Layout, name_column, number_column, table_lines
 from perf2x.tables.printable import plain
 
 RUST = "<core::iter::adapters::" + "map::Map<I,F> as " * 30 + "Iterator>::fold"
@@ -32,14 +31,18 @@ TEXTS = st.text(st.characters(codec="utf-8"), max_size=60).map(plain)
 
 
 def layout(cells: list[str]) -> Layout:
-    return [numbers("self", ["1,234.56 ms"] * len(cells)), names("object", cells), names("function", cells[::-1])]
+    return [
+        number_column("self", ["1,234.56 ms"] * len(cells)),
+        name_column("object", cells),
+        name_column("function", cells[::-1]),
+    ]
 
 
 @given(TEXTS, st.integers(1, 40))
 def test_shortened_fits_and_keeps_beginning_and_end(text: str, cells: int) -> None:
-    short = shortened(text, cells)
-    assert width(short) <= cells
-    if width(text) <= cells:
+    short = shorten(text, cells)
+    assert cell_width(short) <= cells
+    if cell_width(text) <= cells:
         assert short == text
     elif cells > 0:
         head, _, tail = short.rpartition("…") if short.count("…") == 1 else (short[: short.index("…")], "", "")
@@ -47,21 +50,21 @@ def test_shortened_fits_and_keeps_beginning_and_end(text: str, cells: int) -> No
 
 
 def test_shortened_by_cells_not_characters() -> None:
-    assert shortened("abcdefghij", 5) == "ab…ij"
-    assert shortened("名前名前名前", 7) == "名…前" and width("名…前") == 5
-    assert shortened("abcdefe\u0301", 4) == "ab…e\u0301"
-    assert shortened("abcdef名\u0301", 3) == "a…"
-    assert shortened("abc", 0) == ""
+    assert shorten("abcdefghij", 5) == "ab…ij"
+    assert shorten("名前名前名前", 7) == "名…前" and cell_width("名…前") == 5
+    assert shorten("abcdefe\u0301", 4) == "ab…e\u0301"
+    assert shorten("abcdef名\u0301", 3) == "a…"
+    assert shorten("abc", 0) == ""
 
 
 def test_piled_marks_do_not_grow_a_cell() -> None:
     pile = "a" + "\u0301" * 10_000
-    assert width(pile) == 1 and len(shortened(pile, 10)) < 100
+    assert cell_width(pile) == 1 and len(shorten(pile, 10)) < 100
 
 
 @given(st.lists(st.integers(0, 100), min_size=1, max_size=4), st.integers(0, 200))
 def test_room_is_shared(wanted: list[int], cells: int) -> None:
-    shares = shared_room(wanted, cells)
+    shares = share_width(wanted, cells)
     assert all(share <= want for share, want in zip(shares, wanted, strict=True))
     if sum(wanted) <= cells:
         assert shares == wanted
@@ -88,10 +91,10 @@ def test_columns_stand_below_each_other() -> None:
 
 
 def test_the_widest_layout_with_room_for_names_is_taken() -> None:
-    name = names("function", [RUST])
+    name = name_column("function", [RUST])
     wide, slim = (
-        [numbers("before", ["1" * 20]), numbers("after", ["2" * 20]), name],
-        [numbers("after", ["2" * 20]), name],
+        [number_column("before", ["1" * 20]), number_column("after", ["2" * 20]), name],
+        [number_column("after", ["2" * 20]), name],
     )
     assert "before" in next(table_lines([wide, slim], 100))
     assert "before" not in next(table_lines([wide, slim], 80))
@@ -100,7 +103,7 @@ def test_the_widest_layout_with_room_for_names_is_taken() -> None:
 
 def test_markdown_holds_every_name() -> None:
     """A reader of GitHub's Markdown finds one table with the names as they are, and nothing else."""
-    text = "\n".join(document("perf2x top", [Section("words", layout(HOSTILE))]))
+    text = "\n".join(markdown_document("perf2x top", [Section("words", layout(HOSTILE))]))
     tokens = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"]).parse(text)
     kinds = {token.type for token in tokens}
     assert not kinds & {"html_block", "fence", "bullet_list_open", "hr"}
@@ -110,7 +113,7 @@ def test_markdown_holds_every_name() -> None:
     ]  # fmt: skip
     assert len(cells) == 3 * (len(HOSTILE) + 1)
     shown = [_shown(cell) for cell in cells[4::3]]
-    assert shown == [shortened(plain(name), 80) or "–" for name in HOSTILE]
+    assert shown == [shorten(plain(name), 80) or "–" for name in HOSTILE]
     assert max(map(len, shown)) == 80
 
 
@@ -138,15 +141,15 @@ def test_code_has_no_pipe_that_ends_a_cell(name: str) -> None:
 
 
 def test_no_tilde_strikes_out() -> None:
-    assert own("~+1.0 % ~-1.0 %") == "\\~+1.0 % \\~-1.0 %"
-    rows = [numbers("change", ["~+1.0 %"]), names("function", ["~Destructor"])]
-    assert list(document("x", [Section("", rows)]))[-1] == "| \\~+1.0 % | `~Destructor` |"
+    assert escape_tildes("~+1.0 % ~-1.0 %") == "\\~+1.0 % \\~-1.0 %"
+    rows = [number_column("change", ["~+1.0 %"]), name_column("function", ["~Destructor"])]
+    assert list(markdown_document("x", [Section("", rows)]))[-1] == "| \\~+1.0 % | `~Destructor` |"
 
 
 def test_markdown_is_bounded() -> None:
     """GitHub refuses a comment of more than 65,536 characters and a summary of more than a mebibyte."""
     rows = 50_000
-    text = "\n".join(document("x", [Section("", [names("function", ["名" * 40] * rows)])]))
+    text = "\n".join(markdown_document("x", [Section("", [name_column("function", ["名" * 40] * rows)])]))
     assert MOST - 1000 < len(text.encode()) <= MOST
     kept = text.count("\n| `")
     assert text.endswith(f"… and {rows - kept:,} more rows, left out to stay below 60,000 bytes.")
@@ -178,18 +181,18 @@ def test_flattened_names_the_way() -> None:
 
 
 def report(name: str) -> Report:
-    rows = [numbers("self", ["1 ms"]), names("function", [name])]
+    rows = [number_column("self", ["1 ms"]), name_column("function", [name])]
     return Report(
         lambda cells: table_lines([rows], cells),
         lambda: {"name": name},
-        lambda: document("x", [Section("", rows)]),
+        lambda: markdown_document("x", [Section("", rows)]),
         lambda: [("name",), (name,)],
     )
 
 
 @pytest.mark.parametrize("shape", ["table", "json", "markdown", "csv"])
 def test_no_format_lets_control_characters_through(shape: str, capsys: pytest.CaptureFixture[str]) -> None:
-    show(report("a\x1b[2J\x07\x7f\x9b\u202e\ud800\rz"), shape)
+    print_report(report("a\x1b[2J\x07\x7f\x9b\u202e\ud800\rz"), shape)
     text = capsys.readouterr().out
     assert all(char.isprintable() for char in text.replace("\n", "")), text
     assert "a" in text and "z" in text
@@ -200,20 +203,20 @@ def test_no_format_lets_control_characters_through(shape: str, capsys: pytest.Ca
 def test_an_encoding_that_lacks_a_character(monkeypatch: pytest.MonkeyPatch) -> None:
     raw = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="latin-1"))
-    show(report("käfer 名"), "table")
+    print_report(report("käfer 名"), "table")
     assert raw.getvalue().splitlines()[1] == "1 ms  käfer \\u540d".encode("latin-1")
 
 
 def test_width_of_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
     monkeypatch.setattr(sys, "stdout", io.StringIO())
-    assert room() == showing.WITHOUT_TERMINAL
+    assert line_width() == WITHOUT_TERMINAL
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     monkeypatch.setattr(sys.stdout, "fileno", lambda: 1, raising=False)
     monkeypatch.setattr(os, "get_terminal_size", lambda _: os.terminal_size((97, 24)))
-    assert room() == 97
+    assert line_width() == 97
     monkeypatch.setattr(os, "get_terminal_size", lambda _: os.terminal_size((0, 0)))
-    assert room() == showing.WITHOUT_TERMINAL
-    for said, cells in (("72", 72), ("0", showing.WITHOUT_TERMINAL), ("wide", showing.WITHOUT_TERMINAL)):
+    assert line_width() == WITHOUT_TERMINAL
+    for said, cells in (("72", 72), ("0", WITHOUT_TERMINAL), ("wide", WITHOUT_TERMINAL)):
         monkeypatch.setenv("COLUMNS", said)
-        assert room() == cells
+        assert line_width() == cells

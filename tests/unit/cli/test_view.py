@@ -79,7 +79,7 @@ def test_names_of_recordings_are_made_harmless(folder: Path, visited: list[str],
 @pytest.mark.parametrize(
     ("words", "code", "sentence"),
     [
-        (("--port", "8000"), 2, "--port is where --serve listens"),
+        (("--port", "8000"), 2, "--port is the port of --serve"),
         (("--serve", "--port", "65536"), 2, "65535"),
         (("--event", "cycles"), 2, "cycles"),
     ],

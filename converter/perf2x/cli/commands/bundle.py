@@ -8,11 +8,12 @@ from typing import Annotated
 
 import typer
 
-from perf2x.cli import progress as console
 from perf2x.cli.help import HelpAll
-from perf2x.cli.options import Rare, gather, symbols
+from perf2x.cli.messages import print_message
+from perf2x.cli.options import Rare, make_group, symbols
 from perf2x.cli.options.inputs import DEFAULT, Input, MaxUnpacked, Quiet, recordings
 from perf2x.cli.options.symbols import SymbolFlags
+from perf2x.cli.progress import progress_bar
 from perf2x.files.temporary import private_directory
 from perf2x.files.unpack_limit import limit_unpacking, link_or_copy, spool
 from perf2x.tables.errors import FormatError, OptionError
@@ -67,7 +68,7 @@ def bundle(
 
     The recording and the programs themselves are in it: do not publish it unless you would publish those.
     """
-    names = gather(SymbolFlags, locals())
+    names = make_group(SymbolFlags, locals())
     from perf2x.bundle.pack import pack, write_bundle
     from perf2x.bundle.unpack import is_bundle
     from perf2x.files.output import open_output
@@ -83,7 +84,7 @@ def bundle(
     if source != "-" and is_bundle(Path(source)):
         raise OptionError(f"{source} is a bundle already")
     target = output or f"{Path(source).resolve().name if source != '-' else 'perf.data'}.tar.gz"
-    with limit_unpacking(names.unpacked()), console.progress(quiet) as progress, _as_file(source) as path:
+    with limit_unpacking(names.unpacked()), progress_bar(quiet) as progress, _as_file(source) as path:
         wanted = LoadOptions(allow_empty=allow_empty, symbols=options, look_up=False)
         loaded = load(str(path), wanted, progress)
         finder = make_finder(options, loaded.diagnostics, progress)
@@ -95,9 +96,9 @@ def bundle(
     if quiet:
         return
     for name, reason in sorted(packed.left_out.items()):
-        console.note(f"left out: {name}: {reason}")
+        print_message(f"left out: {name}: {reason}")
     what = "the symbols of " if symbols_only else ""
-    console.note(
+    print_message(
         f"wrote {source} and {what}{len(packed.objects)} objects to {target}"
         f" (read it anywhere: perf2x convert {target} -t html)"
     )

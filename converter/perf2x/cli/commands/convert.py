@@ -1,38 +1,33 @@
-"""``perf2x convert``: one recording in, one file out, at most five lines on standard error."""
+"""``perf2x convert``: recordings in, one file out, at most five lines on standard error."""
 
 import sys
 from time import monotonic
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from perf2x.cli import progress as console
-from perf2x.cli.gates import check, closed, leave_closed, warn_of_losses
+from perf2x.cli.gates import check_gates, exit_for_failed_gates, failed_gates, warn_of_losses
 from perf2x.cli.help import HelpAll
 from perf2x.cli.load_options import load_options
-from perf2x.cli.options import Rare, filters, formats, gates, gather, grouping, stacks, symbols
+from perf2x.cli.messages import print_message
+from perf2x.cli.options import Rare, filters, formats, gates, grouping, make_group, stacks, symbols
 from perf2x.cli.options import output as outputs
 from perf2x.cli.options.filters import FilterFlags
 from perf2x.cli.options.formats import FormatFlags
 from perf2x.cli.options.gates import GateFlags
-from perf2x.cli.options.grouping import GroupFlags
 from perf2x.cli.options.inputs import Inputs, MaxUnpacked, Quiet, Verbose, recordings
-from perf2x.cli.options.output import OutputFlags
-from perf2x.cli.options.stacks import StitchFlags
-from perf2x.cli.options.symbols import SymbolFlags
+from perf2x.cli.options.output import OutputFlags, parse_tags
+from perf2x.cli.progress import progress_bar
 from perf2x.pipeline.output_names import wants_gzip
 from perf2x.tables.errors import OptionError
 
-Tag = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--tag",
-        metavar="KEY=VALUE",
-        help="pprof: a label of all inputs, or, given for each input, of one.",
-        rich_help_panel="Output",
-    ),
-    Rare,
-]
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from perf2x.pipeline.stage_timer import Stages
+    from perf2x.plugins.registry import Emitter
+    from perf2x.tables.profile import Profile
+
 Stats = Annotated[
     str | None,
     typer.Option(
@@ -54,7 +49,7 @@ def convert(
     to: outputs.To = None,
     output: outputs.Output = None,
     settings: outputs.Set = None,
-    tag: Tag = None,
+    tag: outputs.Tag = None,
     event: filters.Event = None,
     pid: filters.Pid = None,
     tid: filters.Tid = None,
@@ -123,74 +118,71 @@ def convert(
 
     Writes to the current directory unless -o says otherwise; never overwrites its input.
     """
-    written, formatting = gather(OutputFlags, locals()), gather(FormatFlags, locals())
-    chosen, groups = gather(FilterFlags, locals()), gather(GroupFlags, locals())
-    stitching, names = gather(StitchFlags, locals()), gather(SymbolFlags, locals())
-    limits = gather(GateFlags, locals())
-    from perf2x.cli.render.summary import summary
-    from perf2x.files.output import STDOUT, open_output
+    parameters = locals()
+    written, formatting = make_group(OutputFlags, parameters), make_group(FormatFlags, parameters)
+    limits = make_group(GateFlags, parameters)
+    from perf2x.files.output import STDOUT
     from perf2x.pipeline.load import load
     from perf2x.pipeline.stage_timer import Stages
-    from perf2x.plugins import registry as plugins
+    from perf2x.plugins.registry import build_emitter, notes, wanted_columns
 
     sources = recordings(inputs)
     name = written.format()
-    if written.nothing_said() and not quiet:
-        console.note(f"no --to: writing {name} (perf2x formats lists the others)")
-    emitter = plugins.build_emitter(name, formatting.chosen() | _settings(name, written, chosen, groups))
+    if written.is_default() and not quiet:
+        print_message(f"no --to: writing {name} (perf2x formats lists the others)")
+    all_events = make_group(FilterFlags, parameters).all_events()
+    emitter = build_emitter(name, formatting.chosen() | _settings(name, written, all_events, root))
     target = written.target(sources[0], emitter.suffix)
     _refuse_terminal(target, name)
-    columns = plugins.wanted_columns(emitter)
-    options = load_options(
-        chosen,
-        groups,
-        stitching,
-        names,
-        timeline=emitter.timeline,
-        columns=columns,
-        tags=_tags(tag, len(sources), name, columns),
-    )
-    check(limits, options.symbols is not None)
+    columns = wanted_columns(emitter)
+    tags = _tags(tag, len(sources), name, columns)
+    options = load_options(parameters, timeline=emitter.timeline, columns=columns, tags=tags)
+    check_gates(limits, options.symbols is not None)
     if stats:
         from perf2x.cli.render.stats_json import check_stats
 
         check_stats(stats)
     started, stages = monotonic(), Stages()
-    with console.progress(quiet) as progress:
+    with progress_bar(quiet) as progress:
         loaded = load(sources, options, progress, stages)
         read = monotonic()
         files = dict(formatting.outputs(loaded.profile, target, emitter.suffix))
-        for file, part in files.items():
-            with (
-                open_output(file, inputs=sources, compress=wants_gzip(file, emitter.suffix)) as out,
-                stages.stage("emit"),
-            ):
-                emitter.emit(part, out)
+        _write_files(files, emitter, sources, stages)
     for line in stages.lines() if profile_stages else ():
-        console.note(line)
-    failed = list(closed(limits, loaded))
+        print_message(line)
+    failed = list(failed_gates(limits, loaded))
     if stats:
         from perf2x.cli.render.stats_json import stats_of, write_stats
 
         seconds = {"read": read - started, "write": monotonic() - read}
         write_stats(stats, stats_of(loaded, {"format": name, "path": target}, seconds, failed))
     if not quiet and stats != "json":
-        where = ["standard output"] if target == STDOUT else list(files)
-        notes = plugins.notes(emitter, loaded.profile) if len(where) == 1 else ()
-        for line in summary(loaded, name, where, notes, verbose=verbose):
-            console.note(line)
+        from perf2x.cli.render.summary import summary
+
+        names = ["standard output"] if target == STDOUT else list(files)
+        remarks = notes(emitter, loaded.profile) if len(names) == 1 else ()
+        for line in summary(loaded, name, names, remarks, verbose=verbose):
+            print_message(line)
         warn_of_losses(loaded)
-    leave_closed(failed)
+    exit_for_failed_gates(failed)
 
 
-def _tags(said: list[str] | None, inputs: int, name: str, columns: frozenset[str]) -> tuple[dict[str, str], ...]:
-    if not said:
+def _write_files(
+    files: "Mapping[str, Profile]", emitter: "Emitter", sources: tuple[str, ...], stages: "Stages"
+) -> None:
+    from perf2x.files.output import open_output
+
+    for file, profile in files.items():
+        with open_output(file, inputs=sources, compress=wants_gzip(file, emitter.suffix)) as out, stages.stage("emit"):
+            emitter.emit(profile, out)
+
+
+def _tags(texts: list[str] | None, inputs: int, name: str, columns: frozenset[str]) -> tuple[dict[str, str], ...]:
+    if not texts:
         return ()
     if "tags" not in columns:
         raise OptionError(f"{name} has no labels, so it cannot keep --tag; pprof can")
-    from perf2x.pipeline.merge_results import tags_of_inputs
-
-    return tuple(tags_of_inputs(said, inputs))
+    return tuple(parse_tags(texts, inputs))
 
 
 def _refuse_terminal(target: str, name: str) -> None:
@@ -198,7 +190,7 @@ def _refuse_terminal(target: str, name: str) -> None:
         raise OptionError("pprof is binary and standard output is a terminal; name a file with -o")
 
 
-def _settings(name: str, written: OutputFlags, chosen: FilterFlags, groups: GroupFlags) -> dict[str, object]:
-    """Options of the output format; collapsed has a root of its own, which another one replaces."""
-    own_root = False if name == "collapsed" and groups.root else None
-    return written.chosen(event="all" if chosen.all_events() else None, root=own_root)
+def _settings(name: str, written: OutputFlags, all_events: bool, root: str | None) -> dict[str, object]:
+    """Options of the output format; collapsed has a root frame of its own, which --root replaces."""
+    own_root = False if name == "collapsed" and root else None
+    return written.settings_with(event="all" if all_events else None, root=own_root)

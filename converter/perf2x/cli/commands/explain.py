@@ -4,14 +4,15 @@ from typing import Annotated
 
 import typer
 
-from perf2x.cli import progress as console
-from perf2x.cli.exits import CANNOT
+from perf2x.cli.error_handling import CANNOT
 from perf2x.cli.help import HelpAll
+from perf2x.cli.messages import print_message
 from perf2x.cli.options import symbols
 from perf2x.cli.options.inputs import MaxUnpacked, Quiet
 from perf2x.cli.options.symbols import SymbolFlags
 from perf2x.cli.options.table import Format, Json
-from perf2x.cli.render.show import show
+from perf2x.cli.progress import progress_bar
+from perf2x.cli.render.report import print_report
 from perf2x.tables.errors import ObjectError
 
 Objects = Annotated[list[str], typer.Argument(metavar="OBJECT", help="ELF files: programs, libraries, debug files.")]
@@ -49,15 +50,15 @@ def explain(
     from perf2x.tables.diagnostics import Diagnostics
 
     known, refused = [], {}
-    with limit_unpacking(names.unpacked()), console.progress(quiet) as progress:
+    with limit_unpacking(names.unpacked()), progress_bar(quiet) as progress:
         finder = make_finder(options or SymbolOptions(), Diagnostics(), progress)
         for path in objects:
             try:
                 known.append(explain_file(path, finder))
             except ObjectError as error:
                 refused[path] = str(error)
-    show(explain_report(known, refused), "json" if as_json else format)
+    print_report(explain_report(known, refused), "json" if as_json else format)
     for sentence in refused.values():
-        console.note(f"perf2x: {sentence}")
+        print_message(f"perf2x: {sentence}")
     if refused:
         raise typer.Exit(CANNOT)

@@ -5,14 +5,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from msgspec.structs import replace
 
-from perf2x.cli import progress as console
-from perf2x.cli.exits import CANNOT
+from perf2x.cli.error_handling import CANNOT
 from perf2x.cli.help import HelpAll
-from perf2x.cli.options import gather, symbols
+from perf2x.cli.messages import print_message
+from perf2x.cli.options import make_group, symbols
 from perf2x.cli.options.inputs import DEFAULT, Input, MaxUnpacked, Quiet, recordings
 from perf2x.cli.options.symbols import SymbolFlags
 from perf2x.cli.options.table import Format, Json
-from perf2x.cli.render.show import show
+from perf2x.cli.progress import progress_bar
+from perf2x.cli.render.report import print_report
 
 if TYPE_CHECKING:
     from perf2x.explain.missing import UnnamedObject
@@ -59,7 +60,7 @@ def info(
     Which share of frames has a name is looked up with --symbols, or when an option says where names are; with -v it
     is said why names are missing, and what would help.
     """
-    names = gather(SymbolFlags, locals())
+    names = make_group(SymbolFlags, locals())
     from perf2x.cli.render.info_page import info_report
     from perf2x.files.unpack_limit import limit_unpacking
     from perf2x.pipeline.load import load
@@ -68,11 +69,11 @@ def info(
     recordings([source])
     looked_up = names.options() if with_symbols or replace(names, max_unpacked=None) != SymbolFlags() else None
     options = LoadOptions(symbols=looked_up, stacks=looked_up is not None, max_unpacked=names.unpacked())
-    with console.progress(quiet) as progress:
+    with progress_bar(quiet) as progress:
         loaded = load(source, options, progress)
         with limit_unpacking(names.unpacked()):
             reasons = _reasons(loaded, looked_up, progress) if verbose and looked_up is not None else None
-    show(info_report(loaded, reasons), "json" if as_json else format)
+    print_report(info_report(loaded, reasons), "json" if as_json else format)
     if not loaded.samples:
         _tell_empty(loaded, quiet)
 
@@ -85,7 +86,7 @@ def _tell_empty(loaded: "Loaded", quiet: bool) -> None:
     damaged = bool(damage(counts))
     if damaged or not quiet:
         source = loaded.recording.session.source
-        console.note(f"perf2x: {source}: no samples: {reason([loaded.recording], counts)}")
+        print_message(f"perf2x: {source}: no samples: {reason([loaded.recording], counts)}")
     if damaged:
         raise typer.Exit(CANNOT)
 

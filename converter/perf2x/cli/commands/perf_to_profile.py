@@ -10,8 +10,8 @@ from typing import Annotated
 
 import typer
 
-from perf2x.cli import collect_seldom, compute_alone
-from perf2x.cli.exits import clean_up_when_terminated, one_sentence
+from perf2x.cli import disable_blas_threads, reduce_garbage_collection
+from perf2x.cli.error_handling import exit_cleanly_on_signals, report_errors
 from perf2x.tables.errors import OptionError, OutputError
 
 Source = Annotated[str, typer.Option("-i", "--input", metavar="FILE", help="The recording.")]
@@ -23,7 +23,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @app.command()
-@one_sentence()
+@report_errors()
 def perf_to_profile(
     source: Source = "perf.data", target: Target = "profile.pb", overwrite: Overwrite = False, jit: JitMappings = False
 ) -> None:
@@ -31,12 +31,12 @@ def perf_to_profile(
     from perf2x.files.output import STDOUT, open_output
     from perf2x.pipeline.load import load
     from perf2x.pipeline.options import LoadOptions
-    from perf2x.plugins import registry as plugins
+    from perf2x.plugins.registry import build_emitter
     from perf2x.symbolize.options import SymbolOptions
 
     if target != STDOUT and Path(target).exists() and not overwrite:
         raise OutputError(f"{target} exists; -f overwrites it")
-    emitter = plugins.build_emitter("pprof")
+    emitter = build_emitter("pprof")
     options = LoadOptions(allow_empty=False, timeline=emitter.timeline, symbols=SymbolOptions())
     loaded = load((source,), options)
     if target == STDOUT or not Path(target).exists():
@@ -60,8 +60,8 @@ def _overwrite(target: Path, source: str, content: bytes) -> None:
 
 def main() -> None:
     """The ``perf_to_profile`` command."""
-    collect_seldom()
-    compute_alone()
-    clean_up_when_terminated()
-    with one_sentence():
+    reduce_garbage_collection()
+    disable_blas_threads()
+    exit_cleanly_on_signals()
+    with report_errors():
         app(prog_name="perf_to_profile")

@@ -4,17 +4,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from perf2x.cli import progress as console
 from perf2x.cli.help import HelpAll
 from perf2x.cli.load_options import load_options
-from perf2x.cli.options import filters, gather, grouping, stacks, symbols
-from perf2x.cli.options.filters import FilterFlags
-from perf2x.cli.options.grouping import GroupFlags
+from perf2x.cli.messages import print_message
+from perf2x.cli.options import filters, grouping, make_group, stacks, symbols
 from perf2x.cli.options.inputs import Inputs, MaxUnpacked, Quiet, Verbose, recordings
-from perf2x.cli.options.stacks import StitchFlags
-from perf2x.cli.options.symbols import SymbolFlags
-from perf2x.cli.options.table import By, Format, Json, Limit, Value, Wide
-from perf2x.cli.render.show import show
+from perf2x.cli.options.table import By, Format, Json, Limit, TableFlags, Value, Wide
+from perf2x.cli.progress import progress_bar
+from perf2x.cli.render.report import print_report
 
 if TYPE_CHECKING:
     from perf2x.analysis.totals import Total, Totals
@@ -75,36 +72,34 @@ def top(
     help_all: HelpAll = False,
 ) -> None:
     """Show the hottest functions: what each costs itself, and with all that it calls."""
-    chosen, groups = gather(FilterFlags, locals()), gather(GroupFlags, locals())
-    stitching, names = gather(StitchFlags, locals()), gather(SymbolFlags, locals())
+    parameters = locals()
+    table = make_group(TableFlags, parameters)
     from perf2x.analysis.totals import totals
-    from perf2x.cli.render.summary import described, notable
+    from perf2x.cli.render.summary import quality_lines, verbose_lines
     from perf2x.cli.render.top_table import top_report
     from perf2x.pipeline.load import load
 
     sources = recordings(inputs)
-    with console.progress(quiet) as progress:
-        loaded = load(sources, load_options(chosen, groups, stitching, names), progress)
+    with progress_bar(quiet) as progress:
+        loaded = load(sources, load_options(parameters), progress)
     found = totals(loaded.profile, None, by, value)
-    rows = hottest(found, sort, limit)
-    show(
-        top_report(found, rows, by, sort, loaded.profile.meta.duration_ns, sources),
-        "json" if as_json else format,
-        wide=wide,
-    )
-    if not quiet:
-        others = [event.name for event in loaded.events if event.samples and event.name != found.event]
-        if others:
-            console.note(f"left out: {', '.join(others)} (--event NAME chooses)")
-        for line in described(loaded) if verbose else notable(loaded):
-            console.note(line)
+    rows = table.first(sort_rows(found, sort))
+    report = top_report(found, rows, by, sort, loaded.profile.meta.duration_ns, sources)
+    print_report(report, table.shape, wide=wide)
+    if quiet:
+        return
+    others = [event.name for event in loaded.events if event.samples and event.name != found.event]
+    if others:
+        print_message(f"left out: {', '.join(others)} (--event NAME chooses)")
+    for line in verbose_lines(loaded) if verbose else quality_lines(loaded):
+        print_message(line)
 
 
-def hottest(found: "Totals", sort: str, limit: int) -> list["Total"]:
-    """The first ``limit`` rows (0: all) by cost, then by name."""
+def sort_rows(found: "Totals", sort: str) -> list["Total"]:
+    """The rows by cost, highest first, then by name."""
 
     def cost(row: "Total") -> tuple[int, int, str, str]:
         first, second = (row.own, row.total) if sort == "self" else (row.total, row.own)
         return -first, -second, row.name, row.object
 
-    return sorted(found.rows, key=cost)[: limit or None]
+    return sorted(found.rows, key=cost)

@@ -4,15 +4,12 @@ from typing import Annotated
 
 import typer
 
-from perf2x.cli import progress as console
 from perf2x.cli.help import HelpAll
 from perf2x.cli.load_options import load_options
-from perf2x.cli.options import filters, formats, gather, grouping, stacks, symbols
-from perf2x.cli.options.filters import FilterFlags
-from perf2x.cli.options.grouping import GroupFlags
+from perf2x.cli.messages import print_message
+from perf2x.cli.options import filters, formats, grouping, stacks, symbols
 from perf2x.cli.options.inputs import Inputs, MaxUnpacked, Quiet, Verbose, recordings
-from perf2x.cli.options.stacks import StitchFlags
-from perf2x.cli.options.symbols import SymbolFlags
+from perf2x.cli.progress import progress_bar
 from perf2x.pipeline.output_names import default_output
 from perf2x.tables.errors import OptionError
 
@@ -91,24 +88,23 @@ def view(
     The page goes to a temporary file, whose path is printed; nothing leaves the machine. On a remote machine, --serve
     prints a URL to open through ssh -L.
     """
-    chosen, groups = gather(FilterFlags, locals()), gather(GroupFlags, locals())
-    stitching, names = gather(StitchFlags, locals()), gather(SymbolFlags, locals())
-    from perf2x.cli.render.summary import described, notable
+    parameters = locals()
+    from perf2x.cli.render.summary import quality_lines, verbose_lines
     from perf2x.cli.view_page import open_page, serve_page
     from perf2x.pipeline.load import load
-    from perf2x.plugins import registry as plugins
+    from perf2x.plugins.registry import build_emitter, notes, wanted_columns
 
     if port is not None and not serve:
-        raise OptionError("--port is where --serve listens; say --serve, too")
+        raise OptionError("--port is the port of --serve; add --serve")
     sources = recordings(inputs)
-    emitter = plugins.build_emitter("html", {"title": title} if title else {})
-    columns = plugins.wanted_columns(emitter)
-    options = load_options(chosen, groups, stitching, names, timeline=emitter.timeline, columns=columns)
-    with console.progress(quiet) as progress:
+    emitter = build_emitter("html", {"title": title} if title else {})
+    columns = wanted_columns(emitter)
+    options = load_options(parameters, timeline=emitter.timeline, columns=columns)
+    with progress_bar(quiet) as progress:
         loaded = load(sources, options, progress)
-    notes = (*(described(loaded) if verbose else notable(loaded)), *plugins.notes(emitter, loaded.profile))
-    for line in () if quiet else notes:
-        console.note(line)
+    lines = (*(verbose_lines(loaded) if verbose else quality_lines(loaded)), *notes(emitter, loaded.profile))
+    for line in () if quiet else lines:
+        print_message(line)
     if serve:
         serve_page(lambda out: emitter.emit(loaded.profile, out), port or 0, quiet=quiet)
     else:

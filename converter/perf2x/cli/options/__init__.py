@@ -3,7 +3,7 @@
 A command names the aliases in its signature, where typer and the reader find them, and passes a group on as one value::
 
     def top(inputs: Inputs = None, *, pid: filters.Pid = None, comm: filters.Comm = None, ...) -> None:
-        chosen = gather(FilterFlags, locals())
+        chosen = make_group(FilterFlags, locals())
 """
 
 from collections.abc import Mapping
@@ -21,6 +21,6 @@ class Rare:
     """Mark an option that ``--help`` leaves to ``--help-all``: ``Annotated[int, typer.Option(...), Rare]``."""
 
 
-def gather(group: type[Group], given: Mapping[str, object]) -> Group:
+def make_group(group: type[Group], given: Mapping[str, object]) -> Group:
     """Make a group from a command's parameters of the same names; KeyError for one that the command lacks."""
     return group(**{field: given[field] for field in group.__struct_fields__})

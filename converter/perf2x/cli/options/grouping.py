@@ -47,7 +47,7 @@ Anonymize = Annotated[
 ]
 
 
-class GroupFlags(Struct, frozen=True):
+class GroupingFlags(Struct, frozen=True):
     """How samples are put together."""
 
     root: Root = None

@@ -1,10 +1,12 @@
-"""The options that say what is written, and where."""
+"""Options for the format, name and labels of the output."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 from msgspec import Struct
 
+from perf2x.cli.options import Rare
 from perf2x.pipeline.output_names import default_output
 from perf2x.tables.errors import OptionError
 
@@ -43,36 +45,48 @@ Set = Annotated[
 ]
 
 
+Tag = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tag",
+        metavar="KEY=VALUE",
+        help="pprof: a label of all inputs, or, given for each input, of one.",
+        rich_help_panel=_PANEL,
+    ),
+    Rare,
+]
+
+
 class OutputFlags(Struct, frozen=True):
-    """Format, file and the format's own options."""
+    """Format, file, and options of the format."""
 
     to: To = None
     output: Output = None
     settings: Set = None
 
     def format(self) -> str:
-        """The wanted format's name; OptionError when the output's suffix does not tell, which then has to be said."""
-        if self.to or self.nothing_said():
+        """Name of the format; OptionError when the output's suffix does not tell it."""
+        if self.to or self.is_default():
             return self.to or DEFAULT_FORMAT
         from perf2x.plugins.suffix import format_of
 
         return format_of(self.output)
 
-    def nothing_said(self) -> bool:
-        """Whether the format is left to perf2x."""
+    def is_default(self) -> bool:
+        """Whether neither --to nor -o tells the format."""
         return self.to is None and self.output in (None, "-")
 
-    def chosen(self, **more: object) -> dict[str, object]:
-        """Options of the format, said as ``--set`` or as options of their own; ``more`` where not None."""
-        return parsed_settings(self.settings) | {key: value for key, value in more.items() if value is not None}
+    def settings_with(self, **more: object) -> dict[str, object]:
+        """Options of the format: those of ``--set``, and of ``more`` those that are not None."""
+        return parse_settings(self.settings) | {key: value for key, value in more.items() if value is not None}
 
     def target(self, source: str, suffix: str) -> str:
-        """Where to write."""
+        """Path of the output, derived from that of the first input by default."""
         return self.output or default_output(source, suffix)
 
 
-def parsed_settings(settings: list[str] | None) -> dict[str, object]:
-    """``--set NAME=VALUE`` as a mapping; OptionError for one without a value."""
+def parse_settings(settings: list[str] | None) -> dict[str, object]:
+    """Parse the values of ``--set``; OptionError for a text that is not NAME=VALUE."""
     chosen: dict[str, object] = {}
     for setting in settings or []:
         key, equals, text = setting.partition("=")
@@ -80,3 +94,23 @@ def parsed_settings(settings: list[str] | None) -> dict[str, object]:
             raise OptionError(f"--set {setting}: expected NAME=VALUE")
         chosen[key.replace("-", "_")] = text
     return chosen
+
+
+def parse_tags(texts: Sequence[str], inputs: int) -> list[dict[str, str]]:
+    """Parse the values of ``--tag`` into one mapping for each input.
+
+    A key given once holds for all inputs; given once for each input, its values go to them in order. OptionError for
+    any other number, and for a text that is not KEY=VALUE.
+    """
+    values: dict[str, list[str]] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals or not key or not value:
+            raise OptionError(f"--tag {text}: expected KEY=VALUE")
+        values.setdefault(key, []).append(value)
+    for key, given in values.items():
+        if len(given) not in (1, inputs):
+            raise OptionError(
+                f"--tag {key}=…: given {len(given)} times for {inputs} inputs; give it once, or once for each"
+            )
+    return [{key: given[row % len(given)] for key, given in values.items()} for row in range(inputs)]

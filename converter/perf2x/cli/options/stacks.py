@@ -51,7 +51,7 @@ Jobs = Annotated[
 ]
 
 
-class StitchFlags(Struct, frozen=True):
+class StackFlags(Struct, frozen=True):
     """What the reader of a recording may choose about incomplete stacks."""
 
     deferred_missing: DeferredMissing = "mark"

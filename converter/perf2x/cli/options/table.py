@@ -1,10 +1,13 @@
-"""The options of commands that print a table."""
+"""Options of commands that print a table."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 import typer
+from msgspec import Struct
 
 _PANEL = "Table"
+
+Row = TypeVar("Row")
 
 Limit = Annotated[
     int, typer.Option("--limit", "-n", metavar="N", min=0, help="Show N lines; 0: all.", rich_help_panel=_PANEL)
@@ -23,3 +26,24 @@ Json = Annotated[bool, typer.Option("--json", help="The same as --format json.",
 Wide = Annotated[
     bool, typer.Option("--wide", help="Show names whole, however wide the table gets.", rich_help_panel=_PANEL)
 ]
+
+
+class TableFlags(Struct, frozen=True):
+    """Contents and format of a table of functions, objects or threads."""
+
+    limit: Limit
+    by: By
+    sort: Literal["self", "total"]
+    value: Value
+    format: Format
+    as_json: Json
+    wide: Wide
+
+    @property
+    def shape(self) -> str:
+        """Format to print: table, json, markdown or csv."""
+        return "json" if self.as_json else self.format
+
+    def first(self, rows: list[Row]) -> list[Row]:
+        """The first ``--limit`` rows, all of them for 0."""
+        return rows[: self.limit or None]

@@ -1,18 +1,18 @@
 """The table of ``perf2x diff`` in every format."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from perf2x.cli.render.columns import Column, Layout, names, numbers, table_lines
-from perf2x.cli.render.fit_text import sentence
-from perf2x.cli.render.plain_table import amount, plural, signed
-from perf2x.cli.render.show import Report
+from perf2x.cli.render.fit_text import wrap_sentence
+from perf2x.cli.render.number_format import format_amount, format_change, plural
+from perf2x.cli.render.report import Report
+from perf2x.cli.render.text_table import Column, Layout, name_column, number_column, table_lines
 from perf2x.tables.printable import short
 
 if TYPE_CHECKING:
-    from perf2x.analysis.diff import Change
+    from perf2x.analysis.diff import Change, Comparison
     from perf2x.analysis.totals import Totals
 
 _EVENT = 60
@@ -22,19 +22,32 @@ _SHOWN = 2000
 """A change below one in so many of the whole before reads as 0.0 %."""
 
 
-class Shown(Struct, frozen=True):
-    """What the table shows of a comparison."""
+class ChangeTable(Struct, frozen=True):
+    """Contents of the table: a comparison and the rows of it to show."""
 
-    was: "Totals"
-    now: "Totals"
+    comparison: "Comparison"
     rows: Sequence["Change"]
     by: str
     sort: str
-    normalize: bool
     confidence: float
     unmoved: int
-    """Rows left out because they did not move."""
+    """Rows left out because they did not change."""
     sources: tuple[str, str]
+
+    @property
+    def before(self) -> "Totals":
+        """The table before."""
+        return self.comparison.before
+
+    @property
+    def after(self) -> "Totals":
+        """The table after."""
+        return self.comparison.after
+
+
+def sort_changes(rows: Iterable["Change"], sort: str) -> list["Change"]:
+    """The largest changes first, whether up or down; then by name."""
+    return sorted(rows, key=lambda row: (-abs(row.moved(sort)), row.name, row.object))
 
 
 def has_moved(row: "Change", whole: int) -> bool:
@@ -42,77 +55,79 @@ def has_moved(row: "Change", whole: int) -> bool:
     return max(abs(row.own), abs(row.total)) * _SHOWN >= max(whole, 1)
 
 
-def diff_report(shown: Shown) -> Report:
+def diff_report(table: ChangeTable) -> Report:
     """The comparison in every format."""
 
     def lines(room: int | None) -> Iterator[str]:
-        yield from sentence(f"{short(shown.was.event, _EVENT)}: {_contents(shown)}", room)
-        if shown.rows:
-            yield from table_lines(_layouts(shown), room)
+        yield from wrap_sentence(f"{short(table.before.event, _EVENT)}: {_contents(table)}", room)
+        if table.rows:
+            yield from table_lines(_layouts(table), room)
         else:
-            yield f"no {shown.by} moved"
+            yield f"no {table.by} moved"
 
     def markdown() -> Iterator[str]:
-        from perf2x.cli.render.markdown import Section, code, document, own
+        from perf2x.cli.render.markdown import Section, code, escape_tildes, markdown_document
 
-        text = f"{code(shown.was.event, _EVENT)}: {own(_contents(shown))}"
-        if not shown.rows:
-            text += f"; no {shown.by} moved"
-        elif shown.unmoved:
-            text += f"; {left_out(shown)}"
-        before, after = map(code, shown.sources)
-        return document(f"perf2x diff: {before} → {after}", [Section(text, _layouts(shown)[0])])
+        text = f"{code(table.before.event, _EVENT)}: {escape_tildes(_contents(table))}"
+        if not table.rows:
+            text += f"; no {table.by} moved"
+        elif table.unmoved:
+            text += f"; {unmoved_note(table)}"
+        before, after = map(code, table.sources)
+        return markdown_document(f"perf2x diff: {before} → {after}", [Section(text, _layouts(table)[0])])
 
-    return Report(lines, lambda: _facts(shown), markdown, lambda: _rows(shown))
+    return Report(lines, lambda: _facts(table), markdown, lambda: _rows(table))
 
 
-def left_out(shown: Shown) -> str:
+def unmoved_note(table: ChangeTable) -> str:
     """How many rows are not shown because they did not move."""
-    return f"left out: {plural(shown.unmoved, shown.by)} that did not move"
+    return f"left out: {plural(table.unmoved, table.by)} that did not move"
 
 
-def _contents(shown: Shown) -> str:
-    was, now = shown.was, shown.now
-    whole = f"{amount(was.whole, was.unit)} before, {amount(now.whole, was.unit)} after"
-    marked = any(_uncertain(row, column) for row in shown.rows for column in _COLUMNS)
-    notes = ("; shares compared" if shown.normalize else "") + ("; ~ may be chance" if marked else "")
-    return f"{whole} ({signed(now.whole - was.whole, was.whole)}){notes}"
+def _contents(table: ChangeTable) -> str:
+    before, after = table.before, table.after
+    whole = f"{format_amount(before.whole, before.unit)} before, {format_amount(after.whole, before.unit)} after"
+    marked = any(_uncertain(row, column) for row in table.rows for column in _COLUMNS)
+    notes = ("; shares compared" if table.comparison.normalize else "") + ("; ~ may be chance" if marked else "")
+    return f"{whole} ({format_change(after.whole - before.whole, before.whole)}){notes}"
 
 
-def _layouts(shown: Shown) -> list[Layout]:
+def _layouts(table: ChangeTable) -> list[Layout]:
     """With less room goes what the table is not sorted by, then the objects, then all but the changes."""
-    was, rows = shown.was, shown.rows
-    own_changes = numbers("change", [_change(row, "self", was.whole) for row in rows])
-    total_changes = numbers("change", [_change(row, "total", was.whole) for row in rows])
-    own = [_amounts(shown, "self before", "own_before"), _amounts(shown, "after", "own_after"), own_changes]
-    total = [_amounts(shown, "total before", "total_before"), _amounts(shown, "after", "total_after"), total_changes]
+    was, rows = table.before, table.rows
+    own_changes = number_column("change", [_change(row, "self", was.whole) for row in rows])
+    total_changes = number_column("change", [_change(row, "total", was.whole) for row in rows])
+    own = [_amounts(table, "self before", "own_before"), _amounts(table, "after", "own_after"), own_changes]
+    total = [_amounts(table, "total before", "total_before"), _amounts(table, "after", "total_after"), total_changes]
     changes = [own_changes.called("self"), total_changes.called("total")]
-    narrow = [*own, changes[1]] if shown.sort == "self" else [changes[0], *total]
-    name = names(shown.by, [row.name for row in rows])
-    thing = [names("object", [row.object or "–" for row in rows])] if shown.by == "function" else []
+    narrow = [*own, changes[1]] if table.sort == "self" else [changes[0], *total]
+    name = name_column(table.by, [row.name for row in rows])
+    thing = [name_column("object", [row.object or "–" for row in rows])] if table.by == "function" else []
     return [[*own, *total, *thing, name], [*narrow, *thing, name], [*narrow, name], [*changes, name]]
 
 
-def _amounts(shown: Shown, head: str, field: str) -> Column:
-    return numbers(head, [amount(getattr(row, field), shown.was.unit, shown.was.whole) for row in shown.rows])
+def _amounts(table: ChangeTable, head: str, field: str) -> Column:
+    return number_column(
+        head, [format_amount(getattr(row, field), table.before.unit, table.before.whole) for row in table.rows]
+    )
 
 
 def _change(row: "Change", column: str, whole: int) -> str:
     """In percent of the whole before, marked when sampling noise explains it."""
-    return ("~" if _uncertain(row, column) else "") + signed(row.moved(column), whole)
+    return ("~" if _uncertain(row, column) else "") + format_change(row.moved(column), whole)
 
 
 def _uncertain(row: "Change", column: str) -> bool:
     return row.moved(column) != 0 and not row.significant(column)
 
 
-def _facts(shown: Shown) -> dict[str, Any]:
+def _facts(table: ChangeTable) -> dict[str, Any]:
     return {
-        "event": shown.was.event,
-        "unit": shown.was.unit,
-        "before": shown.was.whole,
-        "after": shown.now.whole,
-        "confidence": shown.confidence,
+        "event": table.before.event,
+        "unit": table.before.unit,
+        "before": table.before.whole,
+        "after": table.after.whole,
+        "confidence": table.confidence,
         "rows": [
             {
                 "name": row.name,
@@ -122,9 +137,9 @@ def _facts(shown: Shown) -> dict[str, Any]:
                 "interval": {column: _rounded(row.interval(column)) for column in _COLUMNS},
                 "significant": {column: row.significant(column) for column in _COLUMNS},
             }
-            for row in shown.rows
+            for row in table.rows
         ],
-        "unmoved": shown.unmoved,
+        "unmoved": table.unmoved,
     }
 
 
@@ -133,11 +148,11 @@ def _rounded(limits: tuple[float, float]) -> list[float]:
     return [float(f"{limit:.6g}") for limit in limits]
 
 
-def _rows(shown: Shown) -> Iterator[Sequence[object]]:
+def _rows(table: ChangeTable) -> Iterator[Sequence[object]]:
     fields = ("before", "after", "change_low", "change_high", "significant")
     yield "event", "unit", "name", "object", *(f"{column}_{field}" for column in _COLUMNS for field in fields)
-    event, unit = shown.was.event, shown.was.unit
-    for row in shown.rows:
+    event, unit = table.before.event, table.before.unit
+    for row in table.rows:
         own, total = (_rounded(row.interval(column)) for column in _COLUMNS)
         yield (
             event, unit, row.name, row.object,

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import to_builtins
 
-from perf2x.cli.render.columns import names, words
-from perf2x.cli.render.plain_table import plural
-from perf2x.cli.render.show import Report
+from perf2x.cli.render.number_format import plural
+from perf2x.cli.render.report import Report
+from perf2x.cli.render.text_table import name_column, text_column
 from perf2x.explain.verdict import format_share
 from perf2x.tables.printable import plain
 
@@ -31,9 +31,9 @@ def explain_report(known: "Sequence[Explanation]", refused: Mapping[str, str]) -
         return {"objects": objects, "refused": [{"path": path, "error": text} for path, text in refused.items()]}
 
     def markdown() -> Iterator[str]:
-        from perf2x.cli.render.markdown import document
+        from perf2x.cli.render.markdown import markdown_document
 
-        return document("perf2x explain", [_section(one) for one in known])
+        return markdown_document("perf2x explain", [_section(one) for one in known])
 
     def rows() -> Iterator[Sequence[object]]:
         from perf2x.cli.render.csv_table import flattened
@@ -51,7 +51,7 @@ def _lines(known: "Sequence[Explanation]") -> Iterator[str]:
             yield ""
         yield f"{plain(one.path)}:"
         last = ""
-        for label, text in described(one):
+        for label, text in explanation_lines(one):
             yield f"  {'' if label == last else label:{_LABEL}}{plain(text)}"
             last = label
 
@@ -59,13 +59,14 @@ def _lines(known: "Sequence[Explanation]") -> Iterator[str]:
 def _section(one: "Explanation") -> "Section":
     from perf2x.cli.render.markdown import Section, code
 
-    pairs = list(described(one))
+    pairs = list(explanation_lines(one))
     return Section(
-        code(one.path), [words("object", [label for label, _ in pairs]), names("", [text for _, text in pairs])]
+        code(one.path),
+        [text_column("object", [label for label, _ in pairs]), name_column("", [text for _, text in pairs])],
     )
 
 
-def described(one: "Explanation") -> Iterator[tuple[str, str]]:
+def explanation_lines(one: "Explanation") -> Iterator[tuple[str, str]]:
     """(label, text), the answers first."""
     yield from ((label, answer.text) for label, answer in one.answers.items())
     for advice in one.advice:

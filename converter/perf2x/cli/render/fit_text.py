@@ -13,7 +13,7 @@ _MARKS = 4
 """Characters for each cell at most: a name may pile up combining marks without getting wider."""
 
 
-def width(text: str) -> int:
+def cell_width(text: str) -> int:
     """The number of cells that a plain text takes."""
     if text.isascii():
         return len(text)
@@ -22,9 +22,9 @@ def width(text: str) -> int:
     return cell_len(text)
 
 
-def shortened(text: str, room: int) -> str:
+def shorten(text: str, room: int) -> str:
     """The text in at most ``room`` cells: what does not fit goes from the middle, the beginning and the end stay."""
-    if len(text) <= _MARKS * room and width(text) <= room:
+    if len(text) <= _MARKS * room and cell_width(text) <= room:
         return text
     if room < 1:
         return ""
@@ -32,12 +32,12 @@ def shortened(text: str, room: int) -> str:
     return _head(text, room - 1 - tail) + ELLIPSIS + _tail(text, tail)
 
 
-def sentence(text: str, room: int | None) -> list[str]:
+def wrap_sentence(text: str, room: int | None) -> list[str]:
     """The text in lines of at most ``room`` characters, broken between words; None: one line."""
     return [text] if room is None or len(text) <= room else textwrap.wrap(text, room, break_on_hyphens=False)
 
 
-def shared_room(wanted: Sequence[int], room: int) -> list[int]:
+def share_width(wanted: Sequence[int], room: int) -> list[int]:
     """Cells for each column: what it wants, or an equal share of what the narrower ones leave; never below 8."""
     given = [0] * len(wanted)
     for place, column in enumerate(sorted(range(len(wanted)), key=lambda column: wanted[column])):
@@ -48,13 +48,13 @@ def shared_room(wanted: Sequence[int], room: int) -> list[int]:
 
 
 def _head(text: str, room: int) -> str:
-    return text[: _longest(min(len(text), _MARKS * room), lambda length: width(text[:length]) <= room)]
+    return text[: _longest(min(len(text), _MARKS * room), lambda length: cell_width(text[:length]) <= room)]
 
 
 def _tail(text: str, room: int) -> str:
-    size = _longest(min(len(text), _MARKS * room), lambda length: width(text[len(text) - length :]) <= room)
+    size = _longest(min(len(text), _MARKS * room), lambda length: cell_width(text[len(text) - length :]) <= room)
     tail = text[len(text) - size :]
-    while tail and not width(tail[0]):
+    while tail and not cell_width(tail[0]):
         tail = tail[1:]  # a mark without its letter would sit on the ellipsis
     return tail
 

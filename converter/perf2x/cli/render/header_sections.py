@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 
-def as_json(features: Mapping[str, Any]) -> dict[str, Any]:
+def sections_as_json(features: Mapping[str, Any]) -> dict[str, Any]:
     """Every section by name; of tracepoint formats only which there are and their fields, not the whole texts."""
     plain = dict(features)
     tracing = plain.get("tracing_data")
@@ -19,7 +19,7 @@ def _tracepoint(described: Mapping[str, Any]) -> dict[str, Any]:
     return {"name": f"{described.get('system', '')}:{described.get('name', '')}", "fields": fields}
 
 
-def lines(features: Mapping[str, Any]) -> Iterator[str]:
+def section_lines(features: Mapping[str, Any]) -> Iterator[str]:
     """One line per section that helps a reader to judge a recording."""
     for name, describe in _DESCRIBED.items():
         value = features.get(name)

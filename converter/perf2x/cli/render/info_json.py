@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import to_builtins
 
-from perf2x.cli.render import header_sections as sections
+from perf2x.cli.render.header_sections import sections_as_json
 from perf2x.cli.render.stats_json import symbol_facts
 
 if TYPE_CHECKING:
     from perf2x.pipeline.result import Loaded
 
 
-def facts(loaded: "Loaded") -> dict[str, Any]:
+def info_facts(loaded: "Loaded") -> dict[str, Any]:
     """Everything ``info`` knows, as plain JSON values."""
     session, meta = loaded.recording.session, loaded.profile.meta
     return {
@@ -40,7 +40,7 @@ def facts(loaded: "Loaded") -> dict[str, Any]:
             "perf_version": session.perf_version,
             "command_line": list(session.command_line),
             "build_ids": {name: build_id.hex() for name, build_id in sorted(session.build_ids.items())},
-            "features": sections.as_json(session.features),
+            "features": sections_as_json(session.features),
         },
         "lost": _lost(loaded),
     }

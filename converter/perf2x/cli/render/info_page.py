@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import to_builtins
 
-from perf2x.cli.render import header_sections as sections
-from perf2x.cli.render.columns import names, numbers, words
-from perf2x.cli.render.info_json import facts
-from perf2x.cli.render.plain_table import plural
-from perf2x.cli.render.show import Report
+from perf2x.cli.render.header_sections import section_lines
+from perf2x.cli.render.info_json import info_facts
+from perf2x.cli.render.number_format import plural
+from perf2x.cli.render.report import Report
 from perf2x.cli.render.summary import deferred_line, symbol_lines, unwound_line
+from perf2x.cli.render.text_table import name_column, number_column, text_column
 from perf2x.tables.printable import plain
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def info_report(loaded: "Loaded", reasons: "Sequence[UnnamedObject] | None" = No
 
     ``reasons``: why objects have no names, where that was asked.
     """
-    known = facts(loaded)
+    known = info_facts(loaded)
     if reasons is not None and known["symbols"] is not None:
         known["symbols"]["explained"] = [to_builtins(one) for one in reasons]
 
@@ -37,10 +37,10 @@ def info_report(loaded: "Loaded", reasons: "Sequence[UnnamedObject] | None" = No
         return map(plain, _lines(loaded, known, reasons or ()))
 
     def markdown() -> Iterator[str]:
-        from perf2x.cli.render.markdown import code, document
+        from perf2x.cli.render.markdown import code, markdown_document
 
         parts = list(_sections(loaded, known, reasons or ()))
-        return document(f"perf2x info: {code(known['session']['source'])}", parts)
+        return markdown_document(f"perf2x info: {code(known['session']['source'])}", parts)
 
     return Report(lines, lambda: known, markdown, lambda: _rows(known))
 
@@ -79,22 +79,28 @@ def _sections(loaded: "Loaded", known: dict[str, Any], reasons: "Sequence[Unname
         "threads": f"{known['threads']:,}",
         "duration": f"{known['duration_ns'] / 1e9:.6f} s",
     }
-    yield Section("", [words("recording", list(facts_of_it)), names("", list(facts_of_it.values()))])
+    yield Section("", [text_column("recording", list(facts_of_it)), name_column("", list(facts_of_it.values()))])
     events = known["events"]
     columns = [
-        names("event", [event["name"] for event in events]),
-        numbers("samples", [f"{event['samples']:,}" for event in events]),
-        numbers("value", [f"{event['value']:,}" for event in events]),
-        words("unit", [event["unit"] for event in events]),
+        name_column("event", [event["name"] for event in events]),
+        number_column("samples", [f"{event['samples']:,}" for event in events]),
+        number_column("value", [f"{event['value']:,}" for event in events]),
+        text_column("unit", [event["unit"] for event in events]),
     ]
     yield Section("", columns)
     records = known["records"]
-    yield Section("", [words("record", list(records)), numbers("number", [f"{count:,}" for count in records.values()])])
+    yield Section(
+        "",
+        [text_column("record", list(records)), number_column("number", [f"{count:,}" for count in records.values()])],
+    )
     for line in _quality(loaded):
         yield Section(code(line, _SENTENCE), [])
     for one in reasons:
         pairs = list(_reason(one))
-        columns = [words("without names", [label for label, _ in pairs]), names("", [text for _, text in pairs])]
+        columns = [
+            text_column("without names", [label for label, _ in pairs]),
+            name_column("", [text for _, text in pairs]),
+        ]
         yield Section(code(one.name), columns)
 
 
@@ -112,7 +118,7 @@ def _session(loaded: "Loaded", known: dict[str, Any]) -> Iterator[tuple[str, str
             yield label.replace("_", " "), session[label]
     if session["command_line"]:
         yield "command", " ".join(session["command_line"])
-    for line in sections.lines(loaded.recording.session.features):
+    for line in section_lines(loaded.recording.session.features):
         label, _, text = line.partition(": ")
         yield label, text
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from perf2x.cli.render.columns import Layout
-from perf2x.cli.render.fit_text import shortened
+from perf2x.cli.render.fit_text import shorten
+from perf2x.cli.render.text_table import Layout
 from perf2x.tables.printable import plain
 
 MOST = 60_000
@@ -29,7 +29,7 @@ class Section(Struct, frozen=True):
     layout: Layout
 
 
-def document(heading: str, sections: Sequence[Section], most: int = MOST) -> Iterator[str]:
+def markdown_document(heading: str, sections: Sequence[Section], most: int = MOST) -> Iterator[str]:
     """Lines: the heading, the sections; rows beyond ``most`` bytes are left out, and counted in a line of their own.
 
     ``heading`` and the sections' texts are Markdown; recorded names in them went through ``code``.
@@ -47,7 +47,7 @@ def document(heading: str, sections: Sequence[Section], most: int = MOST) -> Ite
 
 def code(name: str, room: int = NAME_WIDTH) -> str:
     """A name in a code span that also holds inside a table; a dash for none."""
-    name = shortened(plain(name), room)
+    name = shorten(plain(name), room)
     if not name:
         return "–"
     if "`" in name or "\\" in name:
@@ -56,12 +56,12 @@ def code(name: str, room: int = NAME_WIDTH) -> str:
     return "`" + name.replace("|", "\\|") + "`"
 
 
-def own(text: str) -> str:
+def escape_tildes(text: str) -> str:
     """Words and numbers of ours: a tilde means "about", and does not begin to strike out."""
     return text.replace("~", "\\~")
 
 
-def listed(names: Sequence[str]) -> str:
+def name_list(names: Sequence[str]) -> str:
     """Names of recordings for a heading: the first, and how many there are beside it."""
     more = f" and {len(names) - 1} more" if len(names) > 1 else ""
     return code(names[0]) + more
@@ -74,7 +74,7 @@ def _lines(heading: str, sections: Sequence[Section]) -> Iterator[tuple[str, boo
             yield from (("", False), (section.text, False))
         if section.layout and section.layout[0].cells:
             yield from (("", False), *((line, False) for line in _head(section.layout)))
-            shown = [code if column.recorded else own for column in section.layout]
+            shown = [code if column.recorded else escape_tildes for column in section.layout]
             for row in zip(*(column.cells for column in section.layout), strict=True):
                 yield _row([show(cell) for show, cell in zip(shown, row, strict=True)]), True
 

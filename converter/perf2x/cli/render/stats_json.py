@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from msgspec import to_builtins
 
 from perf2x import __version__
-from perf2x.cli import progress as console
-from perf2x.cli.gates import shares
+from perf2x.cli.gates import quality_percentages
+from perf2x.cli.messages import print_text
 from perf2x.files.output import open_output
 from perf2x.tables.errors import OptionError
 
@@ -28,7 +28,7 @@ def write_stats(stats: str, facts: dict[str, Any]) -> None:
     """To standard error for ``json``, else to the named file."""
     text = json.dumps(facts, indent=2)
     if stats == "json":
-        console.block(text)
+        print_text(text)
         return
     with open_output(stats, inputs=()) as out:
         out.write(f"{text}\n".encode())
@@ -44,7 +44,7 @@ def stats_of(loaded: "Loaded", output: dict[str, str], seconds: dict[str, float]
         "samples": {"recorded": loaded.recorded_samples, "kept": loaded.samples},
         "events": [to_builtins(event) for event in loaded.events],
         "lost": {"samples": loaded.diagnostics["lost_samples"], "records": loaded.diagnostics["lost_records"]},
-        "percent": {name: round(share, 4) for name, share in shares(loaded).items()},
+        "percent": {name: round(share, 4) for name, share in quality_percentages(loaded).items()},
         "deferred": to_builtins(loaded.deferred),
         "unwound": _unwound(loaded),
         "symbols": symbol_facts(loaded),

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from perf2x.cli.render.plain_table import plural
+from perf2x.cli.render.number_format import plural
 from perf2x.tables.diagnostics import Severity
 from perf2x.tables.printable import short
 from perf2x.unwind.chains import End
@@ -55,15 +55,15 @@ def summary(
         yield from _details(loaded)
 
 
-def described(loaded: "Loaded") -> Iterator[str]:
+def verbose_lines(loaded: "Loaded") -> Iterator[str]:
     """All that --verbose says about a recording, for commands that write tables."""
     yield _contents(loaded)
     yield from filter(None, (deferred_line(loaded.deferred), unwound_line(loaded.unwound)))
-    yield from warnings(loaded, 1000)
+    yield from warning_lines(loaded, 1000)
     yield from _details(loaded)
 
 
-def notable(loaded: "Loaded") -> Iterator[str]:
+def quality_lines(loaded: "Loaded") -> Iterator[str]:
     """Losses, and how many frames have names."""
     troubles = _troubles(loaded)
     if troubles:
@@ -71,7 +71,7 @@ def notable(loaded: "Loaded") -> Iterator[str]:
     yield from symbol_lines(loaded, _NAMED_OBJECTS)
 
 
-def warnings(loaded: "Loaded", most: int = 1) -> Iterator[str]:
+def warning_lines(loaded: "Loaded", most: int = 1) -> Iterator[str]:
     """What makes a table less true than it looks: losses, and frames without names; nothing when all is well."""
     troubles = _troubles(loaded)
     if troubles:

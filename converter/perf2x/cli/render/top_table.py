@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from perf2x.cli.render.columns import Layout, names, numbers, table_lines
-from perf2x.cli.render.fit_text import sentence
-from perf2x.cli.render.plain_table import amount, percent, plural
-from perf2x.cli.render.show import Report
+from perf2x.cli.render.fit_text import wrap_sentence
+from perf2x.cli.render.number_format import format_amount, format_percent, plural
+from perf2x.cli.render.report import Report
+from perf2x.cli.render.text_table import Layout, name_column, number_column, table_lines
 from perf2x.tables.printable import short
 
 if TYPE_CHECKING:
@@ -23,33 +23,33 @@ def top_report(
     said = _contents(found, len(rows), by, duration_ns)
 
     def lines(room: int | None) -> Iterator[str]:
-        yield from sentence(f"{short(found.event, _EVENT)}: {said}", room)
+        yield from wrap_sentence(f"{short(found.event, _EVENT)}: {said}", room)
         yield from table_lines(_layouts(found, rows, by, sort), room)
 
     def markdown() -> Iterator[str]:
-        from perf2x.cli.render.markdown import Section, code, document, listed
+        from perf2x.cli.render.markdown import Section, code, markdown_document, name_list
 
         text = f"{code(found.event, _EVENT)}: {said}"
         layout = [column if column.head else column.called("share") for column in _layouts(found, rows, by, sort)[0]]
-        return document(f"perf2x top: {listed(sources)}", [Section(text, layout)])
+        return markdown_document(f"perf2x top: {name_list(sources)}", [Section(text, layout)])
 
     return Report(lines, lambda: _facts(found, rows), markdown, lambda: _rows(found, rows))
 
 
 def _contents(found: "Totals", shown: int, by: str, duration_ns: int) -> str:
     time = f" in {duration_ns / 1e9:.3f} s" if duration_ns else ""
-    whole = f"{plural(found.samples, 'sample')}, {amount(found.whole, found.unit)}{time}"
+    whole = f"{plural(found.samples, 'sample')}, {format_amount(found.whole, found.unit)}{time}"
     return f"{whole}; showing {shown:,} of {plural(len(found.rows), by)}"
 
 
 def _layouts(found: "Totals", rows: Sequence["Total"], by: str, sort: str) -> list[Layout]:
     """With less room go the amounts that the table is not sorted by, then the objects, then all amounts."""
-    own = numbers("self", [amount(row.own, found.unit, found.whole) for row in rows])
-    own_share = numbers("", [percent(row.own, found.whole) for row in rows])
-    total = numbers("total", [amount(row.total, found.unit, found.whole) for row in rows])
-    share = numbers("", [percent(row.total, found.whole) for row in rows])
-    name = names(by, [row.name for row in rows])
-    thing = [names("object", [row.object or "–" for row in rows])] if by == "function" else []
+    own = number_column("self", [format_amount(row.own, found.unit, found.whole) for row in rows])
+    own_share = number_column("", [format_percent(row.own, found.whole) for row in rows])
+    total = number_column("total", [format_amount(row.total, found.unit, found.whole) for row in rows])
+    share = number_column("", [format_percent(row.total, found.whole) for row in rows])
+    name = name_column(by, [row.name for row in rows])
+    thing = [name_column("object", [row.object or "–" for row in rows])] if by == "function" else []
     shares = [own_share.called("self"), share.called("total")]
     narrow = [own, own_share, shares[1]] if sort == "self" else [shares[0], total, share]
     return [[own, own_share, total, share, *thing, name], [*narrow, *thing, name], [*narrow, name], [*shares, name]]

@@ -23,7 +23,7 @@ class Report(Struct, frozen=True):
     """For CSV, headings first."""
 
 
-def show(report: Report, shape: str, *, wide: bool = False) -> None:
+def print_report(report: Report, shape: str, *, wide: bool = False) -> None:
     """Print the report on standard output as table, json, markdown or csv; ``wide`` does not shorten names."""
     if shape == "json":
         import json
@@ -34,14 +34,14 @@ def show(report: Report, shape: str, *, wide: bool = False) -> None:
 
         text = csv_text(report.rows())
     else:
-        lines = report.markdown() if shape == "markdown" else report.lines(None if wide else room())
+        lines = report.markdown() if shape == "markdown" else report.lines(None if wide else line_width())
         text = "".join(f"{line}\n" for line in lines)
     encoding = sys.stdout.encoding or "utf-8"
     sys.stdout.write(text if text.isascii() else text.encode(encoding, "backslashreplace").decode(encoding))
     sys.stdout.flush()
 
 
-def room() -> int:
+def line_width() -> int:
     """Cells of a line: ``COLUMNS``, the terminal's width, or 160 without a terminal."""
     columns = os.environ.get("COLUMNS", "")
     if columns.isdecimal() and int(columns) > 0:

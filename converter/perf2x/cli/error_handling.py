@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from typing import NoReturn, TextIO
 
-from perf2x.cli import progress as console
+from perf2x.cli.messages import print_message
 from perf2x.tables.errors import OptionError, Perf2xError
 
 DONE = 0
@@ -31,7 +31,7 @@ _FULL = frozenset(getattr(errno, name, 0) for name in ("ENOSPC", "EDQUOT", "EFBI
 
 
 @contextlib.contextmanager
-def one_sentence() -> Iterator[None]:
+def report_errors() -> Iterator[None]:
     """Run what is inside, and flush standard output; SystemExit with one sentence when that goes wrong."""
     try:
         yield
@@ -43,7 +43,7 @@ def one_sentence() -> Iterator[None]:
     except Terminated:
         _leave(TERMINATED, "terminated; nothing was written")
     except BrokenPipeError:
-        _give_up(sys.stdout)  # our reader (head, less) has seen enough
+        _redirect_to_null(sys.stdout)  # our reader (head, less) has seen enough
         _leave(DONE)
     except MemoryError as error:
         _forget(error)
@@ -51,12 +51,12 @@ def one_sentence() -> Iterator[None]:
     except OSError as error:
         _leave(CANNOT, _NO_MEMORY if error.errno == errno.ENOMEM else _trouble(error))
     except (ImportError, RuntimeError) as error:
-        if not _tells_of_memory(error):
+        if not _is_out_of_memory(error):
             raise
         _leave(CANNOT, _NO_MEMORY)
 
 
-def _tells_of_memory(error: BaseException | None) -> bool:
+def _is_out_of_memory(error: BaseException | None) -> bool:
     """Whether an exception, or one that it came from, is for want of memory: numpy words failed imports anew."""
     while error is not None:
         if isinstance(error, MemoryError) or any(words in str(error).lower() for words in _MEMORY_WORDS):
@@ -69,7 +69,7 @@ class Terminated(BaseException):
     """SIGTERM or SIGHUP came: what is half done is taken away on the way out."""
 
 
-def clean_up_when_terminated() -> None:
+def exit_cleanly_on_signals() -> None:
     """Let SIGTERM and SIGHUP raise Terminated, unless they are ignored (nohup)."""
 
     def terminate(number: int, _: object) -> None:
@@ -85,9 +85,9 @@ def _leave(code: int, sentence: str = "") -> NoReturn:
     try:
         _flush()
     except OSError:
-        _give_up(sys.stdout)
+        _redirect_to_null(sys.stdout)
     if sentence:
-        console.note(f"perf2x: {sentence}")
+        print_message(f"perf2x: {sentence}")
     raise SystemExit(code) from None
 
 
@@ -114,16 +114,16 @@ def _trouble(error: OSError) -> str:
     return f"cannot write to standard output: {reason}" if error.errno in _FULL else reason
 
 
-def ignore_full_log() -> None:
+def ignore_unwritable_stderr() -> None:
     """Let go, at exit, of what standard error did not take; from Python 3.14 on that would end in exit code 120."""
     try:
         if sys.stderr is not None and not sys.stderr.closed:
             sys.stderr.flush()
     except OSError:
-        _give_up(sys.stderr)
+        _redirect_to_null(sys.stderr)
 
 
-def _give_up(stream: TextIO) -> None:
+def _redirect_to_null(stream: TextIO) -> None:
     """Let what is left in a standard stream go nowhere: Python flushes it once more when it exits."""
     with contextlib.suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)

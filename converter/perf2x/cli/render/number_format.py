@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 _TIMES = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"))
 
 
-def amount(value: int, unit: str, scale_of: int | None = None) -> str:
+def format_amount(value: int, unit: str, scale_of: int | None = None) -> str:
     """``12.34 ms``, or ``1,234``; all of a table with one ``scale_of`` are in one unit of time,
     small enough for a thousandth of that."""
     if unit != "nanoseconds":
@@ -16,14 +16,14 @@ def amount(value: int, unit: str, scale_of: int | None = None) -> str:
     return f"{value:,} ns"
 
 
-def percent(part: float, whole: float) -> str:
+def format_percent(part: float, whole: float) -> str:
     """``12.3 %``; a dash when there is no whole."""
     return f"{100 * part / whole:.1f} %" if whole else "–"
 
 
-def signed(change: float, whole: float) -> str:
+def format_change(change: float, whole: float) -> str:
     """In percent of the whole, with a sign: ``+1.2 %``."""
-    text = percent(change, whole)
+    text = format_percent(change, whole)
     return text if change < 0 or not whole else f"+{text}"
 
 

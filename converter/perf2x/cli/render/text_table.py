@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from perf2x.cli.render.fit_text import shared_room, shortened, width
+from perf2x.cli.render.fit_text import cell_width, share_width, shorten
 from perf2x.tables.printable import plain
 
 _GAP = "  "
@@ -26,17 +26,17 @@ class Column(Struct, frozen=True):
         return Column(head, self.cells, self.name, self.recorded)
 
 
-def numbers(head: str, cells: Sequence[str]) -> Column:
+def number_column(head: str, cells: Sequence[str]) -> Column:
     """A column that stands to the right and is never shortened."""
     return Column(head, cells)
 
 
-def names(head: str, cells: Sequence[str]) -> Column:
+def name_column(head: str, cells: Sequence[str]) -> Column:
     """A column of names as recorded; control characters are escaped here."""
     return Column(head, [plain(cell) for cell in cells], name=True, recorded=True)
 
 
-def words(head: str, cells: Sequence[str]) -> Column:
+def text_column(head: str, cells: Sequence[str]) -> Column:
     """A column of words of ours."""
     return Column(head, cells, name=True)
 
@@ -50,10 +50,10 @@ def table_lines(layouts: Sequence[Layout], room: int | None) -> Iterator[str]:
     ``layouts`` show the same rows, the widest first: the first one that leaves room for names is taken.
     """
     layout = layouts[0] if room is None else _fitting(layouts, room)
-    wide = [max(width(column.head), *map(width, column.cells), 0) for column in layout]
+    wide = [max(cell_width(column.head), *map(cell_width, column.cells), 0) for column in layout]
     if room is not None:
         held = [place for place, column in enumerate(layout) if column.name]
-        given = shared_room([wide[place] for place in held], _room_for_names(layout, wide, room))
+        given = share_width([wide[place] for place in held], _room_for_names(layout, wide, room))
         for place, size in zip(held, given, strict=True):
             wide[place] = size
     for row in zip(*([column.head, *column.cells] for column in layout), strict=True):
@@ -62,7 +62,7 @@ def table_lines(layouts: Sequence[Layout], room: int | None) -> Iterator[str]:
 
 def _fitting(layouts: Sequence[Layout], room: int) -> Layout:
     for layout in layouts:
-        wide = [max(width(column.head), *map(width, column.cells), 0) for column in layout]
+        wide = [max(cell_width(column.head), *map(cell_width, column.cells), 0) for column in layout]
         wanted = sum(size for size, column in zip(wide, layout, strict=True) if column.name)
         if _room_for_names(layout, wide, room) >= min(wanted, _ENOUGH):
             return layout
@@ -75,6 +75,6 @@ def _room_for_names(layout: Layout, wide: Sequence[int], room: int) -> int:
 
 
 def _padded(text: str, size: int, name: bool) -> str:
-    text = shortened(text, size) if name else text
-    space = " " * (size - width(text))
+    text = shorten(text, size) if name else text
+    space = " " * (size - cell_width(text))
     return text + space if name else space + text

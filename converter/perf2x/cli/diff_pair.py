@@ -1,0 +1,50 @@
+"""The two recordings of ``perf2x diff``, and their tables."""
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from perf2x.analysis.diff import Comparison
+from perf2x.analysis.event_pairs import renamed
+from perf2x.analysis.totals import totals
+from perf2x.pipeline.load import load
+from perf2x.pipeline.options import LoadOptions
+from perf2x.pipeline.result import Loaded
+from perf2x.tables.errors import OptionError
+
+if TYPE_CHECKING:
+    from perf2x.pipeline.context import Progress
+
+
+class RecordingPair:
+    """Two recordings whose events have the same names, compared by one kind of value."""
+
+    def __init__(self, sources: tuple[str, str], before: Loaded, after: Loaded, value: str, normalize: bool) -> None:
+        profile, renamed_events = renamed(before.profile, after.profile)
+        self.sources = sources
+        self.before = before
+        self.after = replace(after, profile=profile)
+        self.renamed_events = renamed_events
+        """A sentence for every event of the second recording that was matched under another name."""
+        self.value = value
+        """period or samples."""
+        self.normalize = normalize
+        self.compared = cache(self._compare)
+        """The tables of functions, objects or threads (``function``, ``object``, ``thread``), compared once each."""
+
+    def _compare(self, by: str) -> Comparison:
+        before = totals(self.before.profile, None, by, self.value)
+        try:
+            after = totals(self.after.profile, before.event or None, by, self.value)
+        except OptionError as error:
+            raise OptionError(f"{self.sources[1]}: {error}; --event NAME chooses one that both have") from None
+        return Comparison(before, after, self.normalize)
+
+
+def load_pair(
+    sources: tuple[str, str], options: LoadOptions, value: str, normalize: bool, progress: "Progress | None"
+) -> RecordingPair:
+    """Load both recordings with the same options."""
+    before, after = (load(source, options, progress) for source in sources)
+    return RecordingPair(sources, before, after, value, normalize)

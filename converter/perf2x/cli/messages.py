@@ -1,0 +1,18 @@
+"""Messages on standard error."""
+
+import contextlib
+
+import typer
+
+from perf2x.tables.printable import message
+
+
+def print_message(line: str) -> None:
+    """Print one line on standard error, without control characters and of bounded length (tables/printable.py)."""
+    print_text(message(line))
+
+
+def print_text(text: str) -> None:
+    """Print text unchanged on standard error: JSON, whose only control characters are line ends."""
+    with contextlib.suppress(OSError):  # nobody reads it, or the log is on a full disk: the work goes on
+        typer.echo(text, err=True)
