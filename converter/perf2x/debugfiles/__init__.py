@@ -1,1 +1,1 @@
-"""Find the file on this machine that a recording names, by build id first."""
+"""Search for the files of recorded objects, by build id first: on disk, in archives, on debuginfod servers."""

@@ -1,4 +1,4 @@
-"""Tarballs of ``perf archive``: the build-id cache of a recording, read in place and never unpacked.
+"""Tarballs of ``perf archive``: the build-id cache of a recording, read in place and never extracted.
 
 Source of truth: tools/perf/builtin-archive.c and perf-archive.sh; the members are those of ``~/.debug``:
 ``usr/bin/prog/BUILDID/elf``, ``[kernel.kallsyms]/BUILDID/kallsyms`` and links in ``.build-id``.
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 
 
 def name_key(name: str) -> bytes:
-    """What stands for the build id of an object that has none: twenty bytes made of its recorded name."""
+    """Return a substitute for the build id of an object that has none: a hash of its recorded name, 20 bytes."""
     from hashlib import sha1  # loads OpenSSL
 
     return sha1(b"no build id:" + name.encode(errors="surrogateescape"), usedforsecurity=False).digest()
 
 
 class Archive:
-    """One tarball, plain or compressed by gzip, bzip2 or xz; its table of contents is read when first asked."""
+    """One tarball, plain or compressed by gzip, bzip2 or xz; its table of contents is read on first use."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._members: dict[tuple[str, str], tarfile.TarInfo] | None = None
 
     def member(self, build_id: bytes, kinds: Iterable[str]) -> tuple[str, bytes] | None:
-        """(name, bytes) of the first of ``kinds`` (elf, debug, vdso, kallsyms) for a build id; None without one.
+        """Return (name, bytes) of the first of ``kinds`` (elf, debug, vdso, kallsyms) for a build id; None without one.
 
         ObjectError when the tarball cannot be read.
         """
@@ -48,7 +48,7 @@ class Archive:
         return None
 
     def _index(self) -> dict[tuple[str, str], tarfile.TarInfo]:
-        """Regular members by (build id, kind): the last two parts of their names; older caches have no kind."""
+        """Return regular members by (build id, kind), the last two parts of their names; older caches have no kind."""
         if self._members is None:
             self._members = {}
             with open_tarball(self.path) as tar:

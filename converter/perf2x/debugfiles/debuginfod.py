@@ -1,6 +1,6 @@
-"""A client for debuginfod servers, which hand out executables and debug files by build id.
+"""A client for debuginfod servers, which serve executables and debug files by build id.
 
-Source of truth: elfutils' debuginfod(8) web API and debuginfod-find(1) for the cache and the variables:
+Source of truth: elfutils' debuginfod(8) for the web API, debuginfod-find(1) for the cache and the variables:
 DEBUGINFOD_URLS, DEBUGINFOD_CACHE_PATH, DEBUGINFOD_TIMEOUT, DEBUGINFOD_MAXSIZE, DEBUGINFOD_MAXTIME. The cache is shared
 with elfutils, gdb and others: CACHE/BUILDID/{debuginfo,executable}; an empty file means "no server had it".
 """
@@ -22,20 +22,20 @@ from perf2x.tables.errors import FormatError, ObjectError
 
 BLOCK = 1 << 16
 MISS_SECONDS = 600
-"""How long "no server had it" counts (debuginfod-find(1), cache_miss_s)."""
+"""Lifetime of a cached "no server had it" (debuginfod-find(1), cache_miss_s)."""
 SLOW_SECONDS = 90
 Progress = Callable[[str, int, int], None]
-"""Called with (what, bytes done, bytes in all or 0)."""
+"""Called with (address, bytes received, bytes in all or 0)."""
 
 
 def debuginfod_urls(given: Sequence[str] = (), environment: Mapping[str, str] = os.environ) -> tuple[str, ...]:
-    """The servers: those given, else DEBUGINFOD_URLS (separated by blanks); none of either: no network."""
+    """Return the servers: those given, else those in DEBUGINFOD_URLS; without either the network is not used."""
     words = [word for text in given for word in text.split()] or environment.get("DEBUGINFOD_URLS", "").split()
     return tuple(word.rstrip("/") for word in words if word.startswith(("http://", "https://")))
 
 
 def cache_directory(environment: Mapping[str, str] = os.environ) -> Path | None:
-    """DEBUGINFOD_CACHE_PATH, else XDG_CACHE_HOME/debuginfod_client, else ~/.cache/debuginfod_client."""
+    """Return DEBUGINFOD_CACHE_PATH, else XDG_CACHE_HOME/debuginfod_client, else ~/.cache/debuginfod_client."""
     if path := environment.get("DEBUGINFOD_CACHE_PATH"):
         return Path(path)
     if path := environment.get("XDG_CACHE_HOME"):
@@ -52,22 +52,22 @@ def _number(environment: Mapping[str, str], name: str, default: int) -> int:
 
 
 class Debuginfod(Struct):
-    """Asks servers in order; one that cannot be reached is not asked again."""
+    """Queries servers in order; a server that cannot be reached is not queried again."""
 
     urls: tuple[str, ...]
     cache: Path | None
     diagnostics: Diagnostics
     progress: Progress | None = None
     timeout: int = field(default_factory=lambda: _number(os.environ, "DEBUGINFOD_TIMEOUT", SLOW_SECONDS))
-    """Seconds without any data before a server is given up."""
+    """Seconds without data before a request is abandoned."""
     largest: int = field(default_factory=lambda: _number(os.environ, "DEBUGINFOD_MAXSIZE", sys.maxsize))
-    """Bytes of one file; it lowers the limit of files/unpack_limit.py and never raises it."""
+    """Bytes of one file; lowers the limit of files/unpack_limit.py but never raises it."""
     longest: int = field(default_factory=lambda: _number(os.environ, "DEBUGINFOD_MAXTIME", 3600))
-    """Seconds for one file in all."""
+    """Seconds for one file in total."""
     _dead: set[str] = field(default_factory=set)
 
     def fetch(self, kind: str, build_id: bytes) -> Iterator[ElfObject]:
-        """The file of ``kind`` (``executable`` or ``debuginfo``) for a build id, if the cache or a server has it."""
+        """Yield the file of ``kind`` (``executable`` or ``debuginfo``) from the cache or a server, if any has it."""
         path = self._path(kind, build_id)
         if path is None:
             return
@@ -89,16 +89,16 @@ class Debuginfod(Struct):
         answers = [404 if url in self._dead else 0 for url in self.urls]
         for index, url in enumerate(self.urls):
             if not answers[index]:
-                answers[index] = self._from(url, kind, build_id, path)
+                answers[index] = self._request(url, kind, build_id, path)
             if answers[index] == 200:
                 return True
         if len(self._dead) < len(self.urls) and all(answer == 404 for answer in answers):
             _remember_miss(path)
         return False
 
-    def _from(self, url: str, kind: str, build_id: bytes, path: Path) -> int:
-        """200 when the file is there now, 404 when the server does not have it, 0 when something went wrong."""
-        import urllib.error  # with TLS and http, 25 ms: only for those who have a server
+    def _request(self, url: str, kind: str, build_id: bytes, path: Path) -> int:
+        """Download to ``path``: 200 on success, 404 when the server does not have the file, 0 on any other error."""
+        import urllib.error  # TLS and http take 25 ms to import: only when there is a server
         import urllib.request
         from http.client import HTTPException
 
@@ -117,7 +117,7 @@ class Debuginfod(Struct):
         return 0
 
     def _store(self, answer: IO[bytes], address: str, size: int, path: Path) -> bool:
-        """Store a server's answer as ``path``; False, with a diagnostic, when it is not all there or too large."""
+        """Store a response as ``path``; False, with a diagnostic, when it is incomplete or too large."""
         path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_file(path) as new:
             try:
@@ -131,7 +131,7 @@ class Debuginfod(Struct):
         return False
 
     def _copy(self, answer: IO[bytes], out: IO[bytes], address: str, size: int) -> str:
-        """Copy all of it; why not, where a limit stops it."""
+        """Copy the response to ``out``; return "", or the reason why the copy is incomplete."""
         end, done = time.monotonic() + self.longest, 0
         disk = FreeSpace(address, str(self.cache), "a download; DEBUGINFOD_CACHE_PATH names another place")
         most = min(self.largest, download_limit())
@@ -154,7 +154,7 @@ class Debuginfod(Struct):
 
 
 def _is_miss(path: Path) -> bool:
-    """Whether the cache says that no server had it, and says so recently enough."""
+    """Return whether the cache holds a recent "no server had it"."""
     try:
         found = path.stat()
     except OSError:

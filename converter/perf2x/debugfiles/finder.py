@@ -52,7 +52,7 @@ class Finder:
 
     @property
     def is_local(self) -> bool:
-        """Whether only files on this machine are searched: no archives, which are open, and no servers."""
+        """True when only files on this machine are searched: no archives, which are open files, and no servers."""
         return not self._fetchers
 
     def find(self, name: str, build_id: bytes, pid: int = -1) -> ObjectFiles:

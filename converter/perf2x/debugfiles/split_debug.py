@@ -1,6 +1,6 @@
-"""Where the rest of an object's debug info is: what ``dwz`` moved away, and what ``-gsplit-dwarf`` never linked.
+"""Files with the rest of an object's debug info: supplementary files of ``dwz``, and ``.dwo`` and ``.dwp`` files.
 
-Names in debug info are data as paths in recordings are: under a symfs they never lead out of it.
+Paths in debug info are as untrusted as those in recordings: under a symfs they never lead out of it.
 Source of truth: dwz(1) and elfutils libdw/dwarf_getalt.c for ``.gnu_debugaltlink``; gdb/dwarf2/read.c lookup_dwo_file
 and try_open_dwop_file for ``.dwo`` and ``.dwp``.
 """
@@ -20,19 +20,19 @@ from perf2x.tables.mapping_names import is_real_path
 
 
 def has_supplementary(file: ElfObject) -> bool:
-    """Whether dwz moved a part of the debug info to another file."""
+    """Return whether dwz moved a part of the debug info to a supplementary file."""
     return file.section(".gnu_debugaltlink") is not None
 
 
 def has_split_debug_info(file: ElfObject) -> bool:
-    """Whether a part of the debug info is in other files; ObjectError when that cannot be told."""
+    """Return whether a part of the debug info is in other files; ObjectError when the strings cannot be read."""
     strings = file.section(".debug_str")
     has_dwo = strings is not None and file.section(".debug_addr") is not None and b".dwo\0" in file.data(strings)
     return has_dwo or has_supplementary(file)
 
 
 def supplementary_file(finder: Finder, file: ElfObject) -> ElfObject | None:
-    """The file that ``.gnu_debugaltlink`` of ``file`` names, by build id; None when it is nowhere.
+    """Find the file that ``.gnu_debugaltlink`` of ``file`` names, by build id; None when it is missing.
 
     ObjectError when the link cannot be read, or names the file itself.
     """
@@ -61,13 +61,13 @@ def _supplementary_paths(finder: Finder, file: ElfObject, link: str, build_id: b
     for directory in finder.search_paths.debug_directories():
         yield from debug_dir_paths(directory, "", build_id)
     yield from _stated_paths(finder, file, "", link)
-    for directory in finder.search_paths.debug_directories():  # where distributions put them: /usr/lib/debug/.dwz
+    for directory in finder.search_paths.debug_directories():  # the directory of distributions: /usr/lib/debug/.dwz
         tail = link[link.find("/.dwz/") :] if "/.dwz/" in link else f"/.dwz/{link.rpartition('/')[2]}"
         yield from filter(None, [resolve_in_root(directory, tail)])
 
 
 def package_file(finder: Finder, found: ObjectFiles, recorded: str) -> ElfObject | None:
-    """The DWARF package (``.dwp``) of an object: beside its files, beside the recorded path, in debug directories."""
+    """Find an object's DWARF package (``.dwp``): beside its files or the recorded path, or in debug directories."""
     for path in _package_paths(finder, found, recorded):
         if is_file(path):
             return open_object(path)
@@ -86,7 +86,7 @@ def _package_paths(finder: Finder, found: ObjectFiles, recorded: str) -> Iterato
 
 
 def split_paths(finder: Finder, file: ElfObject, comp_dir: str, name: str) -> Iterator[Path]:
-    """Where a unit's ``.dwo`` may lie: as it was compiled (under symfs), beside the program, in debug directories."""
+    """Yield candidates for a unit's ``.dwo``: the stated path (under symfs), beside the program, debug directories."""
     yield from _stated_paths(finder, file, comp_dir, name)
     last = name.rpartition("/")[2]
     if file.path is not None and last.strip("."):
@@ -98,9 +98,9 @@ def split_paths(finder: Finder, file: ElfObject, comp_dir: str, name: str) -> It
 
 
 def _stated_paths(finder: Finder, file: ElfObject, folder: str, name: str) -> Iterator[Path]:
-    """A path that debug info states: absolute as on the recorded machine, else from the file's own directory.
+    """Yield the path that debug info states: absolute as on the recorded machine, else relative to the file.
 
-    Beside a file that lies outside of symfs nothing is looked for then: the path could lead anywhere.
+    With a symfs, a relative path is used only for a file inside it: elsewhere it could lead anywhere.
     """
     whole, symfs = posixpath.join(folder, name), finder.search_paths.symfs
     if whole.startswith("/"):

@@ -1,1 +1,1 @@
-"""Tells what an ELF file knows about its addresses, what is missing, and what would help; no conversion needs it."""
+"""Diagnosis of ELF files: their symbols, debug info and unwind tables, what is missing and what would help."""

@@ -1,6 +1,6 @@
-"""The one abbreviation that a unit's first entry needs.
+"""Lazy abbreviation tables for pyelftools: only the declaration that a unit's first entry needs is read.
 
-pyelftools reads whole tables, which takes nine tenths of the time where every unit has a table of its own.
+pyelftools reads whole tables, which takes nine tenths of the time when every unit has its own table.
 """
 
 import io
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 BLOCK = 1 << 11
 LARGEST_TABLE = 1 << 16
-"""Bytes of a table that are looked through for an abbreviation."""
+"""Bytes of a table that are searched for an abbreviation."""
 _NUMBER = rb"[\x80-\xff]{0,9}+[\x00-\x7f]"
 _CONSTANT = b"\\x%02x" % FORM_IMPLICIT_CONST
 _DECLARATION = re.compile(
@@ -25,12 +25,12 @@ _DECLARATION = re.compile(
     % (_NUMBER, _NUMBER, _NUMBER, _CONSTANT, _NUMBER, _CONSTANT, _NUMBER),
     re.DOTALL,
 )
-"""Code, tag, whether there are children, attributes with their forms, some of those with a constant."""
+"""Code, tag, has-children flag, attributes with their forms; DW_FORM_implicit_const is followed by a constant."""
 
 
 @cache
 def reader_class() -> "type[DWARFInfo]":
-    """pyelftools' reader with tables that look for an abbreviation when it is asked for."""
+    """Return pyelftools' DWARFInfo with lazy abbreviation tables."""
     from elftools.dwarf.abbrevtable import AbbrevTable
     from elftools.dwarf.dwarfinfo import DWARFInfo
 
@@ -59,7 +59,7 @@ def reader_class() -> "type[DWARFInfo]":
 
 
 def declaration(table: bytes, code: int) -> bytes | None:
-    """The bytes of one abbreviation; None when the table, or what was read of it, does not have it."""
+    """Return the bytes of one abbreviation; None when the table, as far as it was read, lacks it."""
     at = 0
     while table[at : at + 1] != b"\0" and (found := _DECLARATION.match(table, at)) is not None:
         if uleb128(found[1], 0)[0] == code:

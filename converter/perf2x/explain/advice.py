@@ -1,4 +1,4 @@
-"""What would help an object that lacks something, and the words to type for it."""
+"""Advice for objects that lack names, lines or unwind tables, with the command or option to use."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ from perf2x.explain.findings import Advice, Explanation
 
 
 def advice(known: Explanation, package: str) -> Iterator[Advice]:
-    """What to do, the simplest first; nothing when nothing is missing. ``package``: with debug symbols, or ""."""
+    """Yield advice, the simplest first; none when nothing is missing. ``package``: with debug symbols, or ""."""
     lacking = [what for what in ("names", "lines") if not known.answers[what].good]
     if lacking and known.split is not None and not known.split.whole and known.answers["names"].good:
         yield Advice(
@@ -35,5 +35,5 @@ def _for_debug_file(known: Explanation, package: str, what: str) -> Iterator[Adv
 
 
 def debuginfod_command(build_id: str) -> str:
-    """The command that asks debuginfod servers for a debug file."""
+    """Return the command that fetches a debug file from debuginfod servers."""
     return f"debuginfod-find debuginfo {build_id}"

@@ -1,7 +1,7 @@
-"""Call frame information: how many functions a stack can be unwound through without frame pointers.
+"""Coverage of call frame information: the functions that can be unwound without frame pointers.
 
-Starts come from the sorted table that linkers write, lengths are gathered from the entries as a column: an entry costs
-nanoseconds, so that objects with a million functions are no burden.
+Starts come from the sorted table that linkers write, lengths are read from the entries as a column: an entry costs
+nanoseconds, so that objects with a million functions take milliseconds.
 """
 
 from itertools import islice
@@ -21,7 +21,7 @@ from perf2x.unwind.cfi_index import FrameIndex, index_by_walking, index_from_hea
 from perf2x.unwind.cfi_sections import debug_frame_index, eh_frame_index
 
 LARGEST_WALK = 1 << 22
-"""Bytes of a section without a sorted table: its entries have to be read one by one."""
+"""Bytes of a section without a sorted table, whose entries have to be read one by one."""
 COMMON_ENTRIES_AT_MOST = 1 << 14
 _WIDTHS: dict[int, int] = {
     PointerFormat.UDATA2: 2, PointerFormat.UDATA4: 4, PointerFormat.UDATA8: 8,
@@ -37,13 +37,13 @@ class FrameTable(Struct, frozen=True):
     file: str
     functions: int
     share: float | None
-    """Of the code, 0 to 1; None when it was not measured."""
+    """Share of the code, 0 to 1; None when it was not measured."""
     broken: str = ""
-    """Why it cannot be read."""
+    """The error when it cannot be read, else ""."""
 
 
 def frame_tables(elf: ElfObject, code: Code) -> list[FrameTable]:
-    """The tables of one file; one that cannot be read says why."""
+    """Return the tables of one file; one that cannot be read has the error in ``broken``."""
     found = []
     for name, ranges in ((".eh_frame", _eh_frame), (".debug_frame", _debug_frame), (".sframe", sframe_ranges)):
         try:
@@ -58,7 +58,7 @@ def frame_tables(elf: ElfObject, code: Code) -> list[FrameTable]:
 
 def _eh_frame(elf: ElfObject) -> tuple[U64, U64] | None:
     section = elf.section(".eh_frame")
-    if section is None and elf.sections:  # what a debug file says in its segments is another file's
+    if section is None and elf.sections:  # the segments of a debug file describe another file
         return None
     if section is None:
         index = eh_frame_index(elf)
@@ -89,7 +89,7 @@ def _check(elf: ElfObject, name: str, size: int) -> None:
 
 
 def _entry_ranges(index: FrameIndex) -> tuple[U64, U64]:
-    """(n,) start and end of each entry; an entry whose length cannot be told is left out."""
+    """Return (n,) start and end of each entry, without entries of unknown length."""
     section, offset = index.section, index.offset
     data = np.frombuffer(section.data, np.uint8)
     whole = (offset >= 0) & (offset + 8 <= len(data))
@@ -108,7 +108,7 @@ def _entry_ranges(index: FrameIndex) -> tuple[U64, U64]:
 
 
 def _width(section: FrameSection, place: int) -> tuple[int, int]:
-    """Bytes of an entry's addresses by its CIE, 0 where they differ or cannot be told, and of the segment before."""
+    """Return the size of an entry's addresses by its CIE (0: variable or unknown), and of the segment before them."""
     try:
         cie = section.cie(place)
     except ObjectError:
@@ -118,7 +118,7 @@ def _width(section: FrameSection, place: int) -> tuple[int, int]:
 
 
 def _read_integers(data: AnyArray, at: I64, width: int, byte_order: str) -> U64:
-    """(n,) numbers of ``width`` bytes at offsets."""
+    """Return (n,) integers of ``width`` bytes at offsets ``at``."""
     if not width:
         return np.zeros(len(at), np.uint64)
     parts = np.ascontiguousarray(data[at[:, None] + np.arange(width)])

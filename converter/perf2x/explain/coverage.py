@@ -1,4 +1,4 @@
-"""Which share of an object's code something describes: ranges of addresses against ``.text``."""
+"""Coverage: the share of an object's code that address ranges cover."""
 
 import numpy as np
 from msgspec import Struct
@@ -13,28 +13,28 @@ _EXECUTABLE = 0x6
 
 
 class Code(Struct, frozen=True):
-    """The code of one object as stated addresses; the ranges are sorted and do not overlap."""
+    """The code of one object as sorted ranges of stated addresses that do not overlap."""
 
     what: str
-    """``.text``, or what stands for it."""
+    """``.text``, or ``code`` without such a section."""
     start: U64
     end: U64
 
     @property
     def size(self) -> int:
-        """Bytes in all."""
+        """Bytes of all ranges."""
         return int((self.end - self.start).sum())
 
     def share(self, start: U64, end: U64) -> float:
-        """The share of the code that ranges (n,) cover together; they may overlap. 0 without code."""
+        """Return the share of the code that ranges (n,) cover together; they may overlap. 0 without code."""
         first, last = union(start, end)
         ends = np.cumsum(np.append(np.uint64(0), last - first))
-        covered = int((_below(first, ends, self.end) - _below(first, ends, self.start)).sum())
+        covered = int((_covered_below(first, ends, self.end) - _covered_below(first, ends, self.start)).sum())
         return covered / self.size if self.size else 0.0
 
 
 def union(start: U64, end: U64) -> tuple[U64, U64]:
-    """The same bytes as sorted ranges that do not touch; empty ranges are dropped."""
+    """Merge ranges into sorted ones that do not touch; empty ranges are dropped."""
     kept = end > start
     order = np.argsort(start[kept], kind="stable")
     start, end = start[kept][order], np.maximum.accumulate(end[kept][order])
@@ -43,8 +43,8 @@ def union(start: U64, end: U64) -> tuple[U64, U64]:
     return start[first], end[last]
 
 
-def _below(start: U64, ends: U64, address: U64) -> U64:
-    """(m,) how many bytes of ranges lie below each address; ``ends`` are running sums of their lengths, from 0."""
+def _covered_below(start: U64, ends: U64, address: U64) -> U64:
+    """Return (m,) the bytes of ranges below each address; ``ends`` are running sums of their lengths, from 0."""
     row = np.searchsorted(start, address, "right")
     inside = np.where(row > 0, address - np.append(np.uint64(0), start)[row], np.uint64(0))
     length = np.diff(ends, prepend=np.uint64(0))[row]
@@ -53,7 +53,7 @@ def _below(start: U64, ends: U64, address: U64) -> U64:
 
 
 def code_of(elf: ElfObject) -> Code:
-    """``.text``; without one all executable sections, without section headers the executable segments."""
+    """Return ``.text``; without it all executable sections, without section headers the executable segments."""
     places = section_addresses(elf) if elf.type == "ET_REL" else None
     held = [
         (section.name, section.address if places is None else places.get(number, 0), section.size)
@@ -74,5 +74,5 @@ def _code(what: str, rows: list[tuple[int, int]]) -> Code:
 
 
 def strip_location(error: ObjectError, elf: ElfObject, section: str) -> str:
-    """What is wrong with a section, without the file and the section, which stand beside it."""
+    """Return an error's message without the leading names of file and section, which are shown beside it."""
     return str(error).removeprefix(elf.name).removeprefix(f", {section}").removeprefix(": ")

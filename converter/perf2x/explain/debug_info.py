@@ -1,7 +1,7 @@
-"""Debug info: which units there are, who wrote them, in which version and language, and what lies in other files.
+"""Summary of debug info: units, producers, DWARF versions, languages, and parts in other files.
 
-pyelftools reads the units' headers and their first entries alone. How much it may read is bounded, so that no file
-takes more than some seconds.
+pyelftools reads only the units' headers and first entries. A read allowance bounds that, so that no file takes more
+than a few seconds.
 """
 
 from collections import Counter
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 UNITS_AT_MOST = 5000
 ENTRY_BYTES_AT_MOST = 1 << 18
-"""Of headers and first entries in all; compilers write some fifty bytes a unit."""
+"""Bytes of all headers and first entries; compilers write some fifty bytes a unit."""
 STRING_BYTES_AT_MOST = 1 << 23
 ABBREVIATION_BYTES_AT_MOST = 1 << 24
 LONGEST_TEXT = 4096
@@ -38,7 +38,7 @@ _PARTIAL = ("DW_TAG_partial_unit", "DW_TAG_type_unit")
 
 
 class SplitUnit(Struct, frozen=True):
-    """A unit whose entries lie in another file."""
+    """A unit whose entries are in another file."""
 
     folder: str
     name: str
@@ -52,32 +52,32 @@ class DebugInfo(Struct, frozen=True):
     """Bytes of ``.debug_info`` in the file."""
     compressed: bool
     units: int
-    """Compilation units that were looked at."""
+    """Compilation units that were read."""
     partial: int
-    """Units of shared entries, which dwz and type sections make."""
+    """Partial and type units, with entries that others share."""
     whole: bool
-    """Whether these are all units."""
+    """All units were read."""
     versions: dict[str, int]
-    """Units by DWARF version; so are the others."""
+    """Units by DWARF version; ``producers`` and ``languages`` likewise."""
     producers: dict[str, int]
     languages: dict[str, int]
     frame_pointers: int
-    """Units that say they were compiled with -fno-omit-frame-pointer."""
+    """Units whose producer states -fno-omit-frame-pointer."""
     split: tuple[SplitUnit, ...]
     unreadable: int = 0
-    """Units of which only the header can be read."""
+    """Units whose first entry cannot be read."""
     broken: str = ""
-    """Why the rest cannot be read."""
+    """The error that ended the reading, else ""."""
 
 
 def info_section(elf: ElfObject) -> ElfSection | None:
-    """The section with a file's entries; None when it has no debug info."""
+    """Return ``.debug_info`` under any of its names; None when the file has no debug info."""
     names = (".debug_info", ".zdebug_info", ".debug_info.dwo")
     return next(filter(None, map(elf.section, names)), None)
 
 
 def debug_info(elf: ElfObject, supplementary: ElfObject | None = None) -> DebugInfo | None:
-    """What the units say; None without debug info. ``supplementary`` is the dwz file, where there is one."""
+    """Summarize the debug info of ``elf``; None without any. ``supplementary`` is its dwz file, if any."""
     section = info_section(elf)
     if section is None:
         return None
@@ -100,7 +100,7 @@ def debug_info(elf: ElfObject, supplementary: ElfObject | None = None) -> DebugI
 
 
 class _Tally:
-    """Counts what units say of themselves."""
+    """Counts of the properties that units state."""
 
     def __init__(self) -> None:
         self.units = self.partial = self.unreadable = self.frame_pointers = self.end = 0
@@ -110,7 +110,7 @@ class _Tally:
         self.split: list[SplitUnit] = []
 
     def read(self, units: "Iterator[CompileUnit]") -> bool:
-        """Count units up to UNITS_AT_MOST; whether there were no more."""
+        """Count up to UNITS_AT_MOST units; return whether these were all."""
         for number, unit in enumerate(units):
             if number == UNITS_AT_MOST:
                 return False
@@ -161,7 +161,7 @@ def _language(number: object) -> str:
 
 @cache
 def _languages() -> dict[int, str]:
-    """``C99``, ``C++14``, ``Rust``: names of DW_LANG numbers."""
+    """Return the names of DW_LANG numbers: ``C99``, ``C++14``, ``Rust``."""
     from elftools.dwarf import constants
 
     found = {number: name for name, number in vars(constants).items() if name.startswith("DW_LANG_")}
@@ -173,12 +173,12 @@ def _languages() -> dict[int, str]:
 
 
 def _most_frequent_first(counts: Counter[str]) -> dict[str, int]:
-    """The most frequent first, then by name."""
+    """Sort by count, the most frequent first, then by name."""
     return dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
 
 
 def _linked(elf: ElfObject) -> ElfObject:
-    """A relocatable file with the relocations of its debug info applied."""
+    """Apply the relocations of a relocatable file's debug info; return other files unchanged."""
     if elf.type != "ET_REL" or elf.section(".debug_info.dwo") is not None:
         return elf
     if elf.size > LARGEST_OBJECT:
@@ -215,7 +215,7 @@ def _stream(elf: ElfObject, part: str, budget: ReadAllowance) -> SectionStream |
 
 
 def unpacked(elf: ElfObject, section: ElfSection) -> bytes:
-    """A section's bytes, also of one that GNU's older tools compressed (``.zdebug_info``)."""
+    """Return a section's bytes, also of one compressed by older GNU tools (``.zdebug_info``)."""
     from perf2x.binary.elf.compressed_sections import inflate
     from perf2x.files.unpack_limit import memory_limit
 
@@ -229,7 +229,7 @@ def unpacked(elf: ElfObject, section: ElfSection) -> bytes:
 
 @cache
 def parse_errors() -> tuple[type[Exception], ...]:
-    """What pyelftools raises where debug info is broken."""
+    """Return all exceptions that pyelftools raises for broken debug info."""
     from elftools.common.exceptions import DWARFError, ELFError
     from elftools.construct import ConstructError
 

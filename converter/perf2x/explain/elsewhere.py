@@ -1,4 +1,4 @@
-"""What an object has in other files: its debug file, what dwz moved away, what was never linked."""
+"""The parts of an object in other files: debug link, supplementary (dwz) file, split units."""
 
 from pathlib import Path
 
@@ -13,11 +13,11 @@ from perf2x.files.rooted_paths import is_file
 from perf2x.tables.errors import ObjectError
 
 MAX_DWO_FILES = 100
-"""``.dwo`` files that are looked for."""
+"""``.dwo`` files that are searched for."""
 
 
 def recorded_name(finder: Finder, path: Path) -> str:
-    """What a recording would call the file: the path without links, below the root of the recorded machine."""
+    """Return the file's name in a recording: the path without links, below the root of the recorded machine."""
     whole, symfs = path.resolve(), finder.search_paths.symfs
     if symfs is not None and whole.is_relative_to(symfs.resolve()):
         return f"/{whole.relative_to(symfs.resolve()).as_posix()}"
@@ -25,13 +25,13 @@ def recorded_name(finder: Finder, path: Path) -> str:
 
 
 def link_of(file: ElfObject) -> DebugLink | None:
-    """The debug link of a file."""
+    """Return the debug link of a file."""
     found = debug_link(file)
     return None if found is None else DebugLink(found[0], f"{found[1]:08x}")
 
 
 def supplementary_of(finder: Finder, files: list[ElfObject]) -> tuple[Supplementary | None, ElfObject | None]:
-    """What the first file with a link to a dwz file names, and that file; ObjectError when the link is broken."""
+    """Return the first link to a dwz file in ``files``, and that file; ObjectError when the link is broken."""
     linked = next(filter(has_supplementary, files), None)
     if linked is None:
         return None, None
@@ -44,7 +44,7 @@ def supplementary_of(finder: Finder, files: list[ElfObject]) -> tuple[Supplement
 def split_of(
     finder: Finder, found: ObjectFiles, recorded: str, file: ElfObject, units: tuple[SplitUnit, ...]
 ) -> SplitDebugInfo | None:
-    """Where the entries of split units are; None without such units."""
+    """Return the files with the entries of split units; None without such units."""
     if not units:
         return None
     try:

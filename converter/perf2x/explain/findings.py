@@ -1,4 +1,4 @@
-"""What is known about one object, as plain values."""
+"""The explanation of one object as plain values; its field names are those of the JSON output."""
 
 from msgspec import Struct, field
 
@@ -8,7 +8,7 @@ from perf2x.explain.symbol_tables import NameTable
 
 
 class SearchResult(Struct, frozen=True):
-    """A place where a file was looked for, and what came of it (``objects.find``: TAKEN, ABSENT …)."""
+    """A path that was searched, and the outcome (debugfiles/object_files.py: TAKEN, ABSENT …)."""
 
     path: str
     result: str
@@ -22,47 +22,47 @@ class DebugLink(Struct, frozen=True):
 
 
 class Supplementary(Struct, frozen=True):
-    """``.gnu_debugaltlink``: the file to which dwz moved what several objects share."""
+    """``.gnu_debugaltlink``: the file with the debug info that dwz found in several objects."""
 
     name: str
     found: str
-    """Its path, "" when it is nowhere."""
+    """Its path, "" when it is missing."""
 
 
 class SplitDebugInfo(Struct, frozen=True):
-    """Where the entries of split units are."""
+    """The files with the entries of split units."""
 
     units: int
     package: str
     """Path of the ``.dwp``, "" without one."""
     present: int
-    """``.dwo`` files that were found, of those that were looked for."""
+    """``.dwo`` files that were found, of ``looked_for`` ones."""
     looked_for: int
     missing: str
     """The first that was not found."""
 
     @property
     def whole(self) -> bool:
-        """Whether nothing is missing."""
+        """True when no file is missing."""
         return bool(self.package) or self.present == self.looked_for
 
 
 class Verdict(Struct, frozen=True):
-    """Whether something can be told, and a sentence about it."""
+    """The answer to one question about an object: good or not, and a sentence."""
 
     good: bool
     text: str
 
 
 class Advice(Struct, frozen=True):
-    """What would help, and the words to type for it."""
+    """A piece of advice, and the command or option to use."""
 
     what: str
     command: str
 
 
 class Explanation(Struct, frozen=True):
-    """One object, with the files that belong to it."""
+    """One object with the files that belong to it."""
 
     path: str
     size: int
@@ -84,7 +84,7 @@ class Explanation(Struct, frozen=True):
     split: SplitDebugInfo | None = None
     looked_at: tuple[SearchResult, ...] = ()
     troubles: tuple[str, ...] = ()
-    """Files that were not taken, and why."""
+    """The reasons why files were refused."""
     answers: dict[str, Verdict] = field(default_factory=dict)
-    """To ``names``, ``lines`` and ``stacks``."""
+    """Verdicts on ``names``, ``lines`` and ``stacks``."""
     advice: tuple[Advice, ...] = ()

@@ -1,4 +1,4 @@
-"""Why frames of a recording have no names: the short explanation of each object."""
+"""Short explanations of the objects in a recording whose frames have no names."""
 
 from collections.abc import Iterator
 
@@ -18,19 +18,19 @@ _KERNEL = ("[kernel", "[guest.kernel")
 
 
 class UnnamedObject(Struct, frozen=True):
-    """One object of a recording."""
+    """An object of a recording with unnamed frames."""
 
     name: str
     build_id: str
     frames: int
-    """Frames without a name."""
+    """The number of frames without a name."""
     why: str
     looked_at: tuple[SearchResult, ...]
     advice: tuple[Advice, ...]
 
 
 def explain_unnamed(name: str, build_id: str, frames: int, said: str, finder: Finder) -> UnnamedObject:
-    """Why the object has no names; ``said`` is what the symbolizer found out. Files are looked for once more."""
+    """Explain why an object has no names, searching for its files again; ``said`` is the symbolizer's reason."""
     path = without_deleted(name)
     if not is_real_path(path):
         return UnnamedObject(name, build_id, frames, said, (), tuple(_for_no_file(name)))
@@ -57,7 +57,7 @@ def _for_no_file(name: str) -> Iterator[Advice]:
 
 
 def _for_missing(found: ObjectFiles, build_id: str) -> Iterator[Advice]:
-    """No package of this machine: it would be of the version that is installed, not of the one that was recorded."""
+    """Advise on a missing file; a package of this machine would have the installed version, not the recorded one."""
     replaced = any(searched.outcome == OTHER_BUILD for searched in found.searched)
     why = "the file here is of another version; " if replaced else ""
     yield Advice(f"{why}say where files of the recorded machine are", "--symfs DIR")

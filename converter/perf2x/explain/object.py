@@ -22,7 +22,7 @@ from perf2x.tables.errors import ObjectError
 
 
 def explain_file(path: str, finder: Finder) -> Explanation:
-    """What the file and the files that belong to it can tell; ObjectError when it is no ELF file."""
+    """Explain a file together with the files that belong to it; ObjectError when it is no ELF file."""
     place = Path(path)
     if place.exists() and not place.is_file():
         raise ObjectError(f"{path}: not a regular file")
@@ -32,7 +32,7 @@ def explain_file(path: str, finder: Finder) -> Explanation:
 
 
 def explain_object(file: ElfObject, path: str, recorded: str, found: ObjectFiles, finder: Finder) -> Explanation:
-    """The same for a file that is open, with what was found under its recorded name."""
+    """Explain an open file; ``found`` are the files found under its recorded name."""
     files, troubles = _belonging(file, found)
     try:
         dwz, dwz_file = supplementary_of(finder, files)
@@ -54,7 +54,7 @@ def explain_object(file: ElfObject, path: str, recorded: str, found: ObjectFiles
 
 
 def _belonging(file: ElfObject, found: ObjectFiles) -> tuple[list[ElfObject], list[str]]:
-    """The file, its debug files, its mini debug info; and why others do not count. Copies are left out."""
+    """Return the file, its debug files and its mini debug info, without copies; and the reasons for refused files."""
     troubles = list(found.refused)
     distinct = {_identity(file): file}
     for one in found.files:
@@ -90,7 +90,7 @@ def _measure(file: ElfObject, path: str, files: Iterable[ElfObject]) -> Explanat
 
 
 def _machine(name: str) -> str:
-    """``X86_64``; pyelftools knows the names of many more machines than a conversion needs."""
+    """Return a machine's name, ``X86_64``; pyelftools knows many more than perf2x.abi."""
     if not name.isdigit():
         return name.removeprefix("EM_")
     from elftools.elf.enums import ENUM_E_MACHINE

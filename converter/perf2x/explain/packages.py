@@ -1,4 +1,4 @@
-"""Which Debian package a file came from, and which one has its debug symbols."""
+"""The Debian package with the debug symbols of a file."""
 
 from collections.abc import Iterator
 from functools import lru_cache
@@ -14,7 +14,7 @@ LARGEST_LIST = 1 << 25
 
 
 def debug_package(finder: Finder, recorded: str) -> str:
-    """The package with debug symbols for a recorded path, "" when no package of a dpkg system has the file."""
+    """Return the package with debug symbols for a recorded path, "" when no installed package owns the file."""
     owner = next(filter(None, (_owner(folder, recorded) for folder in finder.search_paths.on_disk(DATABASE))), "")
     if not owner or owner.endswith(("-dbg", "-dbgsym")):
         return owner
@@ -22,7 +22,7 @@ def debug_package(finder: Finder, recorded: str) -> str:
 
 
 def _owner(folder: Path, recorded: str) -> str:
-    """``libc6``: the package whose list of files has the path, also as it was before /lib moved to /usr/lib."""
+    """Return the package that lists the path, ``libc6``; also as the path was before /lib moved to /usr/lib."""
     names = [f"\n{name}\n".encode(errors="surrogateescape") for name in {recorded, recorded.removeprefix("/usr")}]
     for path, listed in _file_lists(folder):
         if any(name in listed for name in names):
@@ -32,7 +32,7 @@ def _owner(folder: Path, recorded: str) -> str:
 
 @lru_cache(maxsize=1)
 def _file_lists(folder: Path) -> tuple[tuple[Path, bytes], ...]:
-    """Kept for the next object."""
+    """Return the file lists of all packages; cached for the next object."""
     return tuple(_read_file_lists(folder)) if is_directory(folder) else ()
 
 

@@ -1,4 +1,4 @@
-"""The index of functions in ``.sframe``, which the kernel can unwind by.
+"""The function index of ``.sframe``, a format that the kernel can unwind with.
 
 Source of truth: binutils include/sframe.h, versions 1 to 3 of the format.
 """
@@ -12,13 +12,13 @@ from perf2x.tables.errors import ObjectError
 MAGIC = 0xDEE2
 HEADER_SIZE = 28
 _FROM_THE_FIELD = 0x4
-"""Starts count from their own place (SFRAME_F_FDE_FUNC_START_PCREL), not from the section's."""
+"""Starts are relative to their own field (SFRAME_F_FDE_FUNC_START_PCREL), not to the section."""
 _ROWS = {1: ("i4", 17), 2: ("i4", 20), 3: ("i8", 16)}
-"""The start's type and the bytes of a row; the function's size, 32 bits, follows the start."""
+"""{version: (type of the start, bytes of a row)}; the function's size, 32 bits, follows the start."""
 
 
 def sframe_ranges(elf: ElfObject) -> tuple[U64, U64] | None:
-    """(n,) start and end of each function; None without the section, ObjectError when it cannot be read."""
+    """Return (n,) start and end of each function; None without the section, ObjectError when it cannot be read."""
     section = elf.section(".sframe")
     if section is None:
         return None

@@ -1,4 +1,4 @@
-"""Symbol tables: how many functions they name, and how much of the code."""
+"""Coverage of symbol tables: the functions that they name, and their share of the code."""
 
 import numpy as np
 from msgspec import Struct
@@ -15,7 +15,7 @@ GO_TABLE = ".gopclntab"
 
 
 class NameTable(Struct, frozen=True):
-    """A table of functions' names."""
+    """One table with names of functions."""
 
     name: str
     """``.symtab``, ``.dynsym``, ``.gopclntab``."""
@@ -23,13 +23,13 @@ class NameTable(Struct, frozen=True):
     functions: int
     """Functions with an address and a name."""
     share: float | None
-    """Of the code, 0 to 1; None when it was not measured."""
+    """Share of the code, 0 to 1; None when it was not measured."""
     broken: str = ""
-    """Why it cannot be read."""
+    """The error when it cannot be read, else ""."""
 
 
 def name_tables(elf: ElfObject, code: Code) -> list[NameTable]:
-    """The tables of one file, the best first; a table that cannot be read says why."""
+    """Return the tables of one file, the best first; one that cannot be read has the error in ``broken``."""
     found = []
     for name in TABLES:
         try:
@@ -52,7 +52,7 @@ def _symbol_table(elf: ElfObject, name: str, code: Code) -> NameTable | None:
 
 
 def _go_table(elf: ElfObject) -> list[NameTable]:
-    """Go's own table of functions, which strip leaves alone."""
+    """Return Go's table of functions, which strip does not remove."""
     try:
         table = go_functions(elf) if has_go_table(elf) else None
     except ObjectError as error:

@@ -1,4 +1,4 @@
-"""What an object's tables mean for a profile: whether there will be names, lines and whole stacks."""
+"""Verdicts on an object: will a profile have function names, source lines and complete stacks?"""
 
 from collections.abc import Sequence
 
@@ -8,12 +8,12 @@ from perf2x.explain.findings import SplitDebugInfo, Supplementary, Verdict
 from perf2x.explain.symbol_tables import GO_TABLE, NameTable
 
 ENOUGH = 0.9
-"""The share of the code that call frame information has to cover; start-up code and padding are never in it."""
+"""The share of the code that call frame information must cover; start-up code and padding never have any."""
 MINI = ", .gnu_debugdata"
 
 
 def function_names(tables: Sequence[NameTable], code: str) -> Verdict:
-    """Whether functions have names."""
+    """Judge whether functions have names."""
     whole = next((table for table in tables if table.name in (".symtab", GO_TABLE) and table.functions), None)
     if whole is not None:
         where = " of the mini debug info" if whole.file.endswith(MINI) else ""
@@ -30,7 +30,7 @@ def function_names(tables: Sequence[NameTable], code: str) -> Verdict:
 def source_lines(
     found: Sequence[DebugInfo], split: SplitDebugInfo | None, dwz: Supplementary | None, go: bool
 ) -> Verdict:
-    """Whether there are source lines and inlined functions."""
+    """Judge whether there are source lines and inlined functions."""
     best = next((info for info in found if info.units), None)
     if best is None:
         broken = next((info.broken for info in found if info.broken), "")
@@ -47,7 +47,7 @@ def source_lines(
 
 
 def stack_unwinding(tables: Sequence[FrameTable], code: str) -> Verdict:
-    """Whether stacks can be unwound by tables."""
+    """Judge whether stacks can be unwound with call frame information."""
     best = max((table for table in tables if table.share is not None), key=lambda table: table.share or 0, default=None)
     if best is None or not best.share:
         return Verdict(False, "no call frame information: stacks through it need frame pointers")
@@ -58,13 +58,13 @@ def stack_unwinding(tables: Sequence[FrameTable], code: str) -> Verdict:
 
 
 def keeps_frame_pointers(found: Sequence[DebugInfo]) -> bool:
-    """Whether all code says that it was compiled with frame pointers; what was assembled says nothing."""
+    """Return whether all units state that they were compiled with frame pointers; assembler units do not count."""
     compiled = sum(info.units - len(info.split) - info.languages.get(ASSEMBLER, 0) for info in found)
     return 0 < compiled == sum(info.frame_pointers for info in found) and all(info.whole for info in found)
 
 
 def format_share(share: float) -> str:
-    """``98.7 %``, rounded down: 100 % is all."""
+    """Format a share, ``98.7 %``, rounded down so that 100 % means all."""
     return f"{int(share * 1000) / 10:g} %"
 
 
