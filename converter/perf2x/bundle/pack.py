@@ -198,7 +198,7 @@ class _BundlePacker:
         members: dict[str, Callable[[], bytes]] = {}
         source = VmlinuxSource(context)
         given = context.options.vmlinux is not None or context.options.kallsyms is None
-        files = source.files() if given else None
+        files = source.files if given else None
         if files is not None and files.files:
             members["elf"] = self._contents(files.symbols or files.files[0])
         kallsyms, reason = KernelSource(context).file()

@@ -1,11 +1,12 @@
-"""Which symbol holds an address: ends of functions, ties and nesting decided as perf decides them.
+"""Index of symbols by address, with perf's rules for ends of functions, for ties and for nesting.
 
 Source of truth: tools/perf/util/symbol.c symbols__fixup_end, choose_best_symbol, symbols__fixup_duplicate and
-symbols__find. perf edits a tree symbol by symbol; here the same answers come from sorted columns, and names are looked
-at only where an address was asked for and several symbols start at one place.
+symbols__find. perf edits a tree symbol by symbol; this index gets the same answers from sorted columns, and compares
+names only if several symbols start at an address that was looked up.
 """
 
 from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 from msgspec import Struct
@@ -16,34 +17,35 @@ from perf2x.columnar.ragged import offsets_of, ranges
 from perf2x.columnar.unique import argsort_rows, unique_inverse
 
 PAGE = 4096
-NESTING_AT_MOST = 1000
-"""Levels of symbols within symbols; real tables have two, and a hostile one must not take forever."""
-ROUNDS_AT_MOST = 64
-"""Enough for any table whose nesting is real; fewer shortcuts only mean more steps."""
+MAX_NESTING = 1000
+"""Levels of symbols within symbols. Real tables have two; a hostile one must not take forever."""
+MAX_ROUNDS = 64
+"""Rounds of pointer doubling, enough for every real table; fewer shortcuts only cost more steps."""
 
 
-def _as_it_is(name: str) -> str:
+def _unchanged(name: str) -> str:
     return name
 
 
 class SymbolColumns(Struct, frozen=True):
-    """Symbols in the order of insertion; ``end`` is one past the last byte, ``end == start`` when no size is known."""
+    """Symbols in perf's order of insertion."""
 
     start: U64
     end: U64
+    """One past the last byte; equal to ``start`` if the size is unknown."""
     type: U8
     binding: U8
     name: Callable[[int], str]
-    """Row to name."""
-    shown: Callable[[str], str] = _as_it_is
-    """Name to what ties are judged by: demangled as it will be shown."""
+    """Returns the name of a row. A function, as decoding all names would take longer than the lookups."""
+    shown: Callable[[str], str] = _unchanged
+    """Returns the displayed (demangled) form of a name, which decides ties."""
 
 
 class SymbolIndex:
-    """Answers batches of addresses over one table of symbols.
+    """Finds symbols for batches of addresses.
 
-    Only the order of all symbols is worked out beforehand. Symbols that start at one address are a group; of groups
-    that no address hits nothing is known.
+    Only the order of symbols is computed in advance. Symbols with the same start form a group; the best symbol of a
+    group is chosen when an address hits the group.
     """
 
     def __init__(self, symbols: SymbolColumns) -> None:
@@ -53,11 +55,9 @@ class SymbolIndex:
         self._order = order = order[~inner] if inner is not None else order
         self._start = symbols.start[order]
         self._end = np.maximum(symbols.end[order], self._start)
-        self._nesting: _Nesting | None = None
-        self._bound: U64 | None = None
 
     def find(self, address: U64) -> I64:
-        """(n,) row of the symbol that holds each address, −1 for none."""
+        """(n,) row of the symbol that contains each address, −1 for none."""
         result = np.full(len(address), -1, np.int64)
         if not len(self._start):
             return result
@@ -69,9 +69,9 @@ class SymbolIndex:
         return result
 
     def _climb(self, last: I64, address: U64) -> I64:
-        """From the nearest start down to the nearest symbol that still reaches the address; −1 where none does.
+        """(n,) nearest group at or before the one given that reaches each address, −1 for none.
 
-        Groups are told by their last symbol.
+        A group is identified by its last symbol.
         """
         started = np.flatnonzero(last >= 0)
         hit, at = unique_inverse(last[started])
@@ -82,16 +82,24 @@ class SymbolIndex:
         result = np.where(held, last, -1)
         missed = np.flatnonzero((last >= 0) & ~held)
         if len(missed):
-            if self._bound is None:
-                self._bound = np.maximum.accumulate(self._ends(np.arange(len(self._start))))
-            missed = missed[self._bound[last[missed]] > address[missed]]
+            missed = missed[self._farthest_end[last[missed]] > address[missed]]
         if len(missed):
-            self._nesting = self._nesting or _Nesting(self._start, self._groups)
             result[missed] = self._nesting.climb(last[missed], address[missed])
         return result
 
+    @cached_property
+    def _farthest_end(self) -> U64:
+        """(symbols,) the farthest end of each symbol and all symbols before it."""
+        result: U64 = np.maximum.accumulate(self._ends(np.arange(len(self._start))))
+        return result
+
+    @cached_property
+    def _nesting(self) -> "_Nesting":
+        last = np.flatnonzero(np.append(self._start[1:] != self._start[:-1], True))
+        return _Nesting(last, self._groups(last).reach)
+
     def _ends(self, rows: I64) -> U64:
-        """symbols__fixup_end: a symbol without size reaches to the next start, the last one to the next page's end."""
+        """symbols__fixup_end: a symbol without size ends at the next start, the last one at the next page's end."""
         start, end = self._start[rows], self._end[rows]
         page = min(-(-int(self._start[-1]) // PAGE) * PAGE + PAGE, 2**64 - 1)
         is_last = rows + 1 == len(self._start)
@@ -99,7 +107,7 @@ class SymbolIndex:
         return np.where(end == start, np.maximum(following, start), end)
 
     def _groups(self, last: I64) -> "_Groups":
-        """The groups that these symbols are the last of (rising)."""
+        """The groups with these last symbols, in ascending order."""
         first = np.searchsorted(self._start, self._start[last], "left").astype(np.int64)
         count = last + 1 - first
         row = ranges(first, count)
@@ -112,7 +120,7 @@ class SymbolIndex:
         return _Groups(row, at, count, is_best, np.maximum.reduceat(np.where(is_best, end, start), at))
 
     def _winners(self, groups: "_Groups") -> I64:
-        """(groups,) choose_best_symbol over each group: names are looked at only where nothing else tells."""
+        """(groups,) choose_best_symbol for each group; names are compared only if nothing else decides."""
         best = np.flatnonzero(groups.is_best)
         group = np.repeat(np.arange(len(groups.at)), groups.count)[best]
         first = np.searchsorted(group, np.arange(len(groups.at)))
@@ -124,12 +132,12 @@ class SymbolIndex:
         return winner
 
     def _choose(self, tied: list[int]) -> int:
-        """The rest of choose_best_symbol, for symbols that are equal in all but their names."""
-        winner, mine = tied[0], self._name(tied[0])
+        """Choose among symbols that differ only in their names."""
+        winner, best = tied[0], self._name(tied[0])
         for row in tied[1:]:
             name = self._name(row)
-            if not _first_is_better(mine, name, self._symbols.shown):
-                winner, mine = row, name
+            if not _first_is_better(best, name, self._symbols.shown):
+                winner, best = row, name
         return winner
 
     def _name(self, position: int) -> str:
@@ -137,32 +145,32 @@ class SymbolIndex:
 
 
 class _Groups(Struct, frozen=True):
-    """Some groups, by positions in sorted order."""
+    """Some groups; symbols are given by position in sorted order."""
 
     row: I64
-    """(rows,) all symbols of all groups."""
+    """(rows,) symbols of all groups."""
     at: I64
-    """(groups,) where each group begins in ``row``."""
+    """(groups,) first index in ``row``."""
     count: I64
     """(groups,)"""
     is_best: Bools
-    """(rows,) as good as any of its group, names not looked at."""
+    """(rows,) true if no symbol of the group is better, names aside."""
     reach: U64
-    """(groups,) the farthest end of each group's best symbols."""
+    """(groups,) farthest end of the best symbols."""
 
 
 class _Nesting:
-    """Which groups lie in which: worked out for the whole table when an address lies behind the nearest end."""
+    """Nesting of all groups of a table, computed when an address lies behind the end of the nearest group."""
 
-    def __init__(self, start: U64, groups: Callable[[I64], _Groups]) -> None:
-        self._last = np.flatnonzero(np.append(start[1:] != start[:-1], True))
-        self._reach = groups(self._last).reach
+    def __init__(self, last: I64, reach: U64) -> None:
+        """``last`` (groups,) is the last symbol of each group, ascending; ``reach`` (groups,) its farthest end."""
+        self._last, self._reach = last, reach
         self._outer = self._enclosing()
 
     def climb(self, last: I64, address: U64) -> I64:
-        """The nearest earlier group that reaches each address, −1 where none does."""
+        """(n,) nearest earlier group that reaches each address, −1 for none; groups by last symbol."""
         group = self._outer[np.searchsorted(self._last, last)]
-        for _ in range(NESTING_AT_MOST - 1):
+        for _ in range(MAX_NESTING - 1):
             missed = np.flatnonzero((group >= 0) & (address >= self._reach[group]))
             if not len(missed):
                 break
@@ -171,15 +179,15 @@ class _Nesting:
         return np.where(holds, self._last[group], -1)
 
     def _enclosing(self) -> I64:
-        """(groups,) the nearest earlier group that reaches farther, −1 for none.
+        """(groups,) nearest earlier group that reaches farther, −1 for none.
 
         ::
 
-            reach    90  20  15  60         group 2 (15): 1 reaches farther; 3 (60): 0 does
-            outer    -1   0   1   0         pointers jump over everything that reaches less, doubling each round
+            reach    90  20  15  60         group 2 (15): group 1 reaches farther; group 3 (60): group 0 does
+            outer    -1   0   1   0         pointers skip all groups that reach less far, twice as many each round
         """
         outer = np.arange(-1, len(self._reach) - 1, dtype=np.int64)
-        for _ in range(ROUNDS_AT_MOST):
+        for _ in range(MAX_ROUNDS):
             short = np.flatnonzero((outer >= 0) & (self._reach[outer] <= self._reach))
             if not len(short):
                 break
@@ -188,9 +196,9 @@ class _Nesting:
 
 
 def _inner_labels(symbols: SymbolColumns, order: I64) -> Bools | None:
-    """(n,) labels without type and size inside a function that has a size: the function is meant. None without labels.
+    """(n,) true for labels without type and size inside a function with a size; None if there are no labels.
 
-    perf finds one or the other, whichever lies nearer to the root of its tree.
+    The function is the right answer there. perf finds one or the other, whichever is nearer to the root of its tree.
     """
     label = (symbols.type == STT_NOTYPE) & (symbols.end <= symbols.start)
     if not label.any():
@@ -204,7 +212,7 @@ def _inner_labels(symbols: SymbolColumns, order: I64) -> Bools | None:
 
 
 def _score(start: U64, end: U64, symbols: SymbolColumns, row: I64) -> I64:
-    """The part of choose_best_symbol that needs no names, as one number: with length, with a type, not weak, global."""
+    """(n,) rank by choose_best_symbol without names: has a size, has a type, is not weak, is global."""
     binding, kind = symbols.binding[row], symbols.type[row]
     score: I64 = (end > start).astype(np.int64) * 8 + (kind != STT_NOTYPE) * 4
     score += (binding != STB_WEAK) * 2 + (binding == STB_GLOBAL)
@@ -212,12 +220,12 @@ def _score(start: U64, end: U64, symbols: SymbolColumns, row: I64) -> I64:
 
 
 def _first_is_better(first: str, second: str, shown: Callable[[str], str]) -> bool:
-    """The rest of choose_best_symbol: fewer leading underscores, then the longer name, then not a SyS alias."""
+    """Compare names as choose_best_symbol does: fewer leading underscores, then the longer name, then no SyS alias."""
     if first != second:
         first, second = shown(first), shown(second)
-        mine, other = (len(name) - len(name.lstrip("_")) for name in (first, second))
-        if mine != other:
-            return mine < other
+        underscores, others = (len(name) - len(name.lstrip("_")) for name in (first, second))
+        if underscores != others:
+            return underscores < others
         if len(first) != len(second):
             return len(first) > len(second)
     return not first.startswith(("SyS", "compat_SyS"))

@@ -12,7 +12,7 @@ from perf2x.binary.elf.file import open_elf
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.source_locations import DebugFunction, source_locations_of, with_replaced
 from perf2x.symbolize.symcache.build import LibrarySymcache, open_line_lookup
-from perf2x.symbolize.symcache.read import DEEPEST, VERSION, Symcache, read_symcache
+from perf2x.symbolize.symcache.read import MAX_INLINE_DEPTH, VERSION, Symcache, read_symcache
 from perf2x.tables.diagnostics import Diagnostics
 from perf2x.tables.errors import ObjectError
 
@@ -75,7 +75,7 @@ def test_a_caller_that_is_its_own_caller_ends() -> None:
     data = np.frombuffer(bytearray(ORIGINAL), np.uint8)
     cache = read_symcache(data)
     cache.locations[:, 3] = np.arange(len(cache.locations))
-    assert len(cache.find(np.array([0x1084], np.uint64)).function) == DEEPEST
+    assert len(cache.find(np.array([0x1084], np.uint64)).function) == MAX_INLINE_DEPTH
 
 
 def test_places_replaced() -> None:

@@ -1,7 +1,7 @@
-"""Lines that symcaches do not have, read from debug info itself: of ``.dwo`` files, DWARF packages and dwz files.
+"""Source locations that symcaches lack, read from DWARF units: ``.dwo`` files, DWARF packages and dwz files.
 
-symbolic reads one file and takes it for the whole. Here the units that addresses lie in are read, and what they refer
-to in other files; an object without any of that is never looked at, unless symbolic is not installed.
+symbolic reads one file and takes it for the whole. This module reads the units that contain the addresses, and what
+they refer to in other files. An object without such files is read here only if symbolic is not installed.
 """
 
 from functools import cached_property
@@ -27,9 +27,9 @@ from perf2x.tables.errors import ObjectError
 
 
 def locations_from_units(context: Context, found: ObjectFiles, recorded: str, svma: U64) -> SourceLocations:
-    """The functions that each address belongs to, from the file with debug info in ``found`` and what it refers to.
+    """Functions and lines at each address, from the file with debug info in ``found`` and the files it refers to.
 
-    Units that cannot be read are counted and left out; ObjectError when the whole cannot be read.
+    Units that cannot be read are counted and left out; ObjectError if the file as a whole cannot be read.
     """
     assert found.dwarf is not None
     order = np.argsort(svma, kind="stable")
@@ -39,7 +39,7 @@ def locations_from_units(context: Context, found: ObjectFiles, recorded: str, sv
 
 
 class _UnitReader:
-    """One object and the files that belong to it, each opened when first needed."""
+    """Reads one object and the files that belong to it, each opened when first needed."""
 
     def __init__(self, context: Context, found: ObjectFiles, file: ElfObject, recorded: str) -> None:
         self._context, self._found, self._file, self._recorded = context, found, file, recorded
@@ -49,9 +49,9 @@ class _UnitReader:
         file = self._file
         if file.type == "ET_REL":
             file = open_elf(relocate_debug_info(file), file.name)
-        return UnitLines(DebugFile(DebugSections(file), self._supplementary()), self._split, self._broken)
+        return UnitLines(DebugFile(DebugSections(file), self._supplementary()), self._split, self._count_broken)
 
-    def _broken(self, error: ObjectError) -> None:
+    def _count_broken(self, error: ObjectError) -> None:
         count_broken(self._context.diagnostics, error)
 
     def _supplementary(self) -> DebugFile | None:
@@ -60,7 +60,7 @@ class _UnitReader:
         try:
             other = supplementary_file(self._context.finder, self._file)
         except ObjectError as error:
-            self._broken(error)
+            self._count_broken(error)
             return None
         if other is None:
             advice = (
@@ -72,8 +72,8 @@ class _UnitReader:
         return DebugFile(DebugSections(other))
 
     def _split(self, skeleton: Unit) -> Unit | None:
-        """The unit that a skeleton stands for: from the package, else from its own file."""
-        unit = self._packed(skeleton) or self._alone(skeleton)
+        """The unit that a skeleton stands for, from the package or else from its own file."""
+        unit = self._from_package(skeleton) or self._from_dwo_file(skeleton)
         if unit is None:
             advice = (
                 "debug info lies in .dwo files (-gsplit-dwarf) that were not found; inlined functions are missing. "
@@ -82,8 +82,8 @@ class _UnitReader:
             self._context.diagnostics.add("debug_info_in_dwo", Severity.INFO, advice, where=skeleton.dwo_name)
         return unit
 
-    def _packed(self, skeleton: Unit) -> Unit | None:
-        return _standing_for(skeleton, self._package.unit(skeleton.dwo_id)) if self._package is not None else None
+    def _from_package(self, skeleton: Unit) -> Unit | None:
+        return _link_skeleton(skeleton, self._package.unit(skeleton.dwo_id)) if self._package is not None else None
 
     @cached_property
     def _package(self) -> DwarfPackage | None:
@@ -91,24 +91,24 @@ class _UnitReader:
             file = package_file(self._context.finder, self._found, self._recorded)
             return DwarfPackage(file) if file is not None else None
         except ObjectError as error:
-            self._broken(error)
+            self._count_broken(error)
             return None
 
-    def _alone(self, skeleton: Unit) -> Unit | None:
+    def _from_dwo_file(self, skeleton: Unit) -> Unit | None:
         for path in split_paths(self._context.finder, self._file, skeleton.comp_dir, skeleton.dwo_name):
             if is_file(path):
                 try:
-                    unit = _standing_for(skeleton, self._split_files.unit(path, skeleton.dwo_id))
+                    unit = _link_skeleton(skeleton, self._split_files.unit(path, skeleton.dwo_id))
                 except ObjectError as error:
-                    self._broken(error)
+                    self._count_broken(error)
                     continue
                 if unit is not None:
                     return unit
         return None
 
 
-def _standing_for(skeleton: Unit, unit: Unit | None) -> Unit | None:
-    """The unit with the skeleton's id, which knows the skeleton from here on."""
+def _link_skeleton(skeleton: Unit, unit: Unit | None) -> Unit | None:
+    """Attach the skeleton to the unit with its id; returns the unit."""
     if unit is not None:
         unit.skeleton = skeleton
     return unit

@@ -1,6 +1,6 @@
-"""Function names from the symbol tables of ELF files, and from the linkage tables that have no symbols of their own."""
+"""Function names from symbol tables of ELF files, and from linkage tables, which have no symbols of their own."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from itertools import accumulate
 
@@ -18,23 +18,23 @@ from perf2x.tables.errors import ObjectError
 
 
 class _SymbolTables:
-    """Several symbol tables and synthesized entries as one, in perf's order of insertion.
+    """Several symbol tables and the entries of linkage tables as one table, in perf's order of insertion.
 
-    Knows no index: an index knows its names, and what refers to each other in a circle is not freed with the object.
+    It holds no index: an index refers to these names, and a reference cycle would not be freed with the object.
     """
 
     def __init__(self, parts: list[SymbolRows], linkage: LinkageTable | None = None) -> None:
         ends = list(accumulate(map(len, parts), initial=0))
         self._spans = list(zip(ends[:-1], ends[1:], parts, strict=True))
-        self.parts, self.linkage, self.own = parts, linkage, ends[-1]
+        self.parts, self.linkage, self.first_linkage_row = parts, linkage, ends[-1]
 
     def name(self, row: int) -> str:
-        """As it stands in the file; ObjectError when a linkage table's names cannot be read."""
+        """Name of a symbol as in the file; ObjectError if a linkage table's names cannot be read."""
         for start, end, part in self._spans:
             if row < end:
                 return part.name(row - start)
         assert self.linkage is not None
-        return self.linkage.name(row - self.own)
+        return self.linkage.name(row - self.first_linkage_row)
 
     def index(self, style: Demangle) -> SymbolIndex:
         none = np.zeros(0, np.uint64)
@@ -47,7 +47,7 @@ class _SymbolTables:
 
 
 class _FunctionStarts:
-    """Names the functions that start exactly at an address, from symbol tables alone."""
+    """Finds functions that start exactly at an address, in symbol tables alone."""
 
     def __init__(self, parts: list[SymbolRows], style: Demangle) -> None:
         self._symbols, self._style = _SymbolTables(parts), style
@@ -63,26 +63,32 @@ class _FunctionStarts:
 
 
 class ElfNames:
-    """All names of one object, from whichever of its files have them; ready to be asked for svmas."""
+    """All function names of one object, from whichever of its files have symbols."""
 
     def __init__(
-        self, found: ObjectFiles, style: Demangle, diagnostics: Diagnostics, places: Mapping[int, int] | None = None
+        self,
+        found: ObjectFiles,
+        style: Demangle,
+        diagnostics: Diagnostics,
+        section_addresses: Mapping[int, int] | None = None,
     ) -> None:
-        """``places``: where the sections of a relocatable file were loaded, by number."""
-        self.has_symtab = False
-        self._style, self._diagnostics, self._places = style, diagnostics, places
-        parts = self._tables(found)
-        self._symbols = _SymbolTables(parts, self._linkage(found.code, parts) if places is None else None)
+        """``section_addresses``: for a relocatable file, the addresses of its sections by number."""
+        self._style, self._diagnostics = style, diagnostics
+        tables = list(_function_tables(found, diagnostics, section_addresses))
+        parts = [rows for _, rows in tables]
+        self.has_symtab = any(name == ".symtab" for name, _ in tables)
+        linkage = _linkage_table(found.code, parts, style, diagnostics) if section_addresses is None else None
+        self._symbols = _SymbolTables(parts, linkage)
         self._index = self._symbols.index(style)
 
     def find(self, svma: U64) -> I64:
-        """(n,) row of the symbol that holds each address, −1 for none; names by ``name``.
+        """(n,) row of the symbol that contains each address, −1 for none; see ``name``.
 
-        Linkage tables whose names cannot be read are counted, and left out.
+        Linkage tables whose names cannot be read are counted and left out.
         """
         try:
             row = self._index.find(svma)
-            linked = row[row >= self._symbols.own]
+            linked = row[row >= self._symbols.first_linkage_row]
             for one in (linked.min(), linked.max()) if len(linked) else ():  # one of each kind of table
                 self.name(int(one))
         except ObjectError as error:
@@ -93,39 +99,44 @@ class ElfNames:
         return row
 
     def name(self, row: int) -> str:
-        """The symbol's name as it stands in the file."""
+        """Name of a symbol as in the file."""
         return self._symbols.name(row)
 
-    def _tables(self, found: ObjectFiles) -> list[SymbolRows]:
-        """dso__load_sym: .symtab and .dynsym of the file with symbols; .dynsym of the running file beside mini info."""
-        files = [found.symbols] if found.symbols else []
-        if found.code is not None and found.code is not found.symbols:
-            files.append(found.code)
-        parts: list[SymbolRows] = []
-        for file in files:
-            for table in (".symtab", ".dynsym"):
-                rows = self._rows(file, table)
-                if rows is not None:
-                    parts.append(rows)
-                    self.has_symtab |= table == ".symtab"
-        return parts
 
-    def _rows(self, file: ElfObject, table: str) -> SymbolRows | None:
-        try:
-            return function_symbols(file, table, self._places)
-        except ObjectError as error:
-            count_broken(self._diagnostics, error)
-            return None
+def _function_tables(
+    found: ObjectFiles, diagnostics: Diagnostics, section_addresses: Mapping[int, int] | None
+) -> Iterator[tuple[str, SymbolRows]]:
+    """(section, functions) of each readable symbol table, in the order of dso__load_sym.
 
-    def _linkage(self, code: ElfObject | None, parts: list[SymbolRows]) -> LinkageTable | None:
-        try:
-            return LinkageTable(code, _FunctionStarts(parts, self._style).name_at) if code is not None else None
-        except ObjectError as error:
-            count_broken(self._diagnostics, error)
-            return None
+    They are .symtab and .dynsym of the file with symbols, and those of the running file if that is another one, as with
+    mini debug info.
+    """
+    files = [found.symbols] if found.symbols else []
+    if found.code is not None and found.code is not found.symbols:
+        files.append(found.code)
+    for file in files:
+        for section in (".symtab", ".dynsym"):
+            try:
+                rows = function_symbols(file, section, section_addresses)
+            except ObjectError as error:
+                count_broken(diagnostics, error)
+                continue
+            if rows is not None:
+                yield section, rows
+
+
+def _linkage_table(
+    code: ElfObject | None, parts: list[SymbolRows], style: Demangle, diagnostics: Diagnostics
+) -> LinkageTable | None:
+    """Entries of the running file's linkage table; None if there is none or it cannot be read."""
+    try:
+        return LinkageTable(code, _FunctionStarts(parts, style).name_at) if code is not None else None
+    except ObjectError as error:
+        count_broken(diagnostics, error)
+        return None
 
 
 def count_broken(diagnostics: Diagnostics, error: ObjectError) -> None:
-    """Count an object, or a part of one, that cannot be read; the conversion goes on without it."""
+    """Count an object, or part of one, that cannot be read; the conversion goes on without it."""
     advice = "a file with symbols is damaged; its names are missing. Reinstall the package it came from."
     diagnostics.add("objects_unreadable", Severity.LOSS, advice, where=str(error))

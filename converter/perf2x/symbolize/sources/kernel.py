@@ -1,10 +1,11 @@
-"""The kernel's own symbols: which table belongs to the recorded kernel, and by how much KASLR moved it.
+"""Kernel symbols from kallsyms: choose the table of the recorded kernel and find out how far KASLR moved it.
 
 Source of truth: tools/perf/util/symbol.c dso__load_kernel_sym, dso__find_kallsyms and kallsyms__delta.
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
 
@@ -25,16 +26,18 @@ from perf2x.symbolize.symbol_index import SymbolIndex
 from perf2x.tables.diagnostics import Severity
 from perf2x.tables.errors import ObjectError
 
+_KallsymsFile = Path | tuple[str, bytes]
+"""A path, or a name and contents."""
 
-class _Table(Struct, frozen=True):
-    """Kernel symbols, ready to be asked."""
+
+class _KernelTable(Struct, frozen=True):
+    """Kernel symbols with their index and their KASLR slide."""
 
     kallsyms: Kallsyms
     index: SymbolIndex
     slide: int
     """Added to a recorded address before it is looked up, modulo 2**64."""
-    origin: Path | tuple[str, bytes]
-    """The file, or what it is called and holds."""
+    origin: _KallsymsFile
 
 
 class KernelSource:
@@ -44,66 +47,63 @@ class KernelSource:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._asked = False
-        self._known: _Table | None = None
-        self._reason = ""
 
     def covers(self, dso: Dso) -> bool:
-        """The kernel, its modules, and what it made at run time; not a guest's kernel, which is another one."""
+        """True for the kernel, its modules and code that it made at run time, but not for a guest's kernel."""
         return not dso.name.startswith("[guest") and dso.kind in (DsoKind.KERNEL, DsoKind.MODULE, DsoKind.SYMBOL)
 
     def lookup(self, dso: Dso, address: U64) -> Symbols:
-        """Kernel functions by recorded address; code made at run time is called as PERF_RECORD_KSYMBOL called it."""
+        """Kernel functions by recorded address; code made at run time has its name from PERF_RECORD_KSYMBOL."""
         if dso.kind is DsoKind.SYMBOL:
             return symbols_from_names([dso.name], np.zeros(len(address), np.int64))
-        table = self._table()
-        if table is None:
-            return nothing(len(address), self._reason)
-        if dso.kind is DsoKind.MODULE and not self._same_place(dso, table):
+        table = self._table
+        if isinstance(table, str):
+            return nothing(len(address), table)
+        if dso.kind is DsoKind.MODULE and not _lies_as_recorded(dso, table):
             return nothing(len(address), "the module was loaded elsewhere when kallsyms was copied")
         row = table.index.find(address + np.uint64(table.slide))
         rows, function = unique_known(row)
         return symbols_from_names([table.kallsyms.name(one) for one in rows.tolist()], function, "not in kallsyms")
 
-    def file(self) -> tuple[Path | tuple[str, bytes] | None, str]:
-        """The kallsyms that names the recorded kernel (a path, or its name and bytes), or why there is none."""
-        table = self._table()
-        return (table.origin, "") if table is not None else (None, self._reason)
+    def file(self) -> tuple[_KallsymsFile | None, str]:
+        """The kallsyms of the recorded kernel (a path, or its name and contents), or the reason why there is none."""
+        table = self._table
+        return (None, table) if isinstance(table, str) else (table.origin, "")
 
-    def _same_place(self, dso: Dso, table: _Table) -> bool:
-        """A module's symbols count only where the module lies as recorded; of another boot they mislead."""
-        name = module_name(dso.name)
-        listed = [row for row, module in enumerate(table.kallsyms.modules) if module.replace("-", "_") == name]
-        if not listed:
-            return False
-        mine = table.kallsyms.start[table.kallsyms.module == listed[0]]
-        inside = (mine >= np.uint64(dso.start)) & (mine < np.uint64(max(dso.limit, dso.start)))
-        return table.slide == 0 and bool(inside.any())
+    @cached_property
+    def _table(self) -> _KernelTable | str:
+        """The best usable table, or the reason why there is none."""
+        if self._context.options.kallsyms is not None:
+            return self._first_usable([(self._context.options.kallsyms, True)], "")
+        table = self._first_usable(self._recorded_kernel(), "")
+        if isinstance(table, _KernelTable):
+            return table
+        missing = "no kallsyms or vmlinux of the recorded kernel found (--kallsyms, --vmlinux)"
+        return self._first_usable(self._running_kernel(), missing)
 
-    def _table(self) -> _Table | None:
-        if not self._asked:
-            self._asked, self._known = True, self._first_usable()
-        return self._known
+    def _first_usable(self, candidates: Iterable[tuple[_KallsymsFile, bool]], reason: str) -> _KernelTable | str:
+        """The first usable table among (file, trusted), or why the last one is unusable; ``reason`` if there are none.
 
-    def _first_usable(self) -> _Table | None:
+        A file that is not trusted has to have the recorded relocation reference at its recorded address.
+        """
         reference, recorded_at = self._context.kernel_reference
-        for path, trusted in self._candidates():
+        for path, trusted in candidates:
             try:
                 kallsyms = read_kallsyms(path) if isinstance(path, Path) else parse_kallsyms(path[1], path[0])
             except ObjectError as error:
-                self._reason = str(error)
+                reason = str(error)
                 if "kptr_restrict" in str(error):
                     self._advise_kptr_restrict()
                 continue
             here = kallsyms.address_of(reference) if reference else None
             if not trusted and (here is None or here != recorded_at):
-                self._reason = "no kernel build id was recorded, and this machine's kernel lies elsewhere"
+                reason = "no kernel build id was recorded, and this machine's kernel lies elsewhere"
                 continue
             if self._context.options.kallsyms is None and not recorded_at:
                 self._advise_unknown_slide(str(path))
             slide = here - recorded_at if here is not None and recorded_at else 0
-            return _Table(kallsyms, kallsyms.index(), slide % 2**64, path)
-        return None
+            return _KernelTable(kallsyms, kallsyms.index(), slide % 2**64, path)
+        return reason
 
     def _advise_kptr_restrict(self) -> None:
         advice = "kernel addresses are hidden on this machine: sysctl kernel.kptr_restrict=0, or run as root."
@@ -116,42 +116,48 @@ class KernelSource:
         )
         self._context.diagnostics.add("kernel_place_unknown", Severity.GUESS, advice, where=path)
 
-    def _candidates(self) -> Iterator[tuple[Path | tuple[str, bytes], bool]]:
-        """(file, or its name and bytes; whether it surely belongs to the recorded kernel), best first."""
+    def _recorded_kernel(self) -> Iterator[tuple[_KallsymsFile, bool]]:
+        """Copies of the recorded kernel's kallsyms, best first."""
         options, session = self._context.options, self._context.session
-        if options.kallsyms is not None:
-            yield options.kallsyms, True
-            return
         if session.kcore_dir:
             yield Path(session.kcore_dir) / "kallsyms", True
-        build_id = self._context.kernel_build_id
-        places = self._context.finder.search_paths
-        if build_id and places.buildid_dir:
-            yield from (
-                (path, True)
-                for path in build_id_cache_paths(places.buildid_dir, build_id, ("kallsyms",))
-                if is_file(path)
-            )
+        build_id, cache = self._context.kernel_build_id, self._context.finder.search_paths.buildid_dir
+        if build_id and cache:
+            yield from ((path, True) for path in build_id_cache_paths(cache, build_id, ("kallsyms",)) if is_file(path))
         for archive in archives_of(options):
             if (member := archive.member(build_id or name_key("[kernel.kallsyms]"), ("kallsyms",))) is not None:
                 yield member, True
-        self._reason = "no kallsyms or vmlinux of the recorded kernel found (--kallsyms, --vmlinux)"
-        if options.symfs is None and sys.platform == "linux":
-            running = running_kernel_build_id()
-            if build_id and running == build_id:
-                yield host_path(KALLSYMS), True
-            elif not build_id and session.os_release == running_kernel_release():
-                yield host_path(KALLSYMS), False
+
+    def _running_kernel(self) -> Iterator[tuple[_KallsymsFile, bool]]:
+        """The running kernel's kallsyms if it may be the recorded kernel; trusted if their build ids are equal."""
+        if self._context.options.symfs is not None or sys.platform != "linux":
+            return
+        build_id = self._context.kernel_build_id
+        if build_id and running_kernel_build_id() == build_id:
+            yield host_path(KALLSYMS), True
+        elif not build_id and self._context.session.os_release == running_kernel_release():
+            yield host_path(KALLSYMS), False
+
+
+def _lies_as_recorded(dso: Dso, table: _KernelTable) -> bool:
+    """True if a module lies where it was recorded; names from another boot would be wrong."""
+    name = module_name(dso.name)
+    listed = [row for row, module in enumerate(table.kallsyms.modules) if module.replace("-", "_") == name]
+    if not listed:
+        return False
+    start = table.kallsyms.start[table.kallsyms.module == listed[0]]
+    inside = (start >= np.uint64(dso.start)) & (start < np.uint64(max(dso.limit, dso.start)))
+    return table.slide == 0 and bool(inside.any())
 
 
 def module_name(recorded: str) -> str:
-    """``/lib/modules/…/snd-hda.ko.xz`` and ``[snd_hda]`` to ``snd_hda``, as kallsyms spells it."""
+    """Reduce ``/lib/modules/…/snd-hda.ko.xz`` and ``[snd_hda]`` to ``snd_hda``, as kallsyms spells it."""
     last = recorded.rpartition("/")[2].strip("[]")
     return last.partition(".ko")[0].replace("-", "_")
 
 
 def running_kernel_build_id() -> bytes:
-    """Build id of the kernel that runs this process, from /sys/kernel/notes; b"" when it does not tell."""
+    """Build id of the running kernel, from /sys/kernel/notes; b"" if unknown."""
     try:
         notes = host_path(KERNEL_NOTES).read_bytes()
     except OSError:
@@ -160,7 +166,7 @@ def running_kernel_build_id() -> bytes:
 
 
 def running_kernel_release() -> str:
-    """Release of the kernel that runs this process, as uname(2) says it; "" when it does not tell."""
+    """Release of the running kernel, as uname(2) states it; "" if unknown."""
     try:
         return host_path(KERNEL_RELEASE).read_text().strip()
     except (OSError, UnicodeDecodeError):

@@ -1,9 +1,10 @@
-"""The kernel's ELF files: vmlinux with its KASLR slide, and modules that kallsyms does not know.
+"""Kernel symbols from ELF files: vmlinux with its KASLR slide, and modules that kallsyms does not list.
 
 Source of truth: tools/perf/util/symbol.c vmlinux_path__init and dso__load_vmlinux.
 """
 
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
 
@@ -31,11 +32,9 @@ class VmlinuxSource:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._asked = False
-        self._found: ObjectFiles | None = None
 
     def covers(self, dso: Dso) -> bool:
-        """The kernel, unless the user names a kallsyms file and no vmlinux."""
+        """True for the kernel, unless the user names a kallsyms file and no vmlinux."""
         options = self._context.options
         return (
             dso.kind is DsoKind.KERNEL
@@ -45,49 +44,45 @@ class VmlinuxSource:
 
     def lookup(self, dso: Dso, address: U64) -> Symbols:
         """Kernel functions by recorded address."""
-        found = self.files()
+        found = self.files
         if found is None or found.symbols is None:
             return nothing(len(address))
         slide = kernel_slide(found.symbols, self._context.kernel_reference)
         names = ElfNames(found, self._context.options.demangle, self._context.diagnostics)
         return symbols_of(self._context, found, names, address - np.uint64(slide))
 
+    @cached_property
     def files(self) -> ObjectFiles | None:
-        """The recorded kernel's ELF files, None when there are none."""
-        if not self._asked:
-            self._asked, self._found = True, self._find()
-        return self._found
-
-    def _find(self) -> ObjectFiles | None:
+        """The recorded kernel's ELF files, None if there are none."""
         context, build_id = self._context, self._context.kernel_build_id
         if context.options.vmlinux is not None:
-            return self._checked(context.options.vmlinux, build_id, must=True)
+            return self._checked(context.options.vmlinux, build_id, is_named=True)
         if not build_id:
             return None
         by_id = context.finder.find("[kernel.kallsyms]", build_id)
         if by_id.symbols is not None and by_id.symbols.section(".symtab"):
             return by_id
-        for path in self._usual_places():
-            if is_file(path) and (found := self._checked(path, build_id, must=False)):
+        for path in self._standard_paths():
+            if is_file(path) and (found := self._checked(path, build_id, is_named=False)):
                 return found
         return None
 
-    def _usual_places(self) -> Iterator[Path]:
+    def _standard_paths(self) -> Iterator[Path]:
         release = self._context.session.os_release
         if release and "/" not in release:
-            for place in VMLINUX_PATHS:
-                yield from self._context.finder.search_paths.on_disk(place.format(release))
+            for path in VMLINUX_PATHS:
+                yield from self._context.finder.search_paths.on_disk(path.format(release))
 
-    def _checked(self, path: Path, build_id: bytes, must: bool) -> ObjectFiles | None:
-        """A file as vmlinux when it is of the recorded build; what the user named is complained about otherwise."""
+    def _checked(self, path: Path, build_id: bytes, is_named: bool) -> ObjectFiles | None:
+        """Open a vmlinux of the recorded build; None for another build, reported if the user named it."""
         try:
             file = open_object(path)
         except ObjectError as error:
-            if must:
+            if is_named:
                 raise OptionError(f"--vmlinux {error}") from None
             return None
         if build_id and file.build_id != build_id and not self._context.finder.search_paths.allow_mismatch:
-            if must:
+            if is_named:
                 advice = "the vmlinux given is of another build than the recorded kernel and was not used."
                 self._context.diagnostics.add("vmlinux_refused", Severity.LOSS, advice, where=str(path))
             return None
@@ -95,18 +90,18 @@ class VmlinuxSource:
 
 
 def kernel_slide(vmlinux: ElfObject, reference: tuple[str, int]) -> int:
-    """By how much the kernel was moved when it booted, modulo 2**64; 0 when the recording does not tell."""
+    """Distance that KASLR moved the kernel at boot, modulo 2**64; 0 if the recording does not state it."""
     name, recorded_at = reference
     section = vmlinux.section(".symtab")
     if not name or not recorded_at or section is None:
         return 0
     rows, strings = raw_symbols(vmlinux, section)
-    at = np.isin(rows["name"], list(_places_of(strings, name)))
+    at = np.isin(rows["name"], list(_name_offsets(strings, name)))
     return (recorded_at - int(rows["value"][np.argmax(at)])) % 2**64 if at.any() else 0
 
 
-def _places_of(strings: bytes, name: str) -> Iterator[int]:
-    """Offsets at which a string table holds ``name``; linkers let names share their tails."""
+def _name_offsets(strings: bytes, name: str) -> Iterator[int]:
+    """Offsets of ``name`` in a string table, in which names may share their tails."""
     wanted = name.encode(errors="surrogateescape") + b"\0"
     at = strings.find(wanted)
     while at >= 0:
@@ -123,26 +118,26 @@ class ModuleSource:
         self._context = context
 
     def covers(self, dso: Dso) -> bool:
-        """Modules."""
+        """True for modules."""
         return dso.kind is DsoKind.MODULE
 
     def lookup(self, dso: Dso, address: U64) -> Symbols:
-        """Functions by recorded address, with lines and inlined functions where there is debug info."""
+        """Functions by recorded address, with lines and inlined functions if there is debug info."""
         found = self.files(dso)
         if found is None or found.symbols is None:
             return nothing(len(address), dso.found.reason or "no module file found")
-        places = section_addresses(found.symbols)
+        addresses = section_addresses(found.symbols)
         names = ElfNames(
-            ObjectFiles([found.symbols]), self._context.options.demangle, self._context.diagnostics, places
+            ObjectFiles([found.symbols]), self._context.options.demangle, self._context.diagnostics, addresses
         )
         return symbols_of(self._context, found, names, address + np.uint64((MODULE_BASE - dso.start) % 2**64))
 
     def files(self, dso: Dso) -> ObjectFiles | None:
-        """The module's files, None when there are none."""
+        """The module's files, None if there are none."""
         return dso.found if dso.found.files else self._by_name(dso)
 
     def _by_name(self, dso: Dso) -> ObjectFiles | None:
-        """Modules recorded as ``[name]`` alone: anywhere below /lib/modules/RELEASE."""
+        """Find a module recorded as ``[name]`` alone anywhere below /lib/modules/RELEASE."""
         release = self._context.session.os_release
         if not dso.name.startswith("[") or not release or "/" in release:
             return None
@@ -158,12 +153,12 @@ class ModuleSource:
 
 
 class ModuleLinesSource(ModuleSource):
-    """The same, asked before kallsyms, for modules that have debug info: kallsyms knows no lines."""
+    """Modules with debug info, asked before kallsyms, which has no lines."""
 
     order: ClassVar[int] = 7
 
     def lookup(self, dso: Dso, address: U64) -> Symbols:
-        """Nothing at all for modules without debug info, and where the user named a kallsyms file."""
+        """Functions, unless the module has no debug info or the user named a kallsyms file."""
         found = self.files(dso)
         if found is None or found.dwarf is None or self._context.options.kallsyms is not None:
             return nothing(len(address))

@@ -1,7 +1,7 @@
-"""Source lines and inlined frames from DWARF, by way of symbolic's symcache.
+"""Source lines and inlined frames from DWARF, by way of symbolic's symcaches.
 
-symbolic (Rust, the optional extra ``perf2x[dwarf]``) turns an object's debug info once into a table that answers in
-microseconds; the table is kept in the user's cache directory by build id and the version of symbolic that made it.
+symbolic (Rust, the optional extra ``perf2x[dwarf]``) converts an object's debug info once to a table that answers in
+microseconds. Tables are kept in the user's cache directory by build id and version of symbolic.
 sources/dwarf_units.py reads the rest, and everything if symbolic is not installed or cannot be loaded.
 """
 
@@ -24,14 +24,14 @@ from perf2x.tables.diagnostics import Diagnostics, Severity
 from perf2x.tables.errors import ObjectError
 
 FORMAT = 1
-"""What perf2x does to a symcache or its object; caches of other formats are left alone."""
+"""Version of what perf2x does to an object before it builds a symcache; caches of other versions are left alone."""
 
 
 class LineLookup(Protocol):
     """Finds source locations in one object."""
 
     def find(self, svma: U64) -> SourceLocations:
-        """The functions that each address belongs to, innermost inlined first."""
+        """Functions and lines at each address, innermost inlined function first."""
         ...
 
 
@@ -39,22 +39,22 @@ class RebasedLineLookup:
     """Looks svmas up in a symcache; ``base`` is the svma that symbolic counts from."""
 
     def __init__(self, table: LineLookup, base: int) -> None:
-        self._kept_or_built, self._base = table, base
+        self._read_or_build, self._base = table, base
 
     def find(self, svma: U64) -> SourceLocations:
-        """The functions that each address belongs to, innermost inlined first; below ``base`` lies nothing."""
-        # what lies below the base wraps around, far behind the last address that a symcache can hold
-        return self._kept_or_built.find(svma - np.uint64(self._base))
+        """Functions and lines at each svma; there are none below ``base``."""
+        # addresses below the base wrap around, far past the last address that a symcache can contain
+        return self._read_or_build.find(svma - np.uint64(self._base))
 
 
 class LibrarySymcache:
-    """The same from a symcache whose version is not known here: asked through the library, one by one."""
+    """Looks addresses up one by one in a symcache of a version that only the library can read."""
 
     def __init__(self, cache: Any) -> None:
         self._cache = cache
 
     def find(self, address: U64) -> SourceLocations:
-        """As ``Symcache.find``."""
+        """Functions and lines at each address; see ``Symcache.find``."""
         return source_locations_of([self._at(int(one)) if one < 2**32 - 1 else [] for one in address])
 
     def _at(self, address: int) -> list[tuple[DebugFunction, int]]:
@@ -67,21 +67,24 @@ class LibrarySymcache:
 
 
 def open_line_lookup(file: ElfObject | None, options: SymbolOptions, diagnostics: Diagnostics) -> LineLookup | None:
-    """Source locations of the object whose debug info is in ``file``; None without debug info or without symbolic."""
+    """Open or build the symcache of the object with debug info in ``file``; None without a file or without symbolic.
+
+    ObjectError if the debug info cannot be read.
+    """
     if file is None:
         return None
-    # what an output says must not depend on what ran before: a symcache is read only where one could be made
+    # the output must not depend on earlier runs: a symcache is read only if one could be built
     symbolic = _load_symbolic()
     if symbolic is None:
         _advise_symbolic(file, diagnostics)
         return None
     base = next((segment.address for segment in file.segments if segment.type == "PT_LOAD"), 0)
-    return RebasedLineLookup(_kept_or_built(symbolic, file, options), base)
+    return RebasedLineLookup(_read_or_build(symbolic, file, options), base)
 
 
 @cache
 def _load_symbolic() -> Any | None:
-    """symbolic; None where it is not installed, or its native part cannot be loaded."""
+    """Import symbolic; None if it is not installed or its native part cannot be loaded."""
     try:
         return import_module("symbolic")  # 10 ms
     except (ImportError, OSError):
@@ -93,12 +96,12 @@ def _advise_symbolic(file: ElfObject, diagnostics: Diagnostics) -> None:
     diagnostics.add("lines_need_symbolic", Severity.INFO, advice, where=file.name)
 
 
-def _kept_or_built(symbolic: Any, file: ElfObject, options: SymbolOptions) -> LineLookup:
+def _read_or_build(symbolic: Any, file: ElfObject, options: SymbolOptions) -> LineLookup:
     """Read the symcache from the cache directory, or build one and keep it there."""
     path = _cache_path(file, options, metadata.version("symbolic"))
-    kept = read_checksummed(path) if path is not None else None
-    if kept is not None:
-        return _parse_symcache(symbolic, kept)
+    cached = read_checksummed(path) if path is not None else None
+    if cached is not None:
+        return _parse_symcache(symbolic, cached)
     data = _build_symcache(symbolic, file)
     if path is not None:
         write_checksummed(path, data)
@@ -106,7 +109,7 @@ def _kept_or_built(symbolic: Any, file: ElfObject, options: SymbolOptions) -> Li
 
 
 def _cache_path(file: ElfObject, options: SymbolOptions, version: str) -> Path | None:
-    """By build id and size: tools that compress or strip debug info leave the build id as it is."""
+    """Path by build id and size, as tools that compress or strip debug info keep the build id; None if not cached."""
     directory = options.cache_dir or user_cache_dir()
     if directory is None or not file.build_id or not version:
         return None
@@ -115,7 +118,7 @@ def _cache_path(file: ElfObject, options: SymbolOptions, version: str) -> Path |
 
 
 def _parse_symcache(symbolic: Any, data: U8) -> LineLookup:
-    """The symcache in ``data``; ObjectError when it is none."""
+    """Parse a symcache; ObjectError if it is invalid."""
     table = read_symcache(data)
     if table is not None:
         return table
@@ -126,14 +129,14 @@ def _parse_symcache(symbolic: Any, data: U8) -> LineLookup:
 
 
 def _build_symcache(symbolic: Any, file: ElfObject) -> bytes:
-    """The symcache of a file, or of a module as it lies when it is loaded."""
+    """Build the symcache of a file; kernel modules are laid out as if loaded."""
     path = file.path if file.type != "ET_REL" else None
     data = b"" if path else relocate_debug_info(file) if file.type == "ET_REL" else file.read(0, file.size)
     try:
-        # from_bytes does not hold on to its bytes: ``data`` must live until the symcache is made
+        # from_bytes does not keep its bytes alive: ``data`` must live until the symcache is built
         archive = symbolic.Archive.open(str(path)) if path else symbolic.Archive.from_bytes(data)
-        made: bytes = next(archive.iter_objects()).make_symcache().open_stream().read()
+        symcache: bytes = next(archive.iter_objects()).make_symcache().open_stream().read()
     except (symbolic.SymbolicError, StopIteration, ValueError) as error:
         raise ObjectError(f"{file.name}: debug info cannot be read: {error}") from None
     del data
-    return made
+    return symcache

@@ -1,16 +1,16 @@
-"""symbolic's symcache read in columns: a batch of addresses costs a few numpy calls, not a call and objects for each.
+"""Read symbolic's symcaches as columns: a batch of addresses costs a few numpy calls, not a library call for each.
 
-The file is a header and five tables of 32-bit words, each aligned to 8 bytes::
+A file consists of a header and five tables of 32-bit words, each aligned to 8 bytes::
 
     header  files (6 words)  functions (4)  locations (4)  ranges (1)  strings
             compile dir      name           file           start       length as LEB128, bytes
             directory        -              line
             name             entry          function
-            -  -  -          language       caller's location, where this one is inlined
+            -  -  -          language       caller's location if inlined
 
-The last locations belong to the ranges one by one; a range reaches to the next one's start.
-Source of truth: symbolic-symcache/src/v9/raw.rs and lookup.rs of symbolic 13. Files of other versions are not read here
-(symcache/build.py asks the library instead); numbers that point outside their table count as absent.
+The last locations belong to the ranges one by one; a range ends where the next one starts.
+Source of truth: symbolic-symcache/src/v9/raw.rs and lookup.rs of symbolic 13. Files of other versions are left to the
+library (symcache/build.py). Numbers that point outside their table count as absent.
 """
 
 import posixpath
@@ -25,14 +25,14 @@ from perf2x.symbolize.source_locations import DebugFunction, SourceLocations
 from perf2x.tables.errors import ObjectError
 
 VERSION = 9
-DEEPEST = 256
-"""More inlined functions in one another than any compiler makes; a damaged file must not lead in circles."""
+MAX_INLINE_DEPTH = 256
+"""Deeper nesting of inlined functions than compilers produce; a damaged file may contain a cycle."""
 _HEADER_WORDS = 20
 _NOTHING = 0xFFFFFFFF
 
 
 class Symcache(Struct, frozen=True):
-    """The tables of one file; addresses count from the object's lowest one."""
+    """Tables of one file; addresses are relative to the object's lowest one."""
 
     files: U32
     """(files, 6)"""
@@ -41,11 +41,11 @@ class Symcache(Struct, frozen=True):
     locations: U32
     """(locations, 4)"""
     ranges: U32
-    """(ranges,) rising."""
+    """(ranges,) start addresses, ascending."""
     strings: memoryview
 
     def find(self, address: U64) -> SourceLocations:
-        """The functions that each address belongs to, innermost inlined first."""
+        """Functions and lines at each address, innermost inlined function first."""
         levels = self._chains(self._location(address))
         count = np.zeros(len(address), np.int64)
         for level in levels:
@@ -59,7 +59,7 @@ class Symcache(Struct, frozen=True):
         return SourceLocations(offsets, function, np.where(line == _NOTHING, 0, line), functions)
 
     def _location(self, address: U64) -> I64:
-        """(n,) the innermost location of each address, −1 for none."""
+        """(n,) innermost location of each address, −1 for none."""
         row = np.searchsorted(self.ranges, address, "right").astype(np.int64) - 1
         location = row + len(self.locations) - len(self.ranges)
         usable = (row >= 0) & (address < np.uint64(_NOTHING))
@@ -67,16 +67,16 @@ class Symcache(Struct, frozen=True):
         return np.where(usable, location, -1)
 
     def _chains(self, location: I64) -> list[I64]:
-        """[(n,)] locations by depth, −1 where an address has no more."""
+        """[(n,)] locations by depth, −1 if an address has no more."""
         levels: list[I64] = []
-        while (location >= 0).any() and len(levels) < DEEPEST:
+        while (location >= 0).any() and len(levels) < MAX_INLINE_DEPTH:
             levels.append(location)
             caller = self.locations[np.maximum(location, 0), 3].astype(np.int64)
             location = np.where((location >= 0) & (caller < len(self.locations)), caller, -1)
         return levels
 
     def _functions(self, rows: I64) -> tuple[I64, list[DebugFunction]]:
-        """Distinct pairs of function and file, and which of them each row has."""
+        """(index of each row, distinct pairs of function and file)."""
         pair = self.locations[rows, 2].astype(np.uint64) << np.uint64(32) | self.locations[rows, 0]
         pairs, which = unique_inverse(pair)
         function, file = pairs >> np.uint64(32), (pairs & np.uint64(_NOTHING)).tolist()
@@ -88,7 +88,7 @@ class Symcache(Struct, frozen=True):
         return which, functions
 
     def _entry_lines(self, function: U64) -> I64:
-        """(n,) the line that each function's first instruction belongs to, 0 where it has none of its own."""
+        """(n,) line of each function's first instruction, 0 if unknown."""
         entry = np.full(len(function), _NOTHING, np.uint64)
         known = function < np.uint64(len(self.functions))
         entry[known] = self.functions[function[known], 2]
@@ -100,7 +100,7 @@ class Symcache(Struct, frozen=True):
         return np.where(line == _NOTHING, 0, line)
 
     def _names(self, function: U64) -> list[str]:
-        """(n,) names of functions by number, each read once."""
+        """(n,) names of functions by number; each name is read once."""
         offset = np.full(len(function), _NOTHING, np.uint32)
         known = function < np.uint64(len(self.functions))
         offset[known] = self.functions[function[known], 0]
@@ -125,9 +125,9 @@ class Symcache(Struct, frozen=True):
 
 
 def read_symcache(data: U8) -> Symcache | None:
-    """The tables of a symcache file, views into ``data``; None when it has another version.
+    """Read the tables of a symcache file as views into ``data``; None if the file has another version.
 
-    ObjectError when the tables do not fit the file.
+    ObjectError if the tables do not fit the file.
     """
     if len(data) < 8 or data[:4].tobytes() != b"SYMC":
         raise ObjectError("no symcache file")
