@@ -8,9 +8,10 @@ from hypothesis import HealthCheck, Phase, settings
 
 os.environ["_TYPER_FORCE_DISABLE_TERMINAL"] = "1"  # typer colours what it writes to a file when GITHUB_ACTIONS is set
 
-pytest.register_assert_rewrite("tests.support", "tests.laws")
+pytest.register_assert_rewrite("tests.support", "tests.laws", "perf2x.plugins.contracts")
 
-from tests.support.isolation import isolated  # noqa: E402 - assertions in there explain themselves, too
+from perf2x.plugins.contracts import ProfileBuilder  # noqa: E402 - assertions in these explain themselves, too
+from tests.support.isolation import isolated  # noqa: E402
 
 settings.register_profile(
     "perf2x",
@@ -37,3 +38,12 @@ def _no_other_tests(
 ) -> None:
     """Give each test a home of its own: what one test caches no other one reads."""
     isolated(monkeypatch, home=tmp_path_factory.mktemp("home"), root=tmp_path_factory.getbasetemp())
+
+
+@pytest.fixture
+def builder() -> ProfileBuilder:
+    """A profile to be filled: a clock event of 1 kHz, and thread 8 of process 7."""
+    made = ProfileBuilder()
+    made.event("cpu-clock", "nanoseconds", frequency=1000)
+    made.thread("my prog", 7, 8, "leader")
+    return made

@@ -1,71 +1,45 @@
-"""Small profiles whose only content is locations, one sample each."""
+"""Profiles for tests of symbolizers: nothing but locations, one sample each; also sessions, and lines read back."""
 
-import numpy as np
+from collections.abc import Sequence
 
 from perf2x.abi.uapi import CpuMode
-from perf2x.columnar.arrays import I32
+from perf2x.plugins.contracts import ProfileBuilder
 from perf2x.tables.events import Session
-from perf2x.tables.profile import (
-    Functions,
-    Locations,
-    Mappings,
-    Profile,
-    ProfileEvent,
-    ProfileSamples,
-    Stacks,
-    Threads,
-)
+from perf2x.tables.profile import Profile
 
-
-def i32(values) -> I32:
-    return np.array(values, np.int32)
+MappingRow = tuple[int, int, int, str, str, int]
+"""Start, limit, file offset, file name, build id in hexadecimal, process."""
 
 
 def make_session(**facts) -> Session:
     return Session("test", "<", (), **facts)
 
 
-def make_profile(mappings, frames, is_kernel=None, synthetic=()) -> Profile:
-    """``mappings`` are (start, limit, offset, filename, build id hex, pid); ``frames`` (mapping, lookup).
+def make_profile(
+    mappings: Sequence[MappingRow],
+    frames: Sequence[tuple[int, int]],
+    is_kernel: Sequence[bool] | None = None,
+    synthetic: Sequence[str] = (),
+) -> Profile:
+    """``frames`` are (mapping, address); ``synthetic`` adds made-up locations with one line each.
 
-    Frames without a mapping (−1) are kernel code when their address is in the upper half. ``synthetic`` adds made-up
-    locations with one line each.
+    Frames without a mapping (−1) are kernel code when their address is in the upper half.
     """
-    strings = [""]
-
-    def text(value) -> int:
-        if value not in strings:
-            strings.append(value)
-        return strings.index(value)
-
-    kernel = is_kernel or [m[3].startswith(("[kernel", "[guest.kernel")) or m[5] == -1 for m in mappings]
-    none = np.zeros(len(mappings), np.bool_)
-    table = Mappings(
-        np.array([m[0] for m in mappings], np.uint64), np.array([m[1] for m in mappings], np.uint64),
-        np.array([m[2] for m in mappings], np.uint64), i32([text(m[3]) for m in mappings]),
-        i32([text(m[4]) for m in mappings]), i32([m[5] for m in mappings]), np.array(kernel, np.bool_),
-        none, none, none, none,
-    )  # fmt: skip
-    mode = [CpuMode.KERNEL if (kernel[m] if m >= 0 else a >= 1 << 63) else CpuMode.USER for m, a in frames] + [
-        CpuMode.USER
-    ] * len(synthetic)
-    count, made = len(frames) + len(synthetic), len(synthetic)
-    names = i32([text(name) for name in synthetic])
-    addresses = np.array([a for _, a in frames] + [0] * made, np.uint64)
-    locations = Locations(
-        addresses, addresses, i32([m for m, _ in frames] + [-1] * made), np.array(mode, np.uint8),
-        np.array([False] * len(frames) + [True] * made, np.bool_),
-        np.array([0] * (len(frames) + 1) + [*range(1, made + 1)], np.int64),
-        np.arange(made, dtype=np.int32), np.zeros(made, np.int32),
-    )  # fmt: skip
-    zeros = np.zeros(count, np.int32)
-    ones = np.ones(count, np.int64)
-    rows = np.arange(count, dtype=np.int32)
-    return Profile(
-        strings, (ProfileEvent("cycles", "count", 0, 0),), Threads(i32([1]), i32([1]), i32([0]), i32([0])), table,
-        Functions(names, names, np.zeros(made, np.int32), np.zeros(made, np.int32)), locations,
-        Stacks(i32([-1] * count), rows), ProfileSamples(zeros, zeros, rows, ones, ones),
-    )  # fmt: skip
+    builder = ProfileBuilder()
+    builder.event("cycles", "count", frequency=0)
+    builder.thread("", 1)
+    kernel = is_kernel or [row[3].startswith(("[kernel", "[guest.kernel")) or row[5] == -1 for row in mappings]
+    row_of = [
+        builder.mapping(filename, start, limit - start, build_id, of_kernel, offset, pid)
+        for (start, limit, offset, filename, build_id, pid), of_kernel in zip(mappings, kernel, strict=True)
+    ] + [-1]
+    for mapping, address in frames:
+        of_kernel = kernel[mapping] if mapping >= 0 else address >= 1 << 63
+        mode = CpuMode.KERNEL if of_kernel else CpuMode.USER
+        builder.sample([builder.location(address, row_of[mapping], mode=mode)], value=1)
+    for name in synthetic:
+        builder.sample([builder.location(0, lines=[name], synthetic=True)], value=1)
+    return builder.build()
 
 
 def lines_of(profile, location) -> list[tuple[str, str, int]]:

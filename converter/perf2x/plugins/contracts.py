@@ -58,11 +58,18 @@ class ProfileBuilder:
         return self._row("threads", row)
 
     def mapping(
-        self, filename: str, start: int = 0x400000, size: int = 0x10000, build_id: str = "", kernel: bool = False
+        self,
+        filename: str,
+        start: int = 0x400000,
+        size: int = 0x10000,
+        build_id: str = "",
+        kernel: bool = False,
+        offset: int = 0,
+        pid: int = 100,
     ) -> int:
-        """A mapped file."""
-        pid = -1 if kernel else 100
-        return self._row("mappings", (start, start + size, 0, self._text(filename), self._text(build_id), pid, kernel))
+        """A mapped file; the kernel's belong to process −1."""
+        texts = self._text(filename), self._text(build_id)
+        return self._row("mappings", (start, start + size, offset, *texts, -1 if kernel else pid, kernel))
 
     def location(
         self,
@@ -71,10 +78,14 @@ class ProfileBuilder:
         lines: Sequence[str | Line] = (),
         mode: int = CpuMode.USER,
         caller: int = 0,
+        synthetic: bool = False,
     ) -> int:
-        """A place; ``lines`` innermost first, plain texts being functions without source; ``caller`` 1 for callers."""
+        """An address; ``lines`` innermost first, plain texts being functions without source; ``caller`` 1 for callers.
+
+        ``synthetic``: a frame that no address stands for, such as ``[truncated stack]``.
+        """
         rows = tuple(self._line((line, "", 0) if isinstance(line, str) else line) for line in lines)
-        return self._row("locations", (address, address - caller, mapping, int(mode), rows))
+        return self._row("locations", (address, address - caller, mapping, int(mode), rows, synthetic))
 
     def function(self, name: str, mode: int = CpuMode.USER) -> int:
         """The location of a function of this name, in no mapping."""
@@ -156,7 +167,7 @@ class ProfileBuilder:
             lookup,
             np.array([row[2] for row in rows], np.int32),
             np.array([row[3] for row in rows], np.uint8),
-            np.zeros(len(rows), np.bool_),
+            np.array([row[5] for row in rows], np.bool_),
             np.cumsum([0] + [len(row[4]) for row in rows]).astype(np.int64),
             np.array([function for function, _ in lines], np.int32),
             np.array([number for _, number in lines], np.int32),

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perf2x.columnar.interner import RaggedInterner, prefix_tree
-from perf2x.columnar.ragged import ragged_of, ranges, side_by_side
+from perf2x.columnar.ragged import ragged_of
 
 WORDS = st.one_of(st.integers(0, 3), st.integers(2**64 - 3, 2**64 - 1))
 ROWS = st.lists(st.lists(WORDS, max_size=5), max_size=30)
@@ -34,11 +34,3 @@ def test_prefix_tree(rows: list[list[int]]) -> None:
     backwards = prefix_tree(ragged_of([row[::-1] for row in rows], np.int64), innermost_first=True)
     assert [column.tolist() for column in backwards] == [parent.tolist(), item.tolist(), leaf.tolist()]
     assert len(parent) == len({tuple(row[: end + 1]) for row in rows for end in range(len(row))})
-
-
-@given(ROWS)
-def test_ragged_rows(rows: list[list[int]]) -> None:
-    ragged = ragged_of(rows)
-    backwards = ragged_of([row[::-1] for row in rows])
-    assert [row.tolist() for row in side_by_side([ragged, backwards]).rows()] == [row + row[::-1] for row in rows]
-    assert ranges(ragged.offsets[:-1], ragged.lengths).tolist() == list(range(sum(map(len, rows))))

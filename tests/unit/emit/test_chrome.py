@@ -92,14 +92,6 @@ class TestChromeContract(EmitterContract):
         return output
 
 
-@pytest.fixture
-def builder() -> ProfileBuilder:
-    made = ProfileBuilder()
-    made.event("cpu-clock", "nanoseconds", frequency=1000)
-    made.thread("my prog", 7, 8, "leader")
-    return made
-
-
 def stacks(builder: ProfileBuilder, *texts: str) -> list[list[int]]:
     return [[builder.function(name) for name in text] for text in texts]
 

@@ -1,11 +1,9 @@
 import io
 import json
 
-import pytest
-
 from perf2x.abi.uapi import CpuMode
 from perf2x.emit.firefox.emitter import Firefox
-from perf2x.plugins.contracts import EmitterContract, ProfileBuilder
+from perf2x.plugins.contracts import EmitterContract
 from perf2x.tables.profile import Profile
 
 MS = 1_000_000
@@ -58,14 +56,6 @@ class TestFirefoxContract(EmitterContract):
         return output
 
 
-@pytest.fixture
-def builder() -> ProfileBuilder:
-    made = ProfileBuilder()
-    made.event("cpu-clock", "nanoseconds", frequency=500)
-    made.thread("worker", 7, 8, "leader")
-    return made
-
-
 def test_samples_have_times_in_milliseconds_and_stacks(builder) -> None:
     builder.sample([builder.function("main"), builder.location(0x10, lines=["inner", "outer"])], time=5 * MS)
     builder.sample([], time=7_250_000)
@@ -73,7 +63,7 @@ def test_samples_have_times_in_milliseconds_and_stacks(builder) -> None:
     assert thread["samples"]["time"] == [0.0, 2.25]
     assert [path(thread, row) for row in thread["samples"]["stack"]] == [["main", "outer", "inner"], []]
     assert (thread["name"], thread["processName"], thread["pid"], thread["isMainThread"]) == (
-        "worker",
+        "my prog",
         "leader",
         "7",
         False,
@@ -108,7 +98,7 @@ def test_categories_and_interval(builder) -> None:
     (thread,) = parsed["threads"]
     names = [parsed["meta"]["categories"][row]["name"] for row in thread["stackTable"]["category"]]
     assert sorted(names) == ["Kernel", "Other", "User"]
-    assert parsed["meta"]["interval"] == 2.0
+    assert parsed["meta"]["interval"] == 1.0
     assert [thread["stringArray"][row] for row in thread["resourceTable"]["name"]] == ["libc.so.6"]
 
 

@@ -4,10 +4,8 @@ import io
 import json
 import re
 
-import pytest
-
 from perf2x.emit.flame.html import Html
-from perf2x.plugins.contracts import EmitterContract, ProfileBuilder
+from perf2x.plugins.contracts import EmitterContract
 from perf2x.tables.profile import Meta, Profile
 
 MS = 1_000_000
@@ -50,14 +48,6 @@ class TestHtmlContract(EmitterContract):
 class TestPlainHtmlContract(TestHtmlContract):
     def emitter(self) -> Html:
         return Html(compress=False)
-
-
-@pytest.fixture
-def builder() -> ProfileBuilder:
-    made = ProfileBuilder()
-    made.event("cpu-clock", "nanoseconds", frequency=1000)
-    made.thread("my prog", 7, 8, "leader")
-    return made
 
 
 def test_tree_and_moments(builder) -> None:

@@ -1,10 +1,8 @@
 import io
 import json
 
-import pytest
-
 from perf2x.emit.speedscope import Speedscope
-from perf2x.plugins.contracts import EmitterContract, ProfileBuilder
+from perf2x.plugins.contracts import EmitterContract
 from perf2x.tables.profile import Profile
 
 
@@ -39,14 +37,6 @@ class TestSpeedscopeContract(EmitterContract):
 
     def total(self, output) -> int:
         return sum(sum(one["weights"]) for one in check(json.loads(output))["profiles"])
-
-
-@pytest.fixture
-def builder() -> ProfileBuilder:
-    made = ProfileBuilder()
-    made.event("cpu-clock", "nanoseconds", frequency=1000)
-    made.thread("my prog", 7, 8)
-    return made
 
 
 def test_samples_in_time_order_inlined_frames_included(builder) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from perf2x.abi.uapi import CpuMode
 from perf2x.emit.flame.svg import Svg
-from perf2x.plugins.contracts import EmitterContract, ProfileBuilder
+from perf2x.plugins.contracts import EmitterContract
 from perf2x.tables.profile import Profile
 
 NS = "{http://www.w3.org/2000/svg}"
@@ -36,14 +36,6 @@ class TestSvgContract(EmitterContract):
         picture = ElementTree.fromstring(output)
         titles = [group.find(f"{NS}title").text for group in picture.iter(f"{NS}g")]
         return int(re.search(r"\n([\d,]+) ", titles[0]).group(1).replace(",", "")) if titles else 0
-
-
-@pytest.fixture
-def builder() -> ProfileBuilder:
-    made = ProfileBuilder()
-    made.event("cpu-clock", "nanoseconds", frequency=1000)
-    made.thread("my prog", 7, 8)
-    return made
 
 
 def test_widths_are_shares_and_children_lie_on_their_parents(builder) -> None:

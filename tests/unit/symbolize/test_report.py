@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from perf2x.symbolize.symbol_report import location_weights
 from perf2x.tables.profile import Stacks
-from tests.support.profile_builder import i32, make_profile
+from tests.support.profile_builder import make_profile
 
 
 def scalar_weights(parents, locations, samples, count) -> list[int]:
@@ -31,9 +31,9 @@ def test_weights_as_frame_by_frame(data, by_levels, count) -> None:
     stack, number = [list(column) for column in zip(*samples, strict=True)] or [[], []]
     rows = profile.samples
     zeros = np.zeros(len(samples), np.int32)
-    made = type(rows)(zeros, zeros, i32(stack), np.array(number, np.int64), np.array(number, np.int64))
+    made = type(rows)(zeros, zeros, np.array(stack, np.int32), np.array(number, np.int64), np.array(number, np.int64))
     profile = type(profile)(
         profile.strings, profile.events, profile.threads, profile.mappings, profile.functions, profile.locations,
-        Stacks(i32(parents), i32(locations)), made,
+        Stacks(np.array(parents, np.int32), np.array(locations, np.int32)), made,
     )  # fmt: skip
     assert location_weights(profile).tolist() == scalar_weights(parents, locations, samples, 3)
