@@ -45,7 +45,7 @@ class CallFrame(IntEnum):
 
 
 class PointerFormat(IntEnum):
-    """DW_EH_PE_*, low four bits: how a pointer is stored."""
+    """DW_EH_PE_*, low four bits: encoding of a pointer."""
 
     ABSPTR = 0x00
     ULEB128 = 0x01
@@ -59,7 +59,7 @@ class PointerFormat(IntEnum):
 
 
 class PointerBase(IntEnum):
-    """DW_EH_PE_*, bits 4 to 6: what a pointer counts from."""
+    """DW_EH_PE_*, bits 4 to 6: base that a pointer is relative to."""
 
     ABSOLUTE = 0x00
     PCREL = 0x10
@@ -74,7 +74,7 @@ POINTER_OMIT = 0xFF
 
 
 class Operator(IntEnum):
-    """DW_OP_*: those that may stand in call frame information."""
+    """DW_OP_*: operators allowed in call frame information."""
 
     ADDR = 0x03
     DEREF = 0x06

@@ -1,7 +1,7 @@
-"""``python -m perf2x.abi.check [HEADER]``: our copy of the kernel's numbers against a real linux/perf_event.h.
+"""``python -m perf2x.abi.check [HEADER]``: compare our copy of the kernel's numbers with a linux/perf_event.h.
 
-The kernel keeps copies of its own headers under tools/ and warns when they drift apart; this is the same for ours.
-Every difference is a warning, never a failure: a newer header only means that there is something to look at.
+The kernel keeps copies of its own headers under tools/ and warns when they drift apart; this does so for ours.
+A difference is a warning, never a failure: a newer header only means that there is something to look at.
 """
 
 import re
@@ -27,37 +27,39 @@ FAMILIES: tuple[tuple[str, type[IntEnum], str], ...] = (
     ("PERF_COUNT_SW_", uapi.SoftwareConfig, r"PERF_COUNT_SW_(?!MAX)\w+"),
     ("PERF_CONTEXT_", uapi.CallchainContext, r"PERF_CONTEXT_(?!MAX)\w+"),
 )
-"""Prefix, our enumeration, and which of the header's names belong to it."""
+"""Prefix, our enumeration, and a pattern of the header's names that belong to it."""
 KNOWN_PARTLY = (("PERF_SAMPLE_BRANCH_", uapi.BranchSampleType),)
-"""Enumerations of which we keep what we need."""
+"""Enumerations of which we keep only the members that we need."""
 MISC = tuple(name for name in vars(uapi) if name.startswith("MISC_") and name != "MISC_CPUMODE_MASK")
 
 
 def differences(text: str) -> list[str]:
-    """One sentence for each number that is not the same here and in the header's text."""
+    """Describe each number that differs between this package and the header's text, one sentence each."""
     plain = _COMMENT.sub(" ", text)
-    known = numbers_of(plain)
-    found = [line for prefix, family, pattern in FAMILIES for line in _compare(prefix, family, pattern, known)]
+    known = header_numbers(plain)
+    found = [
+        line for prefix, family, pattern in FAMILIES for line in _compare_enumeration(prefix, family, pattern, known)
+    ]
     for prefix, family in KNOWN_PARTLY:
-        found += _ours_in_header({prefix + str(member.name): int(member) for member in family}, known)
-    found += _ours_in_header({f"PERF_RECORD_{name}": int(vars(uapi)[name]) for name in MISC}, known)
-    return found + _attr_sizes(known) + _attr_flags(plain)
+        found += _compare_known({prefix + str(member.name): int(member) for member in family}, known)
+    found += _compare_known({f"PERF_RECORD_{name}": int(vars(uapi)[name]) for name in MISC}, known)
+    return found + _compare_attr_sizes(known) + _compare_attr_flags(plain)
 
 
-def numbers_of(plain: str) -> dict[str, int]:
-    """Every enumerator and macro whose value can be worked out; names in values are looked up in turn."""
+def header_numbers(plain: str) -> dict[str, int]:
+    """Evaluate all enumerators and macros of a header without comments; values may name others."""
     raw = dict(_DEFINE.findall(plain)) | dict(_ENUMERATOR.findall(plain))
     known: dict[str, int] = {}
     for _ in range(3):
         for name, expression in raw.items():
-            value = _value(expression, known)
+            value = _evaluate(expression, known)
             if value is not None:
                 known[name] = value
     return known
 
 
-def _value(expression: str, known: Mapping[str, int]) -> int | None:
-    """``1U << 5``, ``(__u64)-32``, ``(7 << 0)``, ``1U << NAME``: all that the header uses."""
+def _evaluate(expression: str, known: Mapping[str, int]) -> int | None:
+    """Evaluate ``1U << 5``, ``(__u64)-32``, ``(7 << 0)``, ``1U << NAME``, as the header uses them; None for others."""
     text = re.sub(r"\(__u64\)", "", expression).strip().strip("()")
     negative = text.startswith("-")
     parts = [_operand(part, known) for part in text.lstrip("-").split("<<")]
@@ -75,15 +77,15 @@ def _operand(part: str, known: Mapping[str, int]) -> int | None:
     return known.get(text)
 
 
-def _compare(prefix: str, family: type[IntEnum], pattern: str, known: Mapping[str, int]) -> Iterator[str]:
+def _compare_enumeration(prefix: str, family: type[IntEnum], pattern: str, known: Mapping[str, int]) -> Iterator[str]:
     ours = {prefix + str(member.name): int(member) for member in family}
-    yield from _ours_in_header(ours, known)
+    yield from _compare_known(ours, known)
     for name, value in known.items():
         if name not in ours and re.fullmatch(pattern, name):
             yield f"{name} = {value:#x} is in the header and not here"
 
 
-def _ours_in_header(ours: Mapping[str, int], known: Mapping[str, int]) -> list[str]:
+def _compare_known(ours: Mapping[str, int], known: Mapping[str, int]) -> list[str]:
     found = []
     for name, value in ours.items():
         if name not in known:
@@ -93,14 +95,14 @@ def _ours_in_header(ours: Mapping[str, int], known: Mapping[str, int]) -> list[s
     return found
 
 
-def _attr_sizes(known: Mapping[str, int]) -> list[str]:
+def _compare_attr_sizes(known: Mapping[str, int]) -> list[str]:
     ours = {f"PERF_ATTR_SIZE_VER{number}": size for number, (size, _) in enumerate(layouts.ATTR_REVISIONS)}
     new = [name for name in known if re.fullmatch(r"PERF_ATTR_SIZE_VER\d+", name) and name not in ours]
-    return _ours_in_header(ours, known) + [f"{name} = {known[name]} is in the header and not here" for name in new]
+    return _compare_known(ours, known) + [f"{name} = {known[name]} is in the header and not here" for name in new]
 
 
-def _attr_flags(plain: str) -> list[str]:
-    """The bit fields of struct perf_event_attr, in order; precise_ip is two bits wide and stands here as two."""
+def _compare_attr_flags(plain: str) -> list[str]:
+    """Compare the bit fields of struct perf_event_attr in order; precise_ip is two bits wide and takes two names."""
     body = re.search(r"struct perf_event_attr \{(.*?)\n\};", plain, re.DOTALL)
     if body is None:
         return ["struct perf_event_attr is not in the header"]
@@ -114,7 +116,7 @@ def _attr_flags(plain: str) -> list[str]:
 
 
 def main(arguments: list[str]) -> int:
-    """Print what differs; always 0, since a difference is for people to judge."""
+    """Print the differences; return 0 in any case, since they are for people to judge."""
     path = Path(arguments[0] if arguments else INSTALLED)
     try:
         text = path.read_text(errors="replace")

@@ -1,4 +1,4 @@
-"""Numbers and layouts of ELF headers: the names that this program asks for, and the fields it reads.
+"""Numbers and layouts of ELF headers: constants and fields that this package uses.
 
 Source of truth: the System V ABI, chapters 4 and 5, and include/uapi/linux/elf.h.
 """
@@ -7,12 +7,12 @@ IDENT_SIZE = 16
 CLASS_32, CLASS_64 = 1, 2
 LITTLE, BIG = 1, 2
 SHN_XINDEX = 0xFFFF
-"""``e_shstrndx`` of files whose section of names has a number that does not fit: it is section 0's ``sh_link``."""
+"""``e_shstrndx`` of files whose name section has a number that does not fit: section 0's ``sh_link`` holds it."""
 PN_XNUM = 0xFFFF
-"""``e_phnum`` of files with more segments than fit: they are counted in section 0's ``sh_info``."""
+"""``e_phnum`` of files with more segments than fit: section 0's ``sh_info`` holds the number."""
 
 HEADER = {CLASS_64: "HHIQQQIHHHHHH", CLASS_32: "HHIIIIIHHHHHH"}
-"""Behind the identification, for ``struct``: type, machine, version, entry, phoff, shoff, flags, ehsize, phentsize,
+"""Fields behind e_ident as ``struct`` codes: type, machine, version, entry, phoff, shoff, flags, ehsize, phentsize,
 phnum, shentsize, shnum, shstrndx."""
 SECTION = {CLASS_64: "IIQQQQIIQQ", CLASS_32: "IIIIIIIIII"}
 """name, type, flags, addr, offset, size, link, info, addralign, entsize"""

@@ -92,7 +92,7 @@ class Feature(IntEnum):
 
 
 class EventUpdate(IntEnum):
-    """PERF_EVENT_UPDATE__*: what record 78 changes about an event."""
+    """PERF_EVENT_UPDATE__*: property of an event that EVENT_UPDATE changes."""
 
     UNIT = 0
     SCALE = 1
@@ -101,9 +101,9 @@ class EventUpdate(IntEnum):
 
 
 MISC_LOST_SAMPLES_BPF = 1 << 15
-"""PERF_RECORD_MISC_LOST_SAMPLES_BPF: what a BPF filter left out."""
+"""PERF_RECORD_MISC_LOST_SAMPLES_BPF: the samples were dropped by a BPF filter."""
 MISC_BUILD_ID_SIZE = 1 << 15
-"""PERF_RECORD_MISC_BUILD_ID_SIZE: the build id record says how long its id is."""
+"""PERF_RECORD_MISC_BUILD_ID_SIZE: the build id record gives the size of its id."""
 BUILD_ID_SIZE = 20
 """BUILD_ID_SIZE: room for a build id in records and in the BUILD_ID feature."""
 
@@ -111,4 +111,4 @@ MACHINES = {
     3: "i686", 8: "mips", 20: "ppc", 21: "ppc64le", 22: "s390x", 40: "armv7l", 43: "sparc64", 62: "x86_64",
     183: "aarch64", 243: "riscv64", 258: "loongarch64",
 }  # fmt: skip
-"""ELF e_machine (elf.h) to what uname -m calls it."""
+"""ELF e_machine (elf.h) to the name in ``uname -m``."""

@@ -87,7 +87,7 @@ class BranchSampleType(IntEnum):
 
 
 class CpuMode(IntEnum):
-    """PERF_RECORD_MISC_CPUMODE: whose instruction it was. Also the ``mode`` of every frame in the profile."""
+    """PERF_RECORD_MISC_CPUMODE: privilege level of the instruction; also the ``mode`` of every frame in the profile."""
 
     UNKNOWN = 0
     KERNEL = 1
@@ -118,7 +118,7 @@ MISC_MMAP_BUILD_ID = 1 << 14
 
 
 class CallchainContext(IntEnum):
-    """enum perf_callchain_context as the u64 values that stand in a callchain."""
+    """enum perf_callchain_context as u64 callchain entries."""
 
     HV = 2**64 - 32
     KERNEL = 2**64 - 128

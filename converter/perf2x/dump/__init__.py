@@ -1,1 +1,1 @@
-"""Records as text, one by one."""
+"""Prints records as text, one by one."""

@@ -1,4 +1,4 @@
-"""One line about an event, as ``perf evlist -v`` prints it."""
+"""Formats events as ``perf evlist -v`` does."""
 
 from enum import IntEnum
 
@@ -7,14 +7,14 @@ from perf2x.tables.events import Event
 
 
 def event_line(event: Event) -> str:
-    """Name, ids and every attribute that is not zero, the flags last."""
+    """Format name, attributes that are not zero, and ids in one line."""
     attributes = ", ".join(f"{name}: {value}" for name, value in attribute_pairs(event))
     ids = f", id: {{ {', '.join(map(str, event.ids))} }}" if event.ids else ""
     return f"# {event.name}: {attributes}{ids}"
 
 
 def attribute_pairs(event: Event) -> list[tuple[str, str]]:
-    """perf_event_attr__fprintf in tools/perf/util/perf_event_attr_fprintf.c, as far as Event goes."""
+    """Return names and values of attributes as perf_event_attr__fprintf prints them, as far as Event has them."""
     kinds = {int(kind): f" (PERF_TYPE_{kind.name})" for kind in EventType}
     pairs = [
         ("type", f"{event.type}{kinds.get(event.type, '')}"),
@@ -37,7 +37,7 @@ def attribute_pairs(event: Event) -> list[tuple[str, str]]:
 
 
 def bit_names(value: int, family: type[IntEnum]) -> str:
-    """``IP|TID|TIME``; bits that nobody named as a number."""
+    """Format bits as ``IP|TID|TIME``, unnamed ones as a number."""
     names = [bit.name or "" for bit in family if value & bit]
     rest = value & ~sum(int(bit) for bit in family)
     return "|".join([*names, *([f"{rest:#x}"] if rest else [])]) or "0"

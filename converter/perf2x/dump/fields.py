@@ -1,4 +1,4 @@
-"""``perf2x dump -v``: the fields of a record by name, much in the order in which the kernel writes them."""
+"""Formats the fields of a record by name for ``perf2x dump -v``, mostly in the kernel's order."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -17,43 +17,43 @@ _SAMPLE = (
 )  # fmt: skip
 _LAST = ("time", "cpu")
 _DERIVED = frozenset({"position", "file", "cpumode", "samples_only", "lifted"})
-"""Columns that the decoders make of the header or of other fields."""
+"""Columns that the decoders derive from the header or from other fields."""
 _FILE = frozenset({"major", "minor", "inode", "inode_generation"})
-"""The other side of a union with the build id."""
+"""Columns that share a union with the build id."""
 _ABSENT = {"time": 0, "cpu": -1, "prot": -1, "flags": -1}
-"""What the columns hold where a record has no such field."""
+"""Values of columns for records without the field."""
 
 
 def header_line(kind: int, misc: int, size: int) -> str:
-    """The line for struct perf_event_header."""
+    """Format struct perf_event_header as a line."""
     return f"... header: type: {kind}, misc: {misc:#x}, size: {size}"
 
 
 def record_fields(columns: Mapping[str, Any], row: int) -> list[str]:
-    """A line with the fields of a record that is no sample, time and CPU of its sample_id trailer last."""
+    """Format the fields of a side-band record as a line, time and CPU of its sample_id trailer last; [] without any."""
     skipped = {*_DERIVED, *_LAST, *(_FILE if "build_id" in columns and columns["build_id"][row] else ())}
     names = [name for name in columns if name not in skipped]
     pairs = [(name, columns[name]) for name in (*names, *_LAST) if not isinstance(columns[name], Ragged)]
-    return _line((name, column[row]) for name, column in pairs)
+    return _fields_line((name, column[row]) for name, column in pairs)
 
 
 def sample_fields(batch: Samples, row: int, event: Event) -> list[str]:
-    """A line with the fields of a sample that have one value each; what has more follows in lines of its own."""
+    """Format the single-word fields of a sample as a line; longer fields have lines of their own."""
     names = [name for bits, name in _SAMPLE if event.sample_type & bits]
     columns = {name: batch.extra[name] if name in batch.extra else getattr(batch, name, None) for name in names}
-    return _line((name, column[row]) for name, column in columns.items() if column is not None)
+    return _fields_line((name, column[row]) for name, column in columns.items() if column is not None)
 
 
-def _line(pairs: Iterable[tuple[str, Any]]) -> list[str]:
-    shown = [f"{name}: {_text(name, value)}" for name, value in pairs if not _absent(name, value)]
+def _fields_line(pairs: Iterable[tuple[str, Any]]) -> list[str]:
+    shown = [f"{name}: {_field_text(name, value)}" for name, value in pairs if not _is_absent(name, value)]
     return [f"... fields: {', '.join(shown)}"] if shown else []
 
 
-def _absent(name: str, value: Any) -> bool:
+def _is_absent(name: str, value: Any) -> bool:
     return bool(value == b"" if isinstance(value, bytes) else name in _ABSENT and int(value) == _ABSENT[name])
 
 
-def _text(name: str, value: Any) -> str:
+def _field_text(name: str, value: Any) -> str:
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, str):

@@ -1,6 +1,6 @@
-"""The record stream as text, worded as ``perf script -D`` words it: record by record in file order, in constant memory.
+"""Prints the record stream as ``perf script -D`` does: record by record in file order, in constant memory.
 
-What perf adds by looking addresses up (thread names, objects) is left out; everything here stands in the record itself.
+Unlike perf, it looks nothing up (thread names, objects): all output comes from the record itself.
 """
 
 from collections.abc import Iterable, Iterator
@@ -86,13 +86,13 @@ def dump_lines(
         yield from map(event_line, session.events.events)
     origin = 0 if session.is_pipe else opened.sections[0].start
     walk = FirstWalk(opened.sections, session.order)
-    blocks = _count_samples(walk, diagnostics, DumpTotals() if totals is None else totals)
+    blocks = _walk_blocks(walk, diagnostics, DumpTotals() if totals is None else totals)
     records = (lines for block in blocks for lines in _block_lines(block, session, options, origin))
     for lines in islice(records, options.limit):
         yield from lines
 
 
-def _count_samples(walk: FirstWalk, diagnostics: Diagnostics, totals: DumpTotals) -> Iterator[Block]:
+def _walk_blocks(walk: FirstWalk, diagnostics: Diagnostics, totals: DumpTotals) -> Iterator[Block]:
     """Yield the blocks of the stream; count their samples and note its damage on the way."""
     for block, _ in walk.blocks():
         diagnostics.absorb(walk.take_damage())
@@ -207,7 +207,7 @@ def _sample_texts(block: Block, session: SessionBuilder, rows: I64) -> dict[int,
 
 
 def _raw_lines(block: Block, row: int) -> Iterator[str]:
-    """The bytes in hex and as text, as perf's trace_event prints them."""
+    """Yield the bytes of a record in hex and as text, as perf's trace_event prints them."""
     start = int(block.starts[row]) * 8
     data = block.data[start : start + int(block.sizes[row])].tobytes()
     yield ""

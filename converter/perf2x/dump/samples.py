@@ -1,4 +1,4 @@
-"""What stands behind PERF_RECORD_SAMPLE in the dump; wording as in dump_sample of tools/perf/util/session.c."""
+"""Formats samples behind PERF_RECORD_SAMPLE, worded as dump_sample in tools/perf/util/session.c."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -7,7 +7,7 @@ from perf2x.abi.registers import NAMES
 from perf2x.abi.uapi import MISC_CPUMODE_MASK, CallchainContext, EventType, ReadFormat, SampleType
 from perf2x.dump.kernel_records import chain_lines
 from perf2x.reader.header.session_builder import SessionBuilder
-from perf2x.reader.records.tracepoints import field_values
+from perf2x.reader.records.tracepoints import decode_fields
 from perf2x.tables.events import Event, ReadValues, Samples
 
 _ABI = {0: "none", 1: "32-bit", 2: "64-bit"}
@@ -16,27 +16,27 @@ _FLAGS = ((0, "M"), (1, "P"), (2, "X"), (3, "A"))
 
 
 def sample_lines(batch: Samples, row: int, event: Event, session: SessionBuilder, misc: int) -> Iterator[str]:
-    """The rest of the sample's first line, then the lines below it."""
+    """Yield the rest of the sample's first line, then the lines below it."""
     addr = 0 if batch.addr is None else int(batch.addr[row])
     who = f"{batch.pid[row]}/{batch.tid[row]}: {int(batch.ip[row]):#x}"
     yield f"(IP, {misc & MISC_CPUMODE_MASK:#x}): {who} period: {batch.period[row]} addr: {f'{addr:#x}' if addr else 0}"
     if event.sample_type & SampleType.CALLCHAIN:
-        yield from _callchain(batch.chain.row(row).tolist(), event)
-    yield from _branch_stack(batch, row)
-    yield from _registers(batch, row, event, session)
-    yield from _words(batch, row, event)
-    yield from _payloads(batch, row, event, session)
+        yield from _callchain_lines(batch.chain.row(row).tolist(), event)
+    yield from _branch_lines(batch, row)
+    yield from _register_lines(batch, row, event, session)
+    yield from _single_word_lines(batch, row, event)
+    yield from _variable_length_lines(batch, row, event, session)
     yield f" ... event: {event.name}"
 
 
-def _callchain(chain: list[int], event: Event) -> Iterator[str]:
+def _callchain_lines(chain: list[int], event: Event) -> Iterator[str]:
     yield from chain_lines(chain)
     waits = len(chain) >= 2 and chain[-2] == CallchainContext.USER_DEFERRED
     if waits and "defer_callchain" in event.flags:
         yield "...... (deferred)"
 
 
-def _branch_stack(batch: Samples, row: int) -> Iterator[str]:
+def _branch_lines(batch: Samples, row: int) -> Iterator[str]:
     branches = batch.branches
     if branches is None:
         return
@@ -52,19 +52,19 @@ def _branch_stack(batch: Samples, row: int) -> Iterator[str]:
         yield f"... branch stack counters: {' '.join(f'{int(value):#x}' for value in counters.row(row))}"
 
 
-def _registers(batch: Samples, row: int, event: Event, session: SessionBuilder) -> Iterator[str]:
+def _register_lines(batch: Samples, row: int, event: Event, session: SessionBuilder) -> Iterator[str]:
     stacks = batch.user_stacks
     arch = session.features.get("arch", "")
     if stacks is not None and event.sample_type & SampleType.REGS_USER:
-        yield from _register_set("user", stacks.mask, int(stacks.abi[row]), stacks.regs[row].tolist(), arch)
+        yield from _register_set_lines("user", stacks.mask, int(stacks.abi[row]), stacks.regs[row].tolist(), arch)
     if stacks is not None and event.sample_type & SampleType.STACK_USER:
         yield f"... ustack: size {stacks.size[row]}, offset {int(stacks.start[row] * 8):#x}"
     if "regs_intr" in batch.extra:
         abi, regs = int(batch.extra["regs_intr_abi"][row]), batch.extra["regs_intr"][row].tolist()
-        yield from _register_set("intr", event.sample_regs_intr, abi, regs, arch)
+        yield from _register_set_lines("intr", event.sample_regs_intr, abi, regs, arch)
 
 
-def _register_set(kind: str, mask: int, abi: int, regs: list[int], arch: str) -> Iterator[str]:
+def _register_set_lines(kind: str, mask: int, abi: int, regs: list[int], arch: str) -> Iterator[str]:
     if not abi:
         return
     names = NAMES.get(arch, ())
@@ -74,7 +74,7 @@ def _register_set(kind: str, mask: int, abi: int, regs: list[int], arch: str) ->
         yield f".... {names[bit] if bit < len(names) else f'r{bit}':<5} 0x{value:016x}"
 
 
-def _words(batch: Samples, row: int, event: Event) -> Iterator[str]:
+def _single_word_lines(batch: Samples, row: int, event: Event) -> Iterator[str]:
     if batch.weight is not None:
         more = "".join(f",{batch.extra[name][row]}" for name in ("ins_lat", "weight3") if name in batch.extra)
         yield f"... weight: {batch.weight[row]}{more}"
@@ -84,10 +84,10 @@ def _words(batch: Samples, row: int, event: Event) -> Iterator[str]:
         if name in batch.extra:
             yield f" .. {name}: {int(batch.extra[name][row]):#x}"
     if "read" in batch.extra:
-        yield from _read(batch.extra["read"], row, event.read_format)
+        yield from _counter_lines(batch.extra["read"], row, event.read_format)
 
 
-def _read(values: ReadValues, row: int, read_format: int) -> Iterator[str]:
+def _counter_lines(values: ReadValues, row: int, read_format: int) -> Iterator[str]:
     yield "... sample_read:"
     if values.enabled is not None:
         yield f"...... time enabled {int(values.enabled[row]):016x}"
@@ -103,21 +103,21 @@ def _read(values: ReadValues, row: int, read_format: int) -> Iterator[str]:
         yield f"..... {', '.join(parts)}"
 
 
-def _payloads(batch: Samples, row: int, event: Event, session: SessionBuilder) -> Iterator[str]:
+def _variable_length_lines(batch: Samples, row: int, event: Event, session: SessionBuilder) -> Iterator[str]:
     if batch.raw is not None and event.sample_type & SampleType.RAW:
         raw = batch.raw.row(row).tobytes()
-        found = _tracepoint(raw, event, session)
+        found = _tracepoint_fields(raw, event, session)
         yield f"... {event.name}: {found}" if found else f"... raw: {len(raw)} bytes {raw.hex(' ')}"
     aux = batch.extra.get("aux")
     if aux is not None and event.sample_type & SampleType.AUX:
         yield f"... aux: {len(aux.row(row))} bytes"
 
 
-def _tracepoint(raw: bytes, event: Event, session: SessionBuilder) -> str:
-    """``prev_comm=sleeper prev_pid=774``: the fields that the format file names, without the common ones."""
+def _tracepoint_fields(raw: bytes, event: Event, session: SessionBuilder) -> str:
+    """Format a tracepoint's fields without the common ones: ``prev_comm=sleeper prev_pid=774``."""
     formats: dict[str, Any] = session.features.get("tracing_data", {}).get("formats", {})
     known = formats.get(str(event.config)) if event.type == EventType.TRACEPOINT else None
     if known is None:
         return ""
-    values = field_values(known["fields"], raw, session.order)
+    values = decode_fields(known["fields"], raw, session.order)
     return " ".join(f"{name}={value}" for name, value in values.items() if not name.startswith("common_"))

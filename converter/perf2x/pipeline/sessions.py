@@ -46,7 +46,7 @@ def _open(one: Input, context: LoadContext) -> Recording:
 
 
 def _join_sessions(opened: Sequence[SessionInput], diagnostics: Diagnostics) -> Iterator[SessionInput]:
-    from perf2x.reader.joined_session import JoinedRecording, in_order, same_session
+    from perf2x.reader.joined_session import JoinedRecording, order_by_time, same_session
 
     groups: list[list[SessionInput]] = []
     for part in opened:
@@ -59,7 +59,7 @@ def _join_sessions(opened: Sequence[SessionInput], diagnostics: Diagnostics) -> 
             group.append(part)
     for group in groups:
         parts = [part.recording for part in group]
-        recording = parts[0] if len(parts) == 1 else JoinedRecording(in_order(parts), diagnostics)
+        recording = parts[0] if len(parts) == 1 else JoinedRecording(order_by_time(parts), diagnostics)
         yield SessionInput(recording, group[0].tags)
 
 

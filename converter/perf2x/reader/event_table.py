@@ -1,4 +1,4 @@
-"""All events of a recording, and the question which of them a record belongs to.
+"""All events of a recording, and the lookup of the event that a record belongs to.
 
 Source of truth: evlist__event2evsel, evlist__event2id and __perf_evsel__calc_id_pos in tools/perf/util.
 """
@@ -25,7 +25,7 @@ _LONGEST_TABLE = 1 << 16
 
 
 class EventTable(Struct):
-    """Grows while a pipe is read; events keep their order and index."""
+    """Events by index and id; grows while a pipe is read."""
 
     events: list[Event] = field(default_factory=list)
     _owners: dict[bytes, int] = field(default_factory=dict)
@@ -33,7 +33,7 @@ class EventTable(Struct):
     _ids: "_Ids | None" = None
 
     def add(self, event: Event) -> None:
-        """A further event."""
+        """Append an event."""
         self.events.append(event)
         self._ids = None
         for identifier in event.ids:
@@ -44,44 +44,44 @@ class EventTable(Struct):
         self.events[index] = replace(self.events[index], **changes)
 
     def event(self, owner: int) -> Event | None:
-        """The event with this index; the first one for −1, as perf takes it; None before any is known."""
+        """Return the event with this index; for −1 the first one, as perf does; None before any is known."""
         return self.events[max(owner, 0)] if self.events else None
 
     def by_id(self, identifier: int) -> int:
-        """Index of the event with this id, −1 for none."""
+        """Return the index of the event with this id, −1 for none."""
         return self._owners.get(secret_key(identifier), -1) if identifier and self._owners else 0
 
     def owners_of(self, identifiers: U64) -> I32:
-        """(n,) event that each id belongs to; −1 for nobody's, the first event for id 0."""
+        """(n,) event of each id; −1 for unknown ids, the first event for id 0."""
         return self._lookup(identifiers)
 
     def of_samples(self, block: Block) -> I32:
-        """(n,) event of each record of a block of samples; −1 where the id is nobody's."""
+        """(n,) event of each record of a block of samples; −1 for unknown ids."""
         position = self._id_position()
         if len(self.events) <= 1 or position < 0:
             return np.zeros(len(block.starts), np.int32)
         return self._owners_at(block, block.starts + (1 + position))
 
     def of_others(self, block: Block) -> I32:
-        """(n,) event of each record that is no sample, told by its trailer; −1 where the id is nobody's."""
+        """(n,) event of each record that is no sample, from its trailer; −1 for unknown ids."""
         back = self._id_position_from_end()
         if len(self.events) <= 1 or back < 0:
             return np.zeros(len(block.starts), np.int32)
         return self._owners_at(block, block.starts + ((block.sizes >> 3) - back))
 
-    def _owners_at(self, block: Block, places: I64) -> I32:
-        inside = (places > block.starts) & (places < block.starts + (block.sizes >> 3))
-        owners = self._lookup(block.words.take(places, mode="clip"))
+    def _owners_at(self, block: Block, positions: I64) -> I32:
+        inside = (positions > block.starts) & (positions < block.starts + (block.sizes >> 3))
+        owners = self._lookup(block.words.take(positions, mode="clip"))
         return owners if inside.all() else np.where(inside, owners, np.int32(-1))
 
     def _lookup(self, wanted: U64) -> I32:
-        """Owners of ids; id 0 is what perf writes into the records that it makes up, and means the first event."""
+        """Look ids up; id 0, which perf writes into synthesized records, means the first event."""
         known = self._known_ids()
         if not len(known.ids):
             return np.zeros(len(wanted), np.int32)
         owners = known.owners_of(wanted)
-        made_up = wanted == 0
-        return np.where(made_up, np.int32(0), owners) if made_up.any() else owners
+        synthesized = wanted == 0
+        return np.where(synthesized, np.int32(0), owners) if synthesized.any() else owners
 
     def _known_ids(self) -> "_Ids":
         if self._ids is None:
@@ -89,7 +89,7 @@ class EventTable(Struct):
         return self._ids
 
     def _id_position(self) -> int:
-        """Words between a sample's header and its id, −1 without one; the same for all events, as perf assumes."""
+        """Words between a sample's header and its id, −1 without one; equal for all events, as perf assumes."""
         if not self.events:
             return -1
         kind = self.events[0].sample_type
@@ -98,7 +98,7 @@ class EventTable(Struct):
         return (kind & _BEFORE_ID).bit_count() if kind & SampleType.ID else -1
 
     def _id_position_from_end(self) -> int:
-        """The same for trailers: words from the id to the record's end."""
+        """Words from the id in a trailer to the record's end, −1 without one."""
         if not self.events or "sample_id_all" not in self.events[0].flags:
             return -1
         kind = self.events[0].sample_type
@@ -110,13 +110,13 @@ class EventTable(Struct):
 
 
 class _Ids(Struct, frozen=True):
-    """Whose event each id is. The kernel counts ids up, so that a table from the least to the greatest is short."""
+    """Index from id to event. The kernel counts ids up, so that a table from the least to the greatest is short."""
 
     ids: U64
-    """Rising."""
+    """(ids,) ascending."""
     owners: I32
     table: I32 | None
-    """Owner of ids[0], ids[0] + 1, …, −1 for nobody's and at the end; None where that would be long."""
+    """Event of ids[0], ids[0] + 1, …, −1 for unknown ids and at the end; None where that would be long."""
 
     @classmethod
     def of(cls, pairs: Mapping[bytes, int]) -> "_Ids":
@@ -131,10 +131,10 @@ class _Ids(Struct, frozen=True):
         return cls(ids, owners, table)
 
     def owners_of(self, wanted: U64) -> I32:
-        """(n,) the owners, −1 for ids that are nobody's; there must be ids."""
+        """(n,) event of each id, −1 for unknown ids; the index must not be empty."""
         if self.table is not None:
-            place = np.minimum(wanted - self.ids[0], np.uint64(len(self.table) - 1))  # smaller ids wrap around
-            owners: I32 = self.table.take(place.view(np.int64), mode="clip")
+            offset = np.minimum(wanted - self.ids[0], np.uint64(len(self.table) - 1))  # smaller ids wrap around
+            owners: I32 = self.table.take(offset.view(np.int64), mode="clip")
             return owners
         rank = np.searchsorted(self.ids, wanted)
         rank[rank == len(self.ids)] = 0
@@ -142,7 +142,7 @@ class _Ids(Struct, frozen=True):
 
 
 def trailer_length(event: Event) -> int:
-    """Words of the sample_id trailer on this event's records."""
+    """Return the number of words in the sample_id trailer of this event's records."""
     if "sample_id_all" not in event.flags:
         return 0
     return sum(1 for bit in TRAILER_FIELDS if event.sample_type & bit)

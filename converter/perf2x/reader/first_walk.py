@@ -31,7 +31,7 @@ LARGEST_BLOCK = 64 << 20
 
 
 class _Findings(Struct):
-    """Everything found on the way that is not part of a block."""
+    """Findings of the walk that are not part of a block."""
 
     damage: list[Count] = field(default_factory=list)
     tracing_data: list[U8] = field(default_factory=list)

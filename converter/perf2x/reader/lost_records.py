@@ -1,4 +1,4 @@
-"""What the recording itself says is missing, with what to do about it."""
+"""Notes what the recording reports as missing, with advice."""
 
 import numpy as np
 
@@ -40,7 +40,7 @@ def note_losses(session: Session, sideband: Sideband, diagnostics: Diagnostics) 
 
 
 def _by_event(session: Session, events: I32, numbers: U64) -> str:
-    """``cycles: 120, instructions: 3``; what belongs to no event is left out."""
+    """Format sums by event: ``cycles: 120, instructions: 3``; those of no event are left out."""
     sums = {index: int(numbers[rows].sum()) for index, rows in rows_by(events)}
     totals = [(event.name, sums.get(event.index, 0)) for event in session.events]
     return ", ".join(f"{name}: {total}" for name, total in totals if total)

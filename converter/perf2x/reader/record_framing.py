@@ -1,6 +1,6 @@
-"""Record boundaries: where each record of a stretch of bytes starts, found by following the sizes in their headers.
+"""Finds record boundaries in bytes by following the sizes in record headers.
 
-Where a record starts is only known once the one before it was read; loops over records are here and nowhere else.
+The start of a record is only known once the one before it is read: this is the only loop over records.
 
 ::
 
@@ -28,21 +28,21 @@ SPECIAL: frozenset[int] = frozenset(
         UserRecordType.COMPRESSED2,
     }
 )
-"""Records that change how the bytes after or inside them are read: a frame never goes on past one of them."""
+"""Records that change how the bytes after or inside them are read: framing stops after one of them."""
 
 
 _STEPS = 32
-"""Records that are followed one by one before looking for a run again."""
+"""Number of records that are followed one by one before looking for a run again."""
 _SHORT_RUN = 8
-"""Runs below it do not pay: a payload that is full of headers must not cost more than one that has none."""
+"""Shorter runs do not pay: a payload full of lookalikes must not cost more than one without."""
 _LARGE = 128
-"""Words in a record from which on following sizes one by one costs less than looking at every word."""
+"""Words per record above which following sizes one by one costs less than looking at every word."""
 _USER_TYPES = 64
 """Record types from here on are perf's own, those below are the kernel's (PERF_RECORD_USER_TYPE_START)."""
 
 
 class FramedRecords(Struct, frozen=True):
-    """Whole records from the start of a stretch of bytes."""
+    """Whole records from the start of some bytes."""
 
     headers: U64
     """(n,) struct perf_event_header of each record, as a word in native byte order."""
@@ -61,14 +61,14 @@ def frame_records(
 ) -> FramedRecords:
     """Follow the sizes until the last whole record of ``data``, a special or an impossible one (size below 8).
 
-    ``careful`` is for stretches where special records are expected, so that nothing is framed that lies behind them.
+    ``careful`` is for bytes where special records are expected, so that nothing behind them is framed.
     """
     if careful:
         return _follow_carefully(data, order, specials)
     words = np.require(data[: len(data) // 8 * 8].view(order + "u8"), np.uint64, "A")
     headers = _follow_words(words, order)
     sizes = _size(headers, order).astype(np.uint16)
-    stop = _first_to_mind(headers, sizes, order, specials)
+    stop = _first_irregular(headers, sizes, order, specials)
     kept = sizes[:stop]
     length = int(kept.sum(dtype=np.int64))
     if stop == len(sizes) and len(data) - length < HEADER_SIZE:
@@ -78,8 +78,8 @@ def frame_records(
     return FramedRecords(headers, sizes, length + rest.length, rest.special, rest.broken)
 
 
-def _first_to_mind(headers: U64, sizes: npt.NDArray[np.uint16], order: ByteOrder, specials: frozenset[int]) -> int:
-    """The first record that is special, or whose size is no multiple of 8; how many there are when none is."""
+def _first_irregular(headers: U64, sizes: npt.NDArray[np.uint16], order: ByteOrder, specials: frozenset[int]) -> int:
+    """Return the first row that is special, or whose size is no multiple of 8; the number of rows if none is."""
     types = (headers if order == "<" else headers >> np.uint64(32)).astype(np.uint32)
     perfs = np.flatnonzero(types >= _USER_TYPES)
     special = (row for row, kind in zip(perfs.tolist(), types[perfs].tolist(), strict=True) if kind in specials)
@@ -88,9 +88,9 @@ def _first_to_mind(headers: U64, sizes: npt.NDArray[np.uint16], order: ByteOrder
 
 
 def _follow_words(words: U64, order: ByteOrder) -> U64:
-    """Headers of whole records; wrong from the first record on whose size is no multiple of 8.
+    """Return the headers of whole records; they are wrong from the first record on whose size is no multiple of 8.
 
-    Small records are looked for in runs, large ones are followed one by one.
+    Small records are found in runs, large ones are followed one by one.
     """
     parts = [np.zeros(0, np.uint64)]
     at, end, going = 0, len(words), True
@@ -111,10 +111,10 @@ def _follow_words(words: U64, order: ByteOrder) -> U64:
 
 
 class _Runs:
-    """All words that look like headers. Most of them are.
+    """Runs of words that look like headers, as most headers do and few other words.
 
-    Where each one's size leads exactly to the next, a whole run of them is proven by the first, once that is known to
-    be one; between runs the sizes are followed one by one::
+    Where each lookalike's size leads exactly to the next, the whole run is proven once the first is known to be a
+    header. Between runs the sizes are followed one by one::
 
         looks like a header   a     b   c      x  d     e          x lies inside c
         leads to              b     c   d      ?  e     …
@@ -122,24 +122,24 @@ class _Runs:
     """
 
     def __init__(self, words: U64, order: ByteOrder) -> None:
-        self._places = _lookalikes(words, order)
-        self._headers = words.take(self._places, mode="clip")
-        self._following = self._places + (_size(self._headers, order) >> 3)
-        self._ends = np.flatnonzero(np.append(self._following[:-1] != self._places[1:], True))
+        self._words = _lookalikes(words, order)
+        self._headers = words.take(self._words, mode="clip")
+        self._following = self._words + (_size(self._headers, order) >> 3)
+        self._ends = np.flatnonzero(np.append(self._following[:-1] != self._words[1:], True))
 
     def at(self, start: int) -> tuple[U64, int]:
-        """Headers of the run that begins at word ``start``, and where it leads; no run where there is none."""
-        first = int(self._places.searchsorted(start))
-        if first == len(self._places) or self._places[first] != start:
+        """Return the headers of the run that begins at word ``start``, and the word behind it; none without a run."""
+        first = int(self._words.searchsorted(start))
+        if first == len(self._words) or self._words[first] != start:
             return self._headers[:0], start
         last = self._ends[self._ends.searchsorted(first)]
         return self._headers[first : last + 1], int(self._following[last])
 
 
 def _lookalikes(words: U64, order: ByteOrder) -> I64:
-    """Words that could be headers: type 1 to 128, size a multiple of 8 from 8 to 32768.
+    """Return the indices of words that could be headers: type 1 to 128, size a multiple of 8 from 8 to 32768.
 
-    One subtraction and one mask. What is too small wraps around and sets bits that must be clear::
+    One subtraction and one mask: fields that are too small wrap around and set bits that must be clear::
 
         type | misc | size     less     1 | 0 | 8     →     type below 128, size a multiple of 8 below 32768
     """
@@ -154,7 +154,7 @@ def _size(header: U64, order: ByteOrder) -> I64:
 
 
 def _follow_some(words: U64, order: ByteOrder, at: int) -> tuple[U64, int, bool]:
-    """Up to ``_STEPS`` headers one by one, where that leads, and whether it goes on: what is no header ends it."""
+    """Return up to ``_STEPS`` headers, the word behind them, and False where that is no header."""
     shift, view, end = 48 if order == "<" else 0, words.data, len(words)
     headers = array("Q")
     while at < end and len(headers) < _STEPS:
@@ -168,7 +168,7 @@ def _follow_some(words: U64, order: ByteOrder, at: int) -> tuple[U64, int, bool]
 
 
 def _follow_carefully(data: U8, order: ByteOrder, specials: frozenset[int]) -> FramedRecords:
-    """The same for sizes of any kind, up to and including a special record; slower, for the places that need it."""
+    """Frame records of any size one by one, up to and including a special record; slower than ``_follow_words``."""
     fields, whole = struct.Struct(order + "IHH").unpack_from, struct.Struct(order + "Q").unpack_from
     view = data.data
     headers, sizes = array("Q"), array("H")

@@ -1,4 +1,4 @@
-"""Collects decoded columns block by block and joins them to the tables of Sideband."""
+"""Builds the side-band tables from decoded columns, block by block."""
 
 from typing import Any, TypeVar
 
@@ -26,9 +26,9 @@ Table = TypeVar("Table")
 
 _RAGGED = frozenset({"links"})
 _SHARED = "chain"
-"""The ragged column whose equal rows are kept once: a long system call repeats one user stack a thousand times."""
+"""Ragged column whose equal rows are stored once: a long system call repeats one user stack a thousand times."""
 _ORDER: dict[type, tuple[str, ...]] = {DeferredChains: ("position", "time", "tid", "cookie")}
-"""Columns that a table is sorted by, the most important last (numpy.lexsort); file order where none are named."""
+"""Sort columns by table, most significant last (numpy.lexsort); tables that are not listed are in file order."""
 _TEXT = frozenset({"filename", "comm", "name", "path", "build_id"})
 _DTYPES: dict[str, Any] = {
     "time": np.uint64, "position": np.int64, "start": np.uint64, "length": np.uint64, "pgoff": np.uint64,
@@ -42,38 +42,40 @@ TABLES: dict[str, type] = {
 
 
 class TableBuilder(Struct):
-    """One table in the making: for each column its parts, in the order in which they were decoded."""
+    """One table in the making: the decoded parts of each column, in order."""
 
     row_type: type[Struct]
     parts: dict[str, list[Any]] = field(default_factory=dict)
     chains: RaggedInterner = field(default_factory=RaggedInterner)
 
     def append(self, columns: dict[str, Any], keep: Bools) -> None:
-        """Add the rows of ``columns`` that ``keep`` names; columns that the table does not have are dropped."""
+        """Add the rows of ``columns`` where ``keep`` (n,) holds; columns that the table lacks are dropped."""
         whole = bool(keep.all())
         for column in self.row_type.__struct_fields__:
-            value = columns[column] if whole else _kept(columns[column], keep)
+            value = columns[column] if whole else _filter_rows(columns[column], keep)
             if column == _SHARED:
                 value = self.chains.number_rows(value).astype(np.int32)
             self.parts.setdefault(column, []).append(value)
 
     def finish(self) -> Any:
-        """The table, in the order that its type states."""
-        columns = {column: _joined(column, self.parts.pop(column, [])) for column in self.row_type.__struct_fields__}
+        """Return the table, sorted; empties the builder."""
+        columns = {
+            column: _join_parts(column, self.parts.pop(column, [])) for column in self.row_type.__struct_fields__
+        }
         if _SHARED in columns:
             columns[_SHARED] = SharedRows(columns[_SHARED], self.chains.table())
         order = np.lexsort([columns[name] for name in _ORDER.get(self.row_type, ("position",))])
         if np.all(order[1:] > order[:-1]):
             return self.row_type(**columns)
-        return self.row_type(**{name: _taken(columns.pop(name), order) for name in list(columns)})
+        return self.row_type(**{name: _take_rows(columns.pop(name), order) for name in list(columns)})
 
 
-def _kept(value: Any, keep: Bools) -> Any:
+def _filter_rows(value: Any, keep: Bools) -> Any:
     rows = np.flatnonzero(keep)
-    return _taken(value, rows)
+    return _take_rows(value, rows)
 
 
-def _taken(value: Any, rows: I64) -> Any:
+def _take_rows(value: Any, rows: I64) -> Any:
     if isinstance(value, Ragged | SharedRows):
         return value.take(rows)
     if isinstance(value, list):
@@ -81,7 +83,7 @@ def _taken(value: Any, rows: I64) -> Any:
     return value[rows]
 
 
-def _joined(name: str, parts: list[Any]) -> Any:
+def _join_parts(name: str, parts: list[Any]) -> Any:
     if name in _RAGGED:
         return concatenate(parts)
     if name in _TEXT:
@@ -91,6 +93,6 @@ def _joined(name: str, parts: list[Any]) -> Any:
 
 
 def build_sideband(builders: dict[str, TableBuilder], counts: dict[str, int], end: int) -> Sideband:
-    """All tables, the empty ones too."""
+    """Finish all tables, empty ones too."""
     tables = {name: builders.get(name, TableBuilder(kind)).finish() for name, kind in TABLES.items()}
     return Sideband(**tables, record_counts=counts, stream_end=end)

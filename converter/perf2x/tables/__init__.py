@@ -1,1 +1,1 @@
-"""What flows between the stages: events, profile, diagnostics, errors."""
+"""Data that flows between the stages: events, profile, diagnostics, errors."""

@@ -1,4 +1,4 @@
-"""Names of diagnostics as people say them: ``file_cut`` of 6,657 is "6,657 bytes missing at the end of the file"."""
+"""Diagnostics in plain words: ``file_cut`` of 6,657 is "6,657 bytes missing at the end of the file"."""
 
 _WORDS = {
     "unfinished_file": ("unfinished recording", "unfinished recordings"),
@@ -62,6 +62,6 @@ _WORDS = {
 
 
 def in_words(name: str, count: int) -> str:
-    """A number of troubles of one name; names that are not known here are taken apart at their underscores."""
+    """Describe ``count`` occurrences of a diagnostic; unknown names are split at their underscores."""
     one, several = _WORDS.get(name, (name.replace("_", " "),) * 2)
     return f"{count:,} {one if count == 1 else several}"

@@ -1,4 +1,4 @@
-"""Named counters for everything that was skipped, lost or guessed.
+"""Named counters of everything that was skipped, lost or guessed.
 
 A file that cannot be read raises; a record that cannot be read is counted here and the work goes on.
 """
@@ -12,7 +12,7 @@ from perf2x.tables.diagnostic_words import in_words
 
 
 class Severity(StrEnum):
-    """How much a count should worry the user."""
+    """Effect of a kind of damage on the result."""
 
     INFO = "info"
     """Nothing is missing from the result."""
@@ -23,7 +23,7 @@ class Severity(StrEnum):
 
 
 class Count(Struct):
-    """One kind of trouble: how often, how bad, what to do, and where it was seen first."""
+    """One kind of damage: how often, how bad, what to do, and where it was found first."""
 
     name: str
     severity: Severity
@@ -33,24 +33,24 @@ class Count(Struct):
 
     @property
     def words(self) -> str:
-        """What it is, with its number, as people say it."""
+        """Number and description in plain words: ``3 damaged records``."""
         return in_words(self.name, self.count)
 
 
 class Diagnostics(Struct):
-    """All counters of one conversion, in the order in which they were first met."""
+    """All counters of one conversion, in the order of their first occurrence."""
 
     counts: dict[str, Count] = field(default_factory=dict)
 
     def add(self, name: str, severity: Severity, advice: str, count: int = 1, where: str = "") -> None:
-        """Count ``count`` more of ``name`` (snake_case); advice and first place stay those of the first call."""
+        """Add ``count`` to the counter ``name`` (snake_case), which keeps the first call's advice and ``where``."""
         if count <= 0:
             return
         entry = self.counts.setdefault(name, Count(name, severity, advice, 0, where))
         entry.count += count
 
     def absorb(self, counts: Iterable[Count]) -> None:
-        """Add what was counted elsewhere."""
+        """Add the counts of another Diagnostics."""
         for count in counts:
             self.add(count.name, count.severity, count.advice, count.count, count.first)
 

@@ -1,4 +1,4 @@
-"""What can go wrong with a whole input; anything about a single record is a count in diagnostics instead."""
+"""Errors that end a conversion or give up an object; damage in single records is counted in diagnostics instead."""
 
 
 class Perf2xError(Exception):
@@ -6,7 +6,7 @@ class Perf2xError(Exception):
 
 
 class FormatError(Perf2xError):
-    """The bytes are no recording that can be read: says where, what was expected and what was found."""
+    """The input cannot be read as a recording; the text says where, what was expected and what was found."""
 
 
 class OptionError(Perf2xError):

@@ -1,4 +1,4 @@
-"""What an event counts, told from its name, whatever else the name says about how it was recorded.
+"""Parses event names: the event that is counted, apart from how it was recorded.
 
 perf names one event in many ways: ``cycles``, ``cycles:P``, ``cycles/freq=99/``, ``cpu_core/cycles/``, ``cycles:u``.
 """
@@ -21,27 +21,27 @@ _CORE = re.compile(r"cpu(_\w+)?|arm\w+|apple_\w+")
 
 
 class EventName(Struct, frozen=True):
-    """A name taken apart."""
+    """A parsed event name."""
 
     event: str
     """The event alone: ``cycles``, ``sched:sched_switch``; with its PMU where it is only a code."""
     pmu: str
     """``cpu_core``; empty where the name does not say."""
     modes: frozenset[str]
-    """Of u, k, h and G (user, kernel, hypervisor, guest) those that alone are counted; empty: all but guests.
+    """Modes that are counted exclusively, of u, k, h and G (user, kernel, hypervisor, guest); empty: all but guests.
 
     The other modifiers say how precisely samples are placed and how events are scheduled. H excludes guests, as perf
     does without it.
     """
 
     def counts_like(self, other: "EventName") -> bool:
-        """Whether both count the same thing, perhaps in different modes."""
+        """Tell whether both count the same event, perhaps in different modes."""
         cores = _CORE.fullmatch(self.pmu) and _CORE.fullmatch(other.pmu)
         return self.event == other.event and bool(self.pmu in ("", other.pmu) or not other.pmu or cores)
 
 
 def event_name(text: str) -> EventName:
-    """The parts of a name as perf writes it."""
+    """Parse a name as perf writes it."""
     if parts := _BETWEEN_SLASHES.fullmatch(text):
         pmu, listed, modifiers = parts.groups()
         terms = [term for term in listed.split(",") if term and term.partition("=")[0] not in RECORDING_TERMS]

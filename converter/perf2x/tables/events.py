@@ -1,6 +1,6 @@
-"""What the reader hands to the stitcher: one Session, the side-band tables, and batches of Samples.
+"""Tables of a recording: the reader fills one Session, the side-band tables (sideband.py) and batches of Samples.
 
-Kernel words throughout. Frozen dataclasses of equal-length arrays, one row per record in file order; −1 is "none" in
+Names are the kernel's. Frozen structs of equal-length arrays, one row per record in file order; −1 is "none" in
 integer columns, an absent optional column is None. Times are nanoseconds of the recording's clock. ``position`` is the
 byte offset of the record in the (decompressed) record stream: unique, rising in file order, the tie-break of equal
 times and the only order there is in a recording without timestamps.
@@ -48,10 +48,10 @@ class Event(Struct, frozen=True):
 
 
 class Session(Struct, frozen=True):
-    """What a recording says of itself: header, attributes and feature sections."""
+    """Header, attributes and feature sections of a recording."""
 
     source: str
-    """How the input is called in messages."""
+    """Name of the input in messages."""
     byte_order: str
     """``<`` or ``>``, as in numpy dtypes and struct."""
     events: tuple[Event, ...]
@@ -87,11 +87,11 @@ class UserStacks(Struct, frozen=True):
     words: U64
     """Backing store of every stack copy in the batch, in native byte order."""
     start: I64
-    """First word of each row's copy in ``words``."""
+    """(n,) first word of each row's copy in ``words``."""
     size: I64
-    """Bytes that the kernel really copied (dyn_size); 0 when there is no copy."""
+    """(n,) bytes that the kernel copied (dyn_size); 0 when there is no copy."""
     asked: int
-    """perf_event_attr.sample_stack_user: bytes that were asked for."""
+    """perf_event_attr.sample_stack_user: bytes that were requested."""
 
 
 class Branches(Struct, frozen=True):
@@ -150,7 +150,7 @@ class Samples(Struct, frozen=True):
 
 
 class Want(Flag):
-    """Optional columns a caller wants decoded; everything else is skipped by size."""
+    """Optional columns to decode; the others are skipped by size."""
 
     CHAIN = auto()
     """Callchains; without it ``chain`` has only empty rows (``info`` needs none)."""
@@ -172,7 +172,7 @@ class Share(Struct, frozen=True):
     of: int = 1
 
     def holds(self, index: int, total: int) -> bool:
-        """Whether the block ``index`` of ``total`` is in it."""
+        """Tell whether block ``index`` of ``total`` belongs to the share."""
         return index * self.of // max(total, 1) == self.number
 
 

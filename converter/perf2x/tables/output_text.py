@@ -1,4 +1,4 @@
-"""Recorded names to texts that output formats can hold.
+"""Turns recorded names into text that output formats can hold.
 
 Names come from files and kernels and may hold any byte: undecodable ones arrive as surrogate escapes (PEP 383), which
 no format can carry, and which Perfetto refuses a whole file for. They leave as ``\\xNN``.
@@ -18,20 +18,20 @@ def printable(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Printable, with newlines, tabs and other control characters as spaces and no space at either end."""
+    """Make text printable, with control characters as spaces and no space at either end."""
     if text.isascii() and text.isprintable():
         return text.strip(" ")
     return _CONTROLS.sub(" ", printable(text)).strip(" ")
 
 
 def base_name(filename: str) -> str:
-    """What people call an object: ``libc.so.6``, not its path; ``[kernel.kallsyms]_text`` loses its tail."""
+    """Return the short name of an object: ``libc.so.6``, not its path; ``[kernel.kallsyms]``, without ``_text``."""
     if filename.startswith("[") and "]" in filename:
         return filename[: filename.index("]") + 1]
     return filename.rstrip("/").rsplit("/", 1)[-1]
 
 
 def bracketed(filename: str) -> str:
-    """The name of a frame known only by its object: ``[libc.so.6]``; ``[unknown]`` without one."""
+    """Name a frame that is known only by its object: ``[libc.so.6]``; ``[unknown]`` without one."""
     name = base_name(filename)
     return name if name.startswith("[") else f"[{name or 'unknown'}]"

@@ -1,6 +1,6 @@
-"""Options of plugins: dataclass fields that carry a sentence of help and the values they accept.
+"""Options of plugins: dataclass fields with a sentence of help and a list of accepted values.
 
-Separate from the registry so that emitters need not import it; plugins get it from ``perf2x.plugins``.
+Separate from the registry, so that emitters need not import that; plugins import it from ``perf2x.plugins``.
 """
 
 import dataclasses
@@ -11,7 +11,7 @@ from perf2x.tables.errors import OptionError
 
 
 def option(default: Any, sentence: str, choices: Iterable[str] = ()) -> Any:
-    """A dataclass field with a sentence of help; check_choices refuses what is not in ``choices``."""
+    """Declare a dataclass field with a sentence of help; check_choices refuses values outside ``choices``."""
     return dataclasses.field(default=default, metadata={"help": sentence, "choices": tuple(choices)})
 
 

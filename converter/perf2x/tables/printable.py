@@ -1,4 +1,4 @@
-"""Text for terminals and logs: whatever a recording holds, it prints as one line of harmless characters.
+"""Escapes text for terminals and logs: any recorded name prints as one line of harmless characters.
 
 A name from a file may hold escape sequences that rewrite the screen, line breaks that forge a log line, or marks that
 turn the direction of the text around. Everything that is printed goes through ``plain``, messages through ``message``.
@@ -12,7 +12,7 @@ MESSAGE_LENGTH = 4000
 
 
 def plain(text: str) -> str:
-    r"""The text with escapes for what is no printable character: ``\x1b``, ``\n``, ``\u202e``.
+    r"""Escape the characters that are not printable: ``\x1b``, ``\n``, ``\u202e``.
 
     These are control characters (C0, C1, DEL), line and paragraph separators, marks of direction and other invisible
     characters, lone surrogates, and spaces other than the usual one.
@@ -23,7 +23,7 @@ def plain(text: str) -> str:
 
 
 def short(name: str, most: int = NAME_LENGTH) -> str:
-    """A plain name of at most ``most`` characters: a long one keeps its beginning and its end."""
+    """Escape a name and shorten it to ``most`` characters: a long one keeps its beginning and its end."""
     name = plain(name)
     if len(name) <= most:
         return name
@@ -32,7 +32,7 @@ def short(name: str, most: int = NAME_LENGTH) -> str:
 
 
 def message(line: str) -> str:
-    """A plain line of bounded length; words that nobody would type are shortened in the middle."""
+    """Escape a line and bound its length; words that nobody would type are shortened in the middle."""
     line = plain(line)
     if len(line) > WORD_LENGTH:
         line = " ".join(short(word, WORD_LENGTH) for word in line.split(" "))

@@ -1,4 +1,4 @@
-"""What the stitcher hands to symbolizer and emitters: full stacks, pprof's words.
+"""Profile tables, from the stitcher to symbolizer and emitters: full stacks under pprof's names.
 
 Strings, functions, mappings, locations and threads are tables; stacks are a prefix tree; samples point into them.
 Everything is in a fixed order that depends on the input alone, so the same input gives the same bytes.
@@ -17,7 +17,7 @@ class ProfileEvent(Struct, frozen=True):
     """One event that samples refer to; events of the recording without samples are kept, in recorded order."""
 
     name: str
-    """As perf names it: ``cycles:P``, ``cpu-clock``, ``sched:sched_switch``."""
+    """perf's name: ``cycles:P``, ``cpu-clock``, ``sched:sched_switch``."""
     unit: str
     """Unit of ``samples.value``: ``nanoseconds`` for cpu-clock and task-clock, else ``count``."""
     period: int
@@ -77,10 +77,10 @@ class Functions(Struct, frozen=True):
 class Locations(Struct, frozen=True):
     """Unique (mapping, address, lookup, mode).
 
-    ``address`` is the avma as recorded. ``lookup`` is the same for instruction pointers and one less for return
-    addresses, so that it lies inside the call. ``mapping`` is −1 where no mapping held the address. ``mode`` is a
-    uapi.CpuMode. A location made up by perf2x (``[user stack missing]``) has address 0, mapping −1, ``synthetic`` True
-    and one line.
+    ``address`` is the avma as recorded. ``lookup`` equals it for instruction pointers and is one less for
+    return addresses, so that it lies inside the call. ``mapping`` is −1 for addresses outside all mappings. ``mode`` is
+    a uapi.CpuMode. A location made up by perf2x (``[user stack missing]``) has address 0, mapping −1, ``synthetic``
+    True and one line.
     Lines of location i are ``line_function[line_offsets[i]:line_offsets[i + 1]]``, innermost inlined function first;
     no lines: unresolved.
     """
@@ -132,7 +132,7 @@ class ProfileSamples(Struct, frozen=True):
     """Nanoseconds of the recording's clock."""
     cpu: I32 | None = None
     cgroup: I32 | None = None
-    """String index of the cgroup's path; of an empty text where a sample does not say it."""
+    """String index of the cgroup's path; of the empty string where a sample has none."""
     tags: I32 | None = None
     """Row of Profile.tag_sets; None when there are none."""
 
@@ -141,7 +141,7 @@ class ProfileSamples(Struct, frozen=True):
 
 
 class ThreadSwitches(Struct, frozen=True):
-    """When threads left (``is_out``) or entered a CPU, in time order; for timeline emitters."""
+    """Context switches in time order, for timeline emitters: a thread left (``is_out``) or entered a CPU."""
 
     time: U64
     thread: I32
@@ -187,7 +187,7 @@ class Profile(Struct, frozen=True):
     """Labels of some samples: of one input among several (``samples.tags``)."""
 
     def check(self) -> None:
-        """State every invariant once; raises ValueError naming the first that does not hold."""
+        """Check every invariant; ValueError names the first that does not hold."""
         _check_strings(self)
         _check_lengths(self)
         _check_ranges(self)

@@ -24,16 +24,16 @@ class Mmaps(Struct, frozen=True):
     length: U64
     pgoff: U64
     prot: I32
-    """−1 for MMAP records, which do not say; PROT_EXEC is 4."""
+    """−1 for MMAP records, which lack it; PROT_EXEC is 4."""
     flags: I32
     cpumode: U8
     filename: list[str]
     build_id: list[bytes]
     """b"" where the record carries none."""
     is_data: Bools
-    """MISC_MMAP_DATA: a data mapping, no code."""
+    """MISC_MMAP_DATA: a data mapping without code."""
     file: U64
-    """Device, inode and its generation as one hash: tells files of one name in several containers apart. 0 where the
+    """Device, inode and its generation as one hash: distinguishes files of one name in several containers. 0 where the
     record carries a build id instead, or neither."""
 
     def __len__(self) -> int:
@@ -72,7 +72,7 @@ class Tasks(Struct, frozen=True):
 class DeferredChains(Struct, frozen=True):
     """PERF_RECORD_CALLCHAIN_DEFERRED: user chains that complete samples with the same cookie.
 
-    Unlike the other tables sorted by (cookie, tid, time, position), so that the join needs no index beside it.
+    Unlike the other tables sorted by (cookie, tid, time, position), so that the join needs no other index.
     """
 
     time: U64
@@ -181,7 +181,7 @@ class Namespaces(Struct, frozen=True):
 
 
 class Sideband(Struct, frozen=True):
-    """Everything in the record stream that is not a sample, decoded once, in file order."""
+    """All side-band tables of a recording, decoded once."""
 
     mmaps: Mmaps
     comms: Comms

@@ -1,4 +1,4 @@
-"""Walks the prefix tree of stacks, and builds it anew when stacks change; one numpy pass per level, never per stack."""
+"""Walks the prefix tree of stacks, and rebuilds it when stacks change; one numpy pass per level, never per stack."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,7 @@ from perf2x.tables.profile import Profile, ProfileSamples, Stacks
 
 
 def depths(parent: I64) -> I64:
-    """Distance of every row from its root, which has 0; by pointer doubling, log(depth) passes.
+    """Return the distance of every row from its root (0 for roots), by pointer doubling in log(depth) passes.
 
     ::
 
@@ -32,16 +32,16 @@ def depths(parent: I64) -> I64:
 
 
 def paths(parent: I64, depth: I64, rows: I64, outermost_first: bool = False) -> Ragged:
-    """The rows between each given row and its root, both included, innermost first unless asked otherwise.
+    """Return the rows from each given row to its root, both included, innermost first by default.
 
-    −1: an empty path. ``depth`` is depths(parent).
+    Row −1 has an empty path. ``depth`` is depths(parent).
     """
     lengths = np.where(rows >= 0, depth[rows] + 1, 0) if len(depth) else np.zeros(len(rows), np.int64)
     return ways_up(parent, rows, lengths, outermost_first)
 
 
 def ways_up(parent: I64, rows: I64, lengths: I64, outermost_first: bool = False) -> Ragged:
-    """As many rows as asked for of the way from each given row towards its root, the given ones first or last."""
+    """Return the first ``lengths`` rows of the path from each given row towards its root."""
     offsets = offsets_of(lengths)
     values = np.empty(offsets[-1], np.int64)
     order = argsort_small(lengths)  # short ones first, so that those still on their way are always the last
@@ -54,7 +54,7 @@ def ways_up(parent: I64, rows: I64, lengths: I64, outermost_first: bool = False)
 
 
 def raised(parent: I64, rows: I64, steps: I64) -> I64:
-    """The row that lies ``steps`` above each given row."""
+    """Return the ancestor ``steps`` above each given row."""
     order = argsort_small(steps)
     cursor = rows[order].astype(np.int64)
     for done in np.cumsum(np.bincount(steps, minlength=1))[:-1].tolist():
@@ -65,22 +65,22 @@ def raised(parent: I64, rows: I64, steps: I64) -> I64:
 
 
 def used_stacks(profile: Profile) -> tuple[I64, I64]:
-    """Distinct leaf rows of the samples (−1 included when there is one), and each sample's place among them."""
+    """Return the distinct leaf rows of the samples (−1 too, if there is one), and the index of each sample's leaf."""
     leaves, place = unique_inverse(profile.samples.stack.astype(np.int64) + 1)
     return leaves - 1, place
 
 
 def location_rows(profile: Profile, leaves: I64) -> Ragged:
-    """(leaves,) rows of location numbers, outermost first; empty for −1."""
+    """Return (leaves,) rows of location numbers, outermost first; empty for −1."""
     parent = profile.stacks.parent.astype(np.int64)
     path = paths(parent, depths(parent), leaves, outermost_first=True)
     return Ragged(path.offsets, profile.stacks.location[path.values].astype(np.int64))
 
 
 def reshaped(profile: Profile, change: Callable[[Ragged], Ragged]) -> Profile:
-    """The profile with every stack that samples use changed; samples that are alike afterwards become one.
+    """Change every stack that samples use; samples that are equal afterwards are summed.
 
-    ``change`` gets rows of location numbers, outermost first, and gives equally many. Samples of a timeline stay one
+    ``change`` takes rows of location numbers, outermost first, and returns as many rows. Samples of a timeline stay one
     row each.
     """
     leaves, place = used_stacks(profile)
@@ -91,20 +91,20 @@ def reshaped(profile: Profile, change: Callable[[Ragged], Ragged]) -> Profile:
 
 
 def kept_entries(rows: Ragged, keep: Bools) -> Ragged:
-    """Only the entries where ``keep`` holds; rows may become empty."""
+    """Select the entries where ``keep`` holds; rows may become empty."""
     lengths = np.bincount(row_numbers(rows.lengths)[keep], minlength=len(rows))
     return Ragged(offsets_of(lengths), rows.values[keep])
 
 
 def summed(profile: Profile) -> Profile:
-    """Equal rows of samples made one, in the order of their contents; a timeline stays as it is."""
+    """Sum equal samples, in the order of their contents; a timeline stays as it is."""
     if profile.samples.time is not None:
         return profile
     return replace(profile, samples=summed_samples(profile.samples))
 
 
 def summed_samples(samples: ProfileSamples) -> ProfileSamples:
-    """The same of rows without times."""
+    """Sum equal rows of samples without times, in the order of their contents."""
     names = [field for field in ProfileSamples.__struct_fields__ if field not in ("value", "count", "time")]
     present = [name for name in names if getattr(samples, name) is not None]
     first, kind = group_rows([getattr(samples, name).astype(np.int64) for name in present])
@@ -116,7 +116,7 @@ def summed_samples(samples: ProfileSamples) -> ProfileSamples:
 
 
 def without_times(profile: Profile, *, keep_cpu: bool) -> Profile:
-    """A timeline's samples summed."""
+    """Turn a timeline into an aggregated profile: drop times and switches, and sum equal samples."""
     cpu = profile.samples.cpu if keep_cpu else None
     samples = replace(profile.samples, time=None, cpu=cpu)
     return summed(replace(profile, samples=samples, switches=None))

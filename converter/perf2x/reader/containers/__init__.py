@@ -1,1 +1,1 @@
-"""Where records come from: files, pipes, directories, compressed or not."""
+"""Containers of records: files, pipes and directories, compressed or not."""

@@ -1,4 +1,4 @@
-"""COMPRESSED and COMPRESSED2 records → the records inside.
+"""Unpacks the records inside COMPRESSED and COMPRESSED2 records.
 
 One zstd stream runs through all compressed records of a file (tools/perf/util/zstd.c), and a record inside may start in
 one of them and end in the next::
@@ -21,14 +21,14 @@ from perf2x.reader.record_framing import FramedRecords, frame_records
 from perf2x.tables.errors import FormatError
 
 MOST_EACH = 64 << 20
-"""Most that a compressed record, of at most 64 KiB, may unpack to; less where the file's ring buffers are smaller."""
+"""Most bytes that a compressed record, of at most 64 KiB, may unpack to; less where the ring buffers are smaller."""
 
 
 class Unpacker:
-    """Unpacks the compressed records of one stretch in file order, bounded by ``limit`` each and the policy of
+    """Unpacks the compressed records of one section in file order, bounded by ``limit`` each and the policy of
     files/unpack_limit.py over all.
 
-    The first bytes that are no zstd, or no records, end the stream: what comes later depends on them.
+    The first bytes that are no zstd, or no records, end the stream: later ones depend on them.
     """
 
     def __init__(self, limit: int, packed_total: int) -> None:
@@ -41,11 +41,11 @@ class Unpacker:
 
     @property
     def leftover(self) -> int:
-        """Bytes of a record that never came to its end."""
+        """Number of bytes of a last record that is incomplete."""
         return len(self._tail)
 
     def unpack(self, record: U8, order: ByteOrder) -> tuple[U8, FramedRecords]:
-        """The whole records that this one completes, and their frame; ValueError when the bytes are no such thing."""
+        """Return the whole records that this one completes, framed; ValueError when they cannot be unpacked."""
         if self._broken:
             raise ValueError(self._broken)
         try:
@@ -60,7 +60,7 @@ class Unpacker:
         return data[: framed.length], framed
 
     def unpack_again(self, record: U8, order: ByteOrder, complete: int) -> U8:
-        """The same on a later walk, for a record that unpacked well: it gave ``complete`` bytes of whole records."""
+        """Unpack a record on a later walk; the first walk found ``complete`` bytes of whole records in it."""
         data = self._unpack(record, order)
         self._tail = data[complete:].tobytes()
         return data[:complete]
@@ -77,10 +77,10 @@ class Unpacker:
 
 
 def _zstd_payload(record: U8, order: ByteOrder) -> bytes:
-    """The zstd bytes of a record.
+    """Return the zstd bytes of a record.
 
-    COMPRESSED2 says how many they are, COMPRESSED fills its record. perf 6.16 forgot data_size, and the padding it is
-    there for, in all but the first record of a batch: a size that cannot be gives way to all that the record holds.
+    COMPRESSED2 gives their number, COMPRESSED fills its record. perf 6.16 left out data_size, and the padding that it
+    is for, in all but the first record of a batch: an impossible size is replaced by the size of the record.
     """
     kind, _, size = struct.unpack_from(order + "IHH", record.data)
     if kind == UserRecordType.COMPRESSED:

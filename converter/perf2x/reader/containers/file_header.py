@@ -1,4 +1,4 @@
-"""The container around the records: file header, attributes, sections; file mode and pipe mode meet here.
+"""Reads the container around the records: file header, attributes, sections; both file mode and pipe mode.
 
 Source of truth: perf_session__read_header in tools/perf/util/header.c and perf.data-file-format.txt::
 
@@ -30,7 +30,7 @@ class FileSection(Struct, frozen=True):
 
 
 class Container(Struct):
-    """What surrounds the records of one file."""
+    """Header of one file and the extents of its sections."""
 
     name: str
     data: U8
@@ -47,7 +47,7 @@ _LEGACY_ATTR_SIZES = tuple(size + perffile.SECTION_SIZE for size in (64, 72, 80,
 
 
 def open_container(name: str, data: U8, diagnostics: Diagnostics) -> Container:
-    """Read the header; FormatError when this is no recording."""
+    """Read the header. FormatError when the data is no recording."""
     magic = data[:8].tobytes()
     if len(data) < perffile.PIPE_HEADER_SIZE:
         raise FormatError(f"{name}: not a perf.data file: {len(data)} bytes are no whole header")
@@ -61,7 +61,7 @@ def open_container(name: str, data: U8, diagnostics: Diagnostics) -> Container:
 
 
 def _legacy_order(data: U8) -> ByteOrder | None:
-    """PERFFILE does not tell the byte order; the sizes behind it do (try_all_file_abis in tools/perf/util/header.c)."""
+    """Infer the byte order of a PERFFILE header from its sizes (try_all_file_abis in tools/perf/util/header.c)."""
     orders: tuple[ByteOrder, ...] = ("<", ">")
     for order in orders:
         size, attr_size = struct.unpack_from(order + "QQ", data[:24].tobytes().ljust(24, b"\0"), 8)
@@ -130,10 +130,10 @@ def _read_attrs(container: Container, attrs: FileSection, entry_size: int) -> li
 
 
 def _feature_numbers(bits: bytes, order: ByteOrder) -> list[int]:
-    """Bits that are set.
+    """Return the numbers of the bits that are set.
 
-    The bitmap is one of unsigned longs, so that of a big-endian machine looks different with 32-bit words. perf takes
-    the reading that has HOSTNAME (perf_file_header__read in tools/perf/util/header.c); else, what is known counts.
+    The bitmap consists of unsigned longs, so that on a big-endian machine it depends on their width. perf takes the
+    width that sets HOSTNAME (perf_file_header__read in tools/perf/util/header.c); otherwise known numbers decide.
     """
     wide, narrow = _set_bits(bits, order, "Q"), _set_bits(bits, order, "I")
     if order == "<" or perffile.Feature.HOSTNAME in wide:
@@ -149,7 +149,7 @@ def _set_bits(bits: bytes, order: ByteOrder, code: str) -> list[int]:
 
 
 def _feature_table(container: Container, bits: bytes, diagnostics: Diagnostics) -> dict[int, FileSection]:
-    """One section for each bit that is set, behind the data."""
+    """Read the section table behind the data: one entry for each bit that is set."""
     numbers = _feature_numbers(bits, container.order)
     features = {}
     for rank, number in enumerate(numbers):

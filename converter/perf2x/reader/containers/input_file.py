@@ -1,7 +1,7 @@
-"""Where the bytes come from: a file or standard input, bare or inside .gz, .zst or .xz; always one read-only buffer.
+"""Maps an input into memory: a file or standard input, plain or .gz, .zst or .xz; always one read-only buffer.
 
-Files are mapped, what cannot be mapped is spooled to an unlinked temporary file and mapped there, so that memory does
-not grow with the input.
+Inputs that cannot be mapped are spooled to an unlinked temporary file, which is mapped instead, so that memory does not
+grow with the input.
 """
 
 import io
@@ -46,7 +46,7 @@ _READERS: tuple[tuple[bytes, Callable[[IO[bytes]], Any]], ...] = (
 
 
 def _damage_errors() -> tuple[type[Exception], ...]:
-    """What reading a damaged wrapper raises."""
+    """Exceptions that reading a damaged compressed file raises."""
     import lzma
 
     return (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError)
@@ -57,12 +57,12 @@ class InputFile(Struct, frozen=True):
 
     data: U8
     mapping: mmap.mmap | None = None
-    """What ``data`` maps, when it is a map."""
+    """The map behind ``data``, None for a plain buffer."""
     on_disk: int = 0
-    """Bytes of the input before it was unpacked."""
+    """Size of the input before unpacking, in bytes."""
 
     def forget(self, start: int, stop: int) -> None:
-        """Bytes [start, stop) are not needed soon: they count as this process's memory no longer."""
+        """Tell the system that bytes [start, stop) are not needed soon, so that their pages can be freed."""
         if self.mapping is None or not hasattr(self.mapping, "madvise"):
             return
         first, last = -(-start // mmap.PAGESIZE) * mmap.PAGESIZE, stop // mmap.PAGESIZE * mmap.PAGESIZE
@@ -71,7 +71,7 @@ class InputFile(Struct, frozen=True):
 
 
 def map_input(path: str, diagnostics: Diagnostics) -> InputFile:
-    """``path`` ("-" is standard input) without its outer compression. FormatError for what is no readable file."""
+    """Map a file ("-" is standard input), unpacked if it is compressed. FormatError when it cannot be read."""
     if path == "-":
         return _map_stream(sys.stdin.buffer, "standard input", diagnostics)
     try:
@@ -92,7 +92,7 @@ def _map_stream(file: BinaryIO, name: str, diagnostics: Diagnostics) -> InputFil
 
 
 def _try_map(file: IO[bytes]) -> InputFile | None:
-    """The whole file as a buffer, None when it cannot be mapped (a pipe, a terminal, an empty file)."""
+    """Map the whole file; None when it cannot be mapped (a pipe, a terminal, an empty file)."""
     try:
         if file.tell() != 0:
             return None
@@ -118,7 +118,7 @@ def _unwrap(packed: InputFile, opener: Callable[[IO[bytes]], Any], name: str, di
 
 
 def _unpacked_chunks(unpacked: Any, packed_size: int, name: str, diagnostics: Diagnostics) -> Iterator[bytes]:
-    """What can be unpacked; a file that was cut gives what comes before the cut."""
+    """Yield the unpacked data; of a truncated file, that before the cut."""
     total, limit = 0, unpack_limit.unpacked_limit(packed_size)
     while True:
         try:
@@ -140,7 +140,7 @@ def _unpacked_chunks(unpacked: Any, packed_size: int, name: str, diagnostics: Di
 
 
 def _check_beginning(chunk: bytes, name: str) -> None:
-    """FormatError for what is no recording, before much of it is unpacked; short beginnings are looked at later."""
+    """Raise FormatError for data that is no recording, before much is unpacked; short data is checked later."""
     if len(chunk) >= len(MAGIC) and not chunk.startswith((MAGIC, MAGIC_SWAPPED, MAGIC_LEGACY)):
         raise FormatError(f"{name}: no perf.data file in it: the unpacked data starts with {chunk[: len(MAGIC)]!r}")
 

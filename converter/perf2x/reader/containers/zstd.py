@@ -1,4 +1,4 @@
-"""The one place that knows which zstd module there is: the standard library's from Python 3.14 on, or its backport."""
+"""Wraps the zstd module: the standard library's from Python 3.14 on, else its backport."""
 
 import sys
 from typing import IO, Any
@@ -13,7 +13,7 @@ def _module() -> Any:
 
 
 class ZstdReader:
-    """The unpacked bytes of a .zst file; raises ValueError where it is damaged."""
+    """Reads a .zst file unpacked; raises ValueError where it is damaged."""
 
     def __init__(self, packed: IO[bytes]) -> None:
         module = _module()
@@ -27,7 +27,7 @@ class ZstdReader:
         self._file.close()
 
     def read1(self, size: int) -> bytes:
-        """Some bytes, none at the end."""
+        """Return some bytes, none at the end."""
         try:
             part: bytes = self._file.read1(size)
         except self._error as error:
@@ -36,34 +36,34 @@ class ZstdReader:
 
 
 class TooLargeError(ValueError):
-    """More came out than was asked for."""
+    """The data unpacks to more than the limit."""
 
 
 class ZstdStream:
-    """One zstd stream that arrives in pieces, as perf writes it: flushed after every piece, never ended.
+    """One zstd stream that arrives in chunks, as perf writes it: flushed after every chunk, never ended.
 
-    ``feed`` raises ValueError for bytes that are no zstd, or that unpack to more than asked for.
+    ``feed`` raises ValueError for bytes that are no zstd, TooLargeError for those that unpack to more than the limit.
     """
 
     def __init__(self) -> None:
         self._decompressor: Any = None
 
-    def feed(self, piece: bytes, limit: int) -> bytes:
-        """Everything that ``piece`` completes, at most ``limit`` bytes."""
+    def feed(self, chunk: bytes, limit: int) -> bytes:
+        """Unpack a chunk as far as it is complete, to at most ``limit`` bytes."""
         module = _module()  # most recordings have nothing to unpack
         self._decompressor = self._decompressor or module.ZstdDecompressor()
         parts: list[bytes] = []
         room = limit
-        while piece or not self._decompressor.needs_input:
+        while chunk or not self._decompressor.needs_input:
             if self._decompressor.eof:
                 self._decompressor = module.ZstdDecompressor()
             try:
-                part = self._decompressor.decompress(piece, max_length=room + 1)
+                part = self._decompressor.decompress(chunk, max_length=room + 1)
             except module.ZstdError as error:
                 raise ValueError(str(error)) from error
             room -= len(part)
             if room < 0:
                 raise TooLargeError(f"unpacks to more than {limit:,} bytes")
             parts.append(part)
-            piece = self._decompressor.unused_data if self._decompressor.eof else b""
+            chunk = self._decompressor.unused_data if self._decompressor.eof else b""
         return b"".join(parts)

@@ -1,1 +1,1 @@
-"""The file header and its feature sections → one Session."""
+"""Attributes and feature sections: decoded into one Session."""

@@ -1,7 +1,7 @@
-"""struct perf_event_attr of any size → Event.
+"""Parses struct perf_event_attr of any size to an Event.
 
-Source of truth: include/uapi/linux/perf_event.h. An attr smaller than ours is filled up with zeros, of a larger one the
-part that we know is taken: both is what the kernel does (perf_copy_attr in kernel/events/core.c).
+Source of truth: include/uapi/linux/perf_event.h. A smaller attr is padded with zeros, a larger one is cut to the
+known part, as the kernel does (perf_copy_attr in kernel/events/core.c).
 """
 
 from perf2x.abi.layouts import ATTR_SIZE_NEWEST, ByteOrder, attr_dtype
@@ -15,7 +15,7 @@ PRECISE_IP_BIT = ATTR_FLAGS.index("precise_ip")
 
 
 def parse_attr(data: bytes, order: ByteOrder, index: int, ids: tuple[int, ...] = (), name: str = "") -> Event:
-    """One event; without a name it gets the one that perf would make up for it."""
+    """Parse one event; without a name it gets perf's default name."""
     raw = data[:ATTR_SIZE_NEWEST].ljust(ATTR_SIZE_NEWEST, b"\0")
     row = np.frombuffer(raw, attr_dtype(order), 1)[0]
     fields = {key: int(row[key]) for key in row.dtype.names or ()}
@@ -43,9 +43,9 @@ def parse_attr(data: bytes, order: ByteOrder, index: int, ids: tuple[int, ...] =
 
 
 def _decode_flags(word: int, order: ByteOrder) -> tuple[frozenset[str], int]:
-    """Names of the set bits, and the two-bit field precise_ip.
+    """Return the names of the set bits, and the two-bit field precise_ip.
 
-    A big-endian compiler puts the first bit field into the most significant bit, so bit i stands at 63 − i.
+    A big-endian compiler puts the first bit field into the most significant bit, so bit i is bit 63 − i.
     """
     bits = word if order == "<" else int(f"{word:064b}"[::-1], 2)
     precise = bits >> PRECISE_IP_BIT & 3

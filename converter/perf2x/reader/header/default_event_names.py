@@ -1,4 +1,4 @@
-"""The name that perf gives to an event whose name was not recorded.
+"""Names an event whose name was not recorded, as perf does.
 
 Source of truth: evsel__name and evsel__add_modifiers in tools/perf/util/evsel.c.
 """
@@ -20,7 +20,7 @@ MISS = 1
 
 
 def default_event_name(kind: int, config: int, flags: frozenset[str], precise_ip: int) -> str:
-    """perf's own name for type and config, with its modifiers: ``cycles:u``."""
+    """Return perf's name for type and config, with modifiers: ``cycles:u``."""
     return _base_name(kind, config) + _modifiers(flags, precise_ip)
 
 

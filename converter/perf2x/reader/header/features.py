@@ -1,4 +1,4 @@
-"""HEADER_* feature sections → plain values.
+"""Decodes HEADER_* feature sections to plain values.
 
 Source of truth: the process_* functions in tools/perf/util/header.c and perf.data-file-format.txt.
 """
@@ -67,7 +67,7 @@ def _clock_data(section: SectionReader) -> dict[str, int]:
 
 
 def _auxtrace(section: SectionReader) -> dict[str, int]:
-    """u64 nr; { u64 offset, size; } [nr]: where trace data lies."""
+    """u64 nr; { u64 offset, size; } [nr]: extents of trace data."""
     return {"areas": section.u64()}
 
 

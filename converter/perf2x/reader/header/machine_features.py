@@ -1,4 +1,4 @@
-"""Feature sections about the machine: processors, caches, memory, PMUs, BPF programs → plain values.
+"""Decodes feature sections about the machine to plain values: processors, caches, memory, PMUs, BPF programs.
 
 Source of truth: the write_* and process_* functions in tools/perf/util/header.c.
 """
@@ -49,11 +49,11 @@ def _cpus_before_dies(words: I64) -> int:
     cpus, strings = cpus[possible], strings[possible]
     after = np.arange(1, end + 1) + words // 4
     following = np.append(np.where((words % 4 == 0) & (after < end), after, end), end)  # ``end`` leads to itself
-    place = 2 * cpus + 1
+    at = 2 * cpus + 1
     for bit in range(int(strings.max(initial=0)).bit_length()):
-        place = np.where(strings >> bit & 1, following[place], place)
+        at = np.where(strings >> bit & 1, following[at], at)
         following = following[following]
-    fitting = cpus[place == end - cpus]
+    fitting = cpus[at == end - cpus]
     return int(fitting[0]) if len(fitting) else 0
 
 
@@ -82,7 +82,7 @@ def cache(section: SectionReader) -> list[dict[str, Any]]:
 
 
 def mem_topology(section: SectionReader) -> dict[str, Any]:
-    """u64 version, block_size, nr; { u64 node, size; u64 bits; u64 words[]; } [nr]: which blocks a node has."""
+    """u64 version, block_size, nr; { u64 node, size; u64 bits; u64 words[]; } [nr]: memory blocks of each node."""
     _, block_size, count = section.numbers("QQQ")
     nodes = []
     for _ in range(min(count, section.left // 24)):

@@ -1,4 +1,4 @@
-"""Session in the making: what header sections, and in pipes records, say piece by piece."""
+"""Builds a Session from attributes and feature sections, and from the records that replace them in pipes."""
 
 import struct
 from typing import Any
@@ -20,7 +20,7 @@ _NAMES = {int(feature): feature.name.lower() for feature in Feature}
 
 
 class SessionBuilder(Struct):
-    """Everything that is not in the record tables."""
+    """A Session in the making."""
 
     source: str
     order: ByteOrder
@@ -34,22 +34,22 @@ class SessionBuilder(Struct):
     """Events whose name was recorded."""
 
     def add_container(self, container: Container) -> None:
-        """Attributes and feature sections of a file."""
+        """Add the attributes and feature sections of a file."""
         for raw, ids in container.attrs:
             self.events.add(parse_attr(raw, self.order, len(self.events.events), ids))
         for number, section in container.features.items():
             self.add_feature(number, container.data[section.offset : section.end].tobytes())
 
     def add_feature(self, number: int, data: bytes) -> None:
-        """One feature section, from the file's end or from record HEADER_FEATURE."""
+        """Add one feature section, from the end of the file or from a HEADER_FEATURE record."""
         name = _NAMES.get(number, f"feature_{number}")
         try:
             if number == Feature.BUILD_ID:
                 self._add_build_ids(data)
             elif number == Feature.TRACING_DATA:
-                from perf2x.reader.records.tracepoints import tracing_data
+                from perf2x.reader.records.tracepoints import parse_tracing_data
 
-                self.features[name] = tracing_data(data, self.order)
+                self.features[name] = parse_tracing_data(data, self.order)
             elif number in DECODERS:
                 self.features[name] = DECODERS[number](SectionReader(data, self.order))
             elif data:
@@ -70,7 +70,7 @@ class SessionBuilder(Struct):
                 self._named.add(index)
 
     def _name_tracepoints(self) -> None:
-        """Tracepoints whose names were not recorded have them in the format files: config is the tracepoint's id."""
+        """Name tracepoints without recorded names by the format files: config is the tracepoint's id."""
         formats = self.features.get("tracing_data", {}).get("formats", {})
         for event in self.events.events:
             found = formats.get(str(event.config)) if event.type == EventType.TRACEPOINT else None
@@ -78,7 +78,7 @@ class SessionBuilder(Struct):
                 self.events.update(event.index, name=f"{found['system']}:{found['name']}")
 
     def _join_groups(self) -> None:
-        """GROUP_DESC says where groups start and how many members they have (process_group_desc in header.c)."""
+        """Set group leaders from GROUP_DESC, which lists leaders and group sizes (process_group_desc in header.c)."""
         groups = self.features.get("group_desc", [])
         leaders = [event.group_leader for event in self.events.events]
         for group in groups:
@@ -88,7 +88,7 @@ class SessionBuilder(Struct):
             self.events.update(index, group_leader=leader)
 
     def add_record(self, kind: int, misc: int, payload: bytes) -> None:
-        """A record that perf writes into pipes (and some into files) in place of header sections."""
+        """Add a record that perf writes into pipes (and sometimes into files) instead of a header section."""
         section = SectionReader(payload, self.order)
         try:
             if kind == UserRecordType.HEADER_ATTR:
@@ -106,15 +106,15 @@ class SessionBuilder(Struct):
             self.diagnostics.add("records_malformed", Severity.LOSS, "A record is cut short or damaged.", where=where)
 
     def _add_streamed_feature(self, number: int, data: bytes) -> None:
-        """Behind the last section a writer puts an empty one numbered as its own HEADER_LAST_FEATURE: no section.
+        """Add a feature section unless it is the end mark, an empty one numbered with the writer's HEADER_LAST_FEATURE.
 
-        An older writer's last number is a newer perf's real section (perf_event__synthesize_features in header.c).
+        That number is a real section in a newer perf (perf_event__synthesize_features in header.c).
         """
         if data or number in (Feature.BRANCH_STACK, Feature.STAT):
             self.add_feature(number, data)
 
     def _add_attr(self, payload: bytes) -> None:
-        """struct { perf_event_attr attr; u64 ids[]; }: the attr says its own size."""
+        """struct { perf_event_attr attr; u64 ids[]; }: the attr holds its own size."""
         if len(payload) < ATTR_SIZE_VER0:
             raise SectionError(f"an attribute of {len(payload)} bytes")
         (size,) = struct.unpack_from(self.order + "I", payload, 4)
@@ -140,7 +140,7 @@ class SessionBuilder(Struct):
             self.events.update(index, scale=scale)
 
     def _add_build_ids(self, data: bytes) -> None:
-        """Section BUILD_ID: records like HEADER_BUILD_ID, one behind the other."""
+        """Add section BUILD_ID: records like HEADER_BUILD_ID, one behind the other."""
         at = 0
         while at + HEADER_SIZE <= len(data):
             _, misc, size = struct.unpack_from(self.order + "IHH", data, at)
@@ -158,7 +158,7 @@ class SessionBuilder(Struct):
         self.build_ids[name] = raw[:length]
 
     def session(self) -> Session:
-        """What has been gathered."""
+        """Return the session, as far as it is known."""
         self._name_tracepoints()
         self._join_groups()
         known, clock = self.features, self.features.get("clock_data")

@@ -1,1 +1,1 @@
-"""One decoder for each type of record."""
+"""Decoders of records, one for each type."""

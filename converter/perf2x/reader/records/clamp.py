@@ -1,4 +1,4 @@
-"""Numbers that cannot be true are cut where they are read, so that everything behind the reader may add and subtract.
+"""Clamps impossible numbers where they are read, so that later stages can add and subtract without overflow.
 
 One flipped bit makes a time of 292 years, a period that no counter reaches or a CPU that no machine has.
 """
@@ -19,8 +19,8 @@ _ADVICE = "the recording is damaged; such numbers were cut to what is possible"
 
 
 def clamp_samples(samples: Samples) -> tuple[Samples, dict[str, int]]:
-    """The samples with times below 2⁶³ ns, periods up to 2⁴⁸ and CPUs below 2³¹ (−1 where not), and how many of each
-    were not so."""
+    """Clamp times to below 2⁶³ ns and periods to 2⁴⁸, and set CPUs from 2³¹ on to −1; return the number of changes by
+    diagnostic name, too."""
     counts: dict[str, int] = {}
     period = clamp(samples.period, MOST_PERIOD, "implausible_period", counts)
     time = samples.time if samples.time is None else clamp(samples.time, LAST_TIME, "implausible_time", counts)
@@ -29,7 +29,7 @@ def clamp_samples(samples: Samples) -> tuple[Samples, dict[str, int]]:
 
 
 def clamp_columns(columns: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, int]]:
-    """The same for the times and CPUs of other records."""
+    """Clamp times and CPUs of side-band records; return the number of changes by diagnostic name, too."""
     counts: dict[str, int] = {}
     changed = dict(columns)
     for name in ("time", "own_time"):
@@ -40,13 +40,13 @@ def clamp_columns(columns: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str,
 
 
 def note_implausible(diagnostics: Diagnostics, counts: Mapping[str, int]) -> None:
-    """Count what was cut."""
+    """Add the numbers of clamped values to the diagnostics."""
     for name, count in counts.items():
         diagnostics.add(name, Severity.LOSS, _ADVICE, count)
 
 
 def clamp(column: U64, most: int, name: str, counts: dict[str, int]) -> U64:
-    """The column with ``most`` where it is more; ``counts`` gets how often."""
+    """Limit a column to ``most``; add the number of larger values to ``counts``."""
     if not len(column) or int(column.max()) <= most:
         return column
     counts[name] = counts.get(name, 0) + int(np.count_nonzero(column > np.uint64(most)))
@@ -54,7 +54,7 @@ def clamp(column: U64, most: int, name: str, counts: dict[str, int]) -> U64:
 
 
 def clamp_cpus(cpu: I32, counts: dict[str, int]) -> I32:
-    """The column with −1 where it is less, a number of 2³¹ or more; −1 itself is what perf writes for none."""
+    """Replace numbers from 2³¹ on (negative as int32) by −1, which perf itself writes for none; count them."""
     if not len(cpu) or cpu.min() >= UNKNOWN_CPU:
         return cpu
     counts["implausible_cpu"] = counts.get("implausible_cpu", 0) + int(np.count_nonzero(cpu < UNKNOWN_CPU))

@@ -1,8 +1,8 @@
-"""Every record that is no sample: one decoder each, one table of decoders.
+"""Decodes side-band records (all but samples): one decoder for each type.
 
 A decoder reads the fields of many records of one type as columns, in the order of the struct in
-include/uapi/linux/perf_event.h, and gives them by the names of the table they belong to. What it leaves out (time, pid,
-tid, cpu) comes from the sample_id trailer.
+include/uapi/linux/perf_event.h, and returns them by the column names of their table. Missing columns (time, pid, tid,
+cpu) come from the sample_id trailer.
 """
 
 from collections.abc import Callable
@@ -28,24 +28,24 @@ Columns = dict[str, Any]
 
 
 class Decoder(Struct, frozen=True):
-    """``table`` is the attribute of Sideband that the rows go to."""
+    """``table`` is the attribute of Sideband that the rows belong to."""
 
     table: str
     decode: Callable[[FieldCursor, Misc], Columns]
 
 
-def _mmap(at: FieldCursor, misc: Misc) -> Columns:
+def _decode_mmap(at: FieldCursor, misc: Misc) -> Columns:
     """struct { header; u32 pid, tid; u64 addr, len, pgoff; char filename[]; sample_id; }."""
     pid, tid = at.i32_pair()
     unknown = np.full(len(at), -1, np.int32)
     return {
         "pid": pid, "tid": tid, "start": at.u64(), "length": at.u64(), "pgoff": at.u64(),
         "prot": unknown, "flags": unknown, "file": np.zeros(len(at), np.uint64),
-        **_mapped_file(at, misc, [b""] * len(at)),
+        **_mapped_file_columns(at, misc, [b""] * len(at)),
     }  # fmt: skip
 
 
-def _mmap2(at: FieldCursor, misc: Misc) -> Columns:
+def _decode_mmap2(at: FieldCursor, misc: Misc) -> Columns:
     """struct { header; u32 pid, tid; u64 addr, len, pgoff; union of 24 bytes; u32 prot, flags; char filename[]; }.
 
     The union is { u32 maj, min; u64 ino, ino_generation; } or, with MISC_MMAP_BUILD_ID,
@@ -54,7 +54,7 @@ def _mmap2(at: FieldCursor, misc: Misc) -> Columns:
     pid, tid = at.i32_pair()
     start, length, pgoff = at.u64(), at.u64(), at.u64()
     has_build_id = has_flag(misc, uapi.MISC_MMAP_BUILD_ID)
-    build_ids = _build_ids(at, has_build_id)
+    build_ids = _mapping_build_ids(at, has_build_id)
     major, minor = at.u32_pair()
     inode, inode_generation = at.u64(), at.u64()
     prot, flags = at.i32_pair()
@@ -64,12 +64,12 @@ def _mmap2(at: FieldCursor, misc: Misc) -> Columns:
         "pid": pid, "tid": tid, "start": start, "length": length, "pgoff": pgoff,
         "prot": prot, "flags": flags, "major": major, "minor": minor, "inode": inode,
         "inode_generation": inode_generation, "file": np.where(says_which, file, np.uint64(0)),
-        **_mapped_file(at, misc, build_ids),
+        **_mapped_file_columns(at, misc, build_ids),
     }  # fmt: skip
 
 
-def _build_ids(at: FieldCursor, carried: Bools) -> list[bytes]:
-    """size, three bytes of padding, twenty of build id, where ``carried``."""
+def _mapping_build_ids(at: FieldCursor, carried: Bools) -> list[bytes]:
+    """Read { u8 size; u8 padding[3]; u8 build_id[20]; } where ``carried`` holds; b"" elsewhere."""
     found = [b""] * len(at)
     rows = np.flatnonzero(carried)
     if len(rows):
@@ -80,7 +80,7 @@ def _build_ids(at: FieldCursor, carried: Bools) -> list[bytes]:
     return found
 
 
-def _mapped_file(at: FieldCursor, misc: Misc, build_ids: list[bytes]) -> Columns:
+def _mapped_file_columns(at: FieldCursor, misc: Misc, build_ids: list[bytes]) -> Columns:
     return {
         "cpumode": (misc & uapi.MISC_CPUMODE_MASK).astype(np.uint8),
         "filename": at.texts(),
@@ -89,13 +89,13 @@ def _mapped_file(at: FieldCursor, misc: Misc, build_ids: list[bytes]) -> Columns
     }
 
 
-def _comm(at: FieldCursor, misc: Misc) -> Columns:
+def _decode_comm(at: FieldCursor, misc: Misc) -> Columns:
     """struct { header; u32 pid, tid; char comm[]; sample_id; }."""
     pid, tid = at.i32_pair()
     return {"pid": pid, "tid": tid, "comm": at.texts(), "is_exec": has_flag(misc, uapi.MISC_COMM_EXEC)}
 
 
-def _task(at: FieldCursor, misc: Misc) -> Columns:
+def _decode_task(at: FieldCursor, misc: Misc) -> Columns:
     """struct { header; u32 pid, ppid; u32 tid, ptid; u64 time; sample_id; }."""
     pid, ppid = at.i32_pair()
     tid, ptid = at.i32_pair()
@@ -103,28 +103,28 @@ def _task(at: FieldCursor, misc: Misc) -> Columns:
     return {"pid": pid, "ppid": ppid, "tid": tid, "ptid": ptid, "is_exec": is_exec, "own_time": at.u64()}
 
 
-def _lost(at: FieldCursor, misc: Misc) -> Columns:
+def _decode_lost(at: FieldCursor, misc: Misc) -> Columns:
     """struct { header; u64 id; u64 lost; sample_id; }."""
     return {"owner_id": at.u64(), "lost": at.u64(), "samples_only": np.zeros(len(at), np.bool_)}
 
 
-def _lost_samples(at: FieldCursor, misc: Misc) -> Columns:
-    """struct { header; u64 lost; sample_id; }: with MISC_LOST_SAMPLES_BPF what a filter of the user's left out."""
+def _decode_lost_samples(at: FieldCursor, misc: Misc) -> Columns:
+    """struct { header; u64 lost; sample_id; }: MISC_LOST_SAMPLES_BPF marks samples dropped by the user's filter."""
     filtered = has_flag(misc, MISC_LOST_SAMPLES_BPF)
     return {"lost": np.where(filtered, np.uint64(0), at.u64()), "samples_only": np.ones(len(at), np.bool_)}
 
 
-def _throttle(at: FieldCursor, misc: Misc) -> Columns:
+def _decode_throttle(at: FieldCursor, misc: Misc) -> Columns:
     """struct { header; u64 time; u64 id; u64 stream_id; sample_id; }."""
     return {"own_time": at.u64(), "owner_id": at.u64(), "lifted": np.zeros(len(at), np.bool_)}
 
 
-def _unthrottle(at: FieldCursor, misc: Misc) -> Columns:
-    """The same struct."""
-    return _throttle(at, misc) | {"lifted": np.ones(len(at), np.bool_)}
+def _decode_unthrottle(at: FieldCursor, misc: Misc) -> Columns:
+    """struct { header; u64 time; u64 id; u64 stream_id; sample_id; }."""
+    return _decode_throttle(at, misc) | {"lifted": np.ones(len(at), np.bool_)}
 
 
-def _ksymbol(at: FieldCursor, misc: Misc) -> Columns:
+def _decode_ksymbol(at: FieldCursor, misc: Misc) -> Columns:
     """struct { header; u64 addr; u32 len; u16 ksym_type; u16 flags; char name[]; sample_id; }."""
     start = at.u64()
     length, rest = at.u32_pair()
@@ -133,31 +133,31 @@ def _ksymbol(at: FieldCursor, misc: Misc) -> Columns:
     return {"start": start, "length": length, "type": as_i32(kind), "unregister": unregister, "name": at.texts()}
 
 
-def _switch(at: FieldCursor, misc: Misc) -> Columns:
-    """struct { header; sample_id; }, the thread in the trailer is the one that switches."""
+def _decode_switch(at: FieldCursor, misc: Misc) -> Columns:
+    """struct { header; sample_id; }; the thread in the trailer switches."""
     out = has_flag(misc, uapi.MISC_SWITCH_OUT)
     return {"is_out": out, "preempted": out & has_flag(misc, uapi.MISC_SWITCH_OUT_PREEMPT)}
 
 
-def _switch_cpu_wide(at: FieldCursor, misc: Misc) -> Columns:
-    """struct { header; u32 next_prev_pid, next_prev_tid; sample_id; }: the other thread, which has its own record."""
+def _decode_switch_cpu_wide(at: FieldCursor, misc: Misc) -> Columns:
+    """struct { header; u32 next_prev_pid, next_prev_tid; sample_id; }: the other thread has its own record."""
     pid, tid = at.i32_pair()
-    return {"next_prev_pid": pid, "next_prev_tid": tid, **_switch(at, misc)}
+    return {"next_prev_pid": pid, "next_prev_tid": tid, **_decode_switch(at, misc)}
 
 
-def _cgroup(at: FieldCursor, misc: Misc) -> Columns:
+def _decode_cgroup(at: FieldCursor, misc: Misc) -> Columns:
     """struct { header; u64 id; char path[]; sample_id; }."""
     return {"id": at.u64(), "path": at.texts()}
 
 
-def _namespaces(at: FieldCursor, misc: Misc) -> Columns:
+def _decode_namespaces(at: FieldCursor, misc: Misc) -> Columns:
     """struct { header; u32 pid, tid; u64 nr_namespaces; { u64 dev, inode; } [nr]; sample_id; }."""
     pid, tid = at.i32_pair()
     first, count = at.counted(at.u64(), words_each=2)
     return {"pid": pid, "tid": tid, "links": at.ragged(first, count * 2)}
 
 
-def _callchain_deferred(at: FieldCursor, misc: Misc) -> Columns:
+def _decode_callchain_deferred(at: FieldCursor, misc: Misc) -> Columns:
     """struct { header; u64 cookie; u64 nr; u64 ips[nr]; sample_id; }."""
     cookie = at.u64()
     first, count = at.counted(at.u64())
@@ -165,26 +165,26 @@ def _callchain_deferred(at: FieldCursor, misc: Misc) -> Columns:
 
 
 DECODERS: dict[int, Decoder] = {
-    RecordType.MMAP: Decoder("mmaps", _mmap),
-    RecordType.LOST: Decoder("losts", _lost),
-    RecordType.COMM: Decoder("comms", _comm),
-    RecordType.EXIT: Decoder("exits", _task),
-    RecordType.THROTTLE: Decoder("throttles", _throttle),
-    RecordType.UNTHROTTLE: Decoder("throttles", _unthrottle),
-    RecordType.FORK: Decoder("forks", _task),
-    RecordType.MMAP2: Decoder("mmaps", _mmap2),
-    RecordType.LOST_SAMPLES: Decoder("losts", _lost_samples),
-    RecordType.SWITCH: Decoder("switches", _switch),
-    RecordType.SWITCH_CPU_WIDE: Decoder("switches", _switch_cpu_wide),
-    RecordType.NAMESPACES: Decoder("namespaces", _namespaces),
-    RecordType.KSYMBOL: Decoder("ksymbols", _ksymbol),
-    RecordType.CGROUP: Decoder("cgroups", _cgroup),
-    RecordType.CALLCHAIN_DEFERRED: Decoder("deferred", _callchain_deferred),
+    RecordType.MMAP: Decoder("mmaps", _decode_mmap),
+    RecordType.LOST: Decoder("losts", _decode_lost),
+    RecordType.COMM: Decoder("comms", _decode_comm),
+    RecordType.EXIT: Decoder("exits", _decode_task),
+    RecordType.THROTTLE: Decoder("throttles", _decode_throttle),
+    RecordType.UNTHROTTLE: Decoder("throttles", _decode_unthrottle),
+    RecordType.FORK: Decoder("forks", _decode_task),
+    RecordType.MMAP2: Decoder("mmaps", _decode_mmap2),
+    RecordType.LOST_SAMPLES: Decoder("losts", _decode_lost_samples),
+    RecordType.SWITCH: Decoder("switches", _decode_switch),
+    RecordType.SWITCH_CPU_WIDE: Decoder("switches", _decode_switch_cpu_wide),
+    RecordType.NAMESPACES: Decoder("namespaces", _decode_namespaces),
+    RecordType.KSYMBOL: Decoder("ksymbols", _decode_ksymbol),
+    RecordType.CGROUP: Decoder("cgroups", _decode_cgroup),
+    RecordType.CALLCHAIN_DEFERRED: Decoder("deferred", _decode_callchain_deferred),
 }
 
 
 def decode_records(block: Block, kind: int, event: Event | None) -> tuple[Columns, Bools]:
-    """Columns of records of one type whose trailers are those of ``event``; and which rows are cut short."""
+    """Decode records of one type with the trailer of ``event``; return columns, and (n,) rows that are cut short."""
     at = FieldCursor(block, trailer_length(event) if event else 0)
     trailer = read_trailer(at, event)
     columns: Columns = {
@@ -195,6 +195,6 @@ def decode_records(block: Block, kind: int, event: Event | None) -> tuple[Column
 
 
 def has_flag(misc: Misc, bit: int) -> Bools:
-    """Whether a bit of header.misc is set."""
+    """Return (n,) records with this bit of header.misc set."""
     flag: Bools = (misc & np.uint16(bit)) != 0
     return flag

@@ -1,13 +1,13 @@
-"""A cursor over many records at once, so that decoders read like the comments in perf_event.h, with columns for fields.
+"""Reads one field of many records at a time, so that decoders look like the comments in perf_event.h.
 
 ::
 
     at = FieldCursor(block)           at.u64()   → column of the first field
                                  at.u64()   → column of the second
-                                 at.counted(nr) → where each record's nr words are
+                                 at.counted(nr) → first word and length of each record's array
 
-A record that ends before a field does is marked in ``bad`` and reads as rubbish from then on; whoever uses the cursor
-drops marked rows at the end. Nothing is read outside the block.
+A record that ends before a field does is marked in ``bad``, and its later fields are undefined; callers drop marked
+rows at the end. Nothing is read outside the block.
 """
 
 import numpy as np
@@ -22,37 +22,37 @@ SHIFT_32 = np.uint64(32)
 
 
 class FieldCursor:
-    """Stands at the same field of every record in the block; each read moves it on."""
+    """Points to the same field of every record in the block; each read advances it."""
 
     def __init__(self, block: Block, trailer_words: int = 0) -> None:
         self.block = block
         self.start = block.starts
         self.end = block.starts + ((block.sizes >> 3) - trailer_words)
-        """(n,) word behind each record's last."""
+        """(n,) end of each record's fields, as an index in the block's words."""
         self._trailer_bytes = trailer_words * 8
         self._little = block.order == "<"
         self._at = block.starts
         self._step = 1
         self._room = (int(block.sizes.min()) >> 3) - trailer_words if len(block.sizes) else 1 << 30
-        """Words that every record has at least, counted from ``_at``; −1 where that is not worked out yet."""
+        """Least number of words in a record from ``_at`` on; −1 where it is not computed yet."""
         self.bad: Bools = np.zeros(len(self.start), np.bool_) if self._room > 0 else self.end <= self.start
         self.given_up: Bools | None = None
-        """(n,) records whose rest cannot be read, although they are whole; None: there are none."""
+        """(n,) records whose remaining fields cannot be read, although they are whole; None for no record."""
 
     def __len__(self) -> int:
         return len(self.start)
 
     @property
     def at(self) -> I64:
-        """(n,) word that is read next."""
+        """(n,) index of the next word of each record."""
         return self._at + self._step
 
     def u64(self) -> U64:
-        """(n,) the next u64 of every record."""
+        """Read (n,) the next u64 of every record."""
         return self.words(1)
 
     def words(self, count: int) -> U64:
-        """(n,) the next word of every record, and step over ``count``."""
+        """Read (n,) the next word of every record, and skip ``count`` words."""
         if self._step + count > self._room:
             self._check(count)
         view = self.block.words[self._step :]
@@ -65,46 +65,46 @@ class FieldCursor:
         return column
 
     def peek(self) -> U64:
-        """The next word of every record, without moving on."""
+        """Read (n,) the next word of every record without advancing."""
         column = self.u64()
         self._step -= 1
         return column
 
     def skip(self, count: int) -> None:
-        """Step over words."""
+        """Skip words of every record."""
         if self._step + count > self._room:
             self._check(count)
         self._step += count
 
     def u32_pair(self) -> tuple[U64, U64]:
-        """(n,) (n,) two u32 that share a word, in the order of the struct."""
+        """Read (n,) (n,) two u32 that share a word, in the order of the struct."""
         return self.split(self.u64())
 
     def i32_pair(self) -> tuple[I32, I32]:
-        """The same as signed numbers."""
+        """Read (n,) (n,) two i32 that share a word, in the order of the struct."""
         word = self.u64()
         low, high = as_i32(word), as_i32(word >> SHIFT_32)
         return (low, high) if self._little else (high, low)
 
     def i32(self) -> I32:
-        """The first of two u32 that share a word, as signed numbers."""
+        """Read (n,) the first of two i32 that share a word; skip the other."""
         word = self.u64()
         return as_i32(word if self._little else word >> SHIFT_32)
 
     def split(self, word: U64) -> tuple[U64, U64]:
-        """The two u32 in a word, in the order of the struct."""
+        """Split words into two u32, in the order of the struct."""
         low, high = word & LOW, word >> SHIFT_32
         return (low, high) if self._little else (high, low)
 
     def split_u16(self, half: U64) -> tuple[U64, U64]:
-        """The two u16 in a u32 that ``split`` gave, in the order of the struct."""
+        """Split u32 from ``split`` into two u16, in the order of the struct."""
         low, high = half & np.uint64(0xFFFF), half >> np.uint64(16)
         return (low, high) if self._little else (high, low)
 
     def counted(self, count: U64, words_each: int = 1) -> tuple[I64, I64]:
-        """First word and number of entries of an array of ``count`` entries, and step over it.
+        """Return (n,) first word and (n,) length of an array of ``count`` entries, and skip it.
 
-        A count that does not fit in its record marks the row and becomes 0.
+        A count that does not fit in its record marks the row as bad and becomes 0.
         """
         first = self.at
         room = np.maximum(self.end - first, 0)
@@ -116,11 +116,11 @@ class FieldCursor:
             count = np.where(too_many, np.uint64(0), count)
         lengths = count.view(np.int64)
         self._at = first + (lengths * words_each if words_each > 1 else lengths)
-        self._step, self._room = 0, -1  # worked out when something is read there
+        self._step, self._room = 0, -1  # computed when something is read there
         return first, lengths
 
     def give_up(self, rows: Bools) -> None:
-        """Go to the end of the records in ``rows``: a field of unknown length stands here. Later fields are 0."""
+        """Skip to the end of the records in ``rows``, whose next field has unknown length; their later fields are 0."""
         rows = rows & ~self.bad
         if rows.any():
             self.given_up = rows if self.given_up is None else self.given_up | rows
@@ -128,15 +128,15 @@ class FieldCursor:
 
     @property
     def whole(self) -> Bools:
-        """(n,) records whose fields lie in them, as far as they can be read."""
+        """(n,) records whose readable fields lie within them."""
         return ~self.bad if self.given_up is None else ~self.bad | self.given_up
 
     def ragged(self, first: I64, lengths: I64) -> Ragged:
-        """The words of an array that ``counted`` has found, copied together."""
+        """Copy the words of the arrays that ``counted`` found."""
         return Ragged(offsets_of(lengths), self.block.words.take(ranges(first, lengths), mode="clip"))
 
     def texts(self) -> list[str]:
-        """What is left of each record as a string that ends at its first NUL (or with the record)."""
+        """Read the rest of each record as text up to its first NUL (or the record's end)."""
         known: dict[bytes, str] = {}
         return [
             known[raw] if raw in known else known.setdefault(raw, raw.decode("utf-8", "surrogateescape"))
@@ -144,7 +144,7 @@ class FieldCursor:
         ]
 
     def strings(self) -> list[bytes]:
-        """The same as bytes."""
+        """Read the rest of each record as bytes up to its first NUL (or the record's end)."""
         starts = (self.at * 8).tolist()
         stops = np.maximum(self.at * 8, self.start * 8 + (self.block.sizes - self._trailer_bytes)).tolist()
         first = min(starts, default=0)
@@ -154,7 +154,7 @@ class FieldCursor:
         ]
 
     def _check(self, count: int) -> None:
-        """Mark the records in which the next words are not."""
+        """Mark records that end before the next ``count`` words."""
         if self._room < 0:
             self._room = int((self.end - self._at).min()) if len(self._at) else 1 << 30
         if self._step + count > self._room:
@@ -162,6 +162,6 @@ class FieldCursor:
 
 
 def as_i32(column: U64) -> I32:
-    """The low 32 bits as a signed number: pid −1 is 0xffffffff in the file."""
+    """Return the low 32 bits as signed numbers: pid −1 is 0xffffffff in the file."""
     low: npt.NDArray[np.uint32] = column.astype(np.uint32)
     return low.view(np.int32)

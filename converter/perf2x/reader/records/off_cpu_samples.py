@@ -1,4 +1,4 @@
-"""Off-CPU samples: what a BPF program measured stands in RAW and overrides the sample's own fields.
+"""Decodes off-CPU samples: RAW holds the measurement of a BPF program, which overrides the sample's own fields.
 
 Source of truth: __set_offcpu_sample and evsel__is_offcpu_event in tools/perf/util/evsel.c. The event is a bpf-output
 called ``offcpu-time``; RAW starts 4 bytes after a word boundary and holds::
@@ -23,14 +23,14 @@ _LARGEST = 0xFFF8
 
 
 def is_off_cpu(event: Event) -> bool:
-    """Whether samples of this event are to be read this way."""
+    """Tell whether this is the event of off-CPU samples."""
     is_output = event.type == EventType.SOFTWARE and event.config == SoftwareConfig.BPF_OUTPUT
     base = event.name.split(":", 1)[0]
     return is_output and base == NAME and bool(event.sample_type & SampleType.RAW)
 
 
 def override_off_cpu(samples: Samples, whole: Bools, want: Want, order: ByteOrder) -> tuple[Samples, Bools]:
-    """The samples as measured; ``samples.raw`` must be there."""
+    """Replace fields by those in RAW; return the samples, and ``whole`` without those whose RAW is malformed."""
     if samples.raw is None:
         return samples, whole
     at = _payload_cursor(samples.raw, order)
@@ -55,7 +55,7 @@ def override_off_cpu(samples: Samples, whole: Bools, want: Want, order: ByteOrde
 
 
 def _payload_cursor(raw: Ragged, order: ByteOrder) -> FieldCursor:
-    """A cursor at the first word of every payload, copied to where words are words."""
+    """Return a cursor at the first word of every payload; the payloads are copied to word boundaries."""
     sizes = np.minimum(-(-raw.lengths // 8) * 8 + _HEADER, _LARGEST)
     used = np.minimum(raw.lengths, sizes - _HEADER)
     aligned = offsets_of(sizes)

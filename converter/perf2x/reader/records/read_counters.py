@@ -1,4 +1,4 @@
-"""PERF_SAMPLE_READ: counter values in samples, and the samples that perf makes of them.
+"""Decodes PERF_SAMPLE_READ: counter values in samples, and the samples that perf derives from them.
 
 perf does not report such a sample as it stands. It splits it into one for each member of the group, whose period is the
 growth of that member's counter since the sample before, and drops those that did not grow (deliver_sample_value in
@@ -22,7 +22,7 @@ from perf2x.tables.events import ReadValues
 
 
 def read_values(at: FieldCursor, read_format: int) -> ReadValues:
-    """{ value, [enabled], [running], [id], [lost] } or, with GROUP, { nr, [enabled], [running], { … } [nr] }."""
+    """Read { value, [enabled], [running], [id], [lost] } or, with GROUP, { nr, [enabled], [running], { … } [nr] }."""
     group = bool(read_format & ReadFormat.GROUP)
     head = at.u64()
     enabled = at.u64() if read_format & ReadFormat.TOTAL_TIME_ENABLED else None
@@ -41,7 +41,7 @@ def read_values(at: FieldCursor, read_format: int) -> ReadValues:
 
 
 class DeliveredSamples(Struct, frozen=True):
-    """Samples of one block as they are delivered, in file order; ``position`` names the sample they come from."""
+    """Derived samples of one block, in file order; ``position`` is that of the sample they come from."""
 
     position: I64
     event: I32
@@ -49,15 +49,15 @@ class DeliveredSamples(Struct, frozen=True):
 
 
 class CounterReadings(Struct, frozen=True):
-    """One row per member and sample."""
+    """Counter values, one row per sample and member of the group."""
 
     position: I64
     time: U64
     event: I32
-    """Owner of ``id``, −1 for nobody."""
+    """Event that has ``id``, −1 for none."""
     id: U64
     task: I32
-    """Thread whose counter it is where threads have their own (``inherit``), else 0."""
+    """Thread of the counter if threads have their own (``inherit``), else 0."""
     value: U64
 
 
@@ -65,16 +65,16 @@ _COLUMNS = ("position", "time", "event", "id", "task", "value")
 
 
 class GroupReadSplitter(Struct):
-    """Gathers the counter values of all samples in the index pass, since growth follows time and not file order."""
+    """Collects the counter values of all samples in the index pass, since growth follows time, not file order."""
 
     parts: list[tuple[int, CounterReadings]] = field(default_factory=list)
 
     def add(self, block: int, readings: CounterReadings) -> None:
-        """Values of one layout's samples in a block."""
+        """Add the counter values of one block's samples of one layout."""
         self.parts.append((block, readings))
 
     def finish(self, blocks: int) -> list[DeliveredSamples]:
-        """What each block delivers, where it has samples with READ."""
+        """Return the derived samples of each block."""
         empty = DeliveredSamples(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.uint64))
         if not self.parts:
             return [empty] * blocks
@@ -90,7 +90,7 @@ class GroupReadSplitter(Struct):
 
 
 def _growth(readings: CounterReadings) -> U64:
-    """Value less the one before of the same counter, in time order; the first is taken whole."""
+    """Return (n,) each value minus the previous one of the same counter in time order; the first in full."""
     order = np.lexsort((readings.position, readings.time, readings.task, readings.id))
     value, identifier, task = readings.value[order], readings.id[order], readings.task[order]
     same = np.zeros(len(order), np.bool_)

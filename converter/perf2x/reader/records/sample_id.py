@@ -1,4 +1,4 @@
-"""The sample_id trailer that ends every kernel record but SAMPLE when attr.sample_id_all is set.
+"""Decodes the sample_id trailer, which ends every kernel record but SAMPLE when attr.sample_id_all is set.
 
 ::
 
@@ -23,7 +23,7 @@ from perf2x.tables.events import Event
 
 
 class Trailer(Struct, frozen=True):
-    """Columns of n records; what is not recorded is time 0 and −1."""
+    """Columns of n records; missing times are 0, other missing fields −1."""
 
     time: U64
     pid: I32
@@ -32,18 +32,18 @@ class Trailer(Struct, frozen=True):
 
 
 def read_trailer(at: FieldCursor, event: Event | None) -> Trailer:
-    """The trailers of records of one event; ``at`` was made with ``trailer_words`` and knows where they start."""
+    """Read the trailers of records of one event; ``at`` must be made with its ``trailer_words``."""
     count = len(at)
     none = np.full(count, -1, np.int32)
     time, pid, tid, cpu = np.zeros(count, np.uint64), none, none, none
     if event is None or not trailer_length(event):
         return Trailer(time, pid, tid, cpu)
-    place = at.end
+    word_index = at.end
     for bit in TRAILER_FIELDS:
         if not event.sample_type & bit:
             continue
-        word = at.block.words.take(place, mode="clip")
-        place = place + 1
+        word = at.block.words.take(word_index, mode="clip")
+        word_index = word_index + 1
         if bit == SampleType.TIME:
             time = word
         elif bit in (SampleType.TID, SampleType.CPU):

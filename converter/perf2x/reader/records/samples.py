@@ -1,7 +1,7 @@
-"""PERF_RECORD_SAMPLE, in the parser's field order.
+"""Decodes PERF_RECORD_SAMPLE, in the field order of perf's parser.
 
 Source of truth: evsel__parse_sample in tools/perf/util/evsel.c and perf_output_sample in kernel/events/core.c.
-Samples of one layout are decoded together, so that the kinds of fields are plain numbers and their values columns.
+Samples of one layout are decoded together, one column per field.
 """
 
 from functools import cache
@@ -24,7 +24,7 @@ Columns = dict[str, Any]
 
 
 class SampleLayout(Struct, frozen=True):
-    """What decides where the fields of a sample lie."""
+    """Attributes of an event that determine the positions of its samples' fields."""
 
     sample_type: int
     read_format: int
@@ -35,7 +35,7 @@ class SampleLayout(Struct, frozen=True):
 
 
 def sample_layout(event: Event) -> SampleLayout:
-    """Events that differ only in what their samples do not hold have the same layout."""
+    """Return the event's layout; attributes of fields that its samples lack are 0."""
     kind = event.sample_type
     return SampleLayout(
         kind,
@@ -52,8 +52,8 @@ def decode_samples(
 ) -> tuple[Samples, Bools, Bools | None]:
     """Decode the samples of a block that holds nothing else, all of one layout.
 
-    Gives the samples, (n,) which of them are whole, and (n,) which hold registers in a layout of a newer kernel (None:
-    none): what stands behind those is absent. ``periods``: what each event's samples stand for when they do not say.
+    Returns the samples, (n,) whole ones, and (n,) those with registers in the layout of a newer kernel, whose later
+    fields are missing (None for no sample). ``periods`` (events,) are for samples without a period.
     """
     at = FieldCursor(block)
     columns: Columns = {"time": None, "cpu": None, "addr": None, "extra": {}}
@@ -112,7 +112,7 @@ def _fixed_names(kind: int) -> tuple[str, ...]:
 
 
 def words_before_read(kind: int) -> int:
-    """How many words ``_fixed_fields`` passes."""
+    """Return the number of words before READ."""
     return len(_fixed_names(kind))
 
 

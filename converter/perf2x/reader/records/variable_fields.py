@@ -1,6 +1,6 @@
-"""The fields of a sample that are as long as they say: RAW, BRANCH_STACK, REGS, STACK_USER, AUX.
+"""Decodes the fields of a sample that have a variable length: RAW, BRANCH_STACK, REGS, STACK_USER, AUX.
 
-Each function stands at its field in every record, steps over it, and gives its columns. Source of truth:
+Each function starts at its field in every record, skips it, and returns its columns. Source of truth:
 evsel__parse_sample in tools/perf/util/evsel.c.
 """
 
@@ -17,7 +17,9 @@ ENTRY_WORDS = 3
 _BIG_ENDIAN_FLAGS = (
     (63, 1, 0), (62, 1, 1), (61, 1, 2), (60, 1, 3), (44, 16, 4), (40, 4, 20), (38, 2, 24), (34, 4, 26), (31, 3, 30),
 )  # fmt: skip
-"""Bit in the file, width, bit in ours: mispred, predicted, in_tx, abort, cycles, type, spec, new_type, priv."""
+"""Bit in the file, width, bit in Branches.flags.
+
+In this order: mispred, predicted, in_tx, abort, cycles, type, spec, new_type, priv."""
 
 
 def raw_bytes(at: FieldCursor, wanted: bool) -> Ragged | None:
@@ -56,7 +58,7 @@ def branch_stack(at: FieldCursor, branch_sample_type: int, wanted: bool) -> tupl
 
 
 def _flags_from_big_endian(flags: U64) -> U64:
-    """Bit fields where a little-endian compiler puts them."""
+    """Move bit fields to the positions that a little-endian compiler uses."""
     moved = np.zeros(len(flags), np.uint64)
     for source, width, target in _BIG_ENDIAN_FLAGS:
         moved |= (flags >> np.uint64(source) & np.uint64((1 << width) - 1)) << np.uint64(target)
@@ -66,10 +68,10 @@ def _flags_from_big_endian(flags: U64) -> U64:
 def registers(at: FieldCursor, mask: int) -> tuple[U8, U64]:
     """PERF_SAMPLE_REGS_*: { u64 abi; if abi: u64 regs[popcount(mask)], and vector registers where abi has SIMD }.
 
-    Gives (n,) abi without its SIMD bit and (n, popcount(mask)) values; rows without registers are zeros. Kernels after
-    7.2 make a bit field of ``abi`` and may append { u16 nr_vectors, vector_qwords, nr_pred, pred_qwords; u64 data[] },
-    which is stepped over. Nothing says how long the registers are where ``abi`` has any other bit: the rest of such a
-    record is given up.
+    Returns (n,) abi without its SIMD bit and (n, popcount(mask)) values; rows without registers are zeros. Kernels
+    after 7.2 make ``abi`` a bit field and may append { u16 nr_vectors, vector_qwords, nr_pred, pred_qwords;
+    u64 data[] }, which is skipped. With any other bit in ``abi`` the length of the registers is unknown: the rest of
+    such a record is given up.
     """
     abi = at.u64()
     width = mask.bit_count()
@@ -87,7 +89,7 @@ def registers(at: FieldCursor, mask: int) -> tuple[U8, U64]:
 
 
 def _skip_vector_registers(at: FieldCursor, has_some: Bools) -> None:
-    """Step over vector and predicate registers: a word of two (count, width) pairs, and as many words as it says."""
+    """Skip vector and predicate registers: a word with two (count, width) pairs, and as many words as they give."""
     head, one = at.counted(has_some.astype(np.uint64))
     word = np.where(one > 0, at.block.words.take(head, mode="clip"), np.uint64(0))
     first, second, third, fourth = (word >> np.uint64(shift) & np.uint64(0xFFFF) for shift in (0, 16, 32, 48))
@@ -95,7 +97,7 @@ def _skip_vector_registers(at: FieldCursor, has_some: Bools) -> None:
 
 
 def user_stacks(at: FieldCursor, regs: tuple[U8, U64] | None, mask: int, asked: int, has_stack: bool) -> UserStacks:
-    """Registers, and PERF_SAMPLE_STACK_USER: { u64 size; [u8 data[size]; u64 dyn_size]; }."""
+    """Read PERF_SAMPLE_STACK_USER, and join it with the registers: { u64 size; [u8 data[size]; u64 dyn_size]; }."""
     none = np.zeros(len(at), np.int64)
     start, size = _stack(at) if has_stack else (none, none)
     abi, values = (np.zeros(len(at), np.uint8), np.zeros((len(at), 0), np.uint64)) if regs is None else regs
@@ -103,7 +105,7 @@ def user_stacks(at: FieldCursor, regs: tuple[U8, U64] | None, mask: int, asked: 
 
 
 def _stack(at: FieldCursor) -> tuple[I64, I64]:
-    """First word of each copy, and how much of it the kernel really filled (dyn_size)."""
+    """Return (n,) first word of each copy, and (n,) bytes that the kernel filled (dyn_size)."""
     size = at.u64()
     at.bad |= size % np.uint64(8) != 0
     words = np.where(size > 0, (size >> np.uint64(3)) + np.uint64(1), np.uint64(0))
