@@ -1,6 +1,5 @@
 """Simulated programs come out as they were called; what is missing or broken ends a chain and says why."""
 
-from collections.abc import Callable
 from random import Random
 
 import numpy as np
@@ -10,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from perf2x.binary.elf.file import open_elf
-from perf2x.unwind.chains import End, UserChains, UserMappings
+from perf2x.unwind.chains import End, UserMappings
 from perf2x.unwind.unwinder import Unwinder
 from tests.support.frame_writer import TEXT, Frame, FrameFile, def_cfa, def_cfa_expression, offset
 from tests.support.simulated_program import (
@@ -26,28 +25,7 @@ from tests.support.simulated_program import (
     stacks_of,
 )
 from tests.support.tiny_elf import TinySection
-
-TEXT_END = 0x8000
-
-
-def unwinder_of(elf, arch, max_depth=1024) -> tuple[Unwinder, Callable[[np.ndarray, np.ndarray], np.ndarray]]:
-    """An unwinder of one mapped object, and its lookup."""
-    load = next(segment for segment in elf.segments if segment.type == "PT_LOAD" and segment.address == TEXT)
-    start = np.array([LOAD_BIAS + TEXT], np.uint64)
-    mappings = UserMappings(start, np.array([load.offset], np.uint64), ["/bin/program"], [b""], np.array([True]))
-
-    def lookup(rows, address) -> np.ndarray:
-        inside = (address >= start[0]) & (address < np.uint64(LOAD_BIAS + TEXT_END))
-        return np.where(inside, np.int32(0), np.int32(-1))
-
-    return Unwinder(mappings, lambda name, build_id: (elf, None), arch, max_depth), lookup
-
-
-def unwound(program, machines, asked=1 << 16, max_depth=1024, **more) -> UserChains:
-    elf = open_elf(program.file(**more).bytes())
-    unwinder, lookup = unwinder_of(elf, program.arch, max_depth)
-    return unwinder.unwind(stacks_of(machines, asked), lookup)
-
+from tests.support.unwound_program import by_hand, unwinder_of, unwound
 
 FUNCTIONS = {
     arch: st.builds(
@@ -82,17 +60,6 @@ def test_simulated_programs_come_out_as_they_were_called(arch, where, data) -> N
     first[result.chain.offsets[:-1]] = True
     assert result.is_exact.tolist() == first.tolist()
     assert unwinder.problems() == []
-
-
-@settings(deadline=None, max_examples=40)
-@given(st.integers(0, 60), st.integers(0, 99))
-def test_a_short_copy_gives_the_inner_frames_and_says_so(words, seed) -> None:
-    program = Program("x86_64", [Function(False, [3], 5), Function(True, [12], 2)])
-    machine, chain = program.run([0, 1] * 4, Random(seed))
-    result = unwound(program, [machine], asked=8 * words)
-    found = result.chain.row(0).tolist()
-    assert found == chain[: len(found)]
-    assert result.end.tolist() == [End.TRUNCATED] or found == chain
 
 
 def test_functions_without_an_entry_are_crossed_by_frame_pointer() -> None:
@@ -149,16 +116,6 @@ def test_a_stack_that_does_not_rise_is_broken() -> None:
     assert result.end.tolist() == [End.BROKEN]
 
 
-def by_hand(frames, words, asked=None) -> UserChains:
-    """A thread in the first of ``frames`` whose stack holds ``words``, lowest first, is unwound."""
-    machine = Machine("x86_64", Random(1))
-    for word in reversed(words):
-        machine.push(word)
-    machine.registers[16] = LOAD_BIAS + TEXT + SITE
-    unwinder, lookup = unwinder_of(open_elf(FrameFile(frames).bytes()), "x86_64")
-    return unwinder.unwind(stacks_of([machine], 8 * len(words) if asked is None else asked), lookup)
-
-
 @pytest.mark.parametrize(("code", "operand"), [(b"\x14", b"\x02"), (b"\x15", b"\x02")])
 def test_a_register_that_was_a_distance_from_the_frame(code, operand) -> None:
     """DW_CFA_val_offset: the caller's rbp is the CFA − 16 itself, nothing is loaded."""
@@ -193,45 +150,6 @@ def test_samples_whose_frames_are_described_in_different_ways_take_a_step_togeth
     result = unwinder.unwind(stacks_of(machines, 48), lookup)
     assert [row.tolist() for row in result.chain.rows()] == [[m.registers[16], outermost] for m in machines]
     assert result.end.tolist() == [End.COMPLETE] * 3
-
-
-@pytest.mark.parametrize(
-    ("copied", "depth", "end"), [(3, 1, End.TRUNCATED), (4, 2, End.TRUNCATED), (5, 2, End.COMPLETE)]
-)
-def test_a_copy_is_cut_short_by_the_first_word_that_is_missing(copied, depth, end) -> None:
-    """Frames of four words and of one: a copy of three lacks the first return address, one of four the second."""
-    middle, outermost = (LOAD_BIAS + TEXT + SIZE * place + SITE for place in (1, 2))
-    frames = [
-        Frame(TEXT, SIZE, def_cfa(7, 32) + offset(16, -8)),
-        Frame(TEXT + SIZE, SIZE, def_cfa(7, 8) + offset(16, -8)),
-        Frame(TEXT + 2 * SIZE, SIZE, def_cfa(7, 8) + b"\x07\x10"),
-    ]
-    result = by_hand(frames, [1, 1, 1, middle, outermost, 1, 1], asked=8 * copied)
-    assert result.end.tolist() == [end]
-    assert len(result.chain.row(0)) == depth + (end == End.COMPLETE)
-
-
-def test_a_frame_that_does_not_rise_at_the_end_of_the_copy_is_broken_not_cut_short() -> None:
-    """All words of the frame were copied; none that is missing could mend it."""
-    caller = LOAD_BIAS + TEXT + SIZE + SITE
-    frames = [
-        Frame(TEXT, SIZE, def_cfa(7, 8) + offset(16, -8)),
-        Frame(TEXT + SIZE, SIZE, def_cfa(7, 0) + offset(16, -8)),
-    ]
-    result = by_hand(frames, [caller])
-    assert result.end.tolist() == [End.BROKEN]
-
-
-@pytest.mark.parametrize(("copied", "end"), [(2, End.TRUNCATED), (3, End.TRUNCATED), (4, End.COMPLETE)])
-def test_a_copy_that_ends_between_frame_pointer_and_return_address(copied, end) -> None:
-    """The saved frame pointer is the third word, the return address the fourth, 0 where a thread begins."""
-    machine = Machine("x86_64", Random(1))
-    for word in (0, 0, 7, 7):
-        machine.push(word)
-    machine.registers[6] = machine.registers[7] + 16
-    machine.registers[16] = LOAD_BIAS + TEXT + SITE
-    unwinder, lookup = unwinder_of(open_elf(FrameFile([Frame(TEXT + SIZE, SIZE)]).bytes()), "x86_64")
-    assert unwinder.unwind(stacks_of([machine], 8 * copied), lookup).end.tolist() == [end]
 
 
 def test_depth_is_limited() -> None:
@@ -287,18 +205,6 @@ def test_samples_without_registers_have_no_chain() -> None:
     assert result.end.tolist() == [End.COMPLETE, End.NO_REGISTERS, End.COMPLETE]
 
 
-@pytest.mark.parametrize("has_entry", [True, False])
-def test_a_stack_of_which_nothing_was_copied(has_entry) -> None:
-    """Inside execve the stack pointer is the old program's and the memory the new one's."""
-    program = Program("x86_64", [Function(True, [3], 5, has_entry)])
-    machine, chain = program.run([0], Random(1))
-    stacks = stacks_of([machine], 4096)
-    unwinder, lookup = unwinder_of(open_elf(program.file().bytes()), "x86_64")
-    result = unwinder.unwind(replace(stacks, size=stacks.size * 0), lookup)
-    assert result.chain.row(0).tolist() == chain[:1]
-    assert result.end.tolist() == [End.OTHER_STACK]
-
-
 def test_objects_that_are_not_there_leave_the_frame_pointer() -> None:
     program = Program("x86_64", [Function(True, [3], 5)])
     machine, chain = program.run([0, 0, 0], Random(1))
@@ -315,66 +221,6 @@ def test_an_unknown_processor_is_not_unwound() -> None:
     unwinder, lookup = unwinder_of(open_elf(program.file().bytes()), "x86_64")
     unwinder.machine = "riscv64"
     assert unwinder.unwind(stacks_of([machine], 4096), lookup).end.tolist() == [End.NO_REGISTERS]
-
-
-def signalled(arch, text, frames, registers_at, alternate=False) -> tuple[UserChains, list[int]]:
-    """A handler entered by a signal: its stack holds the saved registers of a thread in the midst of function 0."""
-    program = Program(arch, [Function(False, [], 3), Function(False, [], 1)])
-    machine, chain = program.run([0, 0], Random(1))
-    interrupted = dict(machine.registers)
-    if alternate:
-        machine.registers[machine.pointer] = 0x6000_0000
-        machine.memory = {}
-    machine.registers[machine.pointer] -= 1024
-    context = machine.registers[machine.pointer]
-    for register, place in registers_at.items():
-        machine.memory[context + place] = interrupted[register]
-    trampoline = LOAD_BIAS + TEXT + 0x1000
-    machine.enter(program.functions[1], trampoline)
-    machine.registers[16 if arch == "x86_64" else 32] = program.site(1)
-    file = program.file(text=text)
-    file.frames += frames
-    unwinder, lookup = unwinder_of(open_elf(file.bytes()), arch)
-    stacks = stacks_of([machine], 1 << 15)
-    return unwinder.unwind(stacks, lookup), [program.site(1), trampoline, *chain]
-
-
-X86_CONTEXT = {
-    register: 40 + 8 * slot for slot, register in enumerate([8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7, 16])
-}
-ARM_CONTEXT = {register: 128 + 176 + 8 + 8 * register for register in range(33)}
-X86_TRAMPOLINE = bytes.fromhex("48c7c00f0000000f05")
-ARM_TRAMPOLINE = bytes.fromhex("681180d2010000d4")
-
-
-def saved_by_expression() -> Program:
-    """As glibc describes its __restore_rt: every register where the context has it, CFA the saved rsp."""
-    program = def_cfa_expression(b"\x77" + bytes([X86_CONTEXT[7] & 0x7F | 0x80, 0x01]) + b"\x06")
-    for register, place in X86_CONTEXT.items():
-        block = b"\x77" + bytes([place & 0x7F | 0x80, place >> 7])
-        program += b"\x10" + bytes([register, len(block)]) + block
-    return program
-
-
-@pytest.mark.parametrize("how", ["x86_64 by code", "x86_64 by entry", "aarch64 by code"])
-@pytest.mark.parametrize("alternate", [False, True])
-def test_signal_frames_are_crossed(how, alternate) -> None:
-    arch = how.split()[0]
-    code, context = (X86_TRAMPOLINE, X86_CONTEXT) if arch == "x86_64" else (ARM_TRAMPOLINE, ARM_CONTEXT)
-    frames = []
-    if how.endswith("entry"):
-        code, frames = b"\x90" * 9, [Frame(TEXT + 0xFFF, 16, saved_by_expression(), signal=True)]
-    text = b"\x90" * 0x1000 + code + b"\x90" * 64
-    result, chain = signalled(arch, text, frames, context, alternate)
-    if alternate:  # the interrupted function is known, but its stack was not copied
-        assert result.chain.row(0).tolist() == chain[:3]
-        assert result.end.tolist() == [End.OTHER_STACK]
-    else:
-        assert result.chain.row(0).tolist() == chain
-        assert result.end.tolist() == [End.COMPLETE]
-    # the sampled instruction, the trampoline's first, and the interrupted one; the rest are return addresses
-    assert result.is_exact.tolist()[:3] == [True, True, True]
-    assert not result.is_exact[3:].any()
 
 
 def test_linkage_tables_without_an_entry() -> None:

@@ -1,0 +1,48 @@
+"""Unwinders of one mapped object, for simulated programs and for stacks written by hand."""
+
+from collections.abc import Callable
+from random import Random
+
+import numpy as np
+
+from perf2x.binary.elf.file import open_elf
+from perf2x.unwind.chains import UserChains, UserMappings
+from perf2x.unwind.unwinder import Unwinder
+from tests.support.frame_writer import TEXT, FrameFile
+from tests.support.simulated_program import (
+    LOAD_BIAS,
+    SITE,
+    Machine,
+    stacks_of,
+)
+
+TEXT_END = 0x8000
+
+
+def unwinder_of(elf, arch, max_depth=1024) -> tuple[Unwinder, Callable[[np.ndarray, np.ndarray], np.ndarray]]:
+    """An unwinder of one mapped object, and its lookup."""
+    load = next(segment for segment in elf.segments if segment.type == "PT_LOAD" and segment.address == TEXT)
+    start = np.array([LOAD_BIAS + TEXT], np.uint64)
+    mappings = UserMappings(start, np.array([load.offset], np.uint64), ["/bin/program"], [b""], np.array([True]))
+
+    def lookup(rows, address) -> np.ndarray:
+        inside = (address >= start[0]) & (address < np.uint64(LOAD_BIAS + TEXT_END))
+        return np.where(inside, np.int32(0), np.int32(-1))
+
+    return Unwinder(mappings, lambda name, build_id: (elf, None), arch, max_depth), lookup
+
+
+def unwound(program, machines, asked=1 << 16, max_depth=1024, **more) -> UserChains:
+    elf = open_elf(program.file(**more).bytes())
+    unwinder, lookup = unwinder_of(elf, program.arch, max_depth)
+    return unwinder.unwind(stacks_of(machines, asked), lookup)
+
+
+def by_hand(frames, words, asked=None) -> UserChains:
+    """A thread in the first of ``frames`` whose stack holds ``words``, lowest first, is unwound."""
+    machine = Machine("x86_64", Random(1))
+    for word in reversed(words):
+        machine.push(word)
+    machine.registers[16] = LOAD_BIAS + TEXT + SITE
+    unwinder, lookup = unwinder_of(open_elf(FrameFile(frames).bytes()), "x86_64")
+    return unwinder.unwind(stacks_of([machine], 8 * len(words) if asked is None else asked), lookup)

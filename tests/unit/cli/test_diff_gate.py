@@ -1,0 +1,103 @@
+"""``perf2x diff --fail-above``: exit codes, and changes that noise explains."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.support.command import perf2x
+from tests.unit.cli.diff_inputs import QUICK, forged
+
+
+def test_the_gate_counts_what_noise_does_not_explain(grown: tuple[Path, Path]) -> None:
+    words = ("diff", *grown, "--no-symbols", "--fail-above", "function=5")
+    plain = {"GITHUB_ACTIONS": "", "GITLAB_CI": ""}
+    ran = perf2x(*words, env=plain)
+    assert ran.code == 3
+    said = [line for line in ran.err.splitlines() if "--fail-above" in line]
+    assert said == [
+        "perf2x: [o2.so] in o2.so grew by more than 5 %, but sampling noise explains it (--fail-above); "
+        "record more samples to be sure",
+        "perf2x: [o1.so] in o1.so grew by +30.0 % of the whole (+11.6 % to +48.6 %), more than 5 % (--fail-above)",
+    ]
+    said = perf2x(*words, "-q", "--any-change", env=plain).err.splitlines()
+    assert said == [
+        "perf2x: [o1.so] in o1.so grew by +30.0 % of the whole, more than 5 % (--fail-above)",
+        "perf2x: [o2.so] in o2.so grew by +10.0 % of the whole, more than 5 % (--fail-above)",
+    ]
+    assert perf2x(*words, "-q", "--confidence", "0.9999999", env=plain).code == 0
+
+
+@pytest.mark.parametrize("bar", ["object:o1.so=1", "function:[[]o1*=1", "total=1"])
+def test_the_gate_is_as_sure_as_asked(tmp_path: Path, bar: str) -> None:
+    """100 to 131 samples are beyond 95 % limits, 100 to 130 are not (the exact values stand in test_noise.py)."""
+    before = forged(tmp_path / "before.data", [0x1010] * 100)
+    for samples, code in ((130, 0), (131, 3)):
+        after = forged(tmp_path / "after.data", [0x1010] * samples)
+        assert perf2x("diff", before, after, *QUICK, "--fail-above", bar).code == code, samples
+
+
+def grown_by(folder: Path, more: int) -> tuple[Path, Path]:
+    """Three objects of 100 samples, the first of which grows, and one of 4."""
+    rest = [0x2010] * 100 + [0x3010] * 100 + [0x4010] * 4
+    return (
+        forged(folder / "before.data", [0x1010] * 100 + rest),
+        forged(folder / "after.data", [0x1010] * (100 + more) + rest),
+    )
+
+
+@pytest.mark.parametrize(
+    ("bars", "enough"),
+    [
+        (("object:o1.so=1",), 31),
+        (("object:o1.so=1", "object:o2.so=1"), 36),
+        (("object=5",), 38),  # o4 cannot grow by 5 %, and is not looked at
+        (("object=5", "object:o1.so=1"), 38),  # looked at once
+        (("object=5", "total=50"), 40),
+    ],
+)
+def test_the_gate_is_as_sure_of_all_comparisons_together(tmp_path: Path, bars: tuple[str, ...], enough: int) -> None:
+    words = [word for bar in bars for word in ("--fail-above", bar)]
+    assert perf2x("diff", *grown_by(tmp_path, enough - 1), *QUICK, *words).code == 0
+    assert perf2x("diff", *grown_by(tmp_path, enough), *QUICK, *words).code == 3
+
+
+def test_table_and_gate_say_the_same(tmp_path: Path) -> None:
+    """36 more are no chance among two comparisons, and could be among all lines of the table."""
+    pair = grown_by(tmp_path, 36)
+    assert re.search(r"100\.00 µs +136\.00 µs +~\+11\.8 %", perf2x("diff", *pair, *QUICK).out)
+    words = ("--fail-above", "function:[[]o1*=1", "--fail-above", "function:[[]o2*=1")
+    ran = perf2x("diff", *pair, *QUICK, *words)
+    assert ran.code == 3
+    assert re.search(r"100\.00 µs +136\.00 µs +\+11\.8 %", ran.out)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "sentence"),
+    [
+        (("--fail-above", "29%"), 3, "[o1.so] in o1.so grew by +30.0 % of the whole, more than 29 % (--fail-above)"),
+        (("--fail-above", "30"), 0, ""),
+        (("--fail-above", "19", "--by", "object"), 3, "the whole grew by +20.0 %, more than 19 %"),
+        (("--fail-above", "19", "--normalize"), 3, "[o1.so] in o1.so grew by +21.7 %"),
+        (("--fail-above", "25", "--normalize"), 0, ""),
+        (("--fail-above", "total=19"), 3, "the whole grew by +20.0 %, more than 19 %"),
+        (("--fail-above", "total=20%"), 0, ""),
+        (("--fail-above", "function=29"), 3, "[o1.so] in o1.so grew by +30.0 % of the whole"),
+        (("--fail-above", "object=29"), 3, "perf2x: o1.so grew by +30.0 % of the whole"),
+        (("--fail-above", "object:o2.so=0"), 0, ""),
+        (("--fail-above", "function:[[]o3*=9"), 3, "[o3.so] in o3.so grew by +10.0 %"),
+        (("--fail-above", "function:[o3.so]=10", "--fail-above", "total=50"), 0, ""),
+        (("--fail-above", "function:[o5.so]=19", "--sort", "total"), 3, "[o5.so] in o5.so grew by +20.0 %"),
+    ],
+)
+def test_the_gate(pair: tuple[Path, Path], words: tuple[str, ...], code: int, sentence: str) -> None:
+    ran = perf2x("diff", *pair, *QUICK, *words, "--any-change", env={"GITHUB_ACTIONS": "", "GITLAB_CI": ""})
+    assert ran.code == code
+    assert sentence in ran.err
+    assert (ran.err == "") == (code == 0)
+
+
+def test_a_gate_for_what_was_never_sampled_says_so_and_stays_open(pair: tuple[Path, Path]) -> None:
+    ran = perf2x("diff", *pair, *QUICK, "--fail-above", "object:o9.so=1")
+    assert ran.code == 0
+    assert ran.err == "perf2x: --fail-above: no object 'o9.so'; the file has: o1.so, o2.so, o3.so, o5.so\n"
