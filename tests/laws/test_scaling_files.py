@@ -160,7 +160,7 @@ def jitdump_shared(count: int, place: Path) -> Work:
 
 
 def options_finder(options: SymbolOptions) -> Finder:
-    return Finder(options.places())
+    return Finder(options.search_paths())
 
 
 def symbols(count: int, _: Path) -> Work:

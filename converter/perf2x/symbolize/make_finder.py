@@ -1,6 +1,6 @@
-"""The object finder that the options ask for, to be shared by unwinder and symbolizer."""
+"""Make the object finder from the symbol options, to be shared by unwinder and symbolizer."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from perf2x.binary.elf.file import ElfObject, open_elf
 from perf2x.debugfiles.archive import Archive, name_key
@@ -11,15 +11,15 @@ from perf2x.tables.diagnostics import Diagnostics
 
 
 def make_finder(options: SymbolOptions, diagnostics: Diagnostics, progress: Progress | None = None) -> Finder:
-    """A finder with every place that ``options`` names; one per conversion, it remembers what it found."""
+    """Make a finder that searches everything ``options`` names; use one per conversion, as it keeps what it found."""
     fetchers: list[Fetcher] = []
-    archives = archives_of(options)
-    if archives:
-        fetchers.append(_from_archives(archives))
+    objects = _ArchivedObjects(archives_of(options))
+    if options.archives:
+        fetchers.append(objects.by_build_id)
     urls = debuginfod_urls(options.debuginfod_urls, {})
     if urls:
         fetchers.append(Debuginfod(urls, cache_directory(), diagnostics, progress).fetch)
-    return Finder(options.places(), tuple(fetchers), _bundled_in(archives))
+    return Finder(options.search_paths(), tuple(fetchers), objects.by_name)
 
 
 def archives_of(options: SymbolOptions) -> tuple[Archive, ...]:
@@ -27,24 +27,24 @@ def archives_of(options: SymbolOptions) -> tuple[Archive, ...]:
     return tuple(Archive(path) for path in options.archives)
 
 
-def _bundled_in(archives: Sequence[Archive]) -> Callable[[str], Iterator[ElfObject]]:
-    def files(name: str) -> Iterator[ElfObject]:
-        for archive in archives:
+class _ArchivedObjects:
+    """Objects in archives, found by build id or, if none was recorded, by name."""
+
+    def __init__(self, archives: Sequence[Archive]) -> None:
+        self._archives = archives
+
+    def by_build_id(self, kind: str, build_id: bytes) -> Iterator[ElfObject]:
+        """Objects of a kind that the finder asks for, ``executable`` or ``debuginfo``."""
+        members = {"executable": ("elf", "vdso"), "debuginfo": ("debug",)}[kind]
+        for archive in self._archives:
+            found = archive.member(build_id, members)
+            if found is not None:
+                yield open_elf(found[1], found[0])
+
+    def by_name(self, name: str) -> Iterator[ElfObject]:
+        """Objects of a recorded name."""
+        for archive in self._archives:
             for kind in ("elf", "vdso", "debug"):
                 found = archive.member(name_key(name), (kind,))
                 if found is not None:
                     yield open_elf(found[1], found[0])
-
-    return files
-
-
-def _from_archives(archives: Sequence[Archive]) -> Fetcher:
-    kinds = {"executable": ("elf", "vdso"), "debuginfo": ("debug",)}
-
-    def fetch(kind: str, build_id: bytes) -> Iterator[ElfObject]:
-        for archive in archives:
-            found = archive.member(build_id, kinds[kind])
-            if found is not None:
-                yield open_elf(found[1], found[0])
-
-    return fetch

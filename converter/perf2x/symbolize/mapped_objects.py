@@ -1,4 +1,4 @@
-"""Sorts a profile's mappings into the objects that symbols are asked of."""
+"""Group a profile's mappings and locations by object, and compute the addresses to look up in each."""
 
 from collections.abc import Mapping
 from itertools import pairwise
@@ -18,27 +18,29 @@ KERNEL_PREFIXES = ("[kernel", "[guest.kernel")
 
 
 class ObjectKey(Struct, frozen=True):
-    """What makes two mappings mappings of one object."""
+    """Key of an object: mappings with equal keys belong to one object."""
 
     kind: DsoKind
     name: str
     build_id: bytes
     pid: int
-    """Only for ANONYMOUS: its names mean nothing outside the process."""
+    """Set for ANONYMOUS only, as its names mean nothing outside the process; else −1."""
 
 
 class MappedObject(Struct, frozen=True):
-    """One object of a profile, its mappings and its locations."""
+    """One object of a profile with its mappings and unnamed locations."""
 
     key: ObjectKey
     mappings: I64
+    """Rows of mappings."""
     locations: I64
+    """Rows of locations, ascending."""
     pid: int
-    """A process that has it; −1 for the kernel."""
+    """A process that has the object mapped; −1 for the kernel."""
 
 
 def kind_of(filename: str, is_kernel: bool) -> DsoKind:
-    """What a mapping's recorded name stands for."""
+    """The kind of object that a mapping's recorded name stands for."""
     if is_kernel:
         if filename.startswith(KERNEL_PREFIXES) or not filename:
             return DsoKind.KERNEL
@@ -49,9 +51,9 @@ def kind_of(filename: str, is_kernel: bool) -> DsoKind:
 
 
 def mapped_objects(profile: Profile, build_ids: Mapping[str, bytes]) -> list[MappedObject]:
-    """Every object that unnamed locations lie in, in the order of its first mapping; unmapped kernel code comes last.
+    """Objects with unnamed locations, in order of their first mappings; unmapped kernel code comes last.
 
-    ``build_ids`` are the recording's own by file name, for mappings that carry none.
+    ``build_ids`` are those in the recording's header, by file name; they serve mappings without a build id.
     """
     keys: dict[ObjectKey, list[int]] = {}
     for row in range(len(profile.mappings)):
@@ -62,15 +64,15 @@ def mapped_objects(profile: Profile, build_ids: Mapping[str, bytes]) -> list[Map
         MappedObject(key, np.array(rows, np.int64), locations, int(profile.mappings.pid[rows[0]]))
         for (key, rows), locations in zip(keys.items(), by_object, strict=True)
     ]
-    stray = unnamed & (profile.locations.mapping < 0) & (profile.locations.mode == CpuMode.KERNEL)
-    if stray.any():
+    unmapped = unnamed & (profile.locations.mapping < 0) & (profile.locations.mode == CpuMode.KERNEL)
+    if unmapped.any():
         key = ObjectKey(DsoKind.KERNEL, "[kernel.kallsyms]", b"", -1)
-        result.append(MappedObject(key, np.zeros(0, np.int64), np.flatnonzero(stray), -1))
-    return [found for found in result if len(found.locations)]
+        result.append(MappedObject(key, np.zeros(0, np.int64), np.flatnonzero(unmapped), -1))
+    return [mapped for mapped in result if len(mapped.locations)]
 
 
 def _locations_by_object(profile: Profile, rows: list[list[int]], unnamed: Bools) -> list[I64]:
-    """The unnamed locations of each object, in rising order."""
+    """Unnamed locations of each object, ascending; ``rows`` are the mappings of each object."""
     owner = np.zeros(len(profile.mappings), np.int64)
     for index, mappings in enumerate(rows):
         owner[mappings] = index
@@ -94,13 +96,13 @@ def _object_key(profile: Profile, row: int, build_ids: Mapping[str, bytes]) -> O
 
 
 def recorded_build_id(name: str, build_ids: Mapping[str, bytes]) -> bytes:
-    """The recording's build id for a mapping's name; the kernel's stands there without its reference symbol."""
+    """Build id of a mapping's name in the recording's header, which has the kernel without its reference symbol."""
     bare = name.partition("]")[0] + "]" if name.startswith(KERNEL_PREFIXES) else name
     return build_ids.get(name, b"") or build_ids.get(bare, b"")
 
 
 def dso_of(profile: Profile, mapped: MappedObject, found: ObjectFiles) -> Dso:
-    """The object as sources see it."""
+    """Make the object that sources get."""
     key, mappings = mapped.key, profile.mappings
     start = min((int(v) for v in mappings.start[mapped.mappings]), default=0)
     limit = max((int(v) for v in mappings.limit[mapped.mappings]), default=2**64 - 1)
@@ -108,9 +110,9 @@ def dso_of(profile: Profile, mapped: MappedObject, found: ObjectFiles) -> Dso:
 
 
 def addresses_of(profile: Profile, mapped: MappedObject, found: ObjectFiles) -> U64:
-    """(2 * locations,) what to look up: svmas in files, recorded addresses elsewhere (see DsoKind).
+    """(2 * locations,) addresses to look up: svmas in files, else recorded addresses (see DsoKind).
 
-    Those of ``locations.lookup`` first, then those of ``locations.address`` for a second try.
+    Those of ``locations.lookup`` come first, those of ``locations.address`` follow for a second try.
     """
     locations, mappings = profile.locations, profile.mappings
     lookup = np.concatenate([locations.lookup[mapped.locations], locations.address[mapped.locations]])
@@ -121,21 +123,23 @@ def addresses_of(profile: Profile, mapped: MappedObject, found: ObjectFiles) -> 
     shift = mappings.offset[mapping] - start if mapped.key.kind is DsoKind.FILE else -start
     offset: U64 = lookup + np.tile(shift, 2)
     if found.code is not None:
-        return _stated(found.code, offset)
+        return _svmas(found.code, offset)
     if found.files:
-        return _stated_without_code(found.files[0], offset, int(mappings.offset[mapped.mappings].min()))
+        return _svmas_without_code(found.files[0], offset, int(mappings.offset[mapped.mappings].min()))
     return offset
 
 
-def _stated(code: ElfObject, offset: U64) -> U64:
-    """File offsets to svmas; offsets in no segment stay as they are and will not be found."""
-    svma, held = code.svma(offset)
-    return np.where(held, svma, offset)
+def _svmas(code: ElfObject, offset: U64) -> U64:
+    """Convert file offsets to svmas; offsets outside all segments stay as they are and will not be found."""
+    svma, inside = code.svma(offset)
+    return np.where(inside, svma, offset)
 
 
-def _stated_without_code(debug: ElfObject, offset: U64, first: int) -> U64:
-    """The same with a debug file alone, whose own file offsets are another file's: its executable segment began at the
-    mapping's offset, rounded to pages (``objcopy --only-keep-debug`` keeps addresses and sizes, not offsets).
+def _svmas_without_code(debug: ElfObject, offset: U64, first: int) -> U64:
+    """Convert file offsets to svmas with a debug file alone, in which the offsets of segments differ.
+
+    ``objcopy --only-keep-debug`` keeps addresses and sizes, not offsets. The executable segment began at the offset of
+    the first mapping, rounded to pages.
     """
     text = [s for s in debug.segments if s.type == "PT_LOAD" and s.flags & PF_X]
     if not text:

@@ -1,4 +1,4 @@
-"""What a user can say about symbols."""
+"""Options of symbolization."""
 
 from pathlib import Path
 
@@ -9,36 +9,36 @@ from perf2x.symbolize.demangle.names import Demangle
 
 
 class SymbolOptions(Struct, frozen=True):
-    """Where symbols may come from and how names are written; the fields are the command line's options."""
+    """Sources of symbols and the style of names; the fields are options of the command line."""
 
     symfs: Path | None = None
     """``--symfs DIR``: root of the recorded machine's file system."""
     symfs_flat: bool = False
     """``--symfs DIR,flat``: every file lies directly in DIR."""
     debug_dirs: tuple[Path, ...] = ()
-    """``--debug-dir``, repeatable: like /usr/lib/debug, looked into before it."""
+    """``--debug-dir``, repeatable: like /usr/lib/debug, searched before it."""
     buildid_dir: Path | None = None
-    """``--buildid-dir``: perf's build-id cache; None: ``SYMFS/.debug``, without symfs ``~/.debug``."""
+    """``--buildid-dir``: perf's build-id cache; None: ``SYMFS/.debug``, or ``~/.debug`` without symfs."""
     kallsyms: Path | None = None
-    """``--kallsyms FILE``: kernel symbols, taken as they are; may be compressed."""
+    """``--kallsyms FILE``: kernel symbols, used unchecked; may be compressed."""
     vmlinux: Path | None = None
     """``--vmlinux FILE``: the kernel's ELF file."""
     perf_map_dir: Path | None = None
-    """``--perf-map-dir``: where perf-PID.map and jit-PID.dump lie; None: /tmp (under symfs when given)."""
+    """``--perf-map-dir``: directory of perf-PID.map and jit-PID.dump; None: /tmp (below symfs if given)."""
     archives: tuple[Path, ...] = ()
     """``--archive FILE``, repeatable: tarballs of ``perf archive``."""
     debuginfod_urls: tuple[str, ...] = ()
-    """``--debuginfod URL`` or DEBUGINFOD_URLS; none: no network."""
+    """``--debuginfod URL`` or DEBUGINFOD_URLS; empty: no network."""
     cache_dir: Path | None = None
-    """Where symcaches are kept; None: the user's cache directory."""
+    """Directory of symcaches; None: the user's cache directory."""
     demangle: Demangle = Demangle.SIMPLE
     inline: bool = True
-    """``--inline``: inlined frames from debug info; without it one function per address."""
+    """``--inline``: show inlined frames from debug info; without it, one function per address."""
     allow_mismatch: bool = False
-    """``--allow-build-id-mismatch``: take files of another build."""
+    """``--allow-build-id-mismatch``: use files of another build."""
 
-    def places(self) -> SearchPaths:
-        """The same for the object finder."""
+    def search_paths(self) -> SearchPaths:
+        """Search paths for the object finder."""
         return SearchPaths(
             symfs=self.symfs,
             symfs_flat=self.symfs_flat,
@@ -48,7 +48,7 @@ class SymbolOptions(Struct, frozen=True):
         )
 
     def _default_buildid_dir(self) -> Path | None:
-        """perf's cache (tools/perf/util/symbol.c symbol__config_symfs, util/config.c); None where there is no home."""
+        """perf's cache (tools/perf/util/symbol.c symbol__config_symfs, util/config.c); None without a home."""
         if self.symfs is not None:
             return self.symfs / ".debug"
         try:

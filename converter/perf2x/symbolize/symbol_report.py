@@ -1,4 +1,4 @@
-"""What became of the symbols, object by object: the figures behind the summary and ``info --json``."""
+"""Report of named and unnamed frames by object, for the summary and ``info --json``."""
 
 from itertools import pairwise
 
@@ -11,35 +11,35 @@ from perf2x.tables.stack_tree import depths
 
 
 class ObjectReport(Struct, frozen=True):
-    """One object; weights are frames of stacks, counted once per sample that has them."""
+    """Counts for one object: frames of stacks, each counted once per sample."""
 
     name: str
     build_id: str
-    """Lower-case hex, "" when unknown."""
+    """Lower-case hex, "" if unknown."""
     named: int
     unnamed: int
     reason: str
-    """Why frames have no name, "" when all have one."""
+    """The reason why frames have no name, "" if all have one."""
 
 
 class SymbolReport(Struct, frozen=True):
-    """All objects that frames lie in, most unnamed frames first, then by name."""
+    """All objects with frames: most unnamed frames first, then most named ones, then by name."""
 
     objects: tuple[ObjectReport, ...] = ()
 
     @property
     def named(self) -> int:
-        """Frames with a name."""
+        """Number of frames with a name."""
         return sum(row.named for row in self.objects)
 
     @property
     def total(self) -> int:
-        """All frames of all samples, synthetic ones left out."""
+        """Number of frames of all samples, without synthetic ones."""
         return sum(row.named + row.unnamed for row in self.objects)
 
     @property
     def share(self) -> float:
-        """Share of frames with a name; 1 when there are no frames."""
+        """Share of frames with a name; 1 if there are no frames."""
         return self.named / self.total if self.total else 1.0
 
     def lacking(self) -> tuple[ObjectReport, ...]:
@@ -48,10 +48,10 @@ class SymbolReport(Struct, frozen=True):
 
 
 def location_weights(profile: Profile) -> I64:
-    """(locations,) how many frames of samples each location stands for: one pass per level of depth, deepest first."""
+    """(locations,) number of frames of samples at each location, computed level by level, deepest first."""
     has_stack = profile.samples.stack >= 0
     stack, count = profile.samples.stack[has_stack], profile.samples.count[has_stack]
-    # floating point is exact here: nobody has recorded 2**53 samples
+    # floating point is exact below 2**53 samples
     weight = np.bincount(stack, count, len(profile.stacks)).astype(np.int64)
     parent = profile.stacks.parent.astype(np.int64)
     for rows in _rows_by_depth(parent)[:0:-1]:
@@ -64,8 +64,8 @@ def location_weights(profile: Profile) -> I64:
 
 
 def _rows_by_depth(parent: I64) -> list[I64]:
-    """The rows of each depth, outermost first, sorted by parent."""
-    if not (parent[1:] < parent[:-1]).any():  # level by level, as the stitcher leaves them
+    """Rows of each depth, outermost first, sorted by parent."""
+    if not (parent[1:] < parent[:-1]).any():  # level by level, the stitcher's order
         cuts = [0]
         while (end := int(np.searchsorted(parent, cuts[-1]))) > cuts[-1]:
             cuts.append(end)
@@ -76,13 +76,13 @@ def _rows_by_depth(parent: I64) -> list[I64]:
 
 
 def object_report(name: str, build_id: bytes, weight: I64, named: Bools, reason: str) -> ObjectReport:
-    """Sum up one object's locations: ``weight`` and ``named`` are parallel."""
-    known = int(weight[named].sum())
-    lost = int(weight.sum()) - known
-    return ObjectReport(name, build_id.hex(), known, lost, reason if lost else "")
+    """Sum up one object's locations; ``weight`` and ``named`` have one entry for each."""
+    named_frames = int(weight[named].sum())
+    unnamed_frames = int(weight.sum()) - named_frames
+    return ObjectReport(name, build_id.hex(), named_frames, unnamed_frames, reason if unnamed_frames else "")
 
 
 def sorted_report(rows: list[ObjectReport]) -> SymbolReport:
-    """The report with its rows sorted: most unnamed first, then most named, then by name."""
+    """Make the report from rows in any order; rows without frames are left out."""
     rows.sort(key=lambda row: (-row.unnamed, -row.named, row.name, row.build_id))
     return SymbolReport(tuple(row for row in rows if row.named + row.unnamed))

@@ -57,11 +57,11 @@ def test_with_symfs_this_machines_files_are_not_asked(root: Path, tmp_path: Path
     """As perf does: tools/perf/util/symbol.c symbol__config_symfs, and --symfs before every path."""
     put(root / f"usr/lib/debug/.build-id/{ID.hex()[:2]}/{ID.hex()[2:]}.debug", wrong_object(ID))
     put(Path.home() / f".debug/.build-id/{ID.hex()[:2]}/{ID.hex()[2:]}/elf", wrong_object(ID))
-    assert len(Finder(SymbolOptions().places()).find("/bin/prog", ID).files) == 2
+    assert len(Finder(SymbolOptions().search_paths()).find("/bin/prog", ID).files) == 2
     symfs = tmp_path / "symfs"
-    assert not Finder(SymbolOptions(symfs=symfs).places()).find("/bin/prog", ID).files
+    assert not Finder(SymbolOptions(symfs=symfs).search_paths()).find("/bin/prog", ID).files
     put(symfs / f".debug/.build-id/{ID.hex()[:2]}/{ID.hex()[2:]}/elf", wrong_object(ID))
-    assert len(Finder(SymbolOptions(symfs=symfs).places()).find("/bin/prog", ID).files) == 1
+    assert len(Finder(SymbolOptions(symfs=symfs).search_paths()).find("/bin/prog", ID).files) == 1
 
 
 def test_the_running_kernel_is_hidden_by_a_sysroot(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

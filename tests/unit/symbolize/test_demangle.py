@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perf2x.symbolize.demangle import names as demangling
+from perf2x.symbolize.demangle import names
 from perf2x.symbolize.demangle.names import Demangle, demangle
-from perf2x.symbolize.demangle.parameters import opening, without_parameters
+from perf2x.symbolize.demangle.parameters import find_opening, without_parameters
 from perf2x.symbolize.demangle.rust_legacy import rust_legacy
 
 # mangled name, c++filt -i, c++filt -i -p (binutils 2.47), from 48 libraries and programs: every kind of name
@@ -100,12 +100,12 @@ def test_legacy_rust_as_the_library_reads_it(parts, suffix) -> None:
     path = "".join(f"{len(part)}{part}" for part in parts)
     for name in (f"_ZN{path}17h0123456789abcdefE{suffix}", f"_ZN1{path}17h0123456789abcdefE{suffix}"):
         if readable := rust_legacy(name):
-            assert readable == demangling._portable()(name)
+            assert readable == names._import_portable()(name)
 
 
 def test_legacy_rust_without_the_library(monkeypatch) -> None:
-    monkeypatch.setattr(demangling, "_portable", lambda: pytest.fail("50 ms to load"))
-    legacy = [row for row in STORED if demangling._RUST_LEGACY.match(row[0])]
+    monkeypatch.setattr(names, "_import_portable", lambda: pytest.fail("50 ms to load"))
+    legacy = [row for row in STORED if names._RUST_LEGACY.match(row[0])]
     assert len(legacy) > 5
     for name, full, simple in legacy:
         demangle.cache_clear()
@@ -139,7 +139,7 @@ def test_anything(text) -> None:
 @pytest.fixture
 def no_llvm(monkeypatch) -> Iterator[None]:
     """As on a platform without a wheel of pycxxfilt."""
-    monkeypatch.setattr(demangling, "_llvm", lambda: None)
+    monkeypatch.setattr(names, "_import_llvm", lambda: None)
     demangle.cache_clear()
     yield
     demangle.cache_clear()
@@ -149,7 +149,7 @@ def test_stored_names() -> None:
     """Both ways of reading a name have their share."""
     demangle.cache_clear()
     assert [(name, demangle(name, Demangle.FULL), demangle(name)) for name, _, _ in STORED] == [*map(tuple, STORED)]
-    native = sum(bool(demangling._native(name)) for name, _, _ in STORED)
+    native = sum(bool(names._native(name)) for name, _, _ in STORED)
     assert 100 < native < len(STORED) - 100
 
 
@@ -173,7 +173,7 @@ def test_stored_names_without_the_native_library(no_llvm) -> None:
 )  # fmt: skip
 def test_names_that_are_better_than_gnus(mangled, readable, monkeypatch) -> None:
     assert demangle(mangled) == readable
-    monkeypatch.setattr(demangling, "_llvm", lambda: None)
+    monkeypatch.setattr(names, "_import_llvm", lambda: None)
     demangle.cache_clear()
     assert demangle(mangled) == readable
 
@@ -182,13 +182,13 @@ def test_names_that_are_better_than_gnus(mangled, readable, monkeypatch) -> None
 def test_both_libraries_agree_or_one_is_silent(text) -> None:
     """Any name that LLVM reads has the text that the portable library gives it."""
     for name in ("_Z1f" + text, "_ZN1A1f" + text, "_RNvC1a" + text):
-        if native := demangling._native(name):
-            assert native == demangling._portable()(name)
+        if native := names._native(name):
+            assert native == names._import_portable()(name)
 
 
 def test_an_unreadable_name_is_tried_once(monkeypatch) -> None:
     tried = []
-    monkeypatch.setattr(demangling, "_readable", lambda name: tried.append(name) or "")
+    monkeypatch.setattr(names, "_readable", lambda name: tried.append(name) or "")
     assert demangle("_ZN1A1fEq_") == demangle("_ZN1A1fEq_") == "_ZN1A1fEq_"
     assert tried == ["_ZN1A1fEq_"]
     demangle.cache_clear()
@@ -216,4 +216,4 @@ def scalar_opening(text, closing) -> int:
 @given(st.text(alphabet="()a", max_size=30))
 def test_opening_letter_by_letter(text) -> None:
     text += ")"
-    assert opening(text, len(text) - 1) == scalar_opening(text, len(text) - 1)
+    assert find_opening(text, len(text) - 1) == scalar_opening(text, len(text) - 1)

@@ -1,1 +1,1 @@
-"""Mangled names → what programmers wrote."""
+"""Mangled symbol names to readable ones."""

@@ -1,9 +1,9 @@
-"""Mangled names to what programmers wrote: C++ (Itanium), Rust (legacy and v0), Swift; spelled as perf spells them.
+"""Demangle C++ (Itanium), Rust (legacy and v0) and Swift names to the spelling that perf prints.
 
-perf, c++filt and pprof print C++ names as GNU's demangler does. ``demangle`` knows that spelling and all the grammars,
-but is written in Python: 80 µs a name. ``pycxxfilt``, LLVM's demangler, takes 2 µs. Where both are known to print the
-same, and only there, LLVM is asked (``_native``); so names do not depend on whether it is installed. ``simple`` drops
-what is not part of the name: the list of parameters, the return type, the qualifiers; ``c++filt -p`` is the model.
+perf, c++filt and pprof print C++ names as GNU's demangler does. The package ``demangle`` has that spelling and
+all grammars but is written in Python: 80 µs per name. ``pycxxfilt``, LLVM's demangler, takes 2 µs. It is used only for
+names that both are known to print alike (``_native``), so that names do not depend on whether it is installed. The
+style ``simple`` drops parameters, return type and qualifiers, as ``c++filt -p`` does.
 """
 
 import re
@@ -15,7 +15,7 @@ from types import ModuleType
 
 
 class Demangle(StrEnum):
-    """What ``--demangle`` chooses."""
+    """Style of demangled names (``--demangle``)."""
 
     FULL = "full"
     SIMPLE = "simple"
@@ -28,27 +28,27 @@ _RUST_SUFFIX = re.compile(r"\.llvm\.[0-9A-Za-z]+(?=\.|$)")
 _CLONES = re.compile(r"(?:\.[A-Za-z_]+(?:\.\d+)*)+")
 _CLONE = re.compile(r"\.[A-Za-z_]+(?:\.\d+)*")
 
-_SPELLED_APART = re.compile(r"X|JE|U[abtl]|D[nv]|GT[tn]|S[bdios][CD]\d")
+_MANGLED_DIFFERENCES = re.compile(r"X|JE|U[abtl]|D[nv]|GT[tn]|S[bdios][CD]\d")
 """Parts of mangled C++ names that GNU and LLVM may print differently: expressions, empty packs, lambdas and unnamed
 types, nullptr, vectors, transaction clones, constructors of abbreviated classes. Identifiers may hold them by chance.
 """
-_PRINTED_APART = re.compile(
+_PRINTED_DIFFERENCES = re.compile(
     r"['\[{]|operator(?:[<>-]| (?!new|delete))|decltype|requires|nullptr|complex|imaginary|restrict|noexcept|friend|"
     r"objc|\bauto\b|enable_if:|thread-local|reference temp|(?:const|volatile) (?:const|volatile)|[*&] \(|&[A-Za-z(]|"
     r"(?<!namespace)\)(?: const| volatile| &+)*::"
 )
-"""The same for what LLVM printed: where it holds any of this, GNU's text may be another."""
+"""Parts of names as LLVM prints them that GNU may print differently."""
 _CLOSING = re.compile(r">(?=>)")
 _REFERENCE = re.compile(r"[STB][0-9A-Za-z]*_")
-_REFERENCES, _LONGEST = 30, 1 << 15
-"""LLVM's demangler has no bound, and each reference may repeat all that came before. Names with more references, or
-with longer texts, are left to ``demangle``, which gives up in time.
+_MAX_REFERENCES, _MAX_LENGTH = 30, 1 << 15
+"""Bounds on references and length. LLVM's demangler has none, and each reference may repeat everything before it; names
+beyond them are left to ``demangle``, which gives up in time.
 """
 
 
 @lru_cache(maxsize=1 << 16)
 def demangle(name: str, style: Demangle = Demangle.SIMPLE) -> str:
-    """The readable form of a symbol's name; names that are not mangled, or not understood, come back as they are."""
+    """Demangle a symbol's name; names that are not mangled, or cannot be read, are returned unchanged."""
     if style is Demangle.NONE or not _MANGLED.match(name):
         return name
     if name.startswith("_R") or _RUST_LEGACY.match(name):
@@ -58,7 +58,7 @@ def demangle(name: str, style: Demangle = Demangle.SIMPLE) -> str:
     if not readable:
         return name
     if style is Demangle.SIMPLE and plain.lstrip("_").startswith("Z"):
-        from perf2x.symbolize.demangle.parameters import without_parameters  # of no use to C
+        from perf2x.symbolize.demangle.parameters import without_parameters  # C programs do not need it
 
         readable, clone, clones = readable.partition(" [clone ")
         readable = without_parameters(readable) + clone + clones
@@ -66,42 +66,42 @@ def demangle(name: str, style: Demangle = Demangle.SIMPLE) -> str:
 
 
 def _readable(name: str) -> str:
-    """A mangled name in GNU's spelling, "" for one that cannot be read."""
+    """A mangled name in GNU's spelling, "" if it cannot be read."""
     if not _RUST_LEGACY.match(name):
-        return _native(name) or _portable()(name)
-    from perf2x.symbolize.demangle.rust_legacy import rust_legacy  # of no use to C
+        return _native(name) or _import_portable()(name)
+    from perf2x.symbolize.demangle.rust_legacy import rust_legacy  # C programs do not need it
 
-    return rust_legacy(name) or _portable()(name)
+    return rust_legacy(name) or _import_portable()(name)
 
 
 def _native(name: str) -> str:
-    """What LLVM prints, where it is what GNU prints; "" elsewhere."""
-    library = _llvm()
-    if library is None or not name.isascii() or _is_tangled(name):
+    """The name as LLVM prints it, if GNU prints it alike; else ""."""
+    library = _import_llvm()
+    if library is None or not name.isascii() or _has_many_references(name):
         return ""
     mangled, dot, clones = name.partition(".")
     try:
         if name.startswith("_R"):
             readable = library.rust_demangle(mangled)
-            return f"{readable}{dot}{clones}" if readable and len(readable) <= _LONGEST else ""
-        if _SPELLED_APART.search(mangled) or (dot and not _CLONES.fullmatch(dot + clones)):
+            return f"{readable}{dot}{clones}" if readable and len(readable) <= _MAX_LENGTH else ""
+        if _MANGLED_DIFFERENCES.search(mangled) or (dot and not _CLONES.fullmatch(dot + clones)):
             return ""
         readable = str(library.itanium_demangle(mangled) or "")
     except ValueError:
         return ""
-    if not readable or len(readable) > _LONGEST or _PRINTED_APART.search(readable):
+    if not readable or len(readable) > _MAX_LENGTH or _PRINTED_DIFFERENCES.search(readable):
         return ""
     if ">>" in readable:
         readable = _CLOSING.sub("> ", readable)
     return readable + "".join(f" [clone {clone}]" for clone in _CLONE.findall(dot + clones)) if dot else readable
 
 
-def _is_tangled(name: str) -> bool:
-    return name.count("_") > _REFERENCES and len(_REFERENCE.findall(name)) > _REFERENCES
+def _has_many_references(name: str) -> bool:
+    return name.count("_") > _MAX_REFERENCES and len(_REFERENCE.findall(name)) > _MAX_REFERENCES
 
 
 @cache
-def _llvm() -> ModuleType | None:
+def _import_llvm() -> ModuleType | None:
     try:
         return import_module("pycxxfilt")
     except ImportError:  # platforms that have no wheel of it
@@ -109,8 +109,8 @@ def _llvm() -> ModuleType | None:
 
 
 @cache
-def _portable() -> Callable[[str], str]:
-    """Name to text, "" for one that cannot be read, by the library that reads everything."""
+def _import_portable() -> Callable[[str], str]:
+    """Return the demangler that reads all grammars; it returns "" for names that it cannot read."""
     from demangle import demangle, style  # 50 ms
 
     gnu = style("gnu", itanium={"expand_std_abbreviations": False})

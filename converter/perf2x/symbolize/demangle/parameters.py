@@ -1,4 +1,4 @@
-"""A C++ declaration without its list of parameters, return type and qualifiers, as ``c++filt -p`` prints it."""
+"""Strip parameters, return type and qualifiers from a C++ declaration, as ``c++filt -p`` does."""
 
 import re
 
@@ -9,29 +9,29 @@ _SPECIAL = re.compile(
     r"thunk|reference temporary.*|TLS (?:init|wrapper) function|thread-local \w+ routine|transaction clone|"
     r"template parameter object|initializer) (?:for|to) "
 )
-"""What stands before a name that is no function's own."""
+"""Prefixes of names that are not those of functions."""
 _PAIRS = {"<": ">", "(": ")", "{": "}", "[": "]"}
 
 
 def without_parameters(readable: str) -> str:
-    """``void* ns::f<A>(void*) const`` to ``ns::f<A>``; thunks, tables and data keep every word."""
+    """Reduce ``void* ns::f<A>(void*) const`` to ``ns::f<A>``; names of thunks, tables and data stay as they are."""
     if _SPECIAL.match(readable):
         return readable
     before, _, _ = readable.partition(" requires ")
     if before.count("{") == before.count("}"):
         readable = before
     text = readable if readable.endswith(")") else _QUALIFIERS.sub("", readable)
-    at = opening(text, len(text) - 1) if text.endswith(")") else -1
+    at = find_opening(text, len(text) - 1) if text.endswith(")") else -1
     if at <= 0:
         return readable
     head = text[:at]
-    if head.endswith(")") and (inner := opening(head, len(head) - 1)) > 0 and head[inner + 1] in "*&":
+    if head.endswith(")") and (inner := find_opening(head, len(head) - 1)) > 0 and head[inner + 1] in "*&":
         return without_parameters(head[inner + 1 : -1].lstrip("*&"))
     return head[_name_start(head) :]
 
 
-def opening(text: str, closing: int) -> int:
-    """Where the parenthesis that closes at ``closing`` opens; −1 when it never does."""
+def find_opening(text: str, closing: int) -> int:
+    """Index of the parenthesis that matches the one at ``closing``; −1 if there is none."""
     depth, end = 0, closing + 1
     while (at := text.rfind("(", 0, end)) >= 0:
         depth += text.count(")", at, end) - 1
@@ -42,9 +42,9 @@ def opening(text: str, closing: int) -> int:
 
 
 def _name_start(head: str) -> int:
-    """Where the name begins behind its return type: after the last space outside all brackets.
+    """Index of the name after its return type: behind the last space outside all brackets.
 
-    A space behind ``operator`` belongs to the name (``operator new``, ``operator int``), and so does all that follows.
+    A space after ``operator`` belongs to the name (``operator new``, ``operator int``), as does the rest.
     """
     if " " not in head:
         return 0
@@ -58,11 +58,11 @@ def _name_start(head: str) -> int:
         elif token in _PAIRS:
             open_brackets += token
         elif token in ")]}>":
-            open_brackets = _closed(open_brackets, token)
+            open_brackets = _close_bracket(open_brackets, token)
     return start
 
 
-def _closed(open_brackets: str, token: str) -> str:
+def _close_bracket(open_brackets: str, token: str) -> str:
     """The brackets still open after ``token``; a ``>`` inside parentheses is "greater", not a bracket."""
     if token == ">":
         return open_brackets[:-1] if open_brackets.endswith("<") else open_brackets

@@ -1,6 +1,6 @@
-"""Rust's legacy names, ``_ZN 4core 3fmt 17h0123456789abcdef E``: a path of identifiers with escapes, and a hash.
+"""Demangle Rust's legacy names, ``_ZN 4core 3fmt 17h0123456789abcdef E``: a path of escaped identifiers and a hash.
 
-The grammar is a dozen lines; the library that knows all grammars takes 50 ms to load.
+The grammar takes a dozen lines; the library with all grammars takes 50 ms to load.
 Source of truth: rustc's compiler/rustc_symbol_mangling/src/legacy.rs.
 """
 
@@ -13,10 +13,10 @@ _TEXTS = {"SP": "@", "BP": "*", "RF": "&", "LT": "<", "GT": ">", "LP": "(", "RP"
 
 
 def rust_legacy(name: str) -> str:
-    """The path without its hash; "" where the name holds anything that is not plainly of this kind."""
+    """The path without its hash; "" if the name is anything but a plain legacy name."""
     whole = _NAME.fullmatch(name)
     parts = _identifiers(whole.group(1)) if whole else []
-    # GNU leaves dots as they are behind the last escape; no compiler writes such names
+    # GNU keeps dots after the last escape as they are; no compiler writes such names
     if whole is None or any(".." in part.rpartition("$")[2] for part in parts):
         return ""
     readable = [_ESCAPE.sub(_unescaped, part[1:] if part.startswith("_$") else part) for part in parts]
@@ -26,7 +26,7 @@ def rust_legacy(name: str) -> str:
 
 
 def _identifiers(text: str) -> list[str]:
-    """The identifiers of a path, each behind its length; [] when a length is wrong."""
+    """The identifiers of a path, each preceded by its length; [] if a length is wrong."""
     parts, at = [], 0
     while number := _LENGTH.match(text, at):
         at = number.end() + int(number.group())
@@ -35,7 +35,7 @@ def _identifiers(text: str) -> list[str]:
 
 
 def _unescaped(escape: re.Match[str]) -> str:
-    """What an escape stands for; the escape itself where it is not known."""
+    """The text of an escape; the escape itself if it is unknown."""
     code = escape.group(1)
     if code is None:
         return "::"

@@ -1,1 +1,1 @@
-"""Everything that knows names: symbol tables, the kernel, jitdumps, perf maps."""
+"""Symbol sources: ELF files, Go tables, the kernel, jitdumps, perf maps, the vsyscall page."""

@@ -1,7 +1,7 @@
-"""The seam between the symbolizer and everything that knows names: a batch of addresses in, lines out.
+"""Interface of symbol sources: a batch of addresses in, functions and lines out.
 
-A symbol source is a class behind the entry point group ``perf2x.symbol_sources``; it is made once per conversion and
-asked once per object. Sources are asked by rising ``order`` for the addresses that earlier ones did not name.
+A symbol source is a class behind the entry point group ``perf2x.symbol_sources``. It is instantiated once per
+conversion and called once per object. Sources are asked in ascending ``order`` for addresses that have no name yet.
 """
 
 from collections.abc import Sequence
@@ -21,40 +21,41 @@ from perf2x.tables.sideband import Namespaces
 
 
 class DsoKind(Enum):
-    """What a mapping's name stands for, and with it what the addresses of a Dso are."""
+    """Kind of object that a mapping's name stands for; it decides what the addresses of a Dso are."""
 
     FILE = "file"
-    """An ELF file: addresses are svmas (file offsets while no file is found)."""
+    """An ELF file; addresses are svmas (file offsets if no file is found)."""
     KERNEL = "kernel"
-    """The kernel itself: addresses as recorded."""
+    """The kernel itself; addresses as recorded."""
     MODULE = "module"
-    """A kernel module: addresses as recorded."""
+    """A kernel module; addresses as recorded."""
     SYMBOL = "symbol"
-    """Kernel code made at run time (BPF programs, trampolines): the mapping's name is the function's."""
+    """Kernel code made at run time (BPF programs, trampolines); the mapping's name is the function's."""
     VDSO = "vdso"
-    """Kernel pages for user code ([vdso], [vsyscall], [uprobes]): svmas, offsets into the mapping without a file."""
+    """Kernel pages for user code ([vdso], [vsyscall], [uprobes]); svmas, or offsets into the mapping without a file."""
     ANONYMOUS = "anonymous"
-    """Memory without a file, of one process: addresses as recorded."""
+    """Memory of one process without a file; addresses as recorded."""
 
 
 class Dso(Struct, frozen=True):
-    """One object that addresses are asked of."""
+    """One object whose addresses are looked up."""
 
     name: str
-    """As recorded."""
+    """The recorded name."""
     build_id: bytes
     kind: DsoKind
     pid: int
-    """A process that has it mapped; for ANONYMOUS the only one; −1 for the kernel."""
+    """A process that has the object mapped, for ANONYMOUS the only one; −1 for the kernel."""
     found: ObjectFiles
-    """The files there are of it; empty for kinds that need none."""
+    """The object's files; empty for kinds that need none."""
     start: int = 0
-    """Lowest address of its mappings as recorded."""
+    """Lowest recorded address of its mappings."""
     limit: int = 0
+    """One past the highest recorded address of its mappings."""
 
 
 class Function(Struct, frozen=True):
-    """A function as a source knows it; ``name`` "" means: demangle ``system_name``."""
+    """A function as a source describes it; with ``name`` "", ``system_name`` is demangled."""
 
     system_name: str
     name: str = ""
@@ -65,7 +66,7 @@ class Function(Struct, frozen=True):
 class Symbols(Struct, frozen=True):
     """Lines for ``n`` addresses; address i has rows ``offsets[i]`` to ``offsets[i + 1]``, innermost inlined first.
 
-    No rows: the source does not know that address.
+    An address that the source does not know has no rows.
     """
 
     offsets: I64
@@ -73,59 +74,59 @@ class Symbols(Struct, frozen=True):
     function: I32
     """(rows,) index into ``functions``."""
     line: I32
-    """(rows,) source line, 0 where unknown."""
+    """(rows,) source line, 0 if unknown."""
     functions: Sequence[Function]
     has_inlines: bool = False
-    """The source would have told inlined frames."""
+    """True if the source includes inlined frames."""
     missing: str = ""
-    """Why it knows nothing of the rest, a few words for the summary; "" when it has nothing to say."""
+    """The reason why other addresses have no rows, a few words for the summary; "" if there is nothing to report."""
 
 
 class Context(Struct, frozen=True):
-    """What every source may use."""
+    """Facts and services that every source may use."""
 
     options: SymbolOptions
     session: Session
     finder: Finder
     diagnostics: Diagnostics
     kernel_build_id: bytes = b""
-    """Of the recorded kernel, b"" when the recording does not tell."""
+    """Build id of the recorded kernel, b"" if it was not recorded."""
     kernel_reference: tuple[str, int] = ("", 0)
-    """The relocation reference in ``[kernel.kallsyms]_text``: its name and its address then; 0 when it was hidden."""
+    """The relocation reference in ``[kernel.kallsyms]_text``: name and recorded address, 0 if it was hidden."""
     namespaces: Namespaces | None = None
-    """What the recording says of containers (``perf record --namespaces``)."""
+    """The recording's namespace records (``perf record --namespaces``)."""
 
 
 class SymbolSource(Protocol):
-    """Answers for a batch of addresses of one object; never one at a time."""
+    """Looks up batches of addresses, one batch per object."""
 
     order: ClassVar[int]
-    """Who is asked first; the built-in ones have 10 to 50."""
+    """Rank among the sources, lowest first; the built-in sources have 5 to 45."""
 
     def __init__(self, context: Context) -> None: ...
 
     def covers(self, dso: Dso) -> bool:
-        """Whether it is worth asking for this object."""
+        """True if the source may know addresses of this object."""
         ...
 
     def lookup(self, dso: Dso, address: U64) -> Symbols:
-        """Lines for ``address``, sorted and unique; ObjectError when the object's data are broken."""
+        """Lines for ``address`` (n,), sorted and unique; ObjectError if the object's data are damaged."""
         ...
 
 
-def nothing(count: int, missing: str = "") -> Symbols:
-    """An answer for ``count`` addresses that names none of them."""
+def no_symbols(count: int, missing: str = "") -> Symbols:
+    """Symbols for ``count`` addresses without any rows."""
     empty = np.zeros(0, np.int32)
     return Symbols(np.zeros(count + 1, np.int64), empty, empty, (), missing=missing)
 
 
 def symbols_from_names(names: Sequence[str], row: I64, missing: str = "") -> Symbols:
-    """An answer without lines or inlines: address i is in function ``names[row[i]]``, −1 for unknown."""
+    """Symbols without lines and inlined frames: address i is in function ``names[row[i]]``; row −1: unknown."""
     return symbols_from_functions([Function(name) for name in names], row, missing)
 
 
 def symbols_from_functions(functions: Sequence[Function], row: I64, missing: str = "") -> Symbols:
-    """The same with whole functions."""
+    """Symbols without lines and inlined frames: address i is in ``functions[row[i]]``; row −1: unknown."""
     known = row >= 0
     offsets = np.concatenate([[0], np.cumsum(known)]).astype(np.int64)
     function = row[known].astype(np.int32)

@@ -10,7 +10,7 @@ from perf2x.columnar.unique import unique_known
 from perf2x.debugfiles.object_files import ObjectFiles
 from perf2x.debugfiles.split_debug import has_split_debug_info
 from perf2x.symbolize.source_locations import SourceLocations, source_locations_of, with_replaced
-from perf2x.symbolize.sources.contract import Context, Dso, DsoKind, Symbols, nothing, symbols_from_names
+from perf2x.symbolize.sources.contract import Context, Dso, DsoKind, Symbols, no_symbols, symbols_from_names
 from perf2x.symbolize.sources.elf_symbols import ElfNames, count_broken
 from perf2x.symbolize.sources.merge_debug_info import merge_debug_info
 from perf2x.symbolize.symcache.build import open_line_lookup
@@ -49,7 +49,7 @@ def symbols_of(context: Context, found: ObjectFiles, names: ElfNames, svma: U64,
         return merge_debug_info(names, row, locations, context.options.inline, missing)
     rows, function = unique_known(row)
     if not len(rows):
-        return nothing(len(svma), missing)
+        return no_symbols(len(svma), missing)
     return symbols_from_names([names.name(one) for one in rows.tolist()], function, missing)
 
 

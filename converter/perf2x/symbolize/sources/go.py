@@ -1,7 +1,7 @@
-"""Names and lines of Go programs that were linked without symbols: the runtime's own table still has them.
+"""Names and lines of Go programs that were linked without symbols, from the runtime's own table.
 
-perf shows such frames as unknown. Programs with a symbol table are left to it: there the names of generic functions
-tell their types, which this table writes as ``[...]``.
+perf shows such frames as unknown. Programs with a symbol table are left to elf.py: their symbols
+name the types of generic functions, which this table writes as ``[...]``.
 """
 
 from typing import ClassVar
@@ -12,13 +12,13 @@ from perf2x.binary.go.functions import GoFunction, GoFunctions
 from perf2x.binary.go.table import go_functions, has_go_table
 from perf2x.columnar.arrays import I32, I64, U64
 from perf2x.columnar.unique import unique_inverse
-from perf2x.symbolize.sources.contract import Context, Dso, DsoKind, Function, Symbols, nothing
+from perf2x.symbolize.sources.contract import Context, Dso, DsoKind, Function, Symbols, no_symbols
 
-LARGEST_LINE = 2**31 - 1
+MAX_LINE = 2**31 - 1
 
 
 class GoSource:
-    """Functions and lines from ``.gopclntab``; what it does not hold (C code of cgo) is left to the next source."""
+    """Functions and lines from ``.gopclntab``; addresses outside it (C code of cgo) are left to the next source."""
 
     order: ClassVar[int] = 18
 
@@ -26,7 +26,7 @@ class GoSource:
         self._context = context
 
     def covers(self, dso: Dso) -> bool:
-        """Go programs with neither symbols nor debug info."""
+        """True for Go programs with neither symbols nor debug info."""
         found = dso.found
         if dso.kind is not DsoKind.FILE or found.code is None or found.dwarf is not None:
             return False
@@ -36,27 +36,29 @@ class GoSource:
         """Functions by svma."""
         table = go_functions(dso.found.code) if dso.found.code is not None else None
         if table is None:
-            return nothing(len(address))
+            return no_symbols(len(address))
         rows, which = unique_inverse(table.find(address))
         known = [table.function(row) if row >= 0 else None for row in rows.tolist()]
         is_known = np.array([one is not None for one in known], np.bool_)
         index = np.where(is_known, np.cumsum(is_known) - 1, -1)[which]
-        functions, line = _with_lines(table, [one for one in known if one is not None], index, address)
+        functions, line = _functions_and_lines(table, [one for one in known if one is not None], index, address)
         return _symbols(functions, index, line)
 
 
-def _with_lines(table: GoFunctions, known: list[GoFunction], index: I64, address: U64) -> tuple[list[Function], I64]:
-    """The functions, and the line of each address: ``index`` (n,) says which function it is in, −1 for none.
+def _functions_and_lines(
+    table: GoFunctions, known: list[GoFunction], index: I64, address: U64
+) -> tuple[list[Function], I64]:
+    """(functions, line of each address); ``index`` (n,) is the function of each address in ``known``, −1 for none.
 
-    A line that inlining brought in from another file is no line of the function's file: 0.
+    The line is 0 if it was inlined from another file.
     """
     entry = np.array([one.entry for one in known], np.uint64)
     own, inside = np.arange(len(known)), np.flatnonzero(index >= 0)
-    where = np.concatenate([own, index[inside]])
-    places = np.concatenate([entry, address[inside]])
-    file = table.values(np.array([one.file_at for one in known], np.int64), entry, where, places)
-    line = table.values(np.array([one.line_at for one in known], np.int64), entry, where, places)
-    valid = (file == file[where]) & (line > 0) & (line <= LARGEST_LINE)
+    row = np.concatenate([own, index[inside]])
+    svma = np.concatenate([entry, address[inside]])
+    file = table.values(np.array([one.file_at for one in known], np.int64), entry, row, svma)
+    line = table.values(np.array([one.line_at for one in known], np.int64), entry, row, svma)
+    valid = (file == file[row]) & (line > 0) & (line <= MAX_LINE)
     result = np.zeros(len(address), np.int64)
     result[inside] = np.where(valid, line, 0)[len(known) :]
     rows = zip(known, file.tolist(), line.tolist(), strict=False)
@@ -65,7 +67,7 @@ def _with_lines(table: GoFunctions, known: list[GoFunction], index: I64, address
             one.name,
             "",
             table.filename(number, one.first_file),
-            min(one.start_line or max(first, 0), LARGEST_LINE),
+            min(one.start_line or max(first, 0), MAX_LINE),
         )
         for one, number, first in rows
     ]

@@ -13,7 +13,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.columnar.arrays import I64, U64
-from perf2x.symbolize.sources.contract import Context, Dso, DsoKind, Function, Symbols, nothing
+from perf2x.symbolize.sources.contract import Context, Dso, DsoKind, Function, Symbols, no_symbols
 from perf2x.symbolize.sources.jit_names import is_jitdump, jit_function
 from perf2x.symbolize.sources.jitdump_files import JitdumpFiles
 
@@ -38,7 +38,7 @@ class JitdumpSource:
         """Functions by offset into the dump."""
         dump = self._files.open(dso.name, dso.pid)
         if dump is None:
-            return nothing(len(address), "the dump is not there")
+            return no_symbols(len(address), "the dump is not there")
         code = self._code.get(dump.name) or self._code.setdefault(dump.name, _CodeByOffset(dump))
         return _symbols_of_code(code.codes, code.find(address), address)
 

@@ -1,8 +1,8 @@
-"""A jitdump as an ELF file in memory, for the unwinder: code where it stands, the runtime's own .eh_frame behind it.
+"""Present a jitdump to the unwinder as an ELF file in memory: its code in place, followed by the runtime's .eh_frame.
 
-``perf inject --jit`` writes one ELF file per piece of code for that (tools/perf/util/genelf.c jit_write_elf); one image
-of the whole dump does as well, with file offsets as addresses. Code of runtimes that keep frame pointers is left by
-those; their call frame information is for the instructions before a frame is set up and after it is gone.
+``perf inject --jit`` writes one ELF file per piece of code for that (tools/perf/util/genelf.c jit_write_elf); one
+image of the whole dump serves as well, with file offsets as addresses. Runtimes that keep frame pointers are unwound by
+them; their call frame information is for the instructions before a frame is set up and after it is removed.
 """
 
 import struct
@@ -13,18 +13,18 @@ from perf2x.symbolize.sources.jitdump import JitCode
 from perf2x.tables.errors import ObjectError
 
 PCREL_SDATA4 = 0x1B
-"""How compilers write addresses in an FDE: DW_EH_PE_pcrel | DW_EH_PE_sdata4."""
+"""DW_EH_PE_pcrel | DW_EH_PE_sdata4, the usual encoding of addresses in an FDE."""
 _CIE = b"\x01zR\0"
 _PROGBITS, _STRTAB, _ALLOC, _CODE = 1, 3, 2, 6
 _NAMES = b"\0.text\0.eh_frame\0.shstrtab\0"
 
 
 def unwinding_image(data: bytes, machine: int, codes: Sequence[JitCode], name: str) -> ElfObject | None:
-    """The image of a dump (``data``; ``machine`` is its ELF number), None when no code in it has such information."""
+    """Make the image of a dump (``data``, ELF ``machine`` number); None without call frame information."""
     at = -(-len(data) // 16) * 16
     frames = b""
     for code in {code.offset: code for code in codes if code.unwinding}.values():
-        frames += _entry(code, at + len(frames))
+        frames += _frame_entry(code, at + len(frames))
     if not frames:
         return None
     body = data[64:].ljust(at - 64, b"\0") + frames + b"\0\0\0\0"
@@ -37,7 +37,7 @@ def unwinding_image(data: bytes, machine: int, codes: Sequence[JitCode], name: s
     sections += _section_header(7, _PROGBITS, _ALLOC, at, len(frames) + 4) + _section_header(
         17, _STRTAB, 0, names_at, len(_NAMES)
     )
-    # the ELF header takes the place of the dump's own and of the first record's: no code stands there
+    # the ELF header replaces the headers of the dump and of the first record, where there is no code
     header = b"\x7fELF\x02\x01\x01".ljust(16, b"\0")
     header += struct.pack("<HHIQQQIHHHHHH", 3, machine & 0xFFFF, 1, 0, tables, tables + 56, 0, 64, 56, 1, 64, 4, 3)
     try:
@@ -50,10 +50,10 @@ def _section_header(name: int, kind: int, flags: int, offset: int, size: int) ->
     return struct.pack("<IIQQQQIIQQ", name, kind, flags, offset if flags else 0, offset, size, 0, 0, 8, 0)
 
 
-def _entry(code: JitCode, at: int) -> bytes:
-    """CIE and FDE of one piece of code, to stand at ``at``; b"" when they are written in an unusual way.
+def _frame_entry(code: JitCode, at: int) -> bytes:
+    """CIE and FDE of one piece of code, relocated to offset ``at``; b"" if they are encoded in an unusual way.
 
-    The first FDE is the code's; where it begins is said anew, because the dump does not say where it was meant to lie.
+    The first FDE is the code's. Its start is written anew, as the dump does not state the address it was meant for.
     """
     blob = code.unwinding
     first = int.from_bytes(blob[:4], "little") + 4

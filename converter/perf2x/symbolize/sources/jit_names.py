@@ -1,4 +1,4 @@
-"""What runtimes call their dumps, and what they write as names of compiled code: the function, and the file if told."""
+"""Names that runtimes give to jitdump files and to compiled code: function, and file if they state it."""
 
 import re
 
@@ -10,15 +10,15 @@ _DUMP = re.compile(r"(?:^|/)jit-\d+\.dump$")
 
 
 def is_jitdump(filename: str) -> bool:
-    """Whether a mapping's name is that of a dump."""
+    """True for the name of a jitdump file."""
     return _DUMP.search(filename) is not None
 
 
 def jit_function(name: str) -> Function:
-    """One entry of a perf map or jitdump as a function.
+    """Convert a name in a perf map or jitdump to a function.
 
-    CPython's trampolines (``py::main:/a/b.py``, Python/perf_trampoline.c) become the Python function in its file; V8's
-    names stay as they are and tell file and first line; all others are taken as they come.
+    CPython's trampolines (``py::main:/a/b.py``, Python/perf_trampoline.c) become the Python function in its file. V8's
+    names stay as they are and give file and first line. All other names stay as they are.
     """
     if match := _PYTHON.match(name):
         return Function(name, match["name"], match["file"])

@@ -1,4 +1,4 @@
-"""jit-PID.dump: compiled code with its address, time, name and lines, as runtimes write it for ``perf inject --jit``.
+"""Parse jit-PID.dump: compiled code with address, time, name and lines, written by runtimes for ``perf inject --jit``.
 
 Source of truth: tools/perf/Documentation/jitdump-specification.txt, tools/perf/util/jitdump.h and jitdump.c.
 """
@@ -15,11 +15,11 @@ MAGIC = 0x4A695444
 CODE_LOAD, CODE_MOVE, DEBUG_INFO, UNWINDING_INFO = 0, 1, 2, 4
 ARCH_TIMESTAMP = 1 << 0
 HEADER, PREFIX = struct.Struct("IIIIIIQQ"), struct.Struct("IIQ")
-LARGEST = 1 << 32
+MAX_SIZE = 1 << 32
 
 
 class JitLine(Struct, frozen=True):
-    """From ``address`` on, code belongs to this line."""
+    """Code belongs to this line from ``address`` on."""
 
     address: int
     line: int
@@ -27,52 +27,54 @@ class JitLine(Struct, frozen=True):
 
 
 class JitCode(Struct, frozen=True):
-    """One piece of code at one place from one time on; a move makes a second one with the same ``offset``."""
+    """A piece of code at one address from one time on; a move makes a second one with the same ``offset``."""
 
     time: int
     address: int
     size: int
     offset: int
-    """Of the code's bytes in the dump, which tells pieces apart that had the same address one after the other."""
+    """File offset of the code's bytes, which distinguishes pieces that had the same address at different times."""
     name: str
     lines: tuple[JitLine, ...] = ()
     first: int = 0
-    """Address when it was loaded; ``lines`` refer to that."""
+    """Address at load time, which ``lines`` refer to."""
     unwinding: bytes = b""
-    """Its .eh_frame, as the runtime wrote it."""
+    """The runtime's .eh_frame for the code."""
 
 
 class JitDump(Struct, frozen=True):
-    """A whole dump, pieces in the order of the file."""
+    """A parsed dump, code in file order."""
 
     pid: int
-    """As the process itself saw it."""
+    """Process id in the process's own namespace."""
     arch_timestamps: bool
-    """Times are the processor's counter, not CLOCK_MONOTONIC."""
+    """True if times come from the processor's counter, not from CLOCK_MONOTONIC."""
     codes: tuple[JitCode, ...]
     truncated: bool
-    """The last record is cut off; the program may still run, or was killed."""
+    """True if the last record is cut off: the program was still running or was killed."""
     machine: int = 0
-    """ELF number of the processor."""
+    """ELF machine number."""
     name: str = ""
-    """The file, for messages."""
+    """Path of the file, for messages."""
 
 
 class _JitdumpParser(Struct):
-    """What was read of a dump so far."""
+    """State of parsing a dump record by record."""
 
     data: bytes
     order: str
     codes: list[JitCode] = field(default_factory=list)
     by_index: dict[bytes, JitCode] = field(default_factory=dict)
-    """By the eight bytes of the number, whose hash is secret; that of an integer is not (columnar/secret_keys.py)."""
+    """Code by the eight bytes of its number: hashes of bytes are keyed, those of integers are not
+    (columnar/secret_keys.py).
+    """
     lines: dict[bytes, tuple[JitLine, ...]] = field(default_factory=dict)
-    """By the eight bytes of the address."""
+    """Lines by the eight bytes of the code's address."""
     unwinding: bytes = b""
-    """For the load that follows."""
+    """The .eh_frame for the next load."""
 
     def take(self, kind: int, start: int, end: int, time: int) -> None:
-        """One record's body; what is too short for its kind is passed over."""
+        """Parse a record's body; skip it if it is too short for its kind."""
         if kind == CODE_LOAD and end - start >= 40:
             self._load(start, end, time)
         elif kind == CODE_MOVE and end - start >= 48:
@@ -122,10 +124,10 @@ class _JitdumpParser(Struct):
 
 
 def read_jitdump(path: Path) -> JitDump:
-    """Parse a dump; ObjectError when it is none. A cut-off end is normal, whatever comes before it counts."""
+    """Parse a dump; ObjectError if the file is not one. A cut-off end is normal, and the records before it count."""
     try:
-        if path.stat().st_size > LARGEST:
-            raise ObjectError(f"{path}: larger than {LARGEST} bytes")
+        if path.stat().st_size > MAX_SIZE:
+            raise ObjectError(f"{path}: larger than {MAX_SIZE} bytes")
         data = path.read_bytes()
     except OSError as error:
         raise ObjectError(f"{path}: {error.strerror or error}") from None
@@ -133,7 +135,7 @@ def read_jitdump(path: Path) -> JitDump:
 
 
 def parse_jitdump(data: bytes, name: str) -> JitDump:
-    """The same from bytes."""
+    """Parse the contents of a dump; see ``read_jitdump``."""
     order = _byte_order(data, name)
     _, version, size, machine, _, pid, _, flags = struct.unpack_from(order + "IIIIIIQQ", data)
     if version != 1 or not HEADER.size <= size <= len(data):
@@ -155,7 +157,7 @@ def _byte_order(data: bytes, name: str) -> str:
 
 
 def _jitdump_records(data: bytes, order: str, at: int) -> Iterator[tuple[int, int, int, int]]:
-    """(kind, start and end of the body, time) of every whole record; an impossible size ends the file."""
+    """(kind, start and end of the body, time) of each complete record; an impossible size ends the file."""
     while at + PREFIX.size <= len(data):
         kind, size, time = struct.unpack_from(order + "IIQ", data, at)
         if size < PREFIX.size or at + size > len(data):

@@ -1,7 +1,7 @@
-"""Kernel symbols from /proc/kallsyms or a copy of it, parsed as columns.
+"""Parse /proc/kallsyms, or a copy of it, to columns.
 
 Source of truth: kernel/kallsyms.c s_show for the format; tools/perf/util/symbol.c kallsyms__parse,
-map__process_kallsym_symbol and symbols__fixup_end for which symbols count and where they end.
+map__process_kallsym_symbol and symbols__fixup_end for the choice of symbols and their ends.
 """
 
 from pathlib import Path
@@ -17,15 +17,14 @@ from perf2x.symbolize.symbol_index import PAGE, SymbolColumns, SymbolIndex
 from perf2x.tables.errors import ObjectError
 
 NEWLINE, SPACE, TAB = 0x0A, 0x20, 0x09
-LARGEST = 1 << 30
 
 
 class Kallsyms(Struct, frozen=True):
-    """Every symbol that perf would consider, in the file's order."""
+    """All symbols that perf would consider, in file order."""
 
     start: U64
     letter: U8
-    """The type as nm prints it, upper or lower case."""
+    """Type as nm prints it, upper or lower case."""
     name_start: I64
     name_end: I64
     module: I64
@@ -38,7 +37,7 @@ class Kallsyms(Struct, frozen=True):
         return self.text[int(self.name_start[row]) : int(self.name_end[row])].decode(errors="surrogateescape")
 
     def address_of(self, name: str) -> int | None:
-        """Where a symbol of the kernel itself stands; None when there is no such symbol."""
+        """Address of a symbol of the kernel itself; None if there is no such symbol."""
         wanted = name.encode(errors="surrogateescape")
         same = (self.name_end - self.name_start == len(wanted)) & (self.module < 0)
         for row in np.flatnonzero(same):
@@ -48,7 +47,7 @@ class Kallsyms(Struct, frozen=True):
         return None
 
     def index(self) -> SymbolIndex:
-        """The symbols ready to be asked, rows as here."""
+        """Make the index of the symbols, with the same rows."""
         upper = (self.letter >= ord("A")) & (self.letter <= ord("Z"))
         binding = np.where(self.letter == ord("W"), STB_WEAK, np.where(upper, STB_GLOBAL, STB_LOCAL))
         kind = np.where(np.isin(self.letter & 0xDF, (ord("T"), ord("W"))), STT_FUNC, STT_OBJECT)
@@ -56,7 +55,7 @@ class Kallsyms(Struct, frozen=True):
         return SymbolIndex(SymbolColumns(*columns))
 
     def _ends(self) -> U64:
-        """Before a module begins or ends, a symbol reaches to the end of the next page; others are left open."""
+        """Ends of symbols: the last one before a module border reaches to the next page's end, others are unknown."""
         order = np.argsort(self.start, kind="stable")
         module = self.module[order]
         border = np.append(module[1:] != module[:-1], False) if len(order) else np.zeros(0, np.bool_)
@@ -68,7 +67,7 @@ class Kallsyms(Struct, frozen=True):
 
 
 def read_kallsyms(path: Path) -> Kallsyms:
-    """Parse a kallsyms file, plain or compressed; ObjectError when it is none, or its addresses are hidden."""
+    """Parse a kallsyms file, plain or compressed; ObjectError if it is not one or its addresses are hidden."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -77,7 +76,7 @@ def read_kallsyms(path: Path) -> Kallsyms:
 
 
 def parse_kallsyms(text: bytes, name: str) -> Kallsyms:
-    """Lines ``ffffffff81000000 T _stext`` or, tab-separated, ``… t func\\t[module]``; other lines are passed over."""
+    """Parse lines ``ffffffff81000000 T _stext`` or, tab-separated, ``… t func\\t[module]``; skip other lines."""
     raw = np.frombuffer(text, np.uint8)
     ends = np.flatnonzero(raw == NEWLINE)
     if not len(raw) or raw[-1] != NEWLINE:
@@ -100,14 +99,14 @@ def parse_kallsyms(text: bytes, name: str) -> Kallsyms:
 
 
 def _is_symbol() -> Bools:
-    """(256,) symbol_type__filter: which letters are those of code and data."""
+    """(256,) symbol_type__filter: true for letters of code and data."""
     letters = np.zeros(256, np.bool_)
     letters[np.frombuffer(b"TWDBtwdb", np.uint8)] = True
     return letters
 
 
 def _regular(raw: U8, starts: I64, ends: I64, width: int) -> tuple[I64, I64]:
-    """The lines that have their spaces where the first line has them, and a name behind."""
+    """Keep lines with a name and with spaces at the same positions as in the first line."""
     fits = ends - starts > width + 3
     if not fits.all():
         starts, ends = starts[fits], ends[fits]
@@ -116,16 +115,16 @@ def _regular(raw: U8, starts: I64, ends: I64, width: int) -> tuple[I64, I64]:
 
 
 def _modules(raw: U8, text: bytes, starts: I64, ends: I64) -> tuple[I64, I64, list[str]]:
-    """Where names end, which module each symbol belongs to (−1: none), and the modules' names."""
+    """(end of each name, module of each symbol or −1, module names)."""
     module, names = np.full(len(starts), -1, np.int64), dict[bytes, int]()
     first = text.find(b"\t")
     if first < 0:
         return ends, module, []
     tabs = np.append(np.flatnonzero(raw[first:] == TAB) + first, len(raw))
-    rows = np.arange(np.searchsorted(ends, first), len(ends))  # modules come behind the kernel itself
+    rows = np.arange(np.searchsorted(ends, first), len(ends))  # modules follow the kernel itself
     tab = tabs[np.searchsorted(tabs, starts[rows])]
     rows, tab = rows[tab < ends[rows]], tab[tab < ends[rows]]
-    is_new = differs_from_previous(text, tab + 1, ends[rows])  # a module's symbols stand together
+    is_new = differs_from_previous(text, tab + 1, ends[rows])  # a module's symbols are adjacent
     words = [
         text[begin:end] for begin, end in zip((tab[is_new] + 1).tolist(), ends[rows[is_new]].tolist(), strict=True)
     ]

@@ -20,7 +20,7 @@ from perf2x.debugfiles.search_paths import build_id_cache_paths
 from perf2x.files.rooted_paths import is_file
 from perf2x.files.sysroot import KALLSYMS, KERNEL_NOTES, KERNEL_RELEASE, host_path
 from perf2x.symbolize.make_finder import archives_of
-from perf2x.symbolize.sources.contract import Context, Dso, DsoKind, Symbols, nothing, symbols_from_names
+from perf2x.symbolize.sources.contract import Context, Dso, DsoKind, Symbols, no_symbols, symbols_from_names
 from perf2x.symbolize.sources.kallsyms import Kallsyms, parse_kallsyms, read_kallsyms
 from perf2x.symbolize.symbol_index import SymbolIndex
 from perf2x.tables.diagnostics import Severity
@@ -58,9 +58,9 @@ class KernelSource:
             return symbols_from_names([dso.name], np.zeros(len(address), np.int64))
         table = self._table
         if isinstance(table, str):
-            return nothing(len(address), table)
+            return no_symbols(len(address), table)
         if dso.kind is DsoKind.MODULE and not _lies_as_recorded(dso, table):
-            return nothing(len(address), "the module was loaded elsewhere when kallsyms was copied")
+            return no_symbols(len(address), "the module was loaded elsewhere when kallsyms was copied")
         row = table.index.find(address + np.uint64(table.slide))
         rows, function = unique_known(row)
         return symbols_from_names([table.kallsyms.name(one) for one in rows.tolist()], function, "not in kallsyms")

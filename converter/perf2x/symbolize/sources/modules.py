@@ -17,7 +17,7 @@ from perf2x.columnar.arrays import U64
 from perf2x.debugfiles.object_files import ObjectFiles
 from perf2x.files.rooted_paths import is_file
 from perf2x.files.sysroot import VMLINUX_PATHS
-from perf2x.symbolize.sources.contract import Context, Dso, DsoKind, Symbols, nothing
+from perf2x.symbolize.sources.contract import Context, Dso, DsoKind, Symbols, no_symbols
 from perf2x.symbolize.sources.elf import symbols_of
 from perf2x.symbolize.sources.elf_symbols import ElfNames
 from perf2x.symbolize.sources.kernel import module_name
@@ -46,7 +46,7 @@ class VmlinuxSource:
         """Kernel functions by recorded address."""
         found = self.files
         if found is None or found.symbols is None:
-            return nothing(len(address))
+            return no_symbols(len(address))
         slide = kernel_slide(found.symbols, self._context.kernel_reference)
         names = ElfNames(found, self._context.options.demangle, self._context.diagnostics)
         return symbols_of(self._context, found, names, address - np.uint64(slide))
@@ -125,7 +125,7 @@ class ModuleSource:
         """Functions by recorded address, with lines and inlined functions if there is debug info."""
         found = self.files(dso)
         if found is None or found.symbols is None:
-            return nothing(len(address), dso.found.reason or "no module file found")
+            return no_symbols(len(address), dso.found.reason or "no module file found")
         addresses = section_addresses(found.symbols)
         names = ElfNames(
             ObjectFiles([found.symbols]), self._context.options.demangle, self._context.diagnostics, addresses
@@ -161,5 +161,5 @@ class ModuleLinesSource(ModuleSource):
         """Functions, unless the module has no debug info or the user named a kallsyms file."""
         found = self.files(dso)
         if found is None or found.dwarf is None or self._context.options.kallsyms is not None:
-            return nothing(len(address))
+            return no_symbols(len(address))
         return super().lookup(dso, address)

@@ -1,7 +1,7 @@
-"""Names of just-in-time compiled code from /tmp/perf-PID.map, one line a function: ``START SIZE NAME``.
+"""Names of just-in-time compiled code from /tmp/perf-PID.map, one line per function: ``START SIZE NAME``.
 
 Source of truth: tools/perf/Documentation/jit-interface.txt, tools/perf/util/symbol.c dso__load_perf_map and
-dso__find_perf_map. The file says nothing of time: where code was replaced, the entry written last wins.
+dso__find_perf_map. The file has no times: if code was replaced, the last entry wins.
 """
 
 import platform
@@ -17,26 +17,26 @@ from perf2x.columnar.arrays import I64, U64
 from perf2x.columnar.unique import unique_known
 from perf2x.files.rooted_paths import is_file, resolve_in_root
 from perf2x.files.sysroot import PERF_MAP_DIR, host_path
-from perf2x.symbolize.sources.contract import Context, Dso, DsoKind, Symbols, nothing, symbols_from_functions
+from perf2x.symbolize.sources.contract import Context, Dso, DsoKind, Symbols, no_symbols, symbols_from_functions
 from perf2x.symbolize.sources.elf_symbols import count_broken
 from perf2x.symbolize.sources.jit_names import jit_function
-from perf2x.symbolize.sources.perf_map_paths import ProcessNamespaces, as_the_process_saw_it, left_in_container, maps_in
+from perf2x.symbolize.sources.perf_map_paths import ProcessNamespaces, map_in_process_root, maps_in, maps_in_container
 from perf2x.tables.diagnostics import Severity
 from perf2x.tables.errors import ObjectError
 
 _LINE = re.compile(rb"^(?:0x)?([0-9a-fA-F]{1,16})[ \t]+(?:0x)?([0-9a-fA-F]{1,16})[ \t]+(\S.*)$", re.MULTILINE)
-LARGEST = 1 << 30
+MAX_SIZE = 1 << 30
 
 
 class PerfMap(Struct, frozen=True):
-    """All entries in the file's order."""
+    """All entries in file order."""
 
     start: U64
     size: U64
     names: list[str]
 
     def find(self, address: U64) -> I64:
-        """(n,) the last entry that covers each address (sorted), −1 for none."""
+        """(n,) last entry that covers each address (sorted), −1 for none."""
         low = np.searchsorted(address, self.start, "left")
         end = self.start + np.maximum(self.size, np.uint64(1))
         end = np.where(end < self.start, np.uint64(2**64 - 1), end)
@@ -46,10 +46,10 @@ class PerfMap(Struct, frozen=True):
 
 
 def last_cover(rows: I64, low: I64, high: I64, count: int) -> I64:
-    """(count,) the last of ``rows`` whose range [low, high) holds each position, −1 for none.
+    """(count,) last of ``rows`` whose range [low, high) contains each position, −1 for none.
 
-    Rows are taken from the last to the first; ``following[i]`` jumps over positions that already have an answer, so
-    each position is visited once however often ranges overlap.
+    Rows are processed from last to first. ``following[i]`` skips positions that have a row already, so that each
+    position is visited once however many ranges overlap.
     """
     result = np.full(count, -1, np.int64)
     following = list(range(count + 1))
@@ -62,7 +62,7 @@ def last_cover(rows: I64, low: I64, high: I64, count: int) -> I64:
 
 
 def _free(following: list[int], at: int) -> int:
-    """The first position from ``at`` on without an answer; paths are halved on the way."""
+    """The first position from ``at`` on without a row; halves the path on the way, as union-find does."""
     while following[at] != at:
         following[at] = following[following[at]]
         at = following[at]
@@ -70,10 +70,10 @@ def _free(following: list[int], at: int) -> int:
 
 
 def read_perf_map(path: Path) -> PerfMap:
-    """Parse a map; lines that are none are passed over. ObjectError when the file cannot be read."""
+    """Parse a map and skip malformed lines; ObjectError if the file cannot be read."""
     try:
-        if path.stat().st_size > LARGEST:
-            raise ObjectError(f"{path}: larger than {LARGEST} bytes")
+        if path.stat().st_size > MAX_SIZE:
+            raise ObjectError(f"{path}: larger than {MAX_SIZE} bytes")
         data = path.read_bytes()
     except OSError as error:
         raise ObjectError(f"{path}: {error.strerror or error}") from None
@@ -84,30 +84,30 @@ def read_perf_map(path: Path) -> PerfMap:
 
 
 class PerfMapSource:
-    """Names for memory without a file, by process."""
+    """Names for a process's memory without a file."""
 
     order: ClassVar[int] = 40
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._homes = ProcessNamespaces(context.namespaces)
+        self._namespaces = ProcessNamespaces(context.namespaces)
 
     def covers(self, dso: Dso) -> bool:
-        """Anonymous memory of a known process."""
+        """True for anonymous memory of a known process."""
         return dso.kind is DsoKind.ANONYMOUS and dso.pid > 0
 
     def lookup(self, dso: Dso, address: U64) -> Symbols:
         """Functions by address in the process."""
         path, table = self.file(dso.pid, address)
         if path is None or table is None:
-            return nothing(len(address), f"no perf-{dso.pid}.map (--perf-map-dir)")
+            return no_symbols(len(address), f"no perf-{dso.pid}.map (--perf-map-dir)")
         row = table.find(address)
         used, function = unique_known(row)
         functions = [jit_function(table.names[one]) for one in used.tolist()]
         return symbols_from_functions(functions, function, f"not in {path}")
 
     def file(self, pid: int, address: U64) -> tuple[Path | None, PerfMap | None]:
-        """The map of a process, known by its name or by what it names; ObjectError when it cannot be read."""
+        """Find the map of a process by name, else by contents; ObjectError if it cannot be read."""
         path = next((path for path in self._candidates(pid) if is_file(path)), None)
         return (path, read_perf_map(path)) if path is not None else self._by_contents(pid, address)
 
@@ -121,18 +121,19 @@ class PerfMapSource:
             yield from self._on_this_machine(pid)
 
     def _recorded_here(self) -> bool:
-        """Process ids mean nothing on another machine; a recording that names none may be of this one."""
+        """True if this machine may be the recorded one: process ids mean nothing on another machine."""
         recorded = self._context.session.hostname
         return not recorded or recorded == platform.node()
 
     def _on_this_machine(self, pid: int) -> Iterator[Path]:
-        yield from as_the_process_saw_it(self._context.finder.search_paths.proc, pid)
+        yield from map_in_process_root(self._context.finder.search_paths.proc, pid)
         yield host_path(f"{PERF_MAP_DIR}/perf-{pid}.map")
 
     def _by_contents(self, pid: int, address: U64) -> tuple[Path | None, PerfMap | None]:
-        """The map under another process's id that names the most of what was sampled, when no other names as much.
+        """The map under another process id that names the most sampled addresses, unless two name equally many.
 
-        Just-in-time compiled code lies elsewhere in every process, so a map of another one hardly ever names anything.
+        Just-in-time compiled code has other addresses in each process, so that another process's map hardly ever names
+        any.
         """
         best: tuple[Path | None, PerfMap | None] = None, None
         most = 0
@@ -152,12 +153,12 @@ class PerfMapSource:
         return best
 
     def _of_other_ids(self, pid: int) -> list[Path]:
-        """What the user named; beyond that, only for processes that are known to count their ids apart."""
+        """Maps in the directory that the user named; elsewhere, too, if the process was certainly in a container."""
         options, proc = self._context.options, self._context.finder.search_paths.proc
         found = maps_in(options.perf_map_dir) if options.perf_map_dir is not None else []
-        if self._homes.is_container(pid):
+        if self._namespaces.is_container(pid):
             if options.symfs is not None:
                 found += maps_in(resolve_in_root(options.symfs, PERF_MAP_DIR) or options.symfs)
             elif self._recorded_here():
-                found += left_in_container(proc, self._homes.mount(pid)) + maps_in(host_path(PERF_MAP_DIR))
+                found += maps_in_container(proc, self._namespaces.mount(pid)) + maps_in(host_path(PERF_MAP_DIR))
         return list(dict.fromkeys(found))

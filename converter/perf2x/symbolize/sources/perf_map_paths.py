@@ -1,8 +1,8 @@
-"""Where a process's perf-PID.map lies. In a container the file is named after the process's id in there.
+"""Find perf-PID.map files of processes in containers, which are named after the process id in the container.
 
 Source of truth: tools/perf/util/map.c map__new and tools/perf/util/symbol.c dso__find_perf_map, which ask /proc for
-that id and so name nothing once the process is gone. A recording does not say the id, but it says which processes live
-in a namespace of their own (PERF_RECORD_NAMESPACES), and a map tells by its addresses whose it is.
+that id and so fail once the process is gone. A recording does not contain the id, but it lists the processes in PID
+namespaces of their own (PERF_RECORD_NAMESPACES), and a map shows by its addresses which process it belongs to.
 """
 
 import re
@@ -17,12 +17,12 @@ PID_LINK, MOUNT_LINK = 3, 5
 """Indices in PERF_RECORD_NAMESPACES: include/uapi/linux/perf_event.h PID_NS_INDEX, MNT_NS_INDEX."""
 FIRST_PID_NAMESPACE = 0xEFFFFFFC
 """Its inode number on every machine: include/linux/proc_ns.h PROC_PID_INIT_INO."""
-MAPS_AT_MOST = 64
-"""A directory's youngest are tried; /tmp collects maps of years."""
+MAX_MAPS = 64
+"""Number of newest maps in a directory that are tried; /tmp may hold maps of years."""
 
 
 class ProcessNamespaces:
-    """The namespaces of each process of a recording, as they were last told, by inode number of nsfs."""
+    """The last recorded namespaces of each process, by inode number of nsfs."""
 
     def __init__(self, namespaces: Namespaces | None) -> None:
         self._inodes: dict[bytes, list[int]] = {}
@@ -33,23 +33,23 @@ class ProcessNamespaces:
             }
 
     def is_container(self, pid: int) -> bool:
-        """Whether the process certainly counts its ids apart from the rest of the machine."""
+        """True if the process is certainly in a PID namespace of its own."""
         inodes = self._inodes.get(_pid_key(pid))
         return inodes is not None and inodes[PID_LINK] != FIRST_PID_NAMESPACE
 
     def mount(self, pid: int) -> int:
-        """The namespace that the process saw files in; 0 when the recording does not say."""
+        """The process's mount namespace; 0 if it was not recorded."""
         inodes = self._inodes.get(_pid_key(pid))
         return inodes[MOUNT_LINK] if inodes is not None else 0
 
 
 def _pid_key(pid: int) -> bytes:
-    """Process ids as they stand in a file could be chosen to collide in a dictionary."""
+    """Keyed form of a process id: ids in a crafted file could be chosen to collide in a dictionary."""
     return secret_key(pid & 0xFFFFFFFF)
 
 
-def as_the_process_saw_it(proc: Path | None, pid: int) -> Iterator[Path]:
-    """The map as the process itself wrote it, while it lives: in its root directory, under its own process id."""
+def map_in_process_root(proc: Path | None, pid: int) -> Iterator[Path]:
+    """The map that a live process wrote: below its root directory, under its id in its own namespace."""
     if proc is None:
         return
     try:
@@ -61,8 +61,8 @@ def as_the_process_saw_it(proc: Path | None, pid: int) -> Iterator[Path]:
     yield from filter(None, [resolve_in_root(proc / str(pid) / "root", f"/tmp/perf-{inner}.map")])
 
 
-def left_in_container(proc: Path | None, mount: int) -> list[Path]:
-    """Maps in a container whose recorded process is gone while others still live in it."""
+def maps_in_container(proc: Path | None, mount: int) -> list[Path]:
+    """Maps in a container that still has live processes, though the recorded one may be gone."""
     if proc is None or not mount:
         return []
     for folder in sorted(proc.glob("[0-9]*")):
@@ -71,14 +71,14 @@ def left_in_container(proc: Path | None, mount: int) -> list[Path]:
         except OSError:
             continue
         if inode == mount:
-            place = resolve_in_root(folder / "root", "/tmp")
-            return maps_in(place) if place is not None else []
+            directory = resolve_in_root(folder / "root", "/tmp")
+            return maps_in(directory) if directory is not None else []
     return []
 
 
 def maps_in(directory: Path) -> list[Path]:
-    """The youngest maps of a directory."""
-    return sorted(filter(is_file, directory.glob("perf-*.map")), key=_age)[:MAPS_AT_MOST]
+    """The newest maps of a directory, newest first."""
+    return sorted(filter(is_file, directory.glob("perf-*.map")), key=_age)[:MAX_MAPS]
 
 
 def _age(path: Path) -> tuple[float, str]:

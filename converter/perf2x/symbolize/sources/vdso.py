@@ -1,4 +1,4 @@
-"""Code that the kernel lends to user programs: [vdso], an ELF file without a path, and the fixed page [vsyscall].
+"""Kernel code for user programs: [vdso], an ELF file without a path, and the fixed page [vsyscall].
 
 Source of truth: tools/perf/util/vdso.c (perf copies its own vDSO in the same way);
 arch/x86/entry/vsyscall/vsyscall_emu_64.S for the page's layout.
@@ -18,11 +18,11 @@ from perf2x.symbolize.sources.kernel import running_kernel_build_id
 from perf2x.tables.errors import ObjectError
 
 VSYSCALLS = ("vgettimeofday", "vtime", "vgetcpu")
-"""Entries 1024 bytes apart."""
+"""Functions of the page, 1024 bytes apart."""
 
 
 def find_running_vdso(context: Context, name: str, build_id: bytes) -> ObjectFiles:
-    """This process's own vDSO, when it is the recorded one: the same build id, or the same kernel."""
+    """The running kernel's vDSO if it is the recorded one, by build id or, if none was recorded, by the kernel's."""
     if name != "[vdso]" or context.options.symfs is not None or sys.platform != "linux":
         return ObjectFiles()
     try:
@@ -44,10 +44,10 @@ class VsyscallSource:
         self._context = context
 
     def covers(self, dso: Dso) -> bool:
-        """[vsyscall] alone."""
+        """True for [vsyscall]."""
         return dso.kind is DsoKind.VDSO and dso.name == "[vsyscall]"
 
     def lookup(self, dso: Dso, address: U64) -> Symbols:
-        """By offset into the page."""
+        """Functions by offset into the page."""
         row = (np.minimum(address, np.uint64(4095)) // np.uint64(1024)).astype(np.int64)
         return symbols_from_names(VSYSCALLS, np.where((row < len(VSYSCALLS)) & (address < 4096), row, -1))

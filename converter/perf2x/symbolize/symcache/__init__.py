@@ -1,1 +1,1 @@
-"""Lines and inlined frames from DWARF, kept between conversions."""
+"""Symcaches: lines and inlined frames from DWARF, cached on disk."""
