@@ -86,7 +86,7 @@ def _bench(given: Input, options: argparse.Namespace, folder: Path) -> None:
 
 
 def _others(given: Input, folder: Path) -> Iterator[tuple[str, Sequence[str]]]:
-    """The programs to compare with, those that are here and can read the file."""
+    """Return the programs to compare with that are installed and can read the file."""
     imported = folder / "samply.json"
     known = {
         "perf script": ["perf", "script", "-F", FIELDS, "--no-inline", "-i", str(given.path)],
@@ -104,7 +104,7 @@ def _others(given: Input, folder: Path) -> Iterator[tuple[str, Sequence[str]]]:
 
 
 def _assert_answers(given: Input, folder: Path) -> int:
-    """Every sample is counted once, and perf counts the same; returns how many there are."""
+    """Check that every output counts each sample once, as perf does; return the number of samples."""
     out = folder / "counted"
     command = [*PRODUCT, "convert", "-q", str(given.path), "--to", "collapsed", "-o", str(out)]
     run([*command, "--event", "all", "--value", "samples"], folder / "log")

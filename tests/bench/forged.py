@@ -1,4 +1,4 @@
-"""Large recordings made of a few thousand different stacks, written column by column.
+"""Large forged recordings of a few thousand distinct stacks, written column by column.
 
 Shapes follow a busy system-wide recording: processes with threads and stacks of their own, 4 to 40 frames deep, two
 thirds with a kernel part, made of some hundred addresses a process and a few thousand in the kernel, some much more
@@ -35,7 +35,7 @@ EVENT = forge.Event(
 
 @dataclass(frozen=True)
 class Shape:
-    """What to forge: ``samples`` with inline chains, or deferred ones with a record for every second sample."""
+    """The recording to forge: samples with inline chains, or deferred ones with a record for every second sample."""
 
     samples: int
     deferred: bool = False
@@ -45,7 +45,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Blocks:
-    """What is written as one: a sample, or two samples and the deferred record that completes both.
+    """A unit of writing: a sample, or two samples and the deferred record that completes both.
 
     ``words[i]`` are the words of block i; ``thread``, ``time`` and ``cookie`` (blocks, places) say which of them to
     fill in; ``samples`` is how many samples a block has.
@@ -59,7 +59,7 @@ class Blocks:
 
 
 def write_forged(path: Path, shape: Shape) -> None:
-    """Write the file in pieces of CHUNK samples; memory stays small."""
+    """Write the file in chunks of CHUNK samples, so that memory stays small."""
     features = forge.Features(arch="x86_64", hostname="forge", cpus=(2, 2), compressed=(1, 1, 1, 3, 1 << 20))
     session = forge.Session(
         (EVENT,), features=features if shape.compressed else forge.Features(arch="x86_64", cpus=(2, 2))
@@ -76,7 +76,7 @@ def write_forged(path: Path, shape: Shape) -> None:
 
 
 def _features_at(tail: bytes, moved: int) -> bytes:
-    """The feature table and sections with offsets that count from where they now stand."""
+    """Return the feature table and sections, with offsets adjusted to their new position."""
     count = int.from_bytes(tail[:8], "little") - HEADER_SIZE - 8 - EVENT.size - 16
     words = np.frombuffer(tail[:count], np.uint64).reshape(-1, 2).copy()
     words[:, 0] += np.uint64(moved)
@@ -182,7 +182,7 @@ def _chunk(random: np.random.Generator, blocks: Blocks, start: int, count: int) 
 
 
 def _with_rounds(words: U64, begins: I64) -> bytes:
-    """FINISHED_ROUND after every ROUND blocks: what lets perf sort and forget."""
+    """Insert FINISHED_ROUND after every ROUND blocks, so that perf can sort and flush its queue."""
     mark = np.frombuffer(forge.FinishedRound().encode((EVENT,), "<"), np.uint64)
     pieces = np.split(words, begins[ROUND::ROUND])
     return np.concatenate([part for piece in pieces for part in (piece, mark)]).tobytes()

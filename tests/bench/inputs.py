@@ -1,4 +1,4 @@
-"""What the benchmark runs on: recordings of this machine where the kernel allows it, forged ones anyway."""
+"""Inputs of the benchmark: forged recordings, and recordings of this machine where the kernel allows them."""
 
 import shutil
 import subprocess
@@ -27,7 +27,7 @@ FORKING = "while :; do ls -R /usr/lib | sort | gzip -c > /dev/null; done"
 
 @dataclass(frozen=True)
 class Input:
-    """A recording; ``samples`` is how many the outputs must count, None: as many as perf script prints."""
+    """A recording; ``samples`` is the number that outputs must count, None: as many as perf script prints."""
 
     name: str
     path: Path
@@ -35,7 +35,7 @@ class Input:
 
 
 def forged(folder: Path, million: int, largest: int) -> Iterator[Input]:
-    """One at a time; each is deleted when the next is asked for. ``million`` samples are called 1M."""
+    """Yield one input at a time, deleted before the next one. ``million`` is the number of samples named 1M."""
     shapes = {
         "tiny": Shape(2_000), "1M": Shape(million), "deferred": Shape(million, deferred=True),
         "zstd": Shape(million, compressed=True), "2M": Shape(2 * million), "4M": Shape(4 * million),
@@ -50,7 +50,7 @@ def forged(folder: Path, million: int, largest: int) -> Iterator[Input]:
 
 
 def recorded(folder: Path, seconds: int) -> Iterator[Input]:
-    """This machine as a whole by frame pointers, and a Python program by copies of its stacks."""
+    """Record the whole machine with frame pointers, and a Python program with copies of its stacks."""
     kinds = {
         "system-wide": ["-F", "20000", "-m", "2048", "-a", "-g"],
         "dwarf": ["-F", "2000", "-m", "4M", "--call-graph", "dwarf,8192"],
@@ -68,7 +68,7 @@ def recorded(folder: Path, seconds: int) -> Iterator[Input]:
 
 
 def _record(arguments: Sequence[str]) -> str:
-    """What perf had to say when it could not; "" when it could."""
+    """Return perf's error message, "" when it succeeded."""
     if not shutil.which("perf"):
         return "there is no perf"
     command = ["perf", "record", "-q", "-e", "cpu-clock", *arguments]
@@ -82,7 +82,7 @@ def _for(seconds: int) -> list[str]:
 
 @contextmanager
 def _busy() -> Iterator[None]:
-    """Something to record: threads of one program, and processes that come and go."""
+    """Run a workload to record: threads of one program, and short-lived processes."""
     processes = [subprocess.Popen(command) for command in ([sys.executable, "-c", BUSY], ["sh", "-c", FORKING])]
     try:
         yield

@@ -1,4 +1,4 @@
-"""Runs a command and says what it cost: wall time, processor time, peak memory."""
+"""Measurement of a command: wall time, processor time, peak memory."""
 
 import os
 import subprocess
@@ -12,7 +12,7 @@ from statistics import median
 
 @dataclass(frozen=True)
 class Cost:
-    """Seconds and MiB. Memory is the largest process's, as the kernel keeps it (ru_maxrss)."""
+    """Seconds and MiB; memory is that of the largest process (ru_maxrss)."""
 
     wall: float
     cpu: float
@@ -20,7 +20,7 @@ class Cost:
 
 
 def run(command: Sequence[str], log: Path) -> Cost:
-    """One run, output thrown away; RuntimeError with what it said when it fails."""
+    """Run once, discarding the output; RuntimeError with the command's message when it fails."""
     with log.open("wb") as errors:
         begin = time.perf_counter()
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors)
@@ -34,7 +34,7 @@ def run(command: Sequence[str], log: Path) -> Cost:
 
 
 def in_turn(commands: dict[str, Sequence[str]], runs: int, log: Path) -> dict[str, Cost]:
-    """The median of each: every command once, then all again, so that a slow minute harms all alike."""
+    """Return the median of each command; they run in turns, so that a slow minute affects all of them."""
     costs: dict[str, list[Cost]] = {name: [] for name in commands}
     for _ in range(runs):
         for name, command in commands.items():

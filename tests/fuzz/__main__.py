@@ -19,7 +19,7 @@ from tests.fuzz.verdict import verdict
 from tests.fuzz.worker import Result, command, run, settle
 
 TIMEOUT = 20.0
-"""Seconds for an input of less than a megabyte; on a busy machine nearly all of it is waiting."""
+"""Seconds for an input of less than a megabyte; on a busy machine most of that is waiting."""
 
 
 @dataclass
@@ -39,7 +39,7 @@ class Tally:
 
 
 def main() -> int:
-    """0 when nothing was found."""
+    """Run the cases and return the exit code: 0 without failures."""
     options = _options()
     found: dict[str, Case] = {}
     tallies: dict[str, Tally] = defaultdict(Tally)
@@ -77,7 +77,7 @@ def _options() -> argparse.Namespace:
 
 
 def _warm_up(whole: list[Seed]) -> None:
-    """Run every command and every kind of input once, so that forked processes need not import what they use."""
+    """Run every command and every kind of input once, so that forked processes have all modules imported."""
     pairs = [(whole[0], words) for words in commands()]
     pairs += [(seed, commands()[0]) for seed in {seed.kind: seed for seed in whole}.values()]
     environment = dict(os.environ)
@@ -97,7 +97,7 @@ def _warm_up(whole: list[Seed]) -> None:
 
 
 def _keep(tried: Case, trouble: str, folder: Path | None) -> None:
-    """Write the smallest input with that trouble: as .data where it is a recording, which tests/crashes tries."""
+    """Write the smallest input with that failure, as .data for a recording, which tests/crashes runs."""
     if folder is None:
         return
     small = minimised(tried, lambda shorter: verdict(shorter, run(shorter, TIMEOUT), TIMEOUT) == trouble)

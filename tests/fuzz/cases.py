@@ -39,7 +39,7 @@ EXPLAIN = ("explain", "--json")
 
 @dataclass(frozen=True)
 class Case:
-    """One run: the files to lay out and the words to say."""
+    """One run: the files to lay out and the command line."""
 
     seed: Seed
     data: bytes
@@ -56,7 +56,7 @@ class Case:
         return (name, *inputs, *rest, *self._options())
 
     def _options(self) -> tuple[str, ...]:
-        """The seed's own, as far as the command takes them; no object of this machine is ever read."""
+        """Return the seed's options that the command accepts; no object of this machine is ever read."""
         if self.command == DUMP:
             return ()
         if self.command == EXPLAIN:
@@ -80,13 +80,13 @@ class Case:
 
 @cache
 def commands() -> tuple[tuple[str, ...], ...]:
-    """Every command and emitter."""
+    """Return command lines for every command and emitter."""
     formats = tuple(("convert", "--to", name, "-o", "{dir}/out/x") for name in FORMATS)
     return (*formats, *ONE_INPUT, *DIFFS, DUMP, BUNDLE, VIEW, EXPLAIN)
 
 
 def case(seeds: list[Seed], run: int, number: int) -> Case:
-    """Case ``number`` of a run with that seed: always the same one."""
+    """Return case ``number`` of run ``run``, always the same one."""
     chance = Random(f"{run}/{number}")
     kinds = sorted({seed.kind for seed in seeds})
     kind = kinds[number % len(kinds)]

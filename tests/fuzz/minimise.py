@@ -1,4 +1,4 @@
-"""Makes the input of a failing case small: pieces are left out, then zeroed, as long as the trouble stays."""
+"""Minimization of a failing input: parts are removed, then zeroed, as long as it still fails the same way."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -6,11 +6,11 @@ from dataclasses import replace
 from tests.fuzz.cases import Case
 
 STEPS = 150
-"""Runs that one crasher is worth."""
+"""Runs to spend on one crasher."""
 
 
 def minimised(case: Case, still_fails: Callable[[Case], bool]) -> Case:
-    """A case with less data that fails in the same way."""
+    """Return a case with less data that fails in the same way."""
     budget = STEPS
     size = len(case.data) // 2
     while size >= 8 and budget > 0:

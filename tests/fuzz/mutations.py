@@ -1,4 +1,4 @@
-"""Ways to damage bytes: some know the structure of perf.data, some that of text, all take a source of chance."""
+"""Mutations of bytes: some know the structure of perf.data, some that of text; all take a random generator."""
 
 import struct
 from collections.abc import Callable
@@ -42,7 +42,7 @@ def flip_bits(data: bytearray, chance: Random) -> None:
 
 
 def set_number(data: bytearray, chance: Random) -> None:
-    """Put an extreme value where an aligned number of two, four or eight bytes stands."""
+    """Replace an aligned number of two, four or eight bytes by an extreme value."""
     size = chance.choice((2, 4, 8, 8))
     if len(data) < size:
         return
@@ -51,7 +51,7 @@ def set_number(data: bytearray, chance: Random) -> None:
 
 
 def nudge_number(data: bytearray, chance: Random) -> None:
-    """Make a small number, which may be a count or a size, a little or a lot different."""
+    """Change a small number, which may be a count or a size, by a little or a lot."""
     words = [at for at in range(0, len(data) - 8, 8) if 0 < int.from_bytes(data[at : at + 8], "little") < 4096]
     if words:
         at = chance.choice(words)
@@ -80,7 +80,7 @@ def swap_blocks(data: bytearray, chance: Random) -> None:
 
 
 def replace_text(data: bytearray, chance: Random) -> None:
-    """Overwrite a run of letters with something that a terminal, a parser or a file system may take badly."""
+    """Overwrite a run of letters with characters that terminals, parsers or file systems may mishandle."""
     runs = [at for at in range(0, len(data) - 8, 8) if data[at : at + 4].isalpha()]
     if runs:
         at, text = chance.choice(runs), chance.choice(HOSTILE_TEXTS)
@@ -89,7 +89,7 @@ def replace_text(data: bytearray, chance: Random) -> None:
 
 
 def header_field(data: bytearray, chance: Random) -> None:
-    """Lie in the file header: sizes and offsets of attributes, data and features."""
+    """Falsify the file header: sizes and offsets of attributes, data and features."""
     if len(data) >= 104:
         _put(data, chance.randrange(13) * 8, 8, chance.choice((*EXTREMES, len(data), len(data) - 8, 104)), _order(data))
 
@@ -135,7 +135,7 @@ def swap_records(data: bytearray, chance: Random) -> None:
 
 
 def damage_line(data: bytearray, chance: Random) -> None:
-    """Text with a row per line: a field made extreme, a line doubled, split, joined to the next or made very long."""
+    """Damage text with a row per line: an extreme field; a line doubled, split, joined or made very long."""
     lines = bytes(data).split(b"\n")
     row = chance.randrange(len(lines))
     words = lines[row].split(b" ")
@@ -155,7 +155,7 @@ TEXT: tuple[Mutation, ...] = (flip_bits, truncate, double_block, drop_block, dam
 
 
 def mutated(data: bytes, mutations: tuple[Mutation, ...], chance: Random) -> bytes:
-    """A damaged copy: mostly one change, sometimes several."""
+    """Return a damaged copy: mostly one change, sometimes several."""
     changed = bytearray(data)
     for _ in range(chance.choice((1, 1, 1, 2, 3, 8))):
         if changed:
@@ -164,7 +164,7 @@ def mutated(data: bytes, mutations: tuple[Mutation, ...], chance: Random) -> byt
 
 
 def records_of(data: bytes | bytearray) -> list[tuple[int, int]]:
-    """(offset, size) of records in a perf.data file or pipe, as far as their sizes can be followed."""
+    """Return (offset, size) of records in a perf.data file or pipe, as far as their sizes are consistent."""
     order = "<" if _order(data) == "little" else ">"
     if len(data) < 16:
         return []
@@ -191,7 +191,7 @@ def _put(data: bytearray, at: int, size: int, value: int, order: str) -> None:
 
 
 def _resize(data: bytearray, at: int, text: bytes | bytearray, size: int) -> None:
-    """Put ``text`` in a record's place, and tell the header of a file (not of a pipe) the new size of its data."""
+    """Replace a record by ``text``, and update the size of the data in a file's header (a pipe has none)."""
     data[at : at + size] = text
     order = "big" if _order(data) == "big" else "little"
     if len(data) >= 56 and int.from_bytes(data[8:16], order) == 104:

@@ -28,7 +28,7 @@ USER, DEFERRED = 2**64 - 512, 2**64 - 640
 
 
 def records() -> Iterator[forge.Record]:
-    """Side-band of every kind, then samples of two events with all that they can hold."""
+    """Return side-band records of every kind, then samples of two events with every field."""
     stamp = forge.Stamp(pid=1, tid=1, time=1, id=7)
     yield forge.Mmap2(pid=1, tid=1, addr=4096, len=4096, filename="/bin/x", build_id=bytes(20), stamp=stamp)
     yield forge.Mmap(pid=1, tid=1, addr=8192, len=4096, filename="/bin/y", stamp=stamp)

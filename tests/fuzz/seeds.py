@@ -1,4 +1,4 @@
-"""Whole inputs of every kind, from the corpus and forged, each with what a command needs beside it."""
+"""Intact inputs of every kind, from the corpus and forged, each with the further files that a command needs."""
 
 import bz2
 import gzip
@@ -28,26 +28,26 @@ DEBUG_INFO = ROOT / "tests" / "unit" / "symbolize" / "data" / "debug_info"
 
 @dataclass(frozen=True)
 class Seed:
-    """One input that is whole. ``{dir}`` in ``words`` is the folder that the files are put in."""
+    """One intact input. ``{dir}`` in ``words`` is the directory that the files are put in."""
 
     kind: str
     name: str
     data: bytes
-    """What is damaged."""
+    """The bytes to damage."""
     mutations: tuple[Mutation, ...]
     file: str = "perf.data"
-    """Where the damaged bytes go, after ``wrap``."""
+    """Path of the damaged bytes, after ``wrap``."""
     wrap: Callable[[bytes], bytes] = bytes
     beside: Mapping[str, bytes] = field(default_factory=dict)
     """Other files, by their path."""
     words: tuple[str, ...] = ("--no-symbols",)
-    """Options for every command that takes them."""
+    """Options for every command that accepts them."""
     served: int | None = None
-    """A debuginfod server answers with the damaged bytes; the size that it tells, 0 for none. None: no server."""
+    """The size that a debuginfod server states for the damaged bytes, 0: no size. None: no server."""
 
 
 def seeds() -> list[Seed]:
-    """All of them, in an order that does not depend on the machine."""
+    """Return all seeds, in an order that does not depend on the machine."""
     return [
         *_recordings(),
         *_forged(),
@@ -76,7 +76,7 @@ def _forged() -> Iterator[Seed]:
 
 
 def _in_compressed_records(plain: bytes) -> bytes:
-    """A recording whose compressed records unpack to ``plain``."""
+    """Return a recording whose compressed records unpack to ``plain``."""
     session = Session(events=SESSIONS["file"].events, features=SESSIONS["file"].features, zstd=700)
     pieces = compress((plain,), session)
     attrs = tuple((event.encode("<"), event.ids) for event in session.events)
@@ -139,7 +139,7 @@ def _compiled() -> Iterator[Seed]:
 
 
 def _archives() -> Iterator[Seed]:
-    """What perf archive packs: the build-id cache of a recording."""
+    """Return a tarball of perf archive: the build-id cache of a recording."""
     beside = {"perf.data": (CORPUS / "shapes" / "perf.data").read_bytes()}
     program = CORPUS / "common" / "symfs" / "demo" / "shapes"
     out = io.BytesIO()
@@ -155,7 +155,7 @@ def _archives() -> Iterator[Seed]:
 
 
 def _symcaches() -> Iterator[Seed]:
-    """What a conversion kept (with symbolic), under a checksum that is made to hold again, and as it lies there."""
+    """Yield a cached symcache (needs symbolic), with a checksum corrected after damage, and as it is."""
     recording, program = CORPUS / "calls" / "perf.data", LANGUAGES.parent / "inlines.so"
     beside = {"perf.data": recording.read_bytes(), "root/demo/calls": program.read_bytes()}
     words = ("--symfs", "{dir}/root", "--allow-build-id-mismatch")
@@ -172,7 +172,7 @@ def _symcaches() -> Iterator[Seed]:
 
 
 def _downloads() -> Iterator[Seed]:
-    """A program with its debug info from a debuginfod server, which tells its size, or does not."""
+    """Yield a program with debug info from a debuginfod server, which states its size or does not."""
     words = ("--debuginfod", URL, "--symfs", "{dir}/root", "--allow-build-id-mismatch")
     for folder, program in (("calls", LANGUAGES.parent / "inlines.so"), ("unwind", DEMO / "frames")):
         beside = {"perf.data": (CORPUS / folder / "perf.data").read_bytes(), "root/none": b""}

@@ -1,4 +1,4 @@
-"""A debuginfod server without a network: the same bytes for whatever it is asked."""
+"""A debuginfod server without a network: the same bytes for every request."""
 
 import io
 import urllib.request
@@ -9,7 +9,7 @@ URL = "http://debuginfod.invalid"
 
 
 class _Answer(io.BytesIO):
-    """What ``urlopen`` gives, as far as debugfiles/debuginfod.py looks at it."""
+    """The part of ``urlopen``'s response that debugfiles/debuginfod.py uses."""
 
     def __init__(self, body: bytes, headers: Mapping[str, str]) -> None:
         super().__init__(body)
@@ -17,7 +17,7 @@ class _Answer(io.BytesIO):
 
 
 def answer_with(body: bytes, size: int) -> None:
-    """Let every request of this process be answered with ``body``, of which the header says ``size`` (0: nothing)."""
+    """Answer every request of this process with ``body`` and a Content-Length of ``size`` (0: none)."""
     headers = {"Content-Length": str(size)} if size else {}
 
     def urlopen(request: Any, timeout: float) -> _Answer:

@@ -1,4 +1,4 @@
-"""The size of every temporary file that a command makes, names or not, in the process itself and those it forks."""
+"""Sizes of all temporary files of a command, named or not, in the process itself and in those that it forks."""
 
 import os
 import tempfile
@@ -10,14 +10,14 @@ from perf2x.files.atomic import AtomicFile
 
 
 def largest(log: Path) -> int:
-    """Bytes of the largest temporary file of those noted in ``log``; 0 without one."""
+    """Return the size of the largest temporary file logged in ``log``; 0 without one."""
     return max(map(int, log.read_text().split()), default=0) if log.exists() else 0
 
 
 def note_sizes(log: Path) -> None:
-    """Make this process, and those forked from it, note in ``log`` how large their temporary files were at the end.
+    """Make this process, and those forked from it, log the final sizes of their temporary files in ``log``.
 
-    A second descriptor of each stays open until then: a file that is closed has no size to ask for.
+    A second descriptor of each stays open until then, since a closed file has no size.
     """
     held: list[int] = []
     noted = os.open(log, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
@@ -44,7 +44,7 @@ def note_sizes(log: Path) -> None:
 
 
 def _held(make: Callable[..., Any], held: list[int]) -> Any:
-    """The same function for unnamed files, whose descriptors are doubled."""
+    """Wrap a function that makes unnamed files, so that it keeps a second descriptor of each."""
 
     def unnamed(*args: Any, **options: Any) -> Any:
         file = make(*args, **options)

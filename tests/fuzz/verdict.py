@@ -1,4 +1,4 @@
-"""Says what is wrong with the result of a damaged input; ``None`` where there is nothing."""
+"""Judgement of the result of a damaged input: the failure, or ``None``."""
 
 import gzip
 import json
@@ -33,7 +33,7 @@ def verdict(case: Case, result: Result, seconds: float) -> str | None:
 
 
 def _where(err: str) -> str:
-    """The last line, and the place that it comes from."""
+    """Return the last line of a traceback, and the source line that raised it."""
     places = re.findall(r'File ".*?(perf2x/[^"]+)", line (\d+)', err)
     last = err.strip().splitlines()[-1][:120] if err.strip() else ""
     return f"{last} at {':'.join(places[-1]) if places else '?'}"
@@ -52,7 +52,7 @@ def _messages(case: Case, result: Result) -> str | None:
 
 
 def _files(case: Case, result: Result) -> str | None:
-    """Outputs are whole or not there, and nothing else is left behind."""
+    """Check that outputs are complete or missing, and that nothing else is left behind."""
     left = [name for name in result.files if name.startswith("scratch/")]
     if case.command[0] == "view" and result.code == 0:
         return _page(case, result, left)
@@ -66,7 +66,7 @@ def _files(case: Case, result: Result) -> str | None:
 
 
 def _page(case: Case, result: Result, left: list[str]) -> str | None:
-    """A folder with the page in it, whose path was printed, is all that ``view`` leaves."""
+    """Check that ``view`` leaves only a directory with the page whose path it printed."""
     pages = [name for name in left if name.endswith(".html")]
     if len(pages) != 1 or len(left) != 2:
         return "temporary file left" if len(left) > 2 else "no page"

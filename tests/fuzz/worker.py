@@ -15,15 +15,15 @@ from tests.fuzz.server import answer_with
 from tests.fuzz.sizes import largest, note_sizes
 
 MEMORY = 3 << 30
-"""Bytes of address space; what numpy and its threads map without using counts."""
+"""Bytes of address space; unused mappings of numpy and its threads count."""
 FILE_SIZE = 256 << 20
 CRASHED = 70
-"""Exit code for an exception that nobody caught."""
+"""Exit code for an uncaught exception."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """What came of a case."""
+    """The result of a case."""
 
     code: int
     """The exit code, or minus the number of the signal."""
@@ -33,13 +33,13 @@ class Result:
     memory: int
     """Largest resident size, in bytes."""
     files: dict[str, bytes]
-    """What lies in the output folder afterwards, by name; in that for temporary files, by path."""
+    """Files in the output directory afterwards, by name; in that for temporary files, by path."""
     temporary: int = 0
     """Size of the largest temporary file, in bytes."""
 
 
 def run(case: Case, seconds: float) -> Result:
-    """Lay the case out in a folder of its own, and run it there."""
+    """Lay the case out in its own directory, and run it there."""
     with tempfile.TemporaryDirectory(prefix="perf2x-fuzz-") as name:
         folder = Path(name)
         case.lay_out(folder)
@@ -72,7 +72,7 @@ def _wait(pid: int, deadline: float) -> tuple[int, int]:
 
 
 def _child(case: Case, folder: Path, seconds: float) -> None:
-    """Become the command; never returns."""
+    """Run the command in this process; never returns."""
     os.setpgid(0, 0)
     for number, name in ((1, "stdout"), (2, "stderr")):
         os.dup2(os.open(folder / name, os.O_CREAT | os.O_WRONLY), number)
@@ -98,7 +98,7 @@ def _child(case: Case, folder: Path, seconds: float) -> None:
 
 
 def settle(folder: Path) -> None:
-    """Make the folder this process's home and place for temporary files, without a browser or a server to ask."""
+    """Use ``folder`` as home and for temporary files; disable browsers and servers."""
     home = str(folder / "home")
     for name in ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY", *(name for name in os.environ if "DEBUGINFOD" in name)):
         os.environ.pop(name, None)
@@ -107,7 +107,7 @@ def settle(folder: Path) -> None:
 
 
 def command(words: list[str]) -> int:
-    """Run ``perf2x`` in this process; gives its exit code."""
+    """Run ``perf2x`` in this process and return its exit code."""
     from perf2x.cli import main
 
     sys.argv = ["perf2x", *words]

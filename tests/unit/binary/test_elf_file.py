@@ -34,11 +34,11 @@ def test_sections_and_segments_of_every_word_size_and_byte_order(is_64, byte_ord
     assert [segment.address for segment in elf.segments if segment.type == "PT_LOAD"] == [0x300, 0x1040]
 
 
-def test_a_section_that_is_not_there() -> None:
+def test_a_missing_section_is_none() -> None:
     assert open_elf(tiny_elf([TEXT])).section(".data") is None
 
 
-def test_offsets_become_stated_addresses() -> None:
+def test_file_offsets_become_stated_addresses() -> None:
     elf = open_elf(tiny_elf([TEXT]))
     text = elf.section(".text")
     assert text is not None
@@ -48,7 +48,7 @@ def test_offsets_become_stated_addresses() -> None:
     assert svma.dtype == np.uint64 and svma.tolist()[:2] == [0x1040, 0x107F]
 
 
-def test_compressed_section() -> None:
+def test_a_compressed_section_is_decompressed() -> None:
     plain = b"abc" * 1000
     for is_64, header in ((True, struct.pack("<IIQQ", 1, 0, 3000, 1)), (False, struct.pack("<III", 1, 3000, 1))):
         section = TinySection(".debug_frame", header + zlib.compress(plain), flags=0x800)
@@ -58,20 +58,20 @@ def test_compressed_section() -> None:
 
 
 @pytest.mark.parametrize("size", [0, 1, 10, 23])
-def test_a_compression_header_that_is_cut_off(size) -> None:
+def test_a_truncated_compression_header_is_an_object_error(size) -> None:
     elf = open_elf(tiny_elf([TinySection(".debug_frame", bytes(size), flags=0x800)]))
     with pytest.raises(ObjectError, match="compression header is cut off"):
         elf.data(elf.section(".debug_frame"))
 
 
-def test_compressed_section_that_claims_the_world() -> None:
+def test_a_compressed_section_with_a_huge_size_is_refused() -> None:
     header = struct.pack("<IIQQ", 1, 0, 2**62, 1)
     elf = open_elf(tiny_elf([TinySection(".debug_frame", header + zlib.compress(b"x"), flags=0x800)]))
     with pytest.raises(ObjectError):
         elf.data(elf.sections[1])
 
 
-def test_this_python_is_readable() -> None:
+def test_the_running_python_is_readable() -> None:
     if not sys.platform.startswith("linux"):
         pytest.skip("no ELF files on this platform")
     elf = open_elf(Path(sys.executable))
@@ -82,7 +82,7 @@ OBJECTS = sorted({Path(sys.executable).resolve(), *sorted(Path("/usr/lib").glob(
 
 
 @pytest.mark.parametrize("path", OBJECTS, ids=lambda path: path.name)
-def test_headers_are_those_of_pyelftools(path) -> None:
+def test_headers_equal_those_of_pyelftools(path) -> None:
     """A second opinion on every binary that happens to be here."""
     with path.open("rb") as stream:
         if stream.read(4) != b"\x7fELF":
@@ -104,7 +104,7 @@ def test_headers_are_those_of_pyelftools(path) -> None:
 
 @pytest.mark.parametrize("is_64", [True, False])
 @pytest.mark.parametrize("byte_order", ["<", ">"])
-def test_counts_that_do_not_fit_the_header_stand_in_section_0(is_64, byte_order) -> None:
+def test_counts_too_large_for_the_header_are_in_section_0(is_64, byte_order) -> None:
     data = bytearray(tiny_elf([TEXT], is_64, byte_order))
     plain = open_elf(bytes(data))
     word, counts = ("Q", 54) if is_64 else ("I", 42)  # e_phentsize, e_phnum, e_shentsize, e_shnum, e_shstrndx
@@ -127,7 +127,7 @@ WHOLE = tiny_elf([TinySection(".note.gnu.build-id", NOTE, 0x300, "NOTE", 2), TEX
 
 
 @given(st.integers(0, len(WHOLE) - 1))
-def test_truncated_files(length) -> None:
+def test_truncated_files_are_object_errors(length) -> None:
     with pytest.raises(ObjectError):
         open_elf(WHOLE[:length])
 
@@ -148,5 +148,5 @@ def test_flipped_bytes_give_an_object_or_an_object_error(flips) -> None:
 
 
 @given(st.binary(max_size=80), st.sampled_from(["<", ">"]), st.sampled_from([0, 4, 8]))
-def test_any_bytes_as_notes(data, byte_order, alignment) -> None:
+def test_any_bytes_can_be_parsed_as_notes(data, byte_order, alignment) -> None:
     assert len(gnu_build_id(data, byte_order, alignment)) <= 64

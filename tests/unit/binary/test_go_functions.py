@@ -34,7 +34,7 @@ def values_of(found, function, column, points) -> list[int]:
 
 
 @pytest.mark.parametrize(("version", "word", "order"), LAYOUTS)
-def test_every_layout(version, word, order) -> None:
+def test_every_layout_is_read(version, word, order) -> None:
     found = GoFunctions(table(version, word, order), TEXT, "x")
     points = np.array([TEXT - 1, TEXT, TEXT + 0x1FF, TEXT + 0x200, TEXT + 0x2FF, TEXT + 0x300, 2**64 - 1], np.uint64)
     assert found.find(points).tolist() == [-1, 0, 0, 1, 1, -1, -1]
@@ -47,7 +47,7 @@ def test_every_layout(version, word, order) -> None:
     assert [found.filename(int(n), second.first_file) for n in numbers] == ["/src/main.go", "/src/main.go", FILES[2]]
 
 
-def test_instructions_of_four_bytes() -> None:
+def test_offsets_count_instructions_of_four_bytes() -> None:
     found = GoFunctions(table(quantum=4), TEXT, "x")
     first = found.function(0)
     points = np.array([0, 15, 16, 16 + 1199, 16 + 1200], np.uint64) + np.uint64(TEXT)
@@ -55,7 +55,7 @@ def test_instructions_of_four_bytes() -> None:
 
 
 def scalar_values(data, at, quantum) -> tuple[list[int], list[int]]:
-    """The same as the Go runtime's step(): one number after the other."""
+    """Decode as the Go runtime's step() does, one number after the other."""
     ends, found, value, end, first = [], [], -1, 0, True
 
     def number() -> int:
@@ -88,7 +88,7 @@ def without_repeats(ranges) -> list[tuple[int, int]]:
 
 
 @given(st.lists(RANGES, min_size=1, max_size=4), st.sampled_from([1, 2, 4]), st.binary(max_size=9), st.data())
-def test_values_as_one_by_one(tables, quantum, behind, data) -> None:
+def test_values_equal_those_decoded_one_by_one(tables, quantum, behind, data) -> None:
     """Tables in any order, one asked for twice: their ranges, and what they say of some places."""
     body, at = b"\0\1", []
     for ranges in tables:
@@ -109,7 +109,7 @@ def test_values_as_one_by_one(tables, quantum, behind, data) -> None:
     assert values_at(body, at, quantum, table, offset).tolist() == said
 
 
-def test_long_tables_and_tables_without_an_end() -> None:
+def test_long_and_unterminated_tables_are_read() -> None:
     long = values([(line, 1) for line in range(1, 2000)])
     body = b"\x02\x01" + values([(7, 3)]) + long + long[:-1] + b"\x80"
     at = np.array([5 + len(long), 2, 5, 10**9, 0, 5])
@@ -122,7 +122,7 @@ def test_long_tables_and_tables_without_an_end() -> None:
 
 @settings(max_examples=300)
 @given(st.sampled_from(LAYOUTS), st.lists(st.tuples(st.integers(0, 400), st.integers(0, 255)), max_size=5), st.data())
-def test_damaged(layout, flips, data) -> None:
+def test_damaged_tables_give_a_value_or_an_object_error(layout, flips, data) -> None:
     whole = bytearray(table(*layout))
     for position, value in flips:
         whole[position % len(whole)] = value
@@ -136,12 +136,12 @@ def test_damaged(layout, flips, data) -> None:
 
 
 @pytest.mark.parametrize("name", [".gopclntab", ".data.rel.ro.gopclntab"])
-def test_in_a_section_of_its_own(name) -> None:
+def test_a_table_in_its_own_section_is_found(name) -> None:
     elf = open_elf(tiny_elf([CODE, TinySection(name, table(), 0x500000, flags=2)]))
     assert go_functions(elf).find(np.array([TEXT + 5], np.uint64)).tolist() == [0]
 
 
-def test_within_data_of_a_program_that_go_made() -> None:
+def test_a_table_within_a_go_programs_data_is_found() -> None:
     body = b"\xf1\xff\xff\xff\0\0\x09\x08" + b"\0" * 24 + table()
     sections = [CODE, TinySection(".data.rel.ro", body, 0x500000, flags=2)]
     assert not has_go_table(open_elf(tiny_elf(sections)))
@@ -149,7 +149,7 @@ def test_within_data_of_a_program_that_go_made() -> None:
     assert len(go_functions(elf)) == 2
 
 
-def test_the_texts_start_is_relocated() -> None:
+def test_the_start_of_the_text_is_relocated() -> None:
     relocation = struct.pack("<QQQ", 0x500000 + 8 + 16, 8, TEXT)
     moved = TinySection(".text", CODE.data, TEXT - 0x100, flags=6)
     sections = [moved, TinySection(".gopclntab", table(stated_text=0), 0x500000, flags=2)]
@@ -158,7 +158,7 @@ def test_the_texts_start_is_relocated() -> None:
     assert go_functions(open_elf(tiny_elf([*sections, relocations]))).function(0).entry == TEXT
 
 
-def test_the_texts_start_is_in_the_module_data() -> None:
+def test_the_start_of_the_text_is_read_from_moduledata() -> None:
     module = struct.pack("<23Q", 0x500000, *[0] * 21, TEXT)
     moved = TinySection(".text", CODE.data, TEXT - 0x100, flags=6)
     sections = [moved, TinySection(".gopclntab", table(stated_text=0), 0x500000, flags=2)]

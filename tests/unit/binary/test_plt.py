@@ -1,4 +1,4 @@
-"""Symbol tables and linkage tables in columns, against the same row by row: from pyelftools, on what is here."""
+"""Symbol tables and linkage tables as columns, compared row by row with pyelftools on this machine's files."""
 
 import gc
 import struct
@@ -46,7 +46,7 @@ def rows_of(table) -> list[tuple[int, int, int, int, str]]:
 
 @pytest.mark.parametrize("is_64", [True, False])
 @pytest.mark.parametrize("byte_order", ["<", ">"])
-def test_every_kind_of_symbol(is_64, byte_order) -> None:
+def test_symbols_are_filtered_by_kind(is_64, byte_order) -> None:
     places = [1, 2, 3, 4, 0, 0xFFF1, 0xFFF2, XINDEX]
     kinds = [(kind, other, section) for kind in (0, 1, 2, 3, 6, 10) for other in range(4) for section in places]
     symbols = [
@@ -66,7 +66,7 @@ def test_every_kind_of_symbol(is_64, byte_order) -> None:
 
 
 @pytest.mark.parametrize("path", OBJECTS, ids=lambda path: path.name)
-def test_tables_of_this_machine(path) -> None:
+def test_symbols_of_this_machine_equal_those_of_pyelftools(path) -> None:
     with path.open("rb") as stream:
         if stream.read(4) != b"\x7fELF":
             pytest.skip("no ELF file")
@@ -118,7 +118,7 @@ def jump(at, slot) -> bytes:
     return b"\xff\x25" + struct.pack("<i", slot - at - 6) + b"\x66\x90"
 
 
-def test_entries_and_their_names() -> None:
+def test_entries_have_addresses_and_names() -> None:
     elf = linked(
         [(0x7010, 2, 7, 0), (0x7008, 1, 7, 0), (0x7018, 0, 37, 0x1500)], got=jump(0x2000, 0x8000) + b"\x90" * 8
     )
@@ -132,12 +132,12 @@ def test_entries_and_their_names() -> None:
     ]
 
 
-def test_a_file_without_linkage_table() -> None:
+def test_a_file_without_a_linkage_table_has_no_entries() -> None:
     elf = open_elf(tiny_elf([TinySection(".text", b"\x90", 0x1000, flags=6)]))
     assert len(LinkageTable(elf, lambda address: "")) == 0
 
 
-def test_damage_shows_when_a_name_is_asked_for() -> None:
+def test_damage_is_reported_when_a_name_is_read() -> None:
     table = LinkageTable(linked([(0x7008, 99, 7, 0)]), lambda address: "")
     assert table.start.tolist() == [0x1000, 0x1010] and table.name(0) == ".plt"
     with pytest.raises(ObjectError, match="names symbol 99"):
@@ -145,7 +145,7 @@ def test_damage_shows_when_a_name_is_asked_for() -> None:
     assert LinkageTable(linked([(0x7008, 1, 7, 0)], link=1), lambda address: "").name(1) == "offset_0x1010@plt"
 
 
-def test_a_damaged_table_is_counted_and_left_out_where_it_is_hit() -> None:
+def test_a_damaged_table_is_counted_and_skipped() -> None:
     elf, diagnostics = linked([(0x7008, 99, 7, 0)], got=jump(0x2000, 0x8000)), Diagnostics()
     names = ElfNames(ObjectFiles([elf]), Demangle.SIMPLE, diagnostics)
     assert names.find(np.array([0x1004], np.uint64)).tolist() == [1] and not diagnostics.counts
@@ -153,7 +153,7 @@ def test_a_damaged_table_is_counted_and_left_out_where_it_is_hit() -> None:
     assert diagnostics["objects_unreadable"] == 1
 
 
-def test_addresses_at_the_end_of_the_address_space_wrap() -> None:
+def test_addresses_wrap_at_the_end_of_the_address_space() -> None:
     section = TinySection(".plt", b"\xcc" * 32, 2**64 - 8, flags=6, entry_size=16)
     table = LinkageTable(open_elf(tiny_elf([section])), lambda address: "")
     assert table.start.dtype == np.uint64 and table.start.tolist() == [2**64 - 8]

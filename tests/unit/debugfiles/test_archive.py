@@ -32,7 +32,7 @@ def tarball(path, members, mode="w:bz2") -> Path:
 
 
 @pytest.mark.parametrize("mode", ["w", "w:gz", "w:bz2", "w:xz"])
-def test_objects_and_kallsyms_by_build_id(tmp_path, mode) -> None:
+def test_objects_and_kallsyms_are_found_by_build_id(tmp_path, mode) -> None:
     members = {
         f".build-id/44/{'44' * 19}": f"../../usr/bin/prog/{ID.hex()}",
         f"usr/bin/prog/{ID.hex()}/elf": PROGRAM,
@@ -50,14 +50,14 @@ def test_members_of_old_caches_have_no_kind(tmp_path) -> None:
     assert Archive(path).member(ID, ("elf",))[1] == PROGRAM
 
 
-def test_names_that_climb_are_only_names(tmp_path) -> None:
+def test_member_names_with_dots_are_never_paths(tmp_path) -> None:
     path = tarball(tmp_path / "a.tar", {f"../../../etc/{ID.hex()}/elf": PROGRAM})
     assert Archive(path).member(ID, ("elf",))[1] == PROGRAM
     assert [p.name for p in tmp_path.iterdir()] == ["a.tar"]
 
 
 @pytest.mark.parametrize("cut", [0, 10, 300, 700])
-def test_broken_tarballs(tmp_path, cut) -> None:
+def test_broken_tarballs_are_object_errors(tmp_path, cut) -> None:
     path = tarball(tmp_path / "a.tar.gz", {f"x/{ID.hex()}/elf": PROGRAM + random.Random(1).randbytes(5000)}, "w:gz")
     path.write_bytes(path.read_bytes()[:cut])
     with pytest.raises(ObjectError, match="tarball"):

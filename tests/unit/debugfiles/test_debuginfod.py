@@ -63,7 +63,7 @@ def client(tmp_path, *urls, **limits) -> Debuginfod:
 PATH = f"/buildid/{BUILD_ID.hex()}"
 
 
-def test_downloads_once_and_keeps_the_standard_layout(tmp_path) -> None:
+def test_a_file_is_downloaded_once_into_the_standard_layout(tmp_path) -> None:
     seen = []
     with server({f"{PATH}/debuginfo": DEBUG}) as (url, asked):
         asker = client(tmp_path, url, progress=lambda *call: seen.append(call))
@@ -74,20 +74,20 @@ def test_downloads_once_and_keeps_the_standard_layout(tmp_path) -> None:
     assert [p.name for p in (tmp_path / "cache" / BUILD_ID.hex()).iterdir()] == ["debuginfo"]
 
 
-def test_what_no_server_has_is_not_asked_for_again(tmp_path) -> None:
+def test_a_miss_is_cached(tmp_path) -> None:
     with server({}) as (url, asked):
         asker = client(tmp_path, url)
         assert not list(asker.fetch("executable", BUILD_ID)) and not list(asker.fetch("executable", BUILD_ID))
     assert len(asked) == 1 and not asker.diagnostics.counts
 
 
-def test_the_second_server_is_asked_when_the_first_has_nothing(tmp_path) -> None:
+def test_the_second_server_is_queried_after_a_miss_of_the_first(tmp_path) -> None:
     with server({}) as (first, _), server({f"{PATH}/executable": STRIPPED}) as (second, _):
         assert list(client(tmp_path, first, second).fetch("executable", BUILD_ID))
 
 
 @pytest.mark.parametrize("answer", [500, (STRIPPED[:100], len(STRIPPED)), b"no elf file"])
-def test_bad_answers_are_counted_and_leave_nothing_half(tmp_path, answer) -> None:
+def test_bad_responses_are_counted_and_leave_no_partial_file(tmp_path, answer) -> None:
     with server({f"{PATH}/executable": answer}) as (url, _):
         asker = client(tmp_path, url)
         assert not list(asker.fetch("executable", BUILD_ID))
@@ -96,21 +96,21 @@ def test_bad_answers_are_counted_and_leave_nothing_half(tmp_path, answer) -> Non
     assert all(p.read_bytes() == b"no elf file" for p in found)
 
 
-def test_a_server_that_is_not_there_is_asked_once(tmp_path) -> None:
+def test_an_unreachable_server_is_queried_once(tmp_path) -> None:
     asker = client(tmp_path, "http://127.0.0.1:1")
     for kind in ("executable", "debuginfo"):
         assert not list(asker.fetch(kind, BUILD_ID))
     assert asker.diagnostics["debuginfod_failed"] == 1
 
 
-def test_limits(tmp_path) -> None:
+def test_size_and_time_are_limited(tmp_path) -> None:
     with server({f"{PATH}/executable": STRIPPED}) as (url, _):
         assert not list(client(tmp_path, url, largest=10).fetch("executable", BUILD_ID))
         assert not list(client(tmp_path, url, longest=-1).fetch("executable", BUILD_ID))
         assert list(client(tmp_path, url).fetch("executable", BUILD_ID))
 
 
-def test_the_policy_for_unpacking_bounds_downloads(tmp_path, monkeypatch) -> None:
+def test_the_unpacking_limit_bounds_downloads(tmp_path, monkeypatch) -> None:
     """DEBUGINFOD_MAXSIZE lowers the limit of --max-unpacked and does not raise it."""
     with server({f"{PATH}/executable": STRIPPED}) as (url, _):
         for most, variable, said in ((10, "1000000", "--max-unpacked"), (10**6, "10", "DEBUGINFOD_MAXSIZE")):
@@ -134,7 +134,7 @@ def test_a_server_cannot_pass_off_another_build(tmp_path) -> None:
     assert not found.files and "another build" in found.reason
 
 
-def test_the_finder_asks_only_for_what_is_missing(tmp_path) -> None:
+def test_the_finder_fetches_only_missing_files(tmp_path) -> None:
     (tmp_path / "prog").write_bytes(STRIPPED)
     with server({f"{PATH}/executable": STRIPPED, f"{PATH}/debuginfo": DEBUG}) as (url, asked):
         places = SearchPaths(symfs=tmp_path, system_debug_dir=None, proc=None)
@@ -143,7 +143,7 @@ def test_the_finder_asks_only_for_what_is_missing(tmp_path) -> None:
     assert found.symbols is not None and found.symbols.section(".symtab") and found.code is not found.symbols
 
 
-def test_environment() -> None:
+def test_servers_and_cache_come_from_the_environment() -> None:
     assert debuginfod_urls((), {}) == ()
     assert debuginfod_urls((), {"DEBUGINFOD_URLS": "https://a/ http://b ftp://c file:///d"}) == (
         "https://a",
@@ -155,7 +155,7 @@ def test_environment() -> None:
 
 
 @pytest.mark.skipif(not shutil.which("debuginfod"), reason="no debuginfod server on this machine")
-def test_the_real_server(tmp_path) -> None:
+def test_elfutils_debuginfod_serves_both_files(tmp_path) -> None:
     """elfutils' own server scans a directory and hands out both files of one build id."""
     files = tmp_path / "files"
     files.mkdir()

@@ -1,4 +1,4 @@
-"""What units say of themselves: forged ones, those of two compilers, and files that lie."""
+"""Summaries of debug info: forged units, those of two compilers, and inconsistent files."""
 
 import struct
 import time
@@ -32,12 +32,12 @@ def told(info, table, **facts) -> DebugInfo:
     return debug_info(open_elf(tiny_elf([TEXT, *debug_sections(info, table)], **facts)))
 
 
-def test_without_debug_info_there_is_nothing() -> None:
+def test_an_object_without_debug_info_has_no_summary() -> None:
     assert debug_info(open_elf(tiny_elf([TEXT]))) is None
 
 
 @pytest.mark.parametrize("version", [2, 3, 4, 5])
-def test_version_producer_and_language(version) -> None:
+def test_version_producer_and_language_are_read(version) -> None:
     info, table = compiled(version=version)
     found = told(info * 3, table)
     assert found is not None
@@ -45,7 +45,7 @@ def test_version_producer_and_language(version) -> None:
     assert (found.versions, found.producers, found.languages) == ({str(version): 3}, {"GNU C17 12.2.0": 3}, {"C99": 3})
 
 
-def test_a_file_of_another_byte_order() -> None:
+def test_big_endian_files_are_read() -> None:
     info, table = unit([(PRODUCER, STRING, b"cc\0"), (LANGUAGE, DATA2, b"\0\x0c")], order=">")
     found = told(info, table, byte_order=">")
     assert found is not None and (found.producers, found.languages) == ({"cc": 1}, {"C99": 1})
@@ -59,12 +59,12 @@ def test_units_with_frame_pointers_are_counted() -> None:
 
 @pytest.mark.parametrize(("number", "name"), [(0x1A, "C++11"), (0x1C, "Rust"), (0x8001, "assembler"),
                                               (0x7777, "language 0x7777")])  # fmt: skip
-def test_names_of_languages(number, name) -> None:
+def test_languages_have_names(number, name) -> None:
     found = told(*compiled(language=number))
     assert found is not None and found.languages == {name: 1}
 
 
-def test_partial_units_are_counted_apart() -> None:
+def test_partial_units_are_counted_separately() -> None:
     found = told(*unit([], tag=PARTIAL_UNIT))
     assert found is not None and (found.units, found.partial) == (0, 1)
 
@@ -81,7 +81,7 @@ def test_split_units_name_their_files() -> None:
     assert found.producers == {}
 
 
-def test_the_abbreviation_of_a_unit_may_stand_behind_many() -> None:
+def test_a_units_abbreviation_may_follow_many_others() -> None:
     values = [(PRODUCER, STRING, b"late\0"), (LANGUAGE, DATA2, b"\x0c\0")]
     found = told(*unit(values, others=1000))
     assert found is not None and found.producers == {"late": 1}
@@ -95,7 +95,7 @@ def test_declarations_are_found_by_code() -> None:
 
 
 @pytest.mark.parametrize("name", ["clang4.so", "clang5.so", "gnu4.so", "gnu5.so"])
-def test_split_files_of_compilers(name) -> None:
+def test_split_units_of_compilers_are_listed(name) -> None:
     found = debug_info(open_elf(FILES / name))
     assert found is not None and found.broken == ""
     assert found.versions == {name[-4]: 2}
@@ -107,17 +107,17 @@ def test_relocations_of_a_module_are_applied() -> None:
     assert found is not None and (found.units, found.producers) == (2, {"GNU C17 12.2.0": 2})
 
 
-def test_strings_in_a_dwz_file() -> None:
+def test_strings_are_read_from_a_dwz_file() -> None:
     found = debug_info(open_elf(FILES / "dwz_one.so"), open_elf(FILES / "common.dwz"))
     assert found is not None and found.producers == {"GNU C++17 12.2.0": 2}
 
 
-def test_a_split_file_alone_tells_its_version() -> None:
+def test_a_split_file_has_its_own_version() -> None:
     found = debug_info(open_elf(FILES / "gnu5_one.dwo"))
     assert found is not None and (found.versions, found.unreadable) == ({"5": 1}, 1)
 
 
-def test_more_units_than_are_read_are_told(monkeypatch) -> None:
+def test_units_beyond_the_limit_are_reported(monkeypatch) -> None:
     monkeypatch.setattr(module, "UNITS_AT_MOST", 10)
     info, table = compiled()
     exact, more = told(info * 10, table), told(info * 11, table)
@@ -125,7 +125,7 @@ def test_more_units_than_are_read_are_told(monkeypatch) -> None:
     assert (exact.units, exact.whole, more.units, more.whole) == (10, True, 10, False)
 
 
-def test_reading_ends_when_enough_was_read(monkeypatch) -> None:
+def test_reading_stops_at_the_limit(monkeypatch) -> None:
     monkeypatch.setattr(module, "ENTRY_BYTES_AT_MOST", 1000)
     info, table = compiled()
     found = told(info * 100, table)
@@ -133,7 +133,7 @@ def test_reading_ends_when_enough_was_read(monkeypatch) -> None:
     assert not found.whole and 0 < found.units < 100 and "more reading than is allowed" in found.broken
 
 
-def test_the_unit_at_which_reading_ends_is_not_called_unreadable(monkeypatch) -> None:
+def test_the_unit_at_the_limit_does_not_count_as_unreadable(monkeypatch) -> None:
     monkeypatch.setattr(module, "ENTRY_BYTES_AT_MOST", 1000)
     info, table = compiled("x" * 600)
     found = told(info * 3, table)
@@ -159,14 +159,14 @@ def test_relocations_of_a_large_file_are_not_applied(monkeypatch) -> None:
     (unit([(PRODUCER, 0x1A, b"\x05")])[0], unit([(PRODUCER, 0x1A, b"")])[1]),
     (unit([(PRODUCER, 0x99, b"\x05")])[0], unit([(PRODUCER, 0x99, b"")])[1]),
 ])  # fmt: skip
-def test_debug_info_that_lies_ends_in_a_sentence(info, table) -> None:
+def test_inconsistent_debug_info_is_reported_in_a_sentence(info, table) -> None:
     start = time.process_time()
     found = told(info, table)
     assert time.process_time() - start < 5
     assert found is not None and (found.broken or found.unreadable or "unknown" in found.producers)
 
 
-def test_compressed_debug_info() -> None:
+def test_compressed_debug_info_is_read() -> None:
     import zlib
 
     info, table = compiled()

@@ -58,7 +58,7 @@ def looked_at(known, root) -> dict[str, str]:
     return {place.path.removeprefix(str(root)): place.result for place in known.looked_at}
 
 
-def test_a_stripped_object_says_where_it_was_looked_for(tmp_path) -> None:
+def test_a_stripped_object_lists_the_searched_paths(tmp_path) -> None:
     link = TinySection(".gnu_debuglink", b"prog.dbg\0\0\0\0" + b"\x01\x02\x03\x04")
     written(tmp_path, tiny_elf([TEXT, NOTE, link]), "bin/prog")
     written(tmp_path, OTHER, "bin/.debug/prog.dbg")
@@ -80,7 +80,7 @@ def test_a_stripped_object_says_where_it_was_looked_for(tmp_path) -> None:
     assert any("is another build" in text for text in known.troubles)
 
 
-def test_another_checksum_is_told_where_there_is_no_build_id(tmp_path) -> None:
+def test_a_wrong_checksum_is_reported_without_a_build_id(tmp_path) -> None:
     link = TinySection(".gnu_debuglink", b"prog.dbg\0\0\0\0" + b"\x01\x02\x03\x04")
     written(tmp_path, tiny_elf([TEXT, link]), "bin/prog")
     written(tmp_path, DEBUG, "bin/prog.dbg")
@@ -90,7 +90,7 @@ def test_another_checksum_is_told_where_there_is_no_build_id(tmp_path) -> None:
     assert "-Wl,--build-id" in commands(known)
 
 
-def test_the_right_checksum_is_taken(tmp_path) -> None:
+def test_a_matching_checksum_is_accepted(tmp_path) -> None:
     debug = tiny_elf([EMPTY_TEXT, *symbol_sections(SYMBOLS, 2)])
     link = TinySection(".gnu_debuglink", b"prog.dbg\0\0\0\0" + zlib.crc32(debug).to_bytes(4, "little"))
     written(tmp_path, tiny_elf([TEXT, link]), "bin/prog")
@@ -98,7 +98,7 @@ def test_the_right_checksum_is_taken(tmp_path) -> None:
     assert looked_at(explained(tmp_path), tmp_path)["/bin/prog.dbg"] == "taken"
 
 
-def test_a_debug_file_has_the_names_and_lines(tmp_path) -> None:
+def test_a_debug_file_provides_names_and_lines(tmp_path) -> None:
     written(tmp_path, FrameFile([Frame(0x1000, 0x4000)], more=[NOTE]).bytes(), "bin/prog")
     written(tmp_path, DEBUG, f"usr/lib/debug/.build-id/5a/{HEX[2:]}.debug")
     known = explained(tmp_path)
@@ -108,7 +108,7 @@ def test_a_debug_file_has_the_names_and_lines(tmp_path) -> None:
     assert known.name_tables[0].file.endswith(".debug")
 
 
-def test_a_copy_is_not_told_twice(tmp_path) -> None:
+def test_a_copy_is_listed_once(tmp_path) -> None:
     written(tmp_path, with_symbols(TEXT, SYMBOLS), "bin/prog")
     written(tmp_path, with_symbols(TEXT, SYMBOLS), f"cache/.build-id/5a/{HEX[2:]}/elf")
     known = explained(tmp_path, buildid_dir=tmp_path / "cache")
@@ -124,7 +124,7 @@ def test_mini_debug_info_names_functions(tmp_path) -> None:
     assert known.answers["names"].text == ".symtab of the mini debug info names 1 function, 100 % of .text"
 
 
-def test_mini_debug_info_that_cannot_be_read_is_told(tmp_path) -> None:
+def test_unreadable_mini_debug_info_is_reported(tmp_path) -> None:
     written(tmp_path, tiny_elf([TEXT, NOTE, TinySection(".gnu_debugdata", b"garbage")]), "bin/prog")
     known = explained(tmp_path)
     assert not known.answers["names"].good
@@ -147,7 +147,7 @@ def test_go_has_names_lines_and_frame_pointers(tmp_path) -> None:
     assert known.answers["names"].text == ".gopclntab names 1 function"
 
 
-def test_split_files_that_are_missing(tmp_path) -> None:
+def test_missing_split_files_are_reported(tmp_path) -> None:
     written(tmp_path, with_symbols(TEXT, SYMBOLS, debug_sections(*split("one.dwo"))), "bin/prog")
     known = explained(tmp_path)
     assert known.split is not None
@@ -159,7 +159,7 @@ def test_split_files_that_are_missing(tmp_path) -> None:
     assert found.split is not None and found.split.whole and found.answers["lines"].good
 
 
-def test_a_bounded_number_of_split_files_is_looked_for(tmp_path, monkeypatch) -> None:
+def test_the_number_of_searched_split_files_is_bounded(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(elsewhere, "MAX_DWO_FILES", 1)
     info, table = split("one.dwo")
     written(tmp_path, with_symbols(TEXT, SYMBOLS, debug_sections(info * 2, table)), "bin/prog")
@@ -168,7 +168,7 @@ def test_a_bounded_number_of_split_files_is_looked_for(tmp_path, monkeypatch) ->
     assert found is not None and (found.units, found.looked_for, found.package) == (2, 1, "")
 
 
-def test_a_dwz_file_that_is_missing(tmp_path) -> None:
+def test_a_missing_dwz_file_is_reported(tmp_path) -> None:
     link = TinySection(".gnu_debugaltlink", b"/usr/lib/debug/.dwz/common\0" + b"\x99" * 20)
     written(tmp_path, with_symbols(TEXT, SYMBOLS, [*debug_sections(*compiled()), link]), "bin/prog")
     known = explained(tmp_path)
@@ -177,13 +177,13 @@ def test_a_dwz_file_that_is_missing(tmp_path) -> None:
     assert "the dwz file /usr/lib/debug/.dwz/common is missing" in known.answers["lines"].text
 
 
-def test_a_broken_dwz_link_is_told(tmp_path) -> None:
+def test_a_broken_dwz_link_is_reported(tmp_path) -> None:
     more = [*debug_sections(*compiled()), TinySection(".gnu_debugaltlink", b"x")]
     written(tmp_path, with_symbols(TEXT, SYMBOLS, more), "bin/prog")
     assert any("link to a dwz file is cut off" in text for text in explained(tmp_path).troubles)
 
 
-def test_the_package_is_named_by_its_list_of_files(tmp_path) -> None:
+def test_the_package_is_found_by_its_file_list(tmp_path) -> None:
     written(tmp_path, STRIPPED, "usr/bin/prog")
     written(tmp_path, b"/.\n/usr\n/usr/bin/prog-2\n", "var/lib/dpkg/info/other.list")
     written(tmp_path, b"/.\n/usr\n/usr/bin/prog\n", "var/lib/dpkg/info/mine:amd64.list")
@@ -196,18 +196,18 @@ def test_the_package_is_named_by_its_list_of_files(tmp_path) -> None:
     ("/lib/x.so", "libc6:amd64", "libc6-dbg"), ("/usr/lib/x.so", "zlib1g", "zlib1g-dbgsym"),
     ("/usr/lib/x.so", "x-dbg", "x-dbg"), ("/usr/lib/x.so.6", "libc6", ""),
 ])  # fmt: skip
-def test_debug_packages(tmp_path, listed, owner, wanted) -> None:
+def test_debug_packages_have_conventional_names(tmp_path, listed, owner, wanted) -> None:
     written(tmp_path, f"/.\n{listed}\n".encode(), f"var/lib/dpkg/info/{owner}.list")
     assert debug_package(Finder(SearchPaths(symfs=tmp_path)), "/usr/lib/x.so") == wanted
 
 
-def test_lists_of_files_that_are_too_long_are_not_read(tmp_path, monkeypatch) -> None:
+def test_oversized_file_lists_are_not_read(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(packages, "LARGEST_LIST", 5)
     written(tmp_path, b"/.\n/usr/bin/prog\n", "var/lib/dpkg/info/mine.list")
     assert debug_package(Finder(SearchPaths(symfs=tmp_path)), "/usr/bin/prog") == ""
 
 
-def test_what_is_no_object_is_a_sentence(tmp_path) -> None:
+def test_files_that_are_no_objects_are_refused_in_a_sentence(tmp_path) -> None:
     written(tmp_path, b"text", "bin/text")
     written(tmp_path, STRIPPED[:70], "bin/cut")
     said_of = {"/bin/text": "not a readable ELF file", "/bin/cut": "lie outside", "/bin": "not a regular file"}
@@ -230,7 +230,7 @@ def test_code_with_frame_pointers_needs_no_tables(tmp_path) -> None:
         assert ("-fno-omit-frame-pointer" in commands(known)) is not good
 
 
-def test_frame_pointers_are_not_believed_of_units_that_were_not_read(tmp_path, monkeypatch) -> None:
+def test_unread_units_do_not_count_as_having_frame_pointers(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(debug_info, "UNITS_AT_MOST", 1)
     keeps, table = compiled("GNU C17 -fno-omit-frame-pointer")
     written(tmp_path, with_symbols(TEXT, SYMBOLS, debug_sections(keeps * 2, table)), "bin/prog")
@@ -248,11 +248,11 @@ def test_an_object_without_code_needs_no_frame_pointers(tmp_path) -> None:
     assert "-fno-omit-frame-pointer" not in commands(explained(tmp_path))
 
 
-def test_all_is_all() -> None:
+def test_only_all_of_the_code_is_100_percent() -> None:
     assert (format_share(0.9999), format_share(1.0), format_share(0.5)) == ("99.9 %", "100 %", "50 %")
 
 
-def test_an_object_that_is_not_linked_needs_no_build_id(tmp_path) -> None:
+def test_a_relocatable_object_needs_no_build_id(tmp_path) -> None:
     written(tmp_path, tiny_elf([TEXT, *symbol_sections(SYMBOLS, 2)], kind=1), "bin/prog.o")
     known = explained(tmp_path, "/bin/prog.o")
     assert known.answers["stacks"].text == "not measured: the file is not linked"
@@ -260,13 +260,13 @@ def test_an_object_that_is_not_linked_needs_no_build_id(tmp_path) -> None:
 
 
 @pytest.mark.parametrize(("number", "name"), [(62, "X86_64"), (8, "MIPS"), (0xEEEE, "61166")])
-def test_names_of_machines(tmp_path, number, name) -> None:
+def test_machines_have_names(tmp_path, number, name) -> None:
     written(tmp_path, tiny_elf([TEXT], machine=number), "bin/prog")
     assert explained(tmp_path).machine == name
 
 
 @pytest.mark.parametrize(("word", "order"), [(0, 1), (3, 1), (2, 0), (2, 3)])
-def test_what_is_refused_pyelftools_cannot_read_either(word, order) -> None:
+def test_pyelftools_refuses_the_same_files(word, order) -> None:
     data = STRIPPED[:4] + bytes([word, order]) + STRIPPED[6:]
     with pytest.raises(ObjectError, match="are not known"):
         open_elf(data)
@@ -278,7 +278,7 @@ DAMAGED = Path(__file__).parents[1] / "symbolize" / "data" / "debug_info"
 
 
 @pytest.mark.parametrize("name", ["gnu5.so", "gnu4.so", "clang5.so", "dwz_one.so", "module.ko", "gnu5_one.dwo"])
-def test_damage_is_told_in_sentences(tmp_path, name) -> None:
+def test_damage_is_reported_in_sentences(tmp_path, name) -> None:
     draw = np.random.default_rng(len(name))
     for _ in range(40):
         data = bytearray((DAMAGED / name).read_bytes())
@@ -289,7 +289,7 @@ def test_damage_is_told_in_sentences(tmp_path, name) -> None:
             explained(tmp_path, f"/bin/{name}")
 
 
-def test_archives_and_servers_are_told(tmp_path) -> None:
+def test_archives_and_servers_are_listed(tmp_path) -> None:
     written(tmp_path, STRIPPED, "bin/prog")
 
     def fetch(kind, build_id) -> Iterator[ElfObject]:
@@ -305,7 +305,7 @@ def why(root, name, build_id=HEX) -> Any:
     return explain_unnamed(name, build_id, 7, "said before", Finder(SearchPaths(symfs=root, proc=None)))
 
 
-def test_why_a_recording_lacks_names(tmp_path) -> None:
+def test_missing_names_of_a_recording_are_explained(tmp_path) -> None:
     absent = why(tmp_path, "/bin/prog")
     assert (absent.why, absent.frames) == ("said before", 7)
     assert {place.result for place in absent.looked_at} == {"not there"}
@@ -331,7 +331,7 @@ def test_why_a_recording_lacks_names(tmp_path) -> None:
 
 @pytest.mark.parametrize(("name", "command"), [("[kernel.kallsyms]", "--kallsyms FILE"), ("[vdso]", None),
     ("[unknown]", "-fno-omit-frame-pointer"), ("//anon of process 7", "node --perf-basic-prof")])  # fmt: skip
-def test_why_what_is_no_file_lacks_names(tmp_path, name, command) -> None:
+def test_missing_names_of_special_mappings_are_explained(tmp_path, name, command) -> None:
     found = why(tmp_path, name, "")
     assert (found.why, found.looked_at) == ("said before", ())
     assert [one.command for one in found.advice][:1] == ([command] if command else [])

@@ -1,4 +1,4 @@
-"""Names, call frames and shares of the code: forged files by hand, real ones against pyelftools."""
+"""Coverage of symbol tables and call frames: forged files, and real ones compared with pyelftools."""
 
 import struct
 import sys
@@ -29,12 +29,12 @@ def ranges(*pairs) -> tuple[np.ndarray, ...]:
     return tuple(np.array(column, np.uint64) for column in zip(*pairs, strict=True))
 
 
-def test_ranges_that_overlap_count_once() -> None:
+def test_overlapping_ranges_count_once() -> None:
     start, end = union(*ranges((30, 40), (0, 10), (5, 20), (20, 25), (50, 50)))
     assert list(zip(start.tolist(), end.tolist(), strict=True)) == [(0, 25), (30, 40)]
 
 
-def test_share_of_the_code() -> None:
+def test_the_share_of_the_code_is_measured() -> None:
     code = Code(".text", *ranges((100, 200), (300, 400)))
     assert code.size == 200
     assert code.share(*ranges((0, 1000))) == 1
@@ -45,7 +45,7 @@ def test_share_of_the_code() -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_shares_are_those_of_single_bytes(seed) -> None:
+def test_shares_equal_a_count_of_single_bytes(seed) -> None:
     draw = np.random.default_rng(seed)
     start = draw.integers(0, 180, 12)
     end = start + draw.integers(0, 25, 12)
@@ -71,7 +71,7 @@ def test_code_is_text_else_sections_else_segments() -> None:
     assert code_of(open_elf(tiny_elf([NOTE]))).size == 0
 
 
-def test_code_at_the_end_of_the_address_space_is_no_code() -> None:
+def test_code_beyond_the_address_space_does_not_count() -> None:
     assert code_of(open_elf(tiny_elf([TinySection(".text", b"\x90" * 64, 2**64 - 16, flags=6)]))).size == 0
 
 
@@ -81,7 +81,7 @@ def test_code_of_a_relocatable_file_lies_in_several_sections() -> None:
 
 
 @pytest.mark.parametrize(("is_64", "order"), [(True, "<"), (True, ">"), (False, "<"), (False, ">")])
-def test_functions_of_every_word_size_and_byte_order(is_64, order) -> None:
+def test_functions_are_counted_in_every_word_size_and_byte_order(is_64, order) -> None:
     symbols = [
         TinySymbol("f", 0x1000, 0x40),
         TinySymbol("g", 0x1080, 0x40, type=10),
@@ -92,14 +92,14 @@ def test_functions_of_every_word_size_and_byte_order(is_64, order) -> None:
     assert (table.name, table.functions, table.share, table.broken) == (".symtab", 2, 0.5, "")
 
 
-def test_a_symbol_without_a_size_reaches_to_the_next() -> None:
+def test_a_symbol_without_a_size_extends_to_the_next() -> None:
     elf = open_elf(
         with_symbols(TEXT, [TinySymbol("f", 0x1000), TinySymbol("g", 0x1080, 0x10), TinySymbol("h", 0x1090)])
     )
     assert name_tables(elf, code_of(elf))[0].share == 0x90 / 0x100
 
 
-def test_a_table_that_lies_is_a_sentence() -> None:
+def test_an_inconsistent_symbol_table_is_reported_in_a_sentence() -> None:
     elf = open_elf(tiny_elf([TEXT, TinySection(".symtab", bytes(48), type="SYMTAB", link=77, entry_size=24)]), "prog")
     (table,) = name_tables(elf, code_of(elf))
     assert (table.functions, table.broken) == (0, "its string table is section 77")
@@ -110,7 +110,7 @@ def frames_of(elf) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("with_header", [True, False])
-def test_entries_of_eh_frame_and_debug_frame(with_header) -> None:
+def test_entries_of_eh_frame_and_debug_frame_are_counted(with_header) -> None:
     frames = [Frame(0x1000, 0x1000), Frame(0x2000, 0x800), Frame(0x2400, 0x100)]
     file = FrameFile(frames, with_header=with_header, debug=[Frame(0x1000, 0x200)])
     found = frames_of(open_elf(file.bytes()))
@@ -118,7 +118,7 @@ def test_entries_of_eh_frame_and_debug_frame(with_header) -> None:
     assert (found[".debug_frame"].functions, found[".debug_frame"].share) == (1, 0x200 / 0x4000)
 
 
-def test_an_entry_that_is_cut_off_is_left_out() -> None:
+def test_a_truncated_entry_is_skipped() -> None:
     file = FrameFile([Frame(0x1000, 0x1000), Frame(0x2000, 0x1000)])
     frames, offsets = file.eh_frame()
     sections = [TinySection(".text", file.text, 0x1000, flags=6),
@@ -128,7 +128,7 @@ def test_an_entry_that_is_cut_off_is_left_out() -> None:
     assert (found.functions, found.share) == (1, 0x1000 / 0x4000)
 
 
-def test_an_entry_with_a_long_length_is_left_out() -> None:
+def test_an_entry_with_a_64_bit_length_is_skipped() -> None:
     file = FrameFile([Frame(0x1000, 0x1000)])
     frames, offsets = file.eh_frame()
     wide = b"\xff\xff\xff\xff" + (24).to_bytes(8, "little") + (len(frames) + 12).to_bytes(8, "little") + bytes(16)
@@ -141,7 +141,7 @@ def test_an_entry_with_a_long_length_is_left_out() -> None:
     assert frames_of(open_elf(tiny_elf(sections)))[".eh_frame"].functions == 1
 
 
-def test_sframe_with_an_auxiliary_header() -> None:
+def test_sframe_with_an_auxiliary_header_is_read() -> None:
     data = bytearray(sframe([(0x1000, 0x40)], 0x9000).data)
     data[7] = 4
     data[28:28] = b"\xff" * 4
@@ -150,13 +150,13 @@ def test_sframe_with_an_auxiliary_header() -> None:
 
 
 @pytest.mark.parametrize(("version", "flags"), [(2, 0), (2, 4), (3, 0)])
-def test_entries_of_sframe(version, flags) -> None:
+def test_entries_of_sframe_are_counted(version, flags) -> None:
     index = sframe([(0x1000, 0x40), (0x1080, 0x40)], 0x9000, version, flags)
     found = frames_of(open_elf(tiny_elf([TEXT, index])))[".sframe"]
     assert (found.functions, found.share, found.broken) == (2, 0.5, "")
 
 
-def test_sframe_as_binutils_2_47_writes_it() -> None:
+def test_sframe_of_binutils_2_47_is_read() -> None:
     """Two functions, of 7 bytes at 0x1000 and 3 bytes at 0x1007, as readelf --sframe says."""
     data = bytes.fromhex(
         "e2de03050300f80002000000050000001c000000000000002000000094efffffffffffff07000000000000008befffffffffffff"
@@ -171,11 +171,11 @@ def test_sframe_as_binutils_2_47_writes_it() -> None:
     (sframe([], 0x9000, version=9), "version 9 is not known"),
     (TinySection(".sframe", b"\xe2\xde\x02", 0x9000, flags=2), "no SFrame header"),
 ])  # fmt: skip
-def test_sframe_that_lies_is_a_sentence(index, said) -> None:
+def test_inconsistent_sframe_is_reported_in_a_sentence(index, said) -> None:
     assert frames_of(open_elf(tiny_elf([TEXT, index])))[".sframe"].broken == said
 
 
-def test_call_frames_that_lie_are_a_sentence() -> None:
+def test_inconsistent_call_frames_are_reported_in_a_sentence() -> None:
     header = TinySection(".eh_frame_hdr", b"\x01\x1b\x03\x3b" + b"\xff" * 8, 0x4000, flags=2)
     elf = tiny_elf([TEXT, TinySection(".eh_frame", b"\xff" * 64, 0x3000, flags=2), header])
     assert "4294967295 entries do not fit" in frames_of(open_elf(elf))[".eh_frame"].broken
@@ -190,7 +190,7 @@ def test_a_large_section_without_a_table_is_not_walked(header, monkeypatch) -> N
     assert frames_of(elf)[".eh_frame"].broken == "200 bytes without a sorted table, which were not read"
 
 
-def test_a_debug_file_does_not_speak_for_the_code() -> None:
+def test_a_debug_files_segments_are_ignored() -> None:
     elf = open_elf(tiny_elf([EMPTY_TEXT, TinySection(".eh_frame", bytes(8), 0x3000, type="NOBITS", flags=2)]))
     assert frames_of(elf) == {}
 
@@ -203,7 +203,7 @@ def test_a_relocatable_file_has_no_addresses() -> None:
 
 
 @pytest.mark.parametrize("path", [*(DEMO / name for name in PROGRAMS), sys.executable], ids=str)
-def test_counts_are_those_of_pyelftools(path) -> None:
+def test_counts_equal_those_of_pyelftools(path) -> None:
     if Path(path).read_bytes()[:4] != b"\x7fELF":
         pytest.skip("no ELF file here")
     elf = open_elf(path)

@@ -24,7 +24,7 @@ def packed_at_once() -> bytes:
     return whole.getvalue()
 
 
-def test_the_bytes_are_those_of_gzip() -> None:
+def test_compressed_output_equals_gzip() -> None:
     found = io.BytesIO()
     with BackgroundGzipWriter(found) as out:
         out.writelines(PIECES)
@@ -32,7 +32,7 @@ def test_the_bytes_are_those_of_gzip() -> None:
     assert gzip.decompress(found.getvalue()) == b"".join(PIECES)
 
 
-def test_the_same_bytes_as_written_at_once() -> None:
+def test_chunks_are_written_in_order() -> None:
     found = io.BytesIO()
     with BackgroundWriter(found) as out:
         out.writelines(PIECES)
@@ -42,7 +42,7 @@ def test_the_same_bytes_as_written_at_once() -> None:
 
 @pytest.mark.parametrize("kind", [BackgroundWriter, BackgroundGzipWriter])
 @pytest.mark.parametrize("pieces", [1, 4000])
-def test_a_full_disk_is_the_writers_error(pieces: int, kind: type[BackgroundWriter]) -> None:
+def test_a_full_disk_is_raised_to_the_writer(pieces: int, kind: type[BackgroundWriter]) -> None:
     before = threading.active_count()
     with pytest.raises(OSError, match="No space"), kind(Full()) as out:
         for _ in range(pieces):
@@ -50,7 +50,7 @@ def test_a_full_disk_is_the_writers_error(pieces: int, kind: type[BackgroundWrit
     assert threading.active_count() == before
 
 
-def test_an_error_of_the_writer_ends_the_thread() -> None:
+def test_an_exception_in_the_context_ends_the_thread() -> None:
     before = threading.active_count()
     with pytest.raises(ValueError, match="mine"), BackgroundGzipWriter(io.BytesIO()) as out:
         out.write(b"x")
@@ -59,7 +59,7 @@ def test_an_error_of_the_writer_ends_the_thread() -> None:
 
 
 @pytest.mark.parametrize("kind", [BackgroundWriter, BackgroundGzipWriter])
-def test_no_memory_in_the_thread_is_the_writers_error(kind: type[BackgroundWriter]) -> None:
+def test_a_memory_error_in_the_thread_is_raised_to_the_writer(kind: type[BackgroundWriter]) -> None:
     class Short(io.BytesIO):
         def write(self, piece: object, /) -> int:
             raise MemoryError
@@ -71,7 +71,7 @@ def test_no_memory_in_the_thread_is_the_writers_error(kind: type[BackgroundWrite
     assert threading.active_count() == before
 
 
-def test_no_memory_for_the_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_thread_that_cannot_start_is_a_memory_error(monkeypatch: pytest.MonkeyPatch) -> None:
     def start(_: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 

@@ -1,4 +1,4 @@
-"""What perf2x takes from the machine that it runs on, and that nothing is left of it behind a sysroot."""
+"""The files that perf2x reads on the converting machine, all of which a sysroot hides."""
 
 import os
 import platform
@@ -34,13 +34,13 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_without_a_sysroot_paths_are_the_machines(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_sysroot_paths_stay_unchanged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PERF2X_SYSROOT")
     assert sysroot() is None
     assert host_path("/usr/lib/debug") == Path("/usr/lib/debug")
 
 
-def test_paths_lie_below_the_sysroot_and_are_not_put_there_twice(root: Path) -> None:
+def test_the_sysroot_is_prepended_once(root: Path) -> None:
     assert host_path("/usr/lib/debug") == root / "usr/lib/debug"
     assert host_path("/../../etc/passwd") == root / "etc/passwd"
     assert host_path(f"{root}/prog") == root / "prog"
@@ -53,8 +53,8 @@ def test_recorded_paths_and_debug_files_come_from_the_sysroot(root: Path) -> Non
     assert [file.name for file in found.files] == [str(program), str(debug)]
 
 
-def test_with_symfs_this_machines_files_are_not_asked(root: Path, tmp_path: Path) -> None:
-    """As perf does: tools/perf/util/symbol.c symbol__config_symfs, and --symfs before every path."""
+def test_with_symfs_files_of_this_machine_are_not_used(root: Path, tmp_path: Path) -> None:
+    """Source of truth: tools/perf/util/symbol.c symbol__config_symfs; --symfs precedes every path."""
     put(root / f"usr/lib/debug/.build-id/{ID.hex()[:2]}/{ID.hex()[2:]}.debug", wrong_object(ID))
     put(Path.home() / f".debug/.build-id/{ID.hex()[:2]}/{ID.hex()[2:]}/elf", wrong_object(ID))
     assert len(Finder(SymbolOptions().search_paths()).find("/bin/prog", ID).files) == 2
@@ -71,7 +71,7 @@ def test_the_running_kernel_is_hidden_by_a_sysroot(root: Path, monkeypatch: pyte
         assert running_kernel_release() == platform.release()
 
 
-def test_tests_see_an_empty_home_and_no_settings() -> None:
+def test_tests_run_with_an_empty_home_and_no_settings() -> None:
     assert not any(Path.home().iterdir())
     assert user_cache_dir() is not None and str(user_cache_dir()).startswith(str(Path.home()))
     assert not any(name.startswith("DEBUGINFOD_") for name in os.environ)
@@ -79,7 +79,7 @@ def test_tests_see_an_empty_home_and_no_settings() -> None:
 
 
 @pytest.mark.slow
-def test_a_poisoned_machine_would_show(tmp_path: Path) -> None:
+def test_a_poisoned_machine_changes_the_output(tmp_path: Path) -> None:
     """The poison that CI runs the tests in does work: without a sysroot or symfs it is what names everything."""
     words = [sys.executable, "-m", "perf2x", "convert", recording("calls"), "--to", "collapsed", "-o", "-"]
     environment = {**os.environ, **poison(tmp_path), "PERF2X_MAX_STACK": ""}

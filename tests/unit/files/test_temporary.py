@@ -1,4 +1,4 @@
-"""What a killed process leaves behind: nothing, or what the next one removes."""
+"""Temporary directories of killed processes: the next process removes them."""
 
 import os
 import signal
@@ -32,7 +32,7 @@ def killed_inside(code: str, folder: Path) -> None:
 
 
 @pytest.mark.skipif(not LINUX, reason="files without names are Linux's")
-def test_a_kill_leaves_nothing_of_a_bundle(here: Path) -> None:
+def test_a_killed_process_leaves_nothing_of_a_bundle(here: Path) -> None:
     data = Path(recording("calls")).read_bytes()
     jitted = b"1000 10 secret_name\n"
     parts = [("perf.data", data), ("maps/perf-1.map", jitted)]
@@ -54,7 +54,7 @@ def test_a_kill_leaves_nothing_of_a_bundle(here: Path) -> None:
     assert not list(here.glob(f"{PREFIX}*"))
 
 
-def test_a_bundle_may_have_more_maps_than_a_process_opens_files(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bundle_may_have_more_maps_than_the_limit_of_open_files(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unpack, "MOST_OPEN", 2)
     maps = b"".join(
         bombs.member_header(f"maps/perf-{pid}.map", 2) + (b"%02d" % pid).ljust(512, b"\0") for pid in range(4)
@@ -69,7 +69,7 @@ def test_a_bundle_may_have_more_maps_than_a_process_opens_files(here: Path, monk
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs locks that end with their process")
-def test_only_folders_of_dead_processes_are_swept(here: Path) -> None:
+def test_only_directories_of_dead_processes_are_removed(here: Path) -> None:
     (here / f"{PREFIX}mine").mkdir()  # has no lock yet: its owner is about to make one
     (here / f"{PREFIX}link").symlink_to(here)
     with private_directory() as first, private_directory() as second:

@@ -1,4 +1,4 @@
-"""What small files may unpack to: every kind of bomb is refused in one sentence, soon, with little memory and disk."""
+"""Limits for unpacking: every kind of bomb is refused in one sentence, soon, with little memory and disk."""
 
 import gzip
 import shutil
@@ -91,14 +91,14 @@ def test_a_bomb_is_refused(name: str, tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("name", ["perf.gz", "tiny.data", "comm.data", "comm.gz", "packed.data"])
-def test_who_asks_for_more_gets_it(name: str, tmp_path: Path) -> None:
+def test_max_unpacked_raises_the_limit(name: str, tmp_path: Path) -> None:
     path = bombs.write(tmp_path / name, BOMBS[name][0]())
     for env, words in (({}, ("--max-unpacked", "1G")), ({"PERF2X_MAX_UNPACKED": "1G"}, ())):
         ran = perf2x("info", path, *words, env=env)
         assert "unpack to more than" not in ran.err, ran.err
 
 
-def test_who_asks_for_less_gets_it(tmp_path: Path) -> None:
+def test_max_unpacked_lowers_the_limit(tmp_path: Path) -> None:
     path = bombs.write(tmp_path / "perf.data.gz", gzip.compress(bombs.recording() * 40))
     assert perf2x("info", path).code == 0
     for command in (
@@ -113,7 +113,7 @@ def test_who_asks_for_less_gets_it(tmp_path: Path) -> None:
         assert (ran.code, "unpack to more than 1 KiB" in ran.err) == (1, True), ran.err
 
 
-def test_archives_and_objects(tmp_path: Path) -> None:
+def test_archives_and_objects_are_limited(tmp_path: Path) -> None:
     archive = Archive(bombs.write(tmp_path / "a.tar.gz", bombs.gz(bombs.member_header("x/11/elf", 4 * MIB), 4 * MIB)))
     with pytest.raises(ObjectError, match=r"unpack to more than|large, more than"):
         archive.member(b"\x11", ("elf",))
@@ -124,7 +124,7 @@ def test_archives_and_objects(tmp_path: Path) -> None:
             assert len(inflate_file(pack(b"", 4 * MIB))) == 4 * MIB
 
 
-def test_sizes_people_write() -> None:
+def test_sizes_are_parsed_in_all_notations() -> None:
     for text, size in {
         "0": 0,
         "4096": 4096,
@@ -144,7 +144,7 @@ def test_sizes_people_write() -> None:
     assert perf2x("info", recording("calls"), "--max-unpacked", "many").code == 2
 
 
-def test_the_policy() -> None:
+def test_limits_follow_the_packed_size() -> None:
     assert unpacked_limit(10) == MIB + 2000 and unpacked_limit(1 << 50) == unpacking.MOST
     assert memory_limit(10) == MIB // 4 + 2000 and memory_limit(1 << 50) == unpacking.MOST_IN_MEMORY
     assert record_limit(10) == 5010
@@ -155,7 +155,7 @@ def test_the_policy() -> None:
     assert unpacked_limit(10) == MIB + 2000
 
 
-def test_a_reserve_of_the_disk_stays_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reserve_of_the_disk_is_kept_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     free = 100 * MIB
 
     def usage(_: object) -> object:
@@ -170,8 +170,8 @@ def test_a_reserve_of_the_disk_stays_free(tmp_path: Path, monkeypatch: pytest.Mo
     assert 49 * MIB <= free <= 51 * MIB, "a twentieth of the disk"
 
 
-def test_a_kill_leaves_no_recording_behind(tmp_path: Path) -> None:
-    """What is unpacked has no name while it is read; the folder holds links to it."""
+def test_a_killed_process_leaves_no_recording_behind(tmp_path: Path) -> None:
+    """Unpacked files have no name while they are read; the directory holds links to them."""
     path = tmp_path / "bundle.tar"
     path.write_bytes(bombs.whole_member())
     from perf2x.bundle.unpack import open_bundles
@@ -183,7 +183,7 @@ def test_a_kill_leaves_no_recording_behind(tmp_path: Path) -> None:
     assert not Path(files[0]).parent.exists()
 
 
-def test_the_bombs_are_bombs() -> None:
+def test_the_bombs_unpack_to_large_sizes() -> None:
     """Python's own reader follows them."""
     import io
 
