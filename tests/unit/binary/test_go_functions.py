@@ -135,6 +135,17 @@ def test_damaged_tables_give_a_value_or_an_object_error(layout, flips, data) -> 
                 assert all(isinstance(found.filename(int(n), function.first_file), str) for n in numbers)
 
 
+@pytest.mark.parametrize("version", ["1.16", "1.18", "1.20"])
+def test_a_values_offset_beyond_the_table_gives_no_values(version: str) -> None:
+    whole = bytearray(table(version))
+    at = 8 + 8 * (5 if version == "1.16" else 6)  # the word that states where values begin
+    whole[at : at + 8] = (2**63).to_bytes(8, "little")
+    found = GoFunctions(bytes(whole), TEXT, "x")
+    function = found.function(0)
+    assert function is not None
+    assert values_of(found, function, "line_at", np.array([TEXT], np.uint64)) == [0]
+
+
 @pytest.mark.parametrize("name", [".gopclntab", ".data.rel.ro.gopclntab"])
 def test_a_table_in_its_own_section_is_found(name) -> None:
     elf = open_elf(tiny_elf([CODE, TinySection(name, table(), 0x500000, flags=2)]))

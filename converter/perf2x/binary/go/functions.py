@@ -99,7 +99,7 @@ class GoFunctions:
         asked = np.flatnonzero(offset[function] != 0)
         result = np.zeros(len(svma), np.int64)
         inside = svma[asked] - entry[function[asked]]
-        at = np.minimum(layout.values, len(self._data)) + offset[known]
+        at = min(layout.values, len(self._data)) + offset[known]
         result[asked] = values_at(self._data, at, layout.quantum, row[asked], inside)
         return result
 
