@@ -1,7 +1,6 @@
-"""perf2x converts what Linux ``perf record`` wrote into pprof, Chrome trace JSON and collapsed stacks.
+"""perf2x converts recordings of Linux ``perf record`` into pprof, Chrome trace JSON, collapsed stacks and more.
 
-The library is ``perf2x.api``; its names are found here too, and imported when first used, so that ``import perf2x``
-costs nothing.
+The names of ``perf2x.api`` are available here, too; they are imported on first use, so that ``import perf2x`` is quick.
 """
 
 from importlib import import_module
@@ -51,10 +50,10 @@ __all__ = [
 ]
 
 
-if not TYPE_CHECKING:  # checkers take every name for there where a module has __getattr__
+if not TYPE_CHECKING:  # type checkers accept any name of a module that has __getattr__
 
     def __getattr__(name: str) -> object:
-        """PEP 562: the public names, on first use."""
+        """Import public names on first use (PEP 562)."""
         if name == "Perf2xError":
             return import_module("perf2x.tables.errors").Perf2xError
         if name in __all__:

@@ -22,8 +22,8 @@ One row per sample (``timeline=True``) or per distinct stack, as numpy columns:
 
 ``to_arrow`` gives the same table to pyarrow, polars and pandas.
 
-``SymbolOptions`` says where names come from, ``Choice`` which part of the recording to take, ``Grouping`` how to put
-samples together; their fields are the options of the command line:
+``SymbolOptions`` names the sources of names, ``Choice`` selects a part of the recording, ``Grouping`` groups its
+samples; their fields are the options of the command line:
 
 >>> from perf2x import Choice, Grouping, SymbolOptions
 >>> from pathlib import Path
@@ -171,15 +171,15 @@ class SampleTable(TypedDict):
 def read(
     inputs: Path | Sequence[Path], *, symbols: SymbolOptions | None = _BY_DEFAULT, **options: Unpack[ReadOptions]
 ) -> Loaded:
-    """Read a recording, or several together, as a profile and everything there is to say about it.
+    """Read a recording, or several together, as a profile with reports on its quality.
 
-    ``symbols`` says where names come from; None looks none up. Raises Perf2xError.
+    ``symbols`` names the sources of names; None looks up none. Raises Perf2xError.
 
     >>> from perf2x import Choice, read
     >>> read("examples/deferred/perf.data", symbols=None, choice=Choice(comms=("comp*",))).samples
     460
     """
-    return load(_names(inputs), _load_options(symbols, options))
+    return load(_input_paths(inputs), _load_options(symbols, options))
 
 
 def convert(
@@ -205,7 +205,7 @@ def convert(
     ...         sum(int(line.rpartition(" ")[2]) for line in lines)
     1799
     """
-    names, target = _names(inputs), fspath(output)
+    names, target = _input_paths(inputs), fspath(output)
     emitter = build_emitter(to or format_of(target), settings)
     columns = wanted_columns(emitter)
     wanted = _load_options(symbols, {"timeline": emitter.timeline, **options})
@@ -213,7 +213,7 @@ def convert(
         wanted, by_cpu=wanted.by_cpu or "cpu" in columns, by_cgroup=wanted.by_cgroup or "cgroup" in columns
     )
     loaded = load(names, wanted)
-    _emit(emitter, loaded.profile, target, tuple(names))
+    _write_output(emitter, loaded.profile, target, tuple(names))
     return loaded
 
 
@@ -224,7 +224,7 @@ def write(
 
     A timeline is summed for formats that do not show time; chrome and firefox show nothing else and need a profile
     that was read with ``timeline=True``. Raises Perf2xError when the format or the file cannot be written, ValueError
-    when the tables of a profile that was put together by hand contradict each other.
+    when the tables of a profile made by hand contradict each other.
     """
     target = fspath(output)
     emitter = build_emitter(to or format_of(target), settings)
@@ -237,7 +237,7 @@ def write(
         from perf2x.tables.stack_tree import without_times
 
         profile = without_times(profile, keep_cpu="cpu" in wanted_columns(emitter))
-    _emit(emitter, profile, target, ())
+    _write_output(emitter, profile, target, ())
 
 
 def sample_table(profile: Profile) -> SampleTable:
@@ -249,7 +249,8 @@ def sample_table(profile: Profile) -> SampleTable:
     (1799, True)
     """
     table = {
-        name: _texts(column) if isinstance(column, Coded) else column for name, column in columns_of(profile).items()
+        name: _decode_texts(column) if isinstance(column, Coded) else column
+        for name, column in columns_of(profile).items()
     }
     return cast(SampleTable, table)
 
@@ -274,16 +275,16 @@ def _load_options(symbols: SymbolOptions | None, options: ReadOptions) -> LoadOp
     return wanted
 
 
-def _emit(emitter: Emitter, profile: Profile, target: str, inputs: tuple[str, ...]) -> None:
+def _write_output(emitter: Emitter, profile: Profile, target: str, inputs: tuple[str, ...]) -> None:
     with open_output(target, inputs=inputs, compress=wants_gzip(target, emitter.suffix)) as out:
         emitter.emit(profile, out)
 
 
-def _texts(column: Coded) -> npt.NDArray[np.object_]:
+def _decode_texts(column: Coded) -> npt.NDArray[np.object_]:
     texts = np.empty(len(column.texts), np.object_)
     texts[:] = column.texts
     return texts[column.codes]
 
 
-def _names(inputs: Path | Iterable[Path]) -> list[str]:
+def _input_paths(inputs: Path | Iterable[Path]) -> list[str]:
     return [fspath(inputs)] if isinstance(inputs, str | PathLike) else [fspath(each) for each in inputs]

@@ -1,8 +1,8 @@
-"""Arguments in, exit codes out; one module per command."""
+"""The command line: one module for each command in ``commands/``, shared options in ``options/``."""
 
 
 def main() -> None:
-    """The ``perf2x`` command; exit codes are in ``perf2x.cli.error_handling``."""
+    """The ``perf2x`` command; exit codes are in cli/error_handling.py."""
     import atexit
 
     from perf2x.cli.error_handling import exit_cleanly_on_signals, ignore_unwritable_stderr, report_errors
@@ -18,9 +18,9 @@ def main() -> None:
 
 
 def reduce_garbage_collection() -> None:
-    """Look for garbage less often than Python does, and not at exit, where all objects are walked several times.
+    """Collect reference cycles less often, and not at exit, where Python walks all objects several times.
 
-    What is no cycle is freed all the same, and cycles are few: 0.04 s of a small conversion.
+    Cycles are few here; this saves 0.04 s of a small conversion.
     """
     import atexit
     import gc

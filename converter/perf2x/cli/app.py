@@ -1,4 +1,4 @@
-"""The front door: the commands' names, and which module answers which."""
+"""The typer application: names of the commands, each imported when it is used."""
 
 import contextlib
 import functools
@@ -31,16 +31,16 @@ COMMANDS = {
     "formats": "List the output formats, plugins included.",
     "man": "Print the manual page: perf2x man | man -l -.",
 }
-"""Each is the function of that name in the module of that name, and its line in ``perf2x --help``."""
+"""Names of commands and their lines in ``perf2x --help``; cli/commands/NAME.py defines the function NAME."""
 
 
 _UsageError: Any = typer.BadParameter.__base__
-"""Wrong options, commands and arguments, which typer exports under no name of its own."""
+"""Base class of usage errors, which typer does not export."""
 
 
 @contextlib.contextmanager
 def _plain_usage_errors() -> Iterator[None]:
-    """Take out of usage errors what a terminal obeys: a script may hand on what a file is called."""
+    """Remove control characters from usage errors: they may quote file names that a script passed on."""
     try:
         yield
     except _UsageError as error:
@@ -49,31 +49,31 @@ def _plain_usage_errors() -> Iterator[None]:
 
 
 class LazyGroup(TyperGroup):
-    """Commands that are imported when they are named: the parameters of all of them cost more than a conversion."""
+    """Commands that are imported when they are used: making the parameters of all costs more than a conversion."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self.commands = {name: TyperCommand(name, help=line) for name, line in COMMANDS.items()}
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command that the first word names, made whole."""
+        """Replace the stub of the command with the command itself."""
         name, stub, rest = super().resolve_command(ctx, args)
         return name, stub if name is None else command(name), rest
 
     def make_context(self, *args: Any, **extra: Any) -> Any:
-        """Read the options before the command."""
+        """Parse the options before the command."""
         with _plain_usage_errors():
             return super().make_context(*args, **extra)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command; what goes wrong outside becomes one sentence and an exit code."""
+        """Run the command; report errors from outside as one sentence and an exit code."""
         with report_errors(), _plain_usage_errors():
             return super().invoke(ctx)
 
 
 @functools.cache
 def command(name: str) -> TyperCommand:
-    """One of COMMANDS, with its parameters."""
+    """Import one of COMMANDS and make its parameters."""
     function = getattr(import_module(f"perf2x.cli.commands.{name}"), name)
     alone = typer.Typer(add_completion=False)
     text = paragraphs(inspect.getdoc(function) or "")

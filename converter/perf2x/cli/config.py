@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from typer.core import TyperCommand, TyperOption
 
 ENVIRONMENT = "PERF2X_"
-"""``--fail-if-lost 5`` may also be said as ``PERF2X_FAIL_IF_LOST=5``, whatever the command."""
+"""Prefix of environment variables: ``PERF2X_FAIL_IF_LOST=5`` is ``--fail-if-lost 5`` of any command."""
 
 _YES = frozenset({"1", "true", "t", "yes", "y", "on"})
 _NO = frozenset({"0", "false", "f", "no", "n", "off", ""})
@@ -37,10 +37,10 @@ class Setting(Struct, frozen=True):
 
     option: "TyperOption"
     negated: bool = False
-    """``no-inline``: what switches the option off."""
+    """True for the spelling that switches the option off: ``no-inline``."""
 
     def value(self, where: str, said: Any) -> Any:
-        """Turn a value from TOML into one that the option takes; OptionError for one of another kind."""
+        """Convert a value from TOML for the option; OptionError for one of the wrong type."""
         if self.option.is_flag:
             if not isinstance(said, bool):
                 raise OptionError(f"{where} is a switch: true or false")
@@ -65,7 +65,7 @@ def settings(command: "TyperCommand") -> dict[str, Setting]:
 
 
 def name_variables(command: "TyperCommand") -> None:
-    """Let every option of a command be set in the environment under its own name."""
+    """Give every option of a command its environment variable."""
     for spelling, setting in settings(command).items():
         if not setting.negated:
             setting.option.envvar = variable(spelling)
@@ -102,7 +102,7 @@ def defaults(
 
 
 def _of_command(path: Path, table: dict[str, Any], name: str, others: list[str]) -> Iterator[tuple[str, Any]]:
-    """Keys for every command, then those for this one, which win."""
+    """Keys for all commands, then those for this one, which override them."""
     yield from ((key, value) for key, value in table.items() if key != name and key not in others)
     special = table.get(name, {})
     if not isinstance(special, dict):
@@ -111,7 +111,7 @@ def _of_command(path: Path, table: dict[str, Any], name: str, others: list[str])
 
 
 def _switched_off(own: dict[str, Setting], environment: Mapping[str, str]) -> dict[str, Any]:
-    """``PERF2X_NO_INLINE=1``; typer reads the other variables itself."""
+    """Options switched off by ``PERF2X_NO_INLINE=1`` and the like; typer reads the other variables itself."""
     found: dict[str, Any] = {}
     for spelling, setting in own.items():
         said = environment.get(variable(spelling)) if setting.negated else None
@@ -123,7 +123,7 @@ def _switched_off(own: dict[str, Setting], environment: Mapping[str, str]) -> di
 
 
 def _nearest(start: Path) -> tuple[Path, dict[str, Any]] | None:
-    for path in _candidates(start):
+    for path in _config_paths(start):
         try:
             text = path.read_bytes().decode()
             import tomllib  # most directories have no such file
@@ -139,7 +139,7 @@ def _nearest(start: Path) -> tuple[Path, dict[str, Any]] | None:
     return None
 
 
-def _candidates(start: Path) -> Iterator[Path]:
+def _config_paths(start: Path) -> Iterator[Path]:
     for folder in (start, *start.parents):
         yield folder / "perf2x.toml"
         yield folder / "pyproject.toml"

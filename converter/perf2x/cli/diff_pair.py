@@ -8,7 +8,6 @@ from msgspec.structs import replace
 from perf2x.analysis.diff import Comparison
 from perf2x.analysis.event_pairs import renamed
 from perf2x.analysis.totals import totals
-from perf2x.pipeline.load import load
 from perf2x.pipeline.options import LoadOptions
 from perf2x.pipeline.result import Loaded
 from perf2x.tables.errors import OptionError
@@ -46,5 +45,7 @@ def load_pair(
     sources: tuple[str, str], options: LoadOptions, value: str, normalize: bool, progress: "Progress | None"
 ) -> RecordingPair:
     """Load both recordings with the same options."""
+    from perf2x.pipeline.load import load
+
     before, after = (load(source, options, progress) for source in sources)
     return RecordingPair(sources, before, after, value, normalize)

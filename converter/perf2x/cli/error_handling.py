@@ -1,4 +1,4 @@
-"""Exit codes, and how everything that can go wrong outside becomes one sentence on standard error."""
+"""Exit codes, and errors from outside turned into one sentence on standard error."""
 
 import contextlib
 import errno
@@ -16,48 +16,48 @@ CANNOT = 1
 """The input cannot be converted, or the output cannot be written."""
 USAGE = 2
 GATE = 3
-"""Converted, but a quality gate closed (--fail-if-…, --fail-above, --strict)."""
+"""Converted, but a quality gate failed (--fail-if-…, --fail-above, --strict)."""
 INTERRUPTED = 130
-"""As a shell counts a SIGINT."""
+"""128 + SIGINT, as shells do."""
 TERMINATED = 143
-"""As a shell counts a SIGTERM."""
+"""128 + SIGTERM, as shells do."""
 
 _NO_MEMORY = "not enough memory; fewer processes (--jobs 1) or a part of the recording (--time, --pid) need less"
 _MEMORY_WORDS = ("failed to map segment", "cannot allocate memory", "can't start new thread")
-"""What other exceptions say when memory is short: of libraries that cannot be loaded, of threads."""
+"""Texts of other exceptions when memory is short: on libraries that cannot be loaded, on threads."""
 
 _FULL = frozenset(getattr(errno, name, 0) for name in ("ENOSPC", "EDQUOT", "EFBIG", "EIO"))
-"""A disk, a quota, a limit for files (ulimit -f), a device that fails."""
+"""Errors of a full disk, a quota, a file size limit (ulimit -f), a failing device."""
 
 
 @contextlib.contextmanager
 def report_errors() -> Iterator[None]:
-    """Run what is inside, and flush standard output; SystemExit with one sentence when that goes wrong."""
+    """Run the body and flush standard output; print a sentence and raise SystemExit when either fails."""
     try:
         yield
-        _flush()
+        _flush_stdout()
     except Perf2xError as error:
-        _leave(USAGE if isinstance(error, OptionError) else CANNOT, str(error))
+        _exit(USAGE if isinstance(error, OptionError) else CANNOT, str(error))
     except KeyboardInterrupt:
-        _leave(INTERRUPTED, "interrupted; nothing was written")
+        _exit(INTERRUPTED, "interrupted; nothing was written")
     except Terminated:
-        _leave(TERMINATED, "terminated; nothing was written")
+        _exit(TERMINATED, "terminated; nothing was written")
     except BrokenPipeError:
         _redirect_to_null(sys.stdout)  # our reader (head, less) has seen enough
-        _leave(DONE)
+        _exit(DONE)
     except MemoryError as error:
-        _forget(error)
-        _leave(CANNOT, _NO_MEMORY)
+        _clear_frames(error)
+        _exit(CANNOT, _NO_MEMORY)
     except OSError as error:
-        _leave(CANNOT, _NO_MEMORY if error.errno == errno.ENOMEM else _trouble(error))
+        _exit(CANNOT, _NO_MEMORY if error.errno == errno.ENOMEM else _os_error_sentence(error))
     except (ImportError, RuntimeError) as error:
         if not _is_out_of_memory(error):
             raise
-        _leave(CANNOT, _NO_MEMORY)
+        _exit(CANNOT, _NO_MEMORY)
 
 
 def _is_out_of_memory(error: BaseException | None) -> bool:
-    """Whether an exception, or one that it came from, is for want of memory: numpy words failed imports anew."""
+    """Whether an exception or one of its causes means that memory is short: numpy rewords failed imports."""
     while error is not None:
         if isinstance(error, MemoryError) or any(words in str(error).lower() for words in _MEMORY_WORDS):
             return True
@@ -66,11 +66,11 @@ def _is_out_of_memory(error: BaseException | None) -> bool:
 
 
 class Terminated(BaseException):
-    """SIGTERM or SIGHUP came: what is half done is taken away on the way out."""
+    """SIGTERM or SIGHUP was received; unwinding the stack removes unfinished files."""
 
 
 def exit_cleanly_on_signals() -> None:
-    """Let SIGTERM and SIGHUP raise Terminated, unless they are ignored (nohup)."""
+    """Make SIGTERM and SIGHUP raise Terminated, unless they are ignored (nohup)."""
 
     def terminate(number: int, _: object) -> None:
         raise Terminated(number)
@@ -81,9 +81,9 @@ def exit_cleanly_on_signals() -> None:
             signal.signal(number, terminate)
 
 
-def _leave(code: int, sentence: str = "") -> NoReturn:
+def _exit(code: int, sentence: str = "") -> NoReturn:
     try:
-        _flush()
+        _flush_stdout()
     except OSError:
         _redirect_to_null(sys.stdout)
     if sentence:
@@ -91,23 +91,23 @@ def _leave(code: int, sentence: str = "") -> NoReturn:
     raise SystemExit(code) from None
 
 
-def _forget(error: BaseException) -> None:
-    """Let go of what the functions that failed were holding, so that there is memory to say so."""
+def _clear_frames(error: BaseException) -> None:
+    """Clear the local variables of the failed functions, so that there is memory to print the error."""
     trace = error.__traceback__
     while trace is not None:
-        with contextlib.suppress(RuntimeError):  # a function that is still at it
+        with contextlib.suppress(RuntimeError):  # a frame that is still executing
             trace.tb_frame.clear()
         trace = trace.tb_next
 
 
-def _flush() -> None:
-    """Now, when there is still somebody to say that it failed, not when Python exits."""
+def _flush_stdout() -> None:
+    """Flush standard output now, while a failure can still be reported, not when Python exits."""
     if sys.stdout is not None and not sys.stdout.closed:
         sys.stdout.flush()
 
 
-def _trouble(error: OSError) -> str:
-    """The sentence for what the system refused; files that are written say so themselves (files/output.py)."""
+def _os_error_sentence(error: OSError) -> str:
+    """The sentence for an error of the operating system; files/output.py words those of output files."""
     reason = error.strerror or str(error)
     if error.filename:
         return f"{error.filename}: {reason}"
@@ -115,7 +115,7 @@ def _trouble(error: OSError) -> str:
 
 
 def ignore_unwritable_stderr() -> None:
-    """Let go, at exit, of what standard error did not take; from Python 3.14 on that would end in exit code 120."""
+    """Discard, at exit, what standard error did not take; from Python 3.14 on that would give exit code 120."""
     try:
         if sys.stderr is not None and not sys.stderr.closed:
             sys.stderr.flush()
@@ -124,7 +124,7 @@ def ignore_unwritable_stderr() -> None:
 
 
 def _redirect_to_null(stream: TextIO) -> None:
-    """Let what is left in a standard stream go nowhere: Python flushes it once more when it exits."""
+    """Discard the rest of a standard stream, which Python flushes once more when it exits."""
     with contextlib.suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())

@@ -1,4 +1,4 @@
-"""``--help`` with the options that most people need, ``--help-all`` with all of them, and examples below both."""
+"""``--help`` with the common options, ``--help-all`` with all of them, both with examples."""
 
 import copy
 import inspect
@@ -78,13 +78,13 @@ HelpAll = Annotated[
 
 
 def rare_options(function: Callable[..., None]) -> frozenset[str | None]:
-    """The parameters that are marked as Rare."""
+    """Names of the parameters that are marked as Rare."""
     hints = inspect.get_annotations(function, eval_str=True)
     return frozenset(name for name, hint in hints.items() if Rare in getattr(hint, "__metadata__", ()))
 
 
 def paragraphs(text: str) -> str:
-    """The text without line breaks but those between paragraphs; the terminal's width makes new ones."""
+    """Remove line breaks inside paragraphs, so that the text is wrapped to the terminal's width."""
     return "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
 
 

@@ -1,8 +1,8 @@
 """One page over HTTP, for a browser on this machine or at the other end of ``ssh -L``.
 
-Only loopback is listened to, and the page has a path that nobody can guess: other users of the machine find nothing.
-Requests that call the machine by another name than localhost are refused, so that no web page can read this one by
-pointing a name of its own at 127.0.0.1 (DNS rebinding).
+The server listens on the loopback address only, and the page has a random path that other users of the machine cannot
+guess. Requests for a host other than localhost are refused, so that no web page can read this one by pointing its own
+name at 127.0.0.1 (DNS rebinding).
 """
 
 import contextlib
@@ -31,7 +31,7 @@ _HEADERS = {
 
 
 class PageServer(ThreadingHTTPServer):
-    """Answers for one page, at ``url``; OutputError when the port cannot be had. Port 0 takes a free one."""
+    """Server of one page at ``url``; OutputError when the port cannot be opened. Port 0 takes a free one."""
 
     daemon_threads = True
     allow_reuse_address = os.name != "nt"  # Windows would let another program take the port over
@@ -45,16 +45,16 @@ class PageServer(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        """Where the page is."""
+        """URL of the page."""
         return f"http://{ADDRESS}:{self.server_port}{self.path}"
 
     def server_bind(self) -> None:
-        """Bind without HTTPServer's question for the machine's full name, which may wait for a name server."""
+        """Bind without looking up the machine's full name, as HTTPServer does, which may wait for a name server."""
         socketserver.TCPServer.server_bind(self)
         self.server_name, self.server_port = cast(tuple[str, int], self.server_address)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing about a browser that went away."""
+        """Ignore connections that the browser closed."""
         if not isinstance(sys.exception(), OSError):
             super().handle_error(request, client_address)
 
@@ -81,10 +81,10 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(with_body=False)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - http.server's name
-        """Keep quiet about requests."""
+        """Log no requests."""
 
     def _answer(self, *, with_body: bool) -> None:
-        if not _is_here(self.headers.get("Host", "")):
+        if not _is_local_host(self.headers.get("Host", "")):
             self.send_error(HTTPStatus.FORBIDDEN, "This page is served to localhost only")
             return
         asked = self.path.partition("?")[0]
@@ -100,7 +100,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(self.server.page)
 
 
-def _is_here(host: str) -> bool:
-    """Whether a Host header names this machine; the port may be that of the other end of a tunnel."""
+def _is_local_host(host: str) -> bool:
+    """Whether a Host header names this machine, with any port: a tunnel may have another one."""
     name, colon, port = host.rpartition(":") if not host.endswith("]") else (host, "", "")
     return (name or host).lower() in _NAMES and (not colon or port.isdecimal())

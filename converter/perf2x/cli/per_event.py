@@ -1,4 +1,4 @@
-"""``--per-event``: one output file for each event that was sampled, each a whole conversion of its own."""
+"""``--per-event``: one complete output file for each event that has samples."""
 
 import re
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from perf2x.tables.profile import Profile
 
 
 def per_event(profile: Profile, target: str, suffix: str) -> Iterator[tuple[str, Profile]]:
-    """Each sampled event's file name (``out.folded`` becomes ``out.cycles.folded``) and its part of the profile.
+    """File name (``out.folded`` becomes ``out.cycles.folded``) and profile of each event that has samples.
 
     OptionError for standard output, which cannot be several files.
     """
@@ -28,7 +28,7 @@ def per_event(profile: Profile, target: str, suffix: str) -> Iterator[tuple[str,
 
 
 def only_event(profile: Profile, row: int) -> Profile:
-    """The samples of one event, which becomes the default one; everything else as it was."""
+    """The profile with the samples of one event only, which becomes the default event."""
     kept = np.flatnonzero(profile.samples.event == row)
     names = (field for field in profile.samples.__struct_fields__)
     columns = ((name, getattr(profile.samples, name)) for name in names)

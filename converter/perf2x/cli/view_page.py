@@ -1,4 +1,4 @@
-"""The page of ``perf2x view``: in a temporary file for the browser here, or served for one elsewhere."""
+"""The page of ``perf2x view``: a temporary file for the local browser, or served to one on another machine."""
 
 import io
 import os
@@ -22,16 +22,16 @@ _DISPLAYS = ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY")
 
 def open_page(emit: Emit, name: str, *, quiet: bool) -> None:
     """Write the page to a temporary file, print its path, and open it in the user's browser."""
-    page = _temporary_page(emit, name)
+    page = _write_temporary_page(emit, name)
     print(page, flush=True)
-    if _opened(page):
+    if _open_in_browser(page):
         return
     if not quiet:
-        print_message("no browser can be opened here: open that file in one, or serve it: perf2x view --serve")
+        print_message("no browser can be opened here; open the file in one, or serve it with perf2x view --serve")
 
 
 def serve_page(emit: Emit, port: int, *, quiet: bool) -> None:
-    """Serve the page until Ctrl-C; its URL goes to standard output, and how to get there to standard error."""
+    """Serve the page until Ctrl-C; print its URL on standard output and the ssh command on standard error."""
     page = io.BytesIO()
     emit(page)
 
@@ -45,10 +45,10 @@ def serve_page(emit: Emit, port: int, *, quiet: bool) -> None:
     serve(page.getvalue(), port, announce)
 
 
-def _temporary_page(emit: Emit, name: str) -> Path:
-    """A new file of that name in a directory that only the user can enter; nothing is left of one that fails.
+def _write_temporary_page(emit: Emit, name: str) -> Path:
+    """Write the page to a new file of that name in a private temporary directory; remove both on failure.
 
-    It stays when the command ends, since a browser may read it later: the system clears its temporary directory.
+    The file stays when the command ends, since a browser may read it later; the system cleans its temporary directory.
     """
     try:
         folder = Path(tempfile.mkdtemp(prefix="perf2x-"))
@@ -64,10 +64,10 @@ def _temporary_page(emit: Emit, name: str) -> Path:
     return page
 
 
-def _opened(page: Path) -> bool:
+def _open_in_browser(page: Path) -> bool:
     """Open the page in the user's browser; False when there is none, or no screen to show it on."""
     if sys.platform not in ("win32", "darwin", "cygwin") and not any(map(os.environ.get, _DISPLAYS)):
-        return False  # webbrowser might start one for terminals, which shows none of the page
+        return False  # webbrowser might start a text browser, which cannot show the page
     import webbrowser
 
     try:

@@ -141,14 +141,14 @@ def _symbolize(profile: Profile, recording: Recording, context: LoadContext) -> 
 
 def _resolve_objects(symbolizer: ProfileSymbolizer, context: LoadContext) -> Iterable[list[ResolveResult]]:
     """The results of all units of work, in order, from as many processes as pay."""
-    from perf2x.pipeline.task_queue import handed_out
+    from perf2x.pipeline.task_queue import run_tasks
     from perf2x.pipeline.worker_pool import processes_for_work
 
     costs, jobs = symbolizer.costs, context.options.jobs if symbolizer.can_fork else 1
     processes = processes_for_work(sum(costs), len(costs), jobs)
     if processes == 1:
         return map(symbolizer.resolve, range(len(costs)))
-    return handed_out(processes, symbolizer.resolve, costs, context.stages, "symbolize")
+    return run_tasks(processes, symbolizer.resolve, costs, context.stages, "symbolize")
 
 
 def _with_comments(profile: Profile, deferred: DeferredReport, diagnostics: Diagnostics) -> Profile:

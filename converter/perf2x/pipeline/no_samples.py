@@ -1,6 +1,6 @@
-"""The reason why a recording gives not a single sample: an empty output that says nothing is worse than none.
+"""Reasons why a recording yields no samples: an empty output without an explanation is worse than none.
 
-Beside the pipeline, whose result it looks at. The worst damage comes first: what was counted later follows from it.
+The worst damage comes first: later counts follow from it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -30,12 +30,12 @@ def no_samples(recordings: Sequence[Recording], diagnostics: Diagnostics) -> For
 
 
 def damage(counts: Mapping[str, Count]) -> str:
-    """The damage that explains it; "" where all that the recording holds was read."""
+    """The damage that explains missing samples; "" when the whole recording was read."""
     return next((words(counts[name]) for name, words in _DAMAGE.items() if name in counts), "")
 
 
 def reason(recordings: Sequence[Recording], counts: Mapping[str, Count]) -> str:
-    """The first thing that explains it."""
+    """The first reason that explains missing samples."""
     if found := damage(counts):
         return found
     if "unfinished_file" in counts:

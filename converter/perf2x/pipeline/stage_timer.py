@@ -1,4 +1,4 @@
-"""How long each stage of a conversion took: for ``--profile-stages`` and the benchmark."""
+"""Times of the stages of a conversion, for ``--profile-stages`` and the benchmark."""
 
 import time
 from collections.abc import Iterable, Iterator
@@ -18,7 +18,7 @@ class Stages(Struct):
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Add what the body takes to a stage; stages do not nest."""
+        """Add the time of the body to a stage; stages do not nest."""
         wall, processor = time.perf_counter(), time.process_time()
         try:
             yield
@@ -27,7 +27,7 @@ class Stages(Struct):
             self.processor[name] = self.processor.get(name, 0.0) + time.process_time() - processor
 
     def each(self, name: str, items: Iterable[Item]) -> Iterator[Item]:
-        """``items``, with the time that making them takes added to a stage."""
+        """Yield ``items`` and add the time that producing them takes to a stage."""
         iterator = iter(items)
         while True:
             with self.stage(name):
@@ -38,7 +38,7 @@ class Stages(Struct):
             yield item
 
     def absorb(self, other: "Stages") -> None:
-        """Add what went on beside: its processor time; and its wall time where that was longer."""
+        """Add the times of a parallel process: its processor time, and its wall time where that was longer."""
         for name, processor in other.processor.items():
             self.processor[name] = self.processor.get(name, 0.0) + processor
             self.wall[name] = max(self.wall.get(name, 0.0), other.wall[name])

@@ -36,7 +36,7 @@ def stitch_session(
 
     options, diagnostics, stages = context.options, context.diagnostics, context.stages
     stacks = options.stacks or completes_stacks(recording.session) or _has_deferred_chains(recording)
-    with stages.stage("picture"):
+    with stages.stage("history"):
         history = _process_history(recording, stacks, context)
         stitcher = Stitcher(history, _stitch_options(options))
     call_graphs = CallGraphs(
@@ -109,8 +109,8 @@ def _with_jit_code(recording: Recording, context: LoadContext) -> Sideband:
 
 def _without_maps(sideband: Sideband) -> Sideband:
     """The side-band records for counting: names of threads without mappings."""
-    return replace(sideband, mmaps=_emptied(sideband.mmaps), ksymbols=_emptied(sideband.ksymbols))
+    return replace(sideband, mmaps=_without_rows(sideband.mmaps), ksymbols=_without_rows(sideband.ksymbols))
 
 
-def _emptied(table: Any) -> Any:
+def _without_rows(table: Any) -> Any:
     return replace(table, **{column: getattr(table, column)[:0] for column in table.__struct_fields__})

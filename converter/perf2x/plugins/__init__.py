@@ -1,4 +1,4 @@
-"""Find emitters and symbol sources, and test those of others: ``from perf2x.plugins import Emitter, option``."""
+"""Plugins: output formats, symbol sources and their contracts; ``from perf2x.plugins import Emitter, option``."""
 
 from perf2x.plugins.registry import Emitter
 from perf2x.tables.plugin_options import option

@@ -1,9 +1,7 @@
-"""What a plugin's own tests inherit: ``class TestMine(EmitterContract)`` and one method that builds the emitter.
+"""Base classes for the tests of plugins: ``class TestMine(EmitterContract)`` with a method that builds the emitter.
 
-Likewise ``class TestMine(SymbolSourceContract)`` for a symbol source.
-
-Also :class:`ProfileBuilder`, which makes profiles by hand, so that an emitter is tested without any recording. Separate
-from the plugin finder because it is imported by tests only; needs nothing but pytest at run time.
+``class TestMine(SymbolSourceContract)`` does the same for a symbol source. :class:`ProfileBuilder` makes profiles by
+hand, so that an emitter can be tested without a recording. Only tests import this module; it needs nothing but pytest.
 """
 
 import io
@@ -35,7 +33,7 @@ Line = tuple[str, str, int]
 
 
 class ProfileBuilder:
-    """Makes a Profile row by row. Every method returns the row it added, equal rows are added once."""
+    """Builds a Profile row by row. Methods return the number of their row; equal rows are added once."""
 
     def __init__(self) -> None:
         self._strings: dict[str, int] = {"": 0}
@@ -48,12 +46,12 @@ class ProfileBuilder:
         self._switches: list[tuple[int, int, bool]] = []
 
     def event(self, name: str = "cpu-clock", unit: str = "nanoseconds", period: int = 0, frequency: int = 1000) -> int:
-        """One more event."""
+        """Add an event."""
         self._events.append(ProfileEvent(name, unit, period, frequency))
         return len(self._events) - 1
 
     def thread(self, comm: str = "prog", pid: int = 100, tid: int | None = None, process: str | None = None) -> int:
-        """A thread; ``tid`` defaults to ``pid``, the process's name to ``comm``."""
+        """Add a thread; ``tid`` defaults to ``pid``, the process's name to ``comm``."""
         row = (pid, pid if tid is None else tid, self._text(comm), self._text(comm if process is None else process))
         return self._row("threads", row)
 
@@ -67,7 +65,7 @@ class ProfileBuilder:
         offset: int = 0,
         pid: int = 100,
     ) -> int:
-        """A mapped file; the kernel's belong to process −1."""
+        """Add a mapped file; those of the kernel belong to process −1."""
         texts = self._text(filename), self._text(build_id)
         return self._row("mappings", (start, start + size, offset, *texts, -1 if kernel else pid, kernel))
 
@@ -80,15 +78,15 @@ class ProfileBuilder:
         caller: int = 0,
         synthetic: bool = False,
     ) -> int:
-        """An address; ``lines`` innermost first, plain texts being functions without source; ``caller`` 1 for callers.
+        """Add a location; ``lines`` innermost first, a text is a function without source; ``caller`` 1 for callers.
 
-        ``synthetic``: a frame that no address stands for, such as ``[truncated stack]``.
+        ``synthetic`` marks a frame without an address, such as ``[truncated stack]``.
         """
         rows = tuple(self._line((line, "", 0) if isinstance(line, str) else line) for line in lines)
         return self._row("locations", (address, address - caller, mapping, int(mode), rows, synthetic))
 
     def function(self, name: str, mode: int = CpuMode.USER) -> int:
-        """The location of a function of this name, in no mapping."""
+        """Add a function of this name outside all mappings; return its location."""
         known = self._functions.get((name, mode))
         if known is None:
             known = self.location(0x1000 + 16 * len(self._tables["locations"]), lines=[name], mode=mode)
@@ -96,7 +94,7 @@ class ProfileBuilder:
         return known
 
     def stack(self, locations: Sequence[int]) -> int:
-        """A stack, root first; −1 for an empty one."""
+        """Add a stack, root first; −1 for an empty one."""
         row = -1
         for location in locations:
             row = self._row("stacks", (row, location))
@@ -112,15 +110,15 @@ class ProfileBuilder:
         time: int = 0,
         cpu: int = 0,
     ) -> None:
-        """One row of samples, its stack root first."""
+        """Add a row of samples, with the stack root first."""
         self._samples.append((event, thread, self.stack(locations), value, count, time, cpu))
 
     def switch(self, time: int, thread: int = 0, is_out: bool = True) -> None:
-        """The moment at which a thread left or entered a CPU."""
+        """Record that a thread left or entered a CPU at this time (ns)."""
         self._switches.append((time, thread, is_out))
 
     def build(self, timeline: bool = False, meta: Meta | None = None) -> Profile:
-        """The profile, checked. Aggregated unless ``timeline``: equal (event, thread, stack) summed, no times."""
+        """The checked profile. Without ``timeline``, rows of equal event, thread and stack are summed; no times."""
         rows = sorted(self._samples, key=lambda row: row[5]) if timeline else _summed(self._samples)
         resolved = {row[2] for row in self._tables["locations"] if row[4]}
         profile = Profile(
@@ -205,14 +203,14 @@ def _samples(rows: Sequence[tuple[int, ...]], timeline: bool) -> ProfileSamples:
 
 
 class SequentialSink(io.RawIOBase):
-    """A stream that can only be written, as a pipe: what an emitter gets in the contract."""
+    """A stream that can only be written, like a pipe."""
 
     def __init__(self) -> None:
         super().__init__()
         self.pieces: list[bytes] = []
 
     def writable(self) -> bool:
-        """Yes."""
+        """True: the stream accepts bytes."""
         return True
 
     def write(self, data: Any) -> int:
@@ -238,14 +236,14 @@ ODD_NAMES = (
 
 
 class EmitterContract:
-    """What every emitter keeps; inherit, and say in :meth:`emitter` what to build.
+    """Tests that every emitter must pass; inherit, and build the emitter in :meth:`emitter`.
 
-    Override :meth:`total` where the bytes can be read back: the contract then asserts that nothing was lost.
+    Override :meth:`total` if the output can be read back: the contract then checks that no value was lost.
     """
 
     def emitter(self) -> Emitter:
         """The emitter under test."""
-        raise NotImplementedError("say which emitter to test")
+        raise NotImplementedError("build the emitter to test")
 
     def total(self, output: bytes) -> int | None:
         """Sum of all values in the output; None when the format cannot tell."""
@@ -258,7 +256,7 @@ class EmitterContract:
         return b"".join(sink.pieces)
 
     def profile(self, builder: ProfileBuilder) -> Profile:
-        """Built as this emitter wants it: summed, or one row per sample."""
+        """Build the profile as this emitter wants it: summed, or one row per sample."""
         return builder.build(timeline=self.emitter().timeline)
 
     def _holds(self, builder: ProfileBuilder) -> bytes:
@@ -340,7 +338,7 @@ class EmitterContract:
 
 
 def _threads_of(threads: int, depth: int) -> ProfileBuilder:
-    """Each thread has one sample, in a stack of this depth; one clock event."""
+    """A profile with one clock event and one sample of this stack depth per thread."""
     builder = ProfileBuilder()
     builder.event()
     program = builder.mapping("/usr/bin/prog", build_id="0123456789abcdef")

@@ -10,20 +10,20 @@ from perf2x.symbolize.sources.contract import Dso, DsoKind, SymbolSource
 
 
 class SymbolSourceContract:
-    """What every symbol source keeps; inherit, and say what to build and what it knows.
+    """Tests that every symbol source must pass; inherit, and define the methods and ``known``.
 
-    ``known`` are (address, outermost function's name as shown) that the source answers for :meth:`dso`.
+    ``known`` lists (address, outermost function's name as shown) that the source resolves in :meth:`dso`.
     """
 
     known: Sequence[tuple[int, str]] = ()
 
     def source(self) -> SymbolSource:
         """The source under test, made from a Context."""
-        raise NotImplementedError("say which source to test")
+        raise NotImplementedError("build the source to test")
 
     def dso(self) -> Dso:
-        """An object that it covers."""
-        raise NotImplementedError("say which object the source knows")
+        """An object that the source covers."""
+        raise NotImplementedError("return an object that the source knows")
 
     def ask(self, addresses: Sequence[int]) -> list[list[tuple[str, str, int]]]:
         """(name or mangled name, file, line) of every address, innermost first, the answer's shape checked."""
@@ -44,11 +44,11 @@ class SymbolSourceContract:
         return [rows[start:end] for start, end in pairwise(cuts)]
 
     def test_has_a_place_in_the_order(self) -> None:
-        """``order`` says when it is asked."""
+        """``order`` ranks the source among others."""
         assert isinstance(type(self.source()).order, int)
 
     def test_covers_its_object_and_says_no_to_others(self) -> None:
-        """``covers`` answers for every kind of object."""
+        """``covers`` returns a bool for every kind of object."""
         source, mine = self.source(), self.dso()
         assert source.covers(mine) is True
         for kind in DsoKind:
@@ -56,17 +56,17 @@ class SymbolSourceContract:
             assert source.covers(other) in (True, False)
 
     def test_no_addresses(self) -> None:
-        """An empty batch is fine."""
+        """An empty batch gives an empty result."""
         assert self.ask([]) == []
 
     def test_known_addresses(self) -> None:
-        """What it knows, by name."""
-        assert self.known, "say what the source knows"
+        """Known addresses get their names."""
+        assert self.known, "``known`` is empty"
         answers = self.ask([address for address, _ in sorted(self.known)])
         assert [rows[-1][0] for rows in answers] == [name for _, name in sorted(self.known)]
 
     def test_a_batch_is_the_sum_of_its_parts(self) -> None:
-        """An answer does not depend on what else is asked."""
+        """The result of an address does not depend on the others in the batch."""
         addresses = sorted({*(address + step for address, _ in self.known for step in (0, 1)), 0, 2**64 - 1})
         assert self.ask(addresses) == [self.ask([address])[0] for address in addresses]
 

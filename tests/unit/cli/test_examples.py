@@ -43,7 +43,7 @@ ALL = FILES | {"diff.html", "diff.pb.gz"}
 
 
 class Program:
-    """What is recorded: the next run of perf copies a recording of the corpus."""
+    """The recording that the next run of perf copies from the corpus."""
 
     def __init__(self, folder: Path, perf2x: str) -> None:
         if shutil.which("bash") is None:

@@ -127,7 +127,7 @@ def test_the_list_of_commands_says_what_each_says_itself() -> None:
 
 def test_help_says_defaults() -> None:
     out = " ".join(perf2x("diff", "--help", env={"COLUMNS": "200"}).out.split())
-    for words in ("0: all. [default: 20]", "What a line is. [default: function]", "[default: inline]"):
+    for words in ("0: all. [default: 20]", "Kind of the rows. [default: function]", "[default: inline]"):
         assert words in out
     assert "(perf.data)" in perf2x("convert", "--help").out
 

@@ -1,4 +1,4 @@
-"""What ``perf2x info`` says does not depend on whether it reads stacks and looks names up."""
+"""``perf2x info`` prints the same facts whether or not it reads stacks and looks up names."""
 
 import json
 from typing import Any

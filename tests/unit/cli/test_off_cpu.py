@@ -128,7 +128,7 @@ def test_usage(words: tuple[object, ...], sentence: str) -> None:
 
 @pytest.fixture
 def measured(tmp_path: Path) -> Path:
-    """What perf record --off-cpu writes: two samples on a CPU, and two waits of 7 and 5 ms that carry their stacks."""
+    """A recording of perf record --off-cpu: two samples on a CPU and two waits of 7 and 5 ms with their stacks."""
     sample_type = k.IDENTIFIER | k.IP | k.TID | k.TIME | k.PERIOD | k.CALLCHAIN
     clock = Event(sample_type=sample_type | k.RAW, ids=(1,))
     waits = Event(name="offcpu-time", type=1, config=10, sample_type=sample_type | k.RAW, ids=(2,), period=1)

@@ -1,4 +1,4 @@
-"""The same recording, command and extras give the same files, whatever ran before and however many processes run."""
+"""Equal recordings, commands and extras give equal files, whatever ran before and however many processes run."""
 
 import sys
 from pathlib import Path
@@ -32,7 +32,7 @@ def converted(folder: Path, cache: Path, extra: bool, jobs: int = 1, formats: li
 
 @pytest.fixture(scope="module")
 def wanted(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, dict[str, bytes]]:
-    """What a machine that has never run perf2x makes, with and without the extra."""
+    """Outputs of a machine that has never run perf2x, with and without the extra."""
     return {
         extra: converted(tmp_path_factory.mktemp("new") / "out", tmp_path_factory.mktemp("empty"), extra)
         for extra in (True, False)

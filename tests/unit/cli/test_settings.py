@@ -22,7 +22,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def another_value(option: TyperOption, hint: Any) -> Any:
-    """What the option does not have by default."""
+    """A value that differs from the option's default."""
     kinds = [part for part in (get_args(hint) or [hint]) if part is not type(None)]
     if option.is_flag:
         return not option.default

@@ -1,4 +1,4 @@
-"""What a person types and sees, command by command: transcripts/NAME.txt holds sessions in a folder with the corpus.
+"""Commands and their output as a user sees them: transcripts/NAME.txt holds sessions in a folder with the corpus.
 
 ``$ `` begins a command, everything up to the next one is its output, ``[exit N]`` ends one that failed. After a change
 that is meant, ``python -m tests.unit.cli.test_transcripts`` writes them anew; read the difference.

@@ -21,14 +21,14 @@ SCREEN = {**NO_SCREEN, "DISPLAY": ":7"}
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where temporary files go."""
+    """The directory for temporary files."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     return tmp_path
 
 
 @pytest.fixture
 def visited(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What the browser was asked to open."""
+    """URLs that the browser was asked to open."""
     urls: list[str] = []
     monkeypatch.setattr(webbrowser, "open", lambda url: urls.append(url) or True)
     return urls
@@ -46,7 +46,7 @@ def test_the_page_is_opened_and_stays(folder: Path, visited: list[str]) -> None:
 
 
 def test_the_page_is_that_of_convert(folder: Path, visited: list[str], tmp_path: Path) -> None:
-    """The same filters and symbol options give the same bytes."""
+    """Filters and symbol options apply as in convert: the bytes are equal."""
     words = (*QUICK, "--max-stack", "3", "--no-kernel")
     page = Path(perf2x("view", *words, env=SCREEN).out.strip())
     assert perf2x("convert", *words, "-q", "-o", tmp_path / "same.html").code == 0
@@ -106,7 +106,7 @@ def test_nothing_is_left_of_a_page_that_fails(
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 def test_serving_until_interrupted() -> None:
-    """What a shell does: read the URL, get the page, press Ctrl-C."""
+    """Read the URL, get the page and press Ctrl-C, as a user would."""
     # background jobs of a shell ignore SIGINT
     code = "from signal import *; signal(SIGINT, default_int_handler); from perf2x.cli import main; main()"
     words = [sys.executable, "-c", code, "view", *QUICK, "--serve"]

@@ -9,7 +9,7 @@ from typing import Never
 import pytest
 
 from perf2x.pipeline.stage_timer import Stages
-from perf2x.pipeline.task_queue import handed_out
+from perf2x.pipeline.task_queue import run_tasks
 from perf2x.pipeline.worker_pool import MICROSECONDS_EACH, processes_for_work
 from perf2x.tables.errors import OptionError
 
@@ -18,13 +18,13 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are f
 
 @pytest.mark.parametrize("count", [0, 1, 7, 5000])
 def test_results_come_in_order(count) -> None:
-    results = list(handed_out(3, lambda number: (number, os.getpid()), range(count), Stages(), "x"))
+    results = list(run_tasks(3, lambda number: (number, os.getpid()), range(count), Stages(), "x"))
     assert [number for number, _ in results] == list(range(count))
 
 
 def test_the_most_costly_is_begun_first() -> None:
     begun = []
-    list(handed_out(1, begun.append, [5, 30, 20], Stages(), "x"))
+    list(run_tasks(1, begun.append, [5, 30, 20], Stages(), "x"))
     assert begun == [1, 2, 0]
 
 
@@ -37,7 +37,7 @@ def test_what_a_dead_process_took_is_done_here() -> None:
         time.sleep(0.01)  # let the others take some
         return number
 
-    assert list(handed_out(3, work, [1] * 20, Stages(), "x")) == list(range(20))
+    assert list(run_tasks(3, work, [1] * 20, Stages(), "x")) == list(range(20))
 
 
 def test_where_no_process_is_to_be_had(monkeypatch) -> None:
@@ -45,7 +45,7 @@ def test_where_no_process_is_to_be_had(monkeypatch) -> None:
         raise BlockingIOError("Resource temporarily unavailable")
 
     monkeypatch.setattr(multiprocessing.context.ForkProcess, "start", refused)
-    assert list(handed_out(3, str, [1] * 3, Stages(), "x")) == ["0", "1", "2"]
+    assert list(run_tasks(3, str, [1] * 3, Stages(), "x")) == ["0", "1", "2"]
 
 
 def test_an_error_is_raised_wherever_it_happens() -> None:
@@ -53,12 +53,12 @@ def test_an_error_is_raised_wherever_it_happens() -> None:
         raise OptionError("not this one")
 
     with pytest.raises(OptionError, match="not this one"):
-        list(handed_out(2, work, [1] * 20, Stages(), "x"))
+        list(run_tasks(2, work, [1] * 20, Stages(), "x"))
 
 
 def test_time_of_other_processes_is_told() -> None:
     stages = Stages()
-    list(handed_out(2, lambda number: sum(range(10**5)), [1] * 20, stages, "x"))
+    list(run_tasks(2, lambda number: sum(range(10**5)), [1] * 20, stages, "x"))
     assert stages.processor["x"] > 0
 
 

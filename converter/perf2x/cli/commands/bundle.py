@@ -1,4 +1,4 @@
-"""``perf2x bundle``: a recording and what names its samples as one file, for another machine."""
+"""``perf2x bundle``: a recording and the objects that name its samples in one file, for another machine."""
 
 import contextlib
 import sys
@@ -24,7 +24,7 @@ Output = Annotated[
         "--output",
         "-o",
         metavar="FILE",
-        help="Where to write; - is standard output.",
+        help="Name of the bundle; - is standard output.",
         show_default="INPUT.tar.gz",
         rich_help_panel="Output",
     ),
@@ -38,7 +38,7 @@ SymbolsOnly = Annotated[
     ),
 ]
 AllowEmpty = Annotated[
-    bool, typer.Option("--allow-empty", help="Go on when there is not a single sample.", rich_help_panel="Output"), Rare
+    bool, typer.Option("--allow-empty", help="Continue when there are no samples.", rich_help_panel="Output"), Rare
 ]
 
 
@@ -66,7 +66,7 @@ def bundle(
 ) -> None:
     """Pack a recording with the objects it needs, to convert it on any machine.
 
-    The recording and the programs themselves are in it: do not publish it unless you would publish those.
+    It contains the recording and the programs themselves: publish it only if you would publish those.
     """
     names = make_group(SymbolFlags, locals())
     from perf2x.bundle.pack import pack, write_bundle
@@ -106,7 +106,7 @@ def bundle(
 
 @contextlib.contextmanager
 def _as_file(source: str) -> Iterator[Path]:
-    """What can be read only once, in a temporary file."""
+    """The source as a file; input that can be read only once is copied to a temporary file."""
     path = Path(source)
     if source != "-" and not path.is_fifo():
         yield path

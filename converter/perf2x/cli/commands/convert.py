@@ -33,13 +33,13 @@ Stats = Annotated[
     typer.Option(
         "--stats",
         metavar="json|FILE.json",
-        help="Quality as JSON: on standard error, or in a file.",
+        help="Write quality figures as JSON to standard error or a file.",
         rich_help_panel="For CI",
     ),
     Rare,
 ]
 ProfileStages = Annotated[
-    bool, typer.Option("--profile-stages", help="Say on standard error how long each stage took."), Rare
+    bool, typer.Option("--profile-stages", help="Print on standard error how long each stage took."), Rare
 ]
 
 
@@ -135,7 +135,7 @@ def convert(
     target = written.target(sources[0], emitter.suffix)
     _refuse_terminal(target, name)
     columns = wanted_columns(emitter)
-    tags = _tags(tag, len(sources), name, columns)
+    tags = _parse_tags_for(tag, len(sources), name, columns)
     options = load_options(parameters, timeline=emitter.timeline, columns=columns, tags=tags)
     check_gates(limits, options.symbols is not None)
     if stats:
@@ -177,7 +177,9 @@ def _write_files(
             emitter.emit(profile, out)
 
 
-def _tags(texts: list[str] | None, inputs: int, name: str, columns: frozenset[str]) -> tuple[dict[str, str], ...]:
+def _parse_tags_for(
+    texts: list[str] | None, inputs: int, name: str, columns: frozenset[str]
+) -> tuple[dict[str, str], ...]:
     if not texts:
         return ()
     if "tags" not in columns:

@@ -24,12 +24,14 @@ Time = Annotated[
 Limit = Annotated[int | None, typer.Option("--limit", "-n", min=0, metavar="N", help="Stop after this many records.")]
 Raw = Annotated[bool, typer.Option("--raw", "-x", help="Show the bytes of each record too.")]
 Verbose = Annotated[
-    bool, typer.Option("--verbose", "-v", help="Show each record's fields, chain and all else it holds.")
+    bool, typer.Option("--verbose", "-v", help="Show each record's fields, callchain and other contents.")
 ]
-Events = Annotated[bool, typer.Option("--events/--no-events", help="Begin with a line for every event.")]
+Events = Annotated[bool, typer.Option("--events/--no-events", help="Start with a line for every event.")]
 MaxUnpacked = Annotated[
     str | None,
-    typer.Option("--max-unpacked", metavar="SIZE", help="Most that a compressed input may unpack to: 500M, 20G."),
+    typer.Option(
+        "--max-unpacked", metavar="SIZE", help="Largest size that a compressed input may unpack to: 500M, 20G."
+    ),
 ]
 
 _SECONDS = re.compile(r"(\d+)(?:\.(\d{1,9}))?")
@@ -53,7 +55,7 @@ def dump(
     from perf2x.dump.records import DumpOptions, DumpTotals, dump_lines
     from perf2x.pipeline.no_samples import damage
 
-    start, stop = _span(time)
+    start, stop = _parse_time_range(time)
     recordings([source])
     names = frozenset(name.upper().removeprefix("PERF_RECORD_") for name in types or ())
     diagnostics, totals = Diagnostics(), DumpTotals()
@@ -66,17 +68,17 @@ def dump(
         raise FormatError(f"{source}: no samples: {why}")
 
 
-def _span(time: str | None) -> tuple[int | None, int | None]:
-    """``1.5,2`` in nanoseconds; either side may be empty."""
+def _parse_time_range(time: str | None) -> tuple[int | None, int | None]:
+    """Parse ``1.5,2`` to nanoseconds; either side may be empty."""
     if time is None:
         return None, None
     start, comma, stop = time.partition(",")
     if not comma:
         raise OptionError(f"--time {time}: expected START,STOP, either of which may be empty")
-    return _nanoseconds(start), _nanoseconds(stop)
+    return _parse_seconds(start), _parse_seconds(stop)
 
 
-def _nanoseconds(seconds: str) -> int | None:
+def _parse_seconds(seconds: str) -> int | None:
     if not seconds.strip():
         return None
     match = _SECONDS.fullmatch(seconds.strip())

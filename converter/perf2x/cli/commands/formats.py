@@ -1,4 +1,4 @@
-"""``perf2x formats``: every output format that is installed."""
+"""``perf2x formats``: all installed output formats."""
 
 import typer
 

@@ -1,4 +1,4 @@
-"""``perf2x info``: what is in a recording."""
+"""``perf2x info``: the contents of a recording."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,13 +22,14 @@ if TYPE_CHECKING:
     from perf2x.symbolize.options import SymbolOptions
 
 EXPLAINED_AT_MOST = 50
-"""Objects, those with most frames without names."""
+"""Number of objects that are explained, those with most frames without names."""
 
 WithSymbols = Annotated[
-    bool, typer.Option("--symbols", help="Look names up, too, and say which share of frames has one.")
+    bool, typer.Option("--symbols", help="Look up names, and show the share of frames that have one.")
 ]
 Explained = Annotated[
-    bool, typer.Option("--verbose", "-v", help="With --symbols: say of each object without names why, and what helps.")
+    bool,
+    typer.Option("--verbose", "-v", help="With --symbols: show for each object why names are missing, and what helps."),
 ]
 
 
@@ -57,8 +58,8 @@ def info(
 ) -> None:
     """Show what is in a recording: events, samples, threads, time span, records, losses, deferred and copied stacks.
 
-    Which share of frames has a name is looked up with --symbols, or when an option says where names are; with -v it
-    is said why names are missing, and what would help.
+    --symbols, or an option for the source of names, adds the share of frames that have names; with -v, perf2x also
+    shows why names are missing and what would help.
     """
     names = make_group(SymbolFlags, locals())
     from perf2x.cli.render.info_page import info_report
@@ -72,14 +73,14 @@ def info(
     with progress_bar(quiet) as progress:
         loaded = load(source, options, progress)
         with limit_unpacking(names.unpacked()):
-            reasons = _reasons(loaded, looked_up, progress) if verbose and looked_up is not None else None
+            reasons = _missing_name_reasons(loaded, looked_up, progress) if verbose and looked_up is not None else None
     print_report(info_report(loaded, reasons), "json" if as_json else format)
     if not loaded.samples:
         _tell_empty(loaded, quiet)
 
 
 def _tell_empty(loaded: "Loaded", quiet: bool) -> None:
-    """The reason on standard error; exit code 1 where damage keeps the samples from being read."""
+    """Print why there are no samples; exit with code 1 when damage is the reason."""
     from perf2x.pipeline.no_samples import damage, reason
 
     counts = loaded.diagnostics.counts
@@ -91,8 +92,10 @@ def _tell_empty(loaded: "Loaded", quiet: bool) -> None:
         raise typer.Exit(CANNOT)
 
 
-def _reasons(loaded: "Loaded", options: "SymbolOptions", progress: "Progress | None") -> "list[UnnamedObject]":
-    """Why objects have frames without names, looked for once more."""
+def _missing_name_reasons(
+    loaded: "Loaded", options: "SymbolOptions", progress: "Progress | None"
+) -> "list[UnnamedObject]":
+    """Reasons why objects have frames without names; searches for their files again."""
     from perf2x.explain.missing import explain_unnamed
     from perf2x.symbolize.make_finder import make_finder
     from perf2x.tables.diagnostics import Diagnostics

@@ -1,4 +1,4 @@
-"""``perf2x man``: the manual page, made from the commands themselves, so that it cannot fall behind them."""
+"""``perf2x man``: the manual page, generated from the commands."""
 
 from collections.abc import Iterator
 
@@ -19,7 +19,7 @@ the input cannot be converted, or the output cannot be written
 usage, or a filter that met nothing
 .TP
 3
-done, but a quality gate closed (\-\-fail\-if\-\&..., \-\-fail\-above, \-\-strict)
+done, but a quality gate failed (\-\-fail\-if\-\&..., \-\-fail\-above, \-\-strict)
 .SH ENVIRONMENT
 .TP
 PERF2X_OPTION
@@ -57,23 +57,23 @@ def page(commands: dict[str, TyperCommand]) -> Iterator[str]:
     yield r".SH NAME" + "\n" + r"perf2x \- convert Linux perf.data recordings"
     yield ".SH SYNOPSIS\n.B perf2x\n.I COMMAND\n[OPTION]... [INPUT]..."
     for name, command in commands.items():
-        yield f".SH {_text(name.upper())}"
-        yield from (_text(part) for part in (command.help or "").strip().splitlines())
+        yield f".SH {_escape_roff(name.upper())}"
+        yield from (_escape_roff(part) for part in (command.help or "").strip().splitlines())
         context = typer.Context(command, info_name=name)
         for parameter in command.params:
-            yield from _option(parameter, context)
+            yield from _option_lines(parameter, context)
     yield _TAIL
 
 
-def _option(parameter: object, context: typer.Context) -> Iterator[str]:
+def _option_lines(parameter: object, context: typer.Context) -> Iterator[str]:
     record = parameter.get_help_record(context) if isinstance(parameter, TyperOption) else None
     if record is not None:
         names, text = record
-        yield f".TP\n.B {_text(names)}"
-        yield _text(text.replace(r"\[", "["))  # the help's markup
+        yield f".TP\n.B {_escape_roff(names)}"
+        yield _escape_roff(text.replace(r"\[", "["))  # the help's markup
 
 
-def _text(text: str) -> str:
+def _escape_roff(text: str) -> str:
     escaped = text.replace("…", "...").replace("\\", r"\e").replace("-", r"\-")
     escaped = "".join(char if char.isascii() else f"\\[u{ord(char):04X}]" for char in escaped)
     return r"\&" + escaped if escaped.startswith((".", "'")) else escaped

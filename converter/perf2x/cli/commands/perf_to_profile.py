@@ -49,7 +49,7 @@ def perf_to_profile(
 
 
 def _overwrite(target: Path, source: str, content: bytes) -> None:
-    """Fill the file that is there: pprof made it and reads it through the handle that it kept, so no other may come."""
+    """Overwrite the file in place: pprof made it and reads it through the handle that it keeps open."""
     if source != "-" and Path(source).exists() and target.samefile(source):
         raise OptionError(f"the output {target} is the input; name another with -o")
     try:

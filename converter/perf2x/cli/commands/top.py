@@ -1,4 +1,4 @@
-"""``perf2x top``: the hottest functions, objects or threads as a table; no viewer needed for a first look."""
+"""``perf2x top``: the hottest functions, objects or threads as a table."""
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -16,9 +16,7 @@ from perf2x.cli.render.report import print_report
 if TYPE_CHECKING:
     from perf2x.analysis.totals import Total, Totals
 
-Sort = Annotated[
-    Literal["self", "total"], typer.Option("--sort", help="Which number to sort by.", rich_help_panel="Table")
-]
+Sort = Annotated[Literal["self", "total"], typer.Option("--sort", help="Column to sort by.", rich_help_panel="Table")]
 
 
 def top(

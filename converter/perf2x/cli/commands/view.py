@@ -1,4 +1,4 @@
-"""``perf2x view``: a recording in the browser, at once."""
+"""``perf2x view``: a recording as a flame graph in the browser."""
 
 from typing import Annotated
 
@@ -19,7 +19,7 @@ Serve = Annotated[
     bool,
     typer.Option(
         "--serve",
-        help="Serve the page to this machine and print its URL; for a remote machine, through ssh -L.",
+        help="Serve the page on this machine and print its URL; open it elsewhere through ssh -L.",
         rich_help_panel=_PANEL,
     ),
 ]

@@ -9,13 +9,13 @@ _TABLE = "Table"
 _CI = "For CI"
 
 Before = Annotated[str, typer.Argument(metavar="BEFORE", help="The recording to compare with.")]
-After = Annotated[str, typer.Argument(metavar="AFTER", help="The recording that is new.")]
+After = Annotated[str, typer.Argument(metavar="AFTER", help="The newer recording.")]
 To = Annotated[
     Literal["html", "pprof", "collapsed"] | None,
     typer.Option(
         "--to",
         "-t",
-        help="Write the difference, too: red and blue, with its base, or in two columns.",
+        help="Also write the difference: a page in red and blue, a profile with its base, or stacks with two columns.",
         rich_help_panel=_OUTPUT,
     ),
 ]
@@ -26,13 +26,13 @@ Output = Annotated[
         "-o",
         metavar="FILE",
         show_default="diff.html, …",
-        help="Where to write; the suffix names the format; - is standard output.",
+        help="Name of the output, whose suffix tells the format; - is standard output.",
         rich_help_panel=_OUTPUT,
     ),
 ]
 Sort = Annotated[
     Literal["self", "total"],
-    typer.Option("--sort", help="Which change to sort by, and to hold gates against.", rich_help_panel=_TABLE),
+    typer.Option("--sort", help="Column to sort by and to hold gates against.", rich_help_panel=_TABLE),
 ]
 Normalize = Annotated[
     bool,
@@ -53,14 +53,14 @@ Confidence = Annotated[
     typer.Option(
         "--confidence",
         metavar="0.95",
-        help="Two recordings of the same program pass at least so often, however many lines are looked at.",
+        help="Probability that two recordings of the same program pass, however many rows are compared.",
         rich_help_panel=_CI,
     ),
 ]
 AnyChange = Annotated[
     bool,
     typer.Option(
-        "--any-change", help="--fail-above counts changes that sampling noise explains, too.", rich_help_panel=_CI
+        "--any-change", help="Let --fail-above count changes that sampling noise explains, too.", rich_help_panel=_CI
     ),
 ]
-All = Annotated[bool, typer.Option("--all", help="Show rows that did not move, too.", rich_help_panel=_TABLE)]
+All = Annotated[bool, typer.Option("--all", help="Also show rows that did not change.", rich_help_panel=_TABLE)]

@@ -1,4 +1,4 @@
-"""The options that choose a part of a recording, in perf's words and grammar."""
+"""Options that select samples, with the names and syntax of perf."""
 
 from typing import Annotated
 
@@ -14,7 +14,7 @@ _PANEL = "Samples (all filters must match; repeat an option for more values)"
 Event = Annotated[
     list[str] | None,
     typer.Option(
-        "--event", "-e", metavar="NAME", help="Events by name or glob; collapsed: or all.", rich_help_panel=_PANEL
+        "--event", "-e", metavar="NAME", help="Events by name or glob; for collapsed also all.", rich_help_panel=_PANEL
     ),
 ]
 Pid = Annotated[list[str] | None, typer.Option("--pid", metavar="PID,…", help="Processes.", rich_help_panel=_PANEL)]
@@ -27,7 +27,7 @@ Cpu = Annotated[list[str] | None, typer.Option("--cpu", metavar="0-3,7", help="C
 Dso = Annotated[
     list[str] | None,
     typer.Option(
-        "--dso", metavar="NAME,…", help="Object that the sample was taken in: libc.so.6.", rich_help_panel=_PANEL
+        "--dso", metavar="NAME,…", help="Object in which the sample was taken: libc.so.6.", rich_help_panel=_PANEL
     ),
     Rare,
 ]
@@ -36,7 +36,7 @@ Symbol = Annotated[
     typer.Option(
         "--symbol",
         metavar="NAME,…",
-        help=r"Function that the sample was taken in; \[libc.so.6] or 0xADDRESS where there is no name.",
+        help=r"Function in which the sample was taken; \[libc.so.6] or 0xADDRESS for code without a name.",
         rich_help_panel=_PANEL,
     ),
     Rare,
@@ -59,7 +59,7 @@ TimeWall = Annotated[
 ]
 MaxStack = Annotated[
     int | None,
-    typer.Option("--max-stack", metavar="N", min=0, help="Keep N innermost frames.", rich_help_panel=_PANEL),
+    typer.Option("--max-stack", metavar="N", min=0, help="Keep the N innermost frames.", rich_help_panel=_PANEL),
     Rare,
 ]
 NoKernel = Annotated[bool, typer.Option("--no-kernel", help="Leave kernel frames out.", rich_help_panel=_PANEL), Rare]
@@ -70,13 +70,13 @@ NoIdle = Annotated[
 
 AllowEmpty = Annotated[
     bool,
-    typer.Option("--allow-empty", help="Go on when there is not a single sample.", rich_help_panel=_PANEL),
+    typer.Option("--allow-empty", help="Continue when there are no samples.", rich_help_panel=_PANEL),
     Rare,
 ]
 
 
 class FilterFlags(Struct, frozen=True):
-    """Which samples; every option may be given several times."""
+    """Filters of samples, all of which must match; every option with a list may be repeated."""
 
     event: Event = None
     pid: Pid = None
@@ -94,7 +94,7 @@ class FilterFlags(Struct, frozen=True):
     allow_empty: AllowEmpty = False
 
     def choice(self) -> Choice:
-        """What was said; OptionError for numbers that are none."""
+        """The filters as a Choice; OptionError for a text that is no number."""
         if self.no_kernel and self.no_user:
             raise OptionError("--no-kernel and --no-user together leave nothing")
         return Choice(
@@ -113,9 +113,9 @@ class FilterFlags(Struct, frozen=True):
         )
 
     def events(self) -> tuple[str, ...]:
-        """Names or globs of events; none for all of them."""
+        """Names or globs of events; empty: all."""
         return () if self.all_events() else tuple(self.event or ())
 
     def all_events(self) -> bool:
-        """``all`` goes to the output format, which may be able to count all events."""
+        """Whether ``--event all`` was given, which the output format handles."""
         return "all" in (self.event or ())

@@ -1,6 +1,6 @@
-"""Options of output formats that have a flag of their own; ``--set NAME=VALUE`` reaches every option, plugins' too.
+"""Options of output formats with an option of their own; ``--set NAME=VALUE`` sets any, those of plugins included.
 
-A flag that was given goes to the chosen format, which refuses what it does not have (``perf2x formats -v`` lists it).
+The chosen format refuses options that it lacks (``perf2x formats -v`` lists them).
 """
 
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ _PANEL = "Options of output formats"
 
 Value = Annotated[
     Literal["period", "samples"] | None,
-    typer.Option("--value", help="collapsed: what the numbers are.", show_default="period", rich_help_panel=_PANEL),
+    typer.Option("--value", help="collapsed: kind of the numbers.", show_default="period", rich_help_panel=_PANEL),
     Rare,
 ]
 KernelSuffix = Annotated[
@@ -58,7 +58,7 @@ InlineStyle = Annotated[
 MaxSamples = Annotated[
     int | None,
     typer.Option(
-        "--max-samples", metavar="N", help="pprof: keep the heaviest, sum up the rest.", rich_help_panel=_PANEL
+        "--max-samples", metavar="N", help="pprof: keep the N heaviest, sum up the rest.", rich_help_panel=_PANEL
     ),
     Rare,
 ]
@@ -85,13 +85,17 @@ MinDuration = Annotated[
 MaxEvents = Annotated[
     int | None,
     typer.Option(
-        "--max-events", metavar="N", help="chrome: refuse to write more slices than this.", rich_help_panel=_PANEL
+        "--max-events", metavar="N", help="chrome: fail when there are more slices than this.", rich_help_panel=_PANEL
     ),
     Rare,
 ]
-PerCpu = Annotated[bool, typer.Option("--per-cpu", help="chrome: tracks of CPUs, too.", rich_help_panel=_PANEL), Rare]
+PerCpu = Annotated[
+    bool, typer.Option("--per-cpu", help="chrome: add a track for each CPU.", rich_help_panel=_PANEL), Rare
+]
 Counters = Annotated[
-    bool, typer.Option("--counters", help="chrome: curves of the other events.", rich_help_panel=_PANEL), Rare
+    bool,
+    typer.Option("--counters", help="chrome: add a counter track for each other event.", rich_help_panel=_PANEL),
+    Rare,
 ]
 WithPid = Annotated[
     bool, typer.Option("--with-pid", help="collapsed: root frames are comm-PID.", rich_help_panel=_PANEL), Rare
@@ -121,7 +125,7 @@ PerEvent = Annotated[
 
 
 class FormatFlags(Struct, frozen=True):
-    """What the formats can do beyond their defaults."""
+    """Options of all output formats."""
 
     value: Value = None
     kernel_suffix: KernelSuffix = False
@@ -141,13 +145,13 @@ class FormatFlags(Struct, frozen=True):
     per_event: PerEvent = False
 
     def chosen(self) -> dict[str, object]:
-        """The flags that were given, by the names of the formats' fields; switches are given when they are on."""
+        """The options that were given, by the names of the formats' fields; of switches those that are on."""
         flags = {field: getattr(self, field) for field in self.__struct_fields__ if field != "per_event"}
         given = {name: value for name, value in flags.items() if value is not None and value is not False}
         return {_FIELD_OF_FLAG.get(name, name): value for name, value in given.items()}
 
     def outputs(self, profile: "Profile", target: str, suffix: str) -> "Iterable[tuple[str, Profile]]":
-        """The files to write and what goes into each: one, or one per event."""
+        """Names of the files to write and the profile of each: one file, or one for each event."""
         from perf2x.cli.per_event import per_event
 
         return per_event(profile, target, suffix) if self.per_event else ((target, profile),)

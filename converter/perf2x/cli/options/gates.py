@@ -1,4 +1,4 @@
-"""The options of quality gates, which CI sets."""
+"""Options of quality gates, for CI."""
 
 from typing import Annotated
 
@@ -39,7 +39,7 @@ Strict = Annotated[
 
 
 class GateFlags(Struct, frozen=True):
-    """Shares in percent; a share above its limit closes the gate."""
+    """Limits in percent; a share above its limit fails the gate."""
 
     fail_if_unresolved: FailIfUnresolved = None
     fail_if_lost: FailIfLost = None

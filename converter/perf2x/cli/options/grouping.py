@@ -1,4 +1,4 @@
-"""The options that say how samples are put together."""
+"""Options for the grouping of samples."""
 
 from typing import Annotated, Literal
 
@@ -14,24 +14,24 @@ Root = Annotated[
     Literal["comm", "process", "thread", "cpu", "cgroup", "none"] | None,
     typer.Option(
         "--root",
-        help="Put such a frame below every stack.",
+        help="Add such a root frame to every stack.",
         show_default="none; collapsed: comm",
         rich_help_panel=_PANEL,
     ),
 ]
 MergeThreads = Annotated[
-    bool, typer.Option("--merge-threads", help="One thread per process.", rich_help_panel=_PANEL), Rare
+    bool, typer.Option("--merge-threads", help="Merge the threads of each process.", rich_help_panel=_PANEL), Rare
 ]
 FoldRecursion = Annotated[
     bool,
-    typer.Option("--fold-recursion", help="One frame for a function that calls itself.", rich_help_panel=_PANEL),
+    typer.Option("--fold-recursion", help="Merge the frames of a function that calls itself.", rich_help_panel=_PANEL),
     Rare,
 ]
 OffCpu = Annotated[
     Literal["apart", "beside", "merged"] | None,
     typer.Option(
         "--off-cpu",
-        help="Time that threads waited: alone, as one more event, or added to the clock event.",
+        help="Show the time that threads waited: alone, as another event, or added to the clock event.",
         rich_help_panel=_PANEL,
     ),
 ]
@@ -48,7 +48,7 @@ Anonymize = Annotated[
 
 
 class GroupingFlags(Struct, frozen=True):
-    """How samples are put together."""
+    """Grouping of samples, off-CPU time and anonymization."""
 
     root: Root = None
     merge_threads: MergeThreads = False
@@ -57,5 +57,5 @@ class GroupingFlags(Struct, frozen=True):
     anonymize: Anonymize = None
 
     def grouping(self) -> Grouping:
-        """What was said."""
+        """The options as a Grouping."""
         return Grouping(self.root or "none", self.merge_threads, self.fold_recursion)

@@ -1,4 +1,4 @@
-"""Inputs, and how much to say: parameters that mean the same in every command."""
+"""Inputs and verbosity: parameters with the same meaning in every command."""
 
 import errno
 import os
@@ -19,17 +19,17 @@ Inputs = Annotated[
     typer.Argument(
         metavar="INPUT",
         show_default=DEFAULT,
-        help="Recordings; several are added up, files of one session stitched together. - is standard input.",
+        help="Recordings; files of one session are stitched together, others added up. - is standard input.",
     ),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing on standard error.")]
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Say more on standard error.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing on standard error.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print more on standard error.")]
 MaxUnpacked = Annotated[
     str | None,
     typer.Option(
         "--max-unpacked",
         metavar="SIZE",
-        help="Most that a compressed input may unpack to: 500M, 20G.",
+        help="Largest size that a compressed input may unpack to: 500M, 20G.",
         show_default="200 times its size",
     ),
     Rare,
@@ -37,7 +37,7 @@ MaxUnpacked = Annotated[
 
 
 def recordings(named: Sequence[str] | None) -> tuple[str, ...]:
-    """The inputs, ``perf.data`` for none; FormatError, before anything else, for one that is missing."""
+    """The inputs, ``perf.data`` by default; FormatError for one that does not exist."""
     sources = tuple(named or (DEFAULT,))
     if DEFAULT in sources and not Path(DEFAULT).exists():
         raise FormatError("there is no perf.data here; name a recording, or make one: perf record -g -- ./program")

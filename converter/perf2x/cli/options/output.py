@@ -36,7 +36,7 @@ To = Annotated[
 Output = Annotated[
     str | None,
     typer.Option(
-        "--output", "-o", metavar="FILE", help="Where to write; - is standard output.", rich_help_panel=_PANEL
+        "--output", "-o", metavar="FILE", help="Name of the output; - is standard output.", rich_help_panel=_PANEL
     ),
 ]
 Set = Annotated[
@@ -50,7 +50,7 @@ Tag = Annotated[
     typer.Option(
         "--tag",
         metavar="KEY=VALUE",
-        help="pprof: a label of all inputs, or, given for each input, of one.",
+        help="pprof: a label of all inputs, or of one each when given once for each input.",
         rich_help_panel=_PANEL,
     ),
     Rare,

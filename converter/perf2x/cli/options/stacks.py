@@ -1,4 +1,4 @@
-"""The options that say how stacks are put together."""
+"""Options for incomplete stacks and for processes."""
 
 from typing import Annotated, Literal
 
@@ -23,7 +23,7 @@ StitchLbr = Annotated[
     bool,
     typer.Option(
         "--stitch-lbr",
-        help="--call-graph lbr: complete stacks from the thread's previous sample.",
+        help="--call-graph lbr: complete stacks from the previous sample of the thread.",
         rich_help_panel=_PANEL,
     ),
     Rare,
@@ -44,7 +44,7 @@ Jobs = Annotated[
         metavar="N",
         min=0,
         show_default="as many cores as pay",
-        help="Processes that read samples and look up names; the result is the same.",
+        help="Number of processes that read samples and look up names; it does not change the result.",
         rich_help_panel=_PANEL,
     ),
     Rare,
@@ -52,7 +52,7 @@ Jobs = Annotated[
 
 
 class StackFlags(Struct, frozen=True):
-    """What the reader of a recording may choose about incomplete stacks."""
+    """Completion of stacks, and number of processes."""
 
     deferred_missing: DeferredMissing = "mark"
     stitch_lbr: StitchLbr = False

@@ -1,4 +1,4 @@
-"""The options that say where names come from, shared by every command that shows names."""
+"""Options for the sources of names."""
 
 import os
 from pathlib import Path
@@ -31,7 +31,7 @@ Kallsyms = Annotated[
     typer.Option(
         "--kallsyms",
         metavar="FILE",
-        help="Kernel symbols, when they are the recorded kernel's.",
+        help="Symbols of the recorded kernel.",
         rich_help_panel=_PANEL,
     ),
     Rare,
@@ -46,7 +46,7 @@ DebugDir = Annotated[
     typer.Option(
         "--debug-dir",
         metavar="DIR",
-        help="Read this, too, like /usr/lib/debug; repeatable.",
+        help="Another directory laid out like /usr/lib/debug; repeatable.",
         rich_help_panel=_PANEL,
     ),
 ]
@@ -66,7 +66,7 @@ PerfMapDir = Annotated[
     typer.Option(
         "--perf-map-dir",
         metavar="DIR",
-        help="Where perf-PID.map files are.",
+        help="Directory of perf-PID.map files.",
         show_default="/tmp",
         rich_help_panel=_PANEL,
     ),
@@ -77,7 +77,7 @@ Debuginfod = Annotated[
     typer.Option(
         "--debuginfod",
         metavar="URL",
-        help="Ask this server, too.",
+        help="Another debuginfod server to ask.",
         show_default="$DEBUGINFOD_URLS",
         rich_help_panel=_PANEL,
     ),
@@ -90,7 +90,7 @@ Archive = Annotated[
 ]
 AllowBuildIdMismatch = Annotated[
     bool,
-    typer.Option("--allow-build-id-mismatch", help="Use files of another build all the same.", rich_help_panel=_PANEL),
+    typer.Option("--allow-build-id-mismatch", help="Use files of another build, too.", rich_help_panel=_PANEL),
     Rare,
 ]
 DemangleStyle = Annotated[
@@ -107,11 +107,11 @@ Inline = Annotated[
     bool,
     typer.Option("--inline/--no-inline", help="Source lines and inlined functions.", rich_help_panel=ON),
 ]
-NoSymbols = Annotated[bool, typer.Option("--no-symbols", help="Look no names up.", rich_help_panel=_PANEL)]
+NoSymbols = Annotated[bool, typer.Option("--no-symbols", help="Look up no names.", rich_help_panel=_PANEL)]
 
 
 class SymbolFlags(Struct, frozen=True):
-    """Where names come from, as said on the command line."""
+    """Sources of names."""
 
     symfs: Symfs = None
     kallsyms: Kallsyms = None
@@ -128,11 +128,11 @@ class SymbolFlags(Struct, frozen=True):
     max_unpacked: MaxUnpacked = None
 
     def unpacked(self) -> int | None:
-        """Bytes that each compressed input may unpack to; None for the usual policy."""
+        """Bytes that each compressed input may unpack to; None: the default."""
         return None if self.max_unpacked is None else parse_size(self.max_unpacked)
 
     def options(self) -> "SymbolOptions | None":
-        """What the flags say; None for ``--no-symbols``. OptionError for a path that is not there."""
+        """The options as SymbolOptions; None for ``--no-symbols``. OptionError for a path that does not exist."""
         if self.no_symbols:
             return None
         from perf2x.symbolize.demangle.names import Demangle
@@ -142,22 +142,22 @@ class SymbolFlags(Struct, frozen=True):
         if layout not in ("", "hierarchy", "flat"):
             raise OptionError(f"--symfs {self.symfs}: after the comma comes hierarchy or flat")
         return SymbolOptions(
-            symfs=_there("--symfs", root or None),
+            symfs=_existing_path("--symfs", root or None),
             symfs_flat=layout == "flat",
-            kallsyms=_there("--kallsyms", self.kallsyms),
-            vmlinux=_there("--vmlinux", self.vmlinux),
+            kallsyms=_existing_path("--kallsyms", self.kallsyms),
+            vmlinux=_existing_path("--vmlinux", self.vmlinux),
             debug_dirs=tuple(Path(directory) for directory in self.debug_dir or ()),
-            buildid_dir=_there("--buildid-dir", self.buildid_dir),
-            perf_map_dir=_there("--perf-map-dir", self.perf_map_dir),
+            buildid_dir=_existing_path("--buildid-dir", self.buildid_dir),
+            perf_map_dir=_existing_path("--perf-map-dir", self.perf_map_dir),
             debuginfod_urls=tuple(self.debuginfod or os.environ.get("DEBUGINFOD_URLS", "").split()),
-            archives=tuple(Path(archive) for archive in self.archive or () if _there("--archive", archive)),
+            archives=tuple(Path(archive) for archive in self.archive or () if _existing_path("--archive", archive)),
             allow_mismatch=self.allow_build_id_mismatch,
             demangle=Demangle(self.demangle),
             inline=self.inline,
         )
 
 
-def _there(option: str, path: str | None) -> Path | None:
+def _existing_path(option: str, path: str | None) -> Path | None:
     if path is None:
         return None
     if not Path(path).exists():

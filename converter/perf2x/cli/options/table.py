@@ -10,21 +10,21 @@ _PANEL = "Table"
 Row = TypeVar("Row")
 
 Limit = Annotated[
-    int, typer.Option("--limit", "-n", metavar="N", min=0, help="Show N lines; 0: all.", rich_help_panel=_PANEL)
+    int, typer.Option("--limit", "-n", metavar="N", min=0, help="Show N rows; 0: all.", rich_help_panel=_PANEL)
 ]
 By = Annotated[
-    Literal["function", "object", "thread"], typer.Option("--by", help="What a line is.", rich_help_panel=_PANEL)
+    Literal["function", "object", "thread"], typer.Option("--by", help="Kind of the rows.", rich_help_panel=_PANEL)
 ]
 Value = Annotated[
-    Literal["period", "samples"], typer.Option("--value", help="What the numbers are.", rich_help_panel=_PANEL)
+    Literal["period", "samples"], typer.Option("--value", help="Kind of the numbers.", rich_help_panel=_PANEL)
 ]
 Format = Annotated[
     Literal["table", "json", "markdown", "csv"],
-    typer.Option("--format", help="How to print it; markdown is for job summaries.", rich_help_panel=_PANEL),
+    typer.Option("--format", help="Output format; markdown is for job summaries.", rich_help_panel=_PANEL),
 ]
-Json = Annotated[bool, typer.Option("--json", help="The same as --format json.", rich_help_panel=_PANEL)]
+Json = Annotated[bool, typer.Option("--json", help="Short for --format json.", rich_help_panel=_PANEL)]
 Wide = Annotated[
-    bool, typer.Option("--wide", help="Show names whole, however wide the table gets.", rich_help_panel=_PANEL)
+    bool, typer.Option("--wide", help="Do not shorten names, however wide the table becomes.", rich_help_panel=_PANEL)
 ]
 
 

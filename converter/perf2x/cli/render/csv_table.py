@@ -1,7 +1,7 @@
 """CSV: whole names, raw numbers, one heading line; lines end with ``\\n``.
 
-A recording is foreign data, and spreadsheets run cells that begin like a formula: such a name gets an apostrophe in
-front (``'=HYPERLINK(…)``). Names as they were recorded are in the JSON.
+Recordings are untrusted, and spreadsheets evaluate cells that begin like a formula: such a name gets an apostrophe in
+front (``'=HYPERLINK(…)``). The JSON has names as recorded.
 """
 
 import csv
@@ -12,11 +12,11 @@ from typing import Any
 from perf2x.tables.printable import plain
 
 _FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
-"""The wide ones count in East Asian versions."""
+"""East Asian versions of spreadsheets accept the wide ones, too."""
 
 
 def csv_text(rows: Iterable[Sequence[object]]) -> str:
-    """The rows, headings first; texts are made harmless, numbers stay as they are."""
+    """The rows as CSV, headings first; texts are escaped, numbers unchanged."""
     out = io.StringIO()
     csv.writer(out, lineterminator="\n").writerows([_cell(cell) for cell in row] for row in rows)
     return out.getvalue()

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 _EVENT = 60
 """Characters of an event's name in a heading."""
 _COLUMNS = ("self", "total")
-_SHOWN = 2000
-"""A change below one in so many of the whole before reads as 0.0 %."""
+_SMALLEST_PART = 2000
+"""A change below 1/2000 of the whole before reads as 0.0 %."""
 
 
 class ChangeTable(Struct, frozen=True):
@@ -51,40 +51,40 @@ def sort_changes(rows: Iterable["Change"], sort: str) -> list["Change"]:
 
 
 def has_moved(row: "Change", whole: int) -> bool:
-    """Whether a change of this row, itself or in total, reads as more than 0.0 % of the whole before."""
-    return max(abs(row.own), abs(row.total)) * _SHOWN >= max(whole, 1)
+    """True when the row changed by at least 0.05 % of the whole before, itself or in total: less reads as 0.0 %."""
+    return max(abs(row.own), abs(row.total)) * _SMALLEST_PART >= max(whole, 1)
 
 
 def diff_report(table: ChangeTable) -> Report:
     """The comparison in every format."""
 
     def lines(room: int | None) -> Iterator[str]:
-        yield from wrap_sentence(f"{short(table.before.event, _EVENT)}: {_contents(table)}", room)
+        yield from wrap_sentence(f"{short(table.before.event, _EVENT)}: {_change_heading(table)}", room)
         if table.rows:
-            yield from table_lines(_layouts(table), room)
+            yield from table_lines(_change_layouts(table), room)
         else:
             yield f"no {table.by} moved"
 
     def markdown() -> Iterator[str]:
         from perf2x.cli.render.markdown import Section, code, escape_tildes, markdown_document
 
-        text = f"{code(table.before.event, _EVENT)}: {escape_tildes(_contents(table))}"
+        text = f"{code(table.before.event, _EVENT)}: {escape_tildes(_change_heading(table))}"
         if not table.rows:
             text += f"; no {table.by} moved"
         elif table.unmoved:
             text += f"; {unmoved_note(table)}"
         before, after = map(code, table.sources)
-        return markdown_document(f"perf2x diff: {before} → {after}", [Section(text, _layouts(table)[0])])
+        return markdown_document(f"perf2x diff: {before} → {after}", [Section(text, _change_layouts(table)[0])])
 
-    return Report(lines, lambda: _facts(table), markdown, lambda: _rows(table))
+    return Report(lines, lambda: _change_facts(table), markdown, lambda: _change_rows(table))
 
 
 def unmoved_note(table: ChangeTable) -> str:
-    """How many rows are not shown because they did not move."""
+    """A sentence on the rows that are left out because they did not change."""
     return f"left out: {plural(table.unmoved, table.by)} that did not move"
 
 
-def _contents(table: ChangeTable) -> str:
+def _change_heading(table: ChangeTable) -> str:
     before, after = table.before, table.after
     whole = f"{format_amount(before.whole, before.unit)} before, {format_amount(after.whole, before.unit)} after"
     marked = any(_uncertain(row, column) for row in table.rows for column in _COLUMNS)
@@ -92,8 +92,8 @@ def _contents(table: ChangeTable) -> str:
     return f"{whole} ({format_change(after.whole - before.whole, before.whole)}){notes}"
 
 
-def _layouts(table: ChangeTable) -> list[Layout]:
-    """With less room goes what the table is not sorted by, then the objects, then all but the changes."""
+def _change_layouts(table: ChangeTable) -> list[Layout]:
+    """Layouts from wide to narrow: all; without the column not sorted by; without objects; changes only."""
     was, rows = table.before, table.rows
     own_changes = number_column("change", [_change(row, "self", was.whole) for row in rows])
     total_changes = number_column("change", [_change(row, "total", was.whole) for row in rows])
@@ -121,7 +121,7 @@ def _uncertain(row: "Change", column: str) -> bool:
     return row.moved(column) != 0 and not row.significant(column)
 
 
-def _facts(table: ChangeTable) -> dict[str, Any]:
+def _change_facts(table: ChangeTable) -> dict[str, Any]:
     return {
         "event": table.before.event,
         "unit": table.before.unit,
@@ -148,7 +148,7 @@ def _rounded(limits: tuple[float, float]) -> list[float]:
     return [float(f"{limit:.6g}") for limit in limits]
 
 
-def _rows(table: ChangeTable) -> Iterator[Sequence[object]]:
+def _change_rows(table: ChangeTable) -> Iterator[Sequence[object]]:
     fields = ("before", "after", "change_low", "change_high", "significant")
     yield "event", "unit", "name", "object", *(f"{column}_{field}" for column in _COLUMNS for field in fields)
     event, unit = table.before.event, table.before.unit

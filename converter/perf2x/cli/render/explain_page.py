@@ -1,4 +1,4 @@
-"""What ``perf2x explain`` prints, in every format."""
+"""The report of ``perf2x explain`` in every format."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ _TYPES = {"EXEC": "program", "DYN": "shared object or program", "REL": "relocata
 
 
 def explain_report(known: "Sequence[Explanation]", refused: Mapping[str, str]) -> Report:
-    """Objects in every format; those that were ``refused`` (path: sentence) stand in the JSON and the CSV."""
+    """Objects in every format; JSON and CSV also list those that were ``refused`` (path: sentence)."""
 
     def facts() -> dict[str, Any]:
         objects = [to_builtins(one) for one in known]
@@ -33,7 +33,7 @@ def explain_report(known: "Sequence[Explanation]", refused: Mapping[str, str]) -
     def markdown() -> Iterator[str]:
         from perf2x.cli.render.markdown import markdown_document
 
-        return markdown_document("perf2x explain", [_section(one) for one in known])
+        return markdown_document("perf2x explain", [_object_section(one) for one in known])
 
     def rows() -> Iterator[Sequence[object]]:
         from perf2x.cli.render.csv_table import flattened
@@ -41,11 +41,11 @@ def explain_report(known: "Sequence[Explanation]", refused: Mapping[str, str]) -
         yield "key", "value"
         yield from flattened(facts())
 
-    return Report(lambda room: _lines(known), facts, markdown, rows)
+    return Report(lambda room: _object_lines(known), facts, markdown, rows)
 
 
-def _lines(known: "Sequence[Explanation]") -> Iterator[str]:
-    """One object after the other, an empty line between them."""
+def _object_lines(known: "Sequence[Explanation]") -> Iterator[str]:
+    """Lines for every object, separated by empty lines."""
     for number, one in enumerate(known):
         if number:
             yield ""
@@ -56,7 +56,7 @@ def _lines(known: "Sequence[Explanation]") -> Iterator[str]:
             last = label
 
 
-def _section(one: "Explanation") -> "Section":
+def _object_section(one: "Explanation") -> "Section":
     from perf2x.cli.render.markdown import Section, code
 
     pairs = list(explanation_lines(one))
@@ -73,10 +73,10 @@ def explanation_lines(one: "Explanation") -> Iterator[tuple[str, str]]:
         yield "try", f"{advice.what}: {advice.command}"
     yield "object", _object(one)
     yield "build id", one.build_id or "none"
-    yield from (("symbols", _table(one, table)) for table in one.name_tables)
+    yield from (("symbols", _table_text(one, table)) for table in one.name_tables)
     if not one.name_tables:
         yield "symbols", "none"
-    yield from (("call frames", _table(one, table)) for table in one.frame_tables)
+    yield from (("call frames", _table_text(one, table)) for table in one.frame_tables)
     yield from (("debug info", text) for info in one.debug_info for text in _debug_info(info))
     yield from _elsewhere(one)
     yield from (("looked at", f"{place.path}: {place.result}") for place in one.looked_at)
@@ -88,7 +88,7 @@ def _object(one: "Explanation") -> str:
     return f"{what}, {plural(one.size, 'byte')}, {one.code_size:,} of {one.code}"
 
 
-def _table(one: "Explanation", table: "NameTable | FrameTable") -> str:
+def _table_text(one: "Explanation", table: "NameTable | FrameTable") -> str:
     where = f" in {table.file}" if table.file != one.path else ""
     if table.broken:
         return f"{table.name}{where}: {table.broken}"

@@ -29,7 +29,7 @@ def shorten(text: str, room: int) -> str:
     if room < 1:
         return ""
     tail = (room - 1) // 2
-    return _head(text, room - 1 - tail) + ELLIPSIS + _tail(text, tail)
+    return _beginning(text, room - 1 - tail) + ELLIPSIS + _end(text, tail)
 
 
 def wrap_sentence(text: str, room: int | None) -> list[str]:
@@ -47,11 +47,11 @@ def share_width(wanted: Sequence[int], room: int) -> list[int]:
     return given
 
 
-def _head(text: str, room: int) -> str:
+def _beginning(text: str, room: int) -> str:
     return text[: _longest(min(len(text), _MARKS * room), lambda length: cell_width(text[:length]) <= room)]
 
 
-def _tail(text: str, room: int) -> str:
+def _end(text: str, room: int) -> str:
     size = _longest(min(len(text), _MARKS * room), lambda length: cell_width(text[len(text) - length :]) <= room)
     tail = text[len(text) - size :]
     while tail and not cell_width(tail[0]):

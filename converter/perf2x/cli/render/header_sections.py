@@ -1,20 +1,23 @@
-"""What the header sections of a recording say, for ``perf2x info``: all for machines, the useful part for people."""
+"""Header sections of a recording for ``perf2x info``: all of them as JSON, the useful ones as lines."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 
 def sections_as_json(features: Mapping[str, Any]) -> dict[str, Any]:
-    """Every section by name; of tracepoint formats only which there are and their fields, not the whole texts."""
+    """Every section by name; of tracepoint formats only names and fields, not the whole texts."""
     plain = dict(features)
     tracing = plain.get("tracing_data")
     if isinstance(tracing, dict):
         formats = tracing.get("formats", {})
-        plain["tracing_data"] = {**tracing, "formats": {number: _tracepoint(one) for number, one in formats.items()}}
+        plain["tracing_data"] = {
+            **tracing,
+            "formats": {number: _tracepoint_fields(one) for number, one in formats.items()},
+        }
     return plain
 
 
-def _tracepoint(described: Mapping[str, Any]) -> dict[str, Any]:
+def _tracepoint_fields(described: Mapping[str, Any]) -> dict[str, Any]:
     fields = [field.get("name", "") if isinstance(field, dict) else str(field) for field in described.get("fields", [])]
     return {"name": f"{described.get('system', '')}:{described.get('name', '')}", "fields": fields}
 
@@ -30,7 +33,7 @@ def section_lines(features: Mapping[str, Any]) -> Iterator[str]:
         yield f"also recorded: {', '.join(others)} (--json shows them)"
 
 
-def _cpus(value: Mapping[str, Any]) -> str:
+def _cpu_line(value: Mapping[str, Any]) -> str:
     return f"cpus: {value['online']} of {value['available']} online"
 
 
@@ -51,7 +54,7 @@ def _groups(value: list[Mapping[str, Any]]) -> str:
     return "groups: " + ", ".join(f"{group.get('name') or '{}'} of {group['members']} events" for group in value)
 
 
-def _compressed(value: Mapping[str, Any]) -> str:
+def _compression_line(value: Mapping[str, Any]) -> str:
     return f"compressed: zstd level {value['level']}, ratio {value['ratio']}"
 
 
@@ -60,20 +63,20 @@ def _programs(value: list[Any]) -> str:
 
 
 def _formats(value: Mapping[str, Any]) -> str:
-    names = sorted(_tracepoint(one)["name"] for one in value.get("formats", {}).values())
+    names = sorted(_tracepoint_fields(one)["name"] for one in value.get("formats", {}).values())
     return f"tracepoint formats: {', '.join(names)}"
 
 
 _DESCRIBED: dict[str, Callable[[Any], str]] = {
     "cpudesc": lambda value: f"cpu: {value}",
-    "nrcpus": _cpus,
+    "nrcpus": _cpu_line,
     "cpu_topology": _topology,
     "total_mem": lambda value: f"memory: {value / 1048576:.1f} GiB",
     "numa_topology": _nodes,
     "clock_data": lambda value: "clock: " + ", ".join(f"{key} {number}" for key, number in value.items()),
     "pmu_mappings": _pmus,
     "group_desc": _groups,
-    "compressed": _compressed,
+    "compressed": _compression_line,
     "bpf_prog_info": _programs,
     "tracing_data": _formats,
 }

@@ -1,4 +1,4 @@
-"""Everything ``perf2x info`` knows about a recording, as plain JSON values.
+"""Facts of ``perf2x info`` about a recording, as plain JSON values.
 
 The top level is stable: ``samples``, ``events``, ``threads``, ``duration_ns``, ``records``, ``deferred``, ``unwound``,
 ``symbols``, ``lost``, ``session``; later versions only add. The schema is in docs/scripts.md.
@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING, Any
 from msgspec import to_builtins
 
 from perf2x.cli.render.header_sections import sections_as_json
-from perf2x.cli.render.stats_json import symbol_facts
+from perf2x.cli.render.stats_json import symbol_facts, unwound_facts
 
 if TYPE_CHECKING:
     from perf2x.pipeline.result import Loaded
 
 
 def info_facts(loaded: "Loaded") -> dict[str, Any]:
-    """Everything ``info`` knows, as plain JSON values."""
+    """All facts about the recording, as plain JSON values."""
     session, meta = loaded.recording.session, loaded.profile.meta
     return {
         "samples": loaded.recorded_samples,
-        "events": [_event(loaded, row) for row in range(len(session.events))],
+        "events": [_event_facts(loaded, row) for row in range(len(session.events))],
         "threads": len(loaded.profile.threads),
         "duration_ns": meta.duration_ns,
         "records": dict(sorted(loaded.recording.sideband.record_counts.items())),
         "deferred": to_builtins(loaded.deferred),
-        "unwound": _unwound(loaded),
+        "unwound": unwound_facts(loaded),
         "symbols": symbol_facts(loaded),
         "start_ns": meta.start_ns,
         "wall_start_ns": meta.wall_start_ns,
@@ -42,12 +42,12 @@ def info_facts(loaded: "Loaded") -> dict[str, Any]:
             "build_ids": {name: build_id.hex() for name, build_id in sorted(session.build_ids.items())},
             "features": sections_as_json(session.features),
         },
-        "lost": _lost(loaded),
+        "lost": _lost_facts(loaded),
     }
 
 
-def _lost(loaded: "Loaded") -> dict[str, Any]:
-    """What the kernel could not write, by event, and how often it stopped an event that fired too often."""
+def _lost_facts(loaded: "Loaded") -> dict[str, Any]:
+    """Records and samples that the kernel lost, by event, and the number of times that it throttled an event."""
     names = [event.name for event in loaded.recording.session.events]
     losts, throttles = loaded.recording.sideband.losts, loaded.recording.sideband.throttles
     records: dict[str, int] = {}
@@ -61,13 +61,7 @@ def _lost(loaded: "Loaded") -> dict[str, Any]:
     return {"records": records, "samples": samples, "throttled": int((~throttles.lifted).sum())}
 
 
-def _unwound(loaded: "Loaded") -> dict[str, Any]:
-    report = loaded.unwound
-    ends = {end.name.lower(): count for end, count in report.ends.items()}
-    return {"samples": report.samples, "frames": report.frames, "guessed_frames": report.guessed, "ends": ends}
-
-
-def _event(loaded: "Loaded", row: int) -> dict[str, Any]:
+def _event_facts(loaded: "Loaded", row: int) -> dict[str, Any]:
     event, count = loaded.recording.session.events[row], loaded.events[row]
     return {
         "name": event.name,

@@ -1,4 +1,4 @@
-"""What ``perf2x info`` prints, in every format."""
+"""The report of ``perf2x info`` in every format."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -34,18 +34,18 @@ def info_report(loaded: "Loaded", reasons: "Sequence[UnnamedObject] | None" = No
         known["symbols"]["explained"] = [to_builtins(one) for one in reasons]
 
     def lines(room: int | None) -> Iterator[str]:
-        return map(plain, _lines(loaded, known, reasons or ()))
+        return map(plain, _info_lines(loaded, known, reasons or ()))
 
     def markdown() -> Iterator[str]:
         from perf2x.cli.render.markdown import code, markdown_document
 
-        parts = list(_sections(loaded, known, reasons or ()))
+        parts = list(_info_sections(loaded, known, reasons or ()))
         return markdown_document(f"perf2x info: {code(known['session']['source'])}", parts)
 
-    return Report(lines, lambda: known, markdown, lambda: _rows(known))
+    return Report(lines, lambda: known, markdown, lambda: _info_rows(known))
 
 
-def _rows(known: dict[str, Any]) -> Iterator[Sequence[object]]:
+def _info_rows(known: dict[str, Any]) -> Iterator[Sequence[object]]:
     """One line for each value of the JSON."""
     from perf2x.cli.render.csv_table import flattened
 
@@ -53,7 +53,7 @@ def _rows(known: dict[str, Any]) -> Iterator[Sequence[object]]:
     yield from flattened(known)
 
 
-def _lines(loaded: "Loaded", known: dict[str, Any], reasons: "Sequence[UnnamedObject]") -> Iterator[str]:
+def _info_lines(loaded: "Loaded", known: dict[str, Any], reasons: "Sequence[UnnamedObject]") -> Iterator[str]:
     for label, text in _session(loaded, known):
         yield f"{label}: {text}"
     yield f"samples: {known['samples']:,}"
@@ -70,7 +70,7 @@ def _lines(loaded: "Loaded", known: dict[str, Any], reasons: "Sequence[UnnamedOb
         yield from (f"  {label}: {text}" for label, text in _reason(one))
 
 
-def _sections(loaded: "Loaded", known: dict[str, Any], reasons: "Sequence[UnnamedObject]") -> "Iterator[Section]":
+def _info_sections(loaded: "Loaded", known: dict[str, Any], reasons: "Sequence[UnnamedObject]") -> "Iterator[Section]":
     from perf2x.cli.render.markdown import Section, code
 
     facts_of_it = {
@@ -111,7 +111,7 @@ def _reason(one: "UnnamedObject") -> Iterator[tuple[str, str]]:
 
 
 def _session(loaded: "Loaded", known: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """What the header says, as (label, text)."""
+    """(label, text) of the header's facts."""
     session = known["session"]
     for label in ("source", "hostname", "arch", "os_release", "perf_version"):
         if session[label]:
@@ -124,7 +124,7 @@ def _session(loaded: "Loaded", known: dict[str, Any]) -> Iterator[tuple[str, str
 
 
 def _quality(loaded: "Loaded") -> Iterator[str]:
-    """Sentences: deferred and copied stacks, names, what was lost or odd."""
+    """Sentences on deferred and copied stacks, names, losses and oddities."""
     deferred = deferred_line(loaded.deferred)
     if deferred:
         yield f"deferred: {deferred}"

@@ -35,7 +35,7 @@ def markdown_document(heading: str, sections: Sequence[Section], most: int = MOS
     ``heading`` and the sections' texts are Markdown; recorded names in them went through ``code``.
     """
     left, lost = most - _RESERVED, 0
-    for line, is_row in _lines(heading, sections):
+    for line, is_row in _document_lines(heading, sections):
         left -= len(line.encode()) + 1
         if left < 0:
             lost += is_row
@@ -62,24 +62,24 @@ def escape_tildes(text: str) -> str:
 
 
 def name_list(names: Sequence[str]) -> str:
-    """Names of recordings for a heading: the first, and how many there are beside it."""
+    """Names of recordings for a heading: the first, and the number of others."""
     more = f" and {len(names) - 1} more" if len(names) > 1 else ""
     return code(names[0]) + more
 
 
-def _lines(heading: str, sections: Sequence[Section]) -> Iterator[tuple[str, bool]]:
+def _document_lines(heading: str, sections: Sequence[Section]) -> Iterator[tuple[str, bool]]:
     yield f"### {heading}", False
     for section in sections:
         if section.text:
             yield from (("", False), (section.text, False))
         if section.layout and section.layout[0].cells:
-            yield from (("", False), *((line, False) for line in _head(section.layout)))
+            yield from (("", False), *((line, False) for line in _heading_rows(section.layout)))
             shown = [code if column.recorded else escape_tildes for column in section.layout]
             for row in zip(*(column.cells for column in section.layout), strict=True):
                 yield _row([show(cell) for show, cell in zip(shown, row, strict=True)]), True
 
 
-def _head(layout: Layout) -> Iterator[str]:
+def _heading_rows(layout: Layout) -> Iterator[str]:
     yield _row([column.head for column in layout])
     yield _row([":--" if column.name else "--:" for column in layout])
 

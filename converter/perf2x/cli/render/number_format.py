@@ -1,6 +1,4 @@
-"""Plain tables for terminals and logs, and numbers as people read them."""
-
-from collections.abc import Iterator, Sequence
+"""Numbers as people read them."""
 
 _TIMES = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"))
 
@@ -22,22 +20,9 @@ def format_percent(part: float, whole: float) -> str:
 
 
 def format_change(change: float, whole: float) -> str:
-    """In percent of the whole, with a sign: ``+1.2 %``."""
+    """A change in percent of the whole, with a sign: ``+1.2 %``."""
     text = format_percent(change, whole)
     return text if change < 0 or not whole else f"+{text}"
-
-
-def table(heads: Sequence[str], rows: Sequence[Sequence[str]], texts: int) -> Iterator[str]:
-    """Lines of a table; the last ``texts`` columns are set to the left, numbers before them to the right."""
-    columns = list(zip(heads, *rows, strict=True))
-    wide = [max(len(cell) for cell in column) for column in columns]
-    numbers = len(heads) - texts
-    for row in (heads, *rows):
-        cells = [
-            cell.rjust(width) if place < numbers else cell.ljust(width)
-            for place, (cell, width) in enumerate(zip(row, wide, strict=True))
-        ]
-        yield "  ".join(cells).rstrip()
 
 
 def plural(number: int, word: str) -> str:

@@ -1,4 +1,4 @@
-"""Prints what a command found in the format that was asked for: ``--format table|json|markdown|csv``."""
+"""Reports of commands in the formats of ``--format table|json|markdown|csv``."""
 
 import os
 import sys
@@ -8,11 +8,11 @@ from typing import Any
 from msgspec import Struct
 
 WITHOUT_TERMINAL = 160
-"""Cells of a line that goes to a file, a pipe or a log."""
+"""Width of a line in a file, a pipe or a log."""
 
 
 class Report(Struct, frozen=True):
-    """A finding in every format; each is made when it is asked for."""
+    """A report in every format, each made on demand."""
 
     lines: Callable[[int | None], Iterable[str]]
     """For people; lines of at most so many cells, None for no limit. Control characters are escaped."""

@@ -1,4 +1,4 @@
-"""``--stats json``: how good a conversion is, as data. The schema stands in docs/stats.md and only ever grows."""
+"""``--stats json``: the quality of a conversion as data. docs/stats.md has the schema; later versions only add."""
 
 import json
 from collections import Counter
@@ -19,13 +19,13 @@ SCHEMA = 1
 
 
 def check_stats(stats: str | None) -> None:
-    """OptionError for a place that is neither ``json`` nor a JSON file."""
+    """Raise OptionError for a value that is neither ``json`` nor the name of a JSON file."""
     if stats is not None and stats != "json" and not stats.endswith(".json"):
         raise OptionError(f"--stats {stats}: say json for standard error, or name a file that ends with .json")
 
 
 def write_stats(stats: str, facts: dict[str, Any]) -> None:
-    """To standard error for ``json``, else to the named file."""
+    """Write to standard error for ``json``, else to the named file."""
     text = json.dumps(facts, indent=2)
     if stats == "json":
         print_text(text)
@@ -35,7 +35,7 @@ def write_stats(stats: str, facts: dict[str, Any]) -> None:
 
 
 def stats_of(loaded: "Loaded", output: dict[str, str], seconds: dict[str, float], gates: list[str]) -> dict[str, Any]:
-    """Everything there is to say; plain JSON values."""
+    """All statistics as plain JSON values."""
     counts = loaded.diagnostics.counts.values()
     return {
         "schema": SCHEMA,
@@ -46,9 +46,9 @@ def stats_of(loaded: "Loaded", output: dict[str, str], seconds: dict[str, float]
         "lost": {"samples": loaded.diagnostics["lost_samples"], "records": loaded.diagnostics["lost_records"]},
         "percent": {name: round(share, 4) for name, share in quality_percentages(loaded).items()},
         "deferred": to_builtins(loaded.deferred),
-        "unwound": _unwound(loaded),
+        "unwound": unwound_facts(loaded),
         "symbols": symbol_facts(loaded),
-        "records": _records(loaded),
+        "records": _record_counts(loaded),
         "diagnostics": [to_builtins(count) for count in counts],
         "output": output,
         "seconds": {name: round(value, 3) for name, value in seconds.items()},
@@ -69,14 +69,15 @@ def symbol_facts(loaded: "Loaded") -> dict[str, Any] | None:
     }
 
 
-def _records(loaded: "Loaded") -> dict[str, int]:
+def _record_counts(loaded: "Loaded") -> dict[str, int]:
     total: Counter[str] = Counter()
     for recording in (loaded.recording, *loaded.others):
         total.update(recording.sideband.record_counts)
     return dict(sorted(total.items()))
 
 
-def _unwound(loaded: "Loaded") -> dict[str, Any]:
+def unwound_facts(loaded: "Loaded") -> dict[str, Any]:
+    """Outcome of the unwinding of stack copies, as plain JSON values."""
     report = loaded.unwound
     ends = {end.name.lower(): count for end, count in report.ends.items()}
     return {"samples": report.samples, "frames": report.frames, "guessed_frames": report.guessed, "ends": ends}

@@ -1,4 +1,4 @@
-"""What a conversion tells on standard error: at most five lines, honest ones."""
+"""The summary of a conversion on standard error: at most five lines."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -39,12 +39,12 @@ _UNWIND_ENDS = {
 def summary(
     loaded: "Loaded", name: str, where: Sequence[str], notes: tuple[str, ...], *, verbose: bool
 ) -> Iterator[str]:
-    """Lines for standard error: contents, losses, deferred stacks, names, and what was written ``where``."""
-    yield _contents(loaded)
+    """Lines for standard error: contents, deferred stacks, losses, names, and the files written (``where``)."""
+    yield _contents_line(loaded)
     completed = "; ".join(filter(None, (deferred_line(loaded.deferred), unwound_line(loaded.unwound))))
     if completed:
         yield completed
-    troubles = _troubles(loaded)
+    troubles = _loss_line(loaded)
     if troubles:
         yield troubles
     yield from symbol_lines(loaded, _NAMED_OBJECTS)
@@ -52,28 +52,28 @@ def summary(
     written = f"wrote {name} to {', '.join(where)}" + "".join(f"; {text}" for text in notes)
     yield written + (f" ({hint})" if hint else "")
     if verbose:
-        yield from _details(loaded)
+        yield from _detail_lines(loaded)
 
 
 def verbose_lines(loaded: "Loaded") -> Iterator[str]:
-    """All that --verbose says about a recording, for commands that write tables."""
-    yield _contents(loaded)
+    """Lines of --verbose about a recording, for commands that print tables."""
+    yield _contents_line(loaded)
     yield from filter(None, (deferred_line(loaded.deferred), unwound_line(loaded.unwound)))
     yield from warning_lines(loaded, 1000)
-    yield from _details(loaded)
+    yield from _detail_lines(loaded)
 
 
 def quality_lines(loaded: "Loaded") -> Iterator[str]:
-    """Losses, and how many frames have names."""
-    troubles = _troubles(loaded)
+    """Losses, and the share of frames with names."""
+    troubles = _loss_line(loaded)
     if troubles:
         yield troubles
     yield from symbol_lines(loaded, _NAMED_OBJECTS)
 
 
 def warning_lines(loaded: "Loaded", most: int = 1) -> Iterator[str]:
-    """What makes a table less true than it looks: losses, and frames without names; nothing when all is well."""
-    troubles = _troubles(loaded)
+    """Warnings about losses and frames without names; nothing when there are none."""
+    troubles = _loss_line(loaded)
     if troubles:
         yield troubles
     report = loaded.symbols
@@ -81,7 +81,7 @@ def warning_lines(loaded: "Loaded", most: int = 1) -> Iterator[str]:
         yield from symbol_lines(loaded, most)
 
 
-def _contents(loaded: "Loaded") -> str:
+def _contents_line(loaded: "Loaded") -> str:
     counted = [event for event in loaded.events if event.samples]
     events = ", ".join(f"{short(event.name)} {event.samples:,}" for event in counted[:4])
     more = f" and {len(counted) - 4} more" if len(counted) > 4 else ""
@@ -95,7 +95,7 @@ def _contents(loaded: "Loaded") -> str:
 
 
 def deferred_line(report: "DeferredReport") -> str:
-    """How many samples got their user stack back; empty when nothing was deferred."""
+    """Number of deferred user stacks that were joined; "" when nothing was deferred."""
     if not report.samples:
         return ""
     beyond = report.joined_early_record + report.joined_across_exec
@@ -110,7 +110,7 @@ def deferred_line(report: "DeferredReport") -> str:
 
 
 def unwound_line(report: "UnwindReport") -> str:
-    """How many copied stacks were unwound to their outermost frame, and why others were not; empty without any."""
+    """Share of copied stacks unwound to their outermost frame, and why others were not; "" without any."""
     if not report.samples:
         return ""
     whole = report.ends.get(End.COMPLETE, 0)
@@ -124,8 +124,8 @@ def unwound_line(report: "UnwindReport") -> str:
     return ", ".join(parts)
 
 
-def _troubles(loaded: "Loaded") -> str:
-    """Everything that was lost, in one line with the advice of the worst."""
+def _loss_line(loaded: "Loaded") -> str:
+    """All losses in one line, with the advice for the largest."""
     losses = [count for count in loaded.diagnostics.counts.values() if count.severity is Severity.LOSS]
     if not losses:
         return ""
@@ -140,18 +140,18 @@ def symbol_lines(loaded: "Loaded", most: int) -> Iterator[str]:
     if report is None or not report.total:
         return
     lacking = report.lacking()
-    named = [f"{short(row.name)} {row.unnamed:,}{_why(row.build_id, row.reason)}" for row in lacking[:most]]
+    named = [f"{short(row.name)} {row.unnamed:,}{_reason_text(row.build_id, row.reason)}" for row in lacking[:most]]
     more = f", and {len(lacking) - most} more" if len(lacking) > most else ""
     share = f"{math.floor(report.share * 1000) / 10:g} % of {report.total:,} frames have names"
     yield share + (f"; without: {', '.join(named)}{more}" if named else "")
 
 
-def _why(build_id: str, reason: str) -> str:
+def _reason_text(build_id: str, reason: str) -> str:
     parts = [part for part in (f"build id {build_id[:12]}" if build_id else "", reason) if part]
     return f" ({': '.join(parts)})" if parts else ""
 
 
-def _details(loaded: "Loaded") -> Iterator[str]:
+def _detail_lines(loaded: "Loaded") -> Iterator[str]:
     session = loaded.recording.session
     if session.command_line:
         yield f"recorded with: {' '.join(session.command_line)}"

@@ -19,25 +19,25 @@ class Column(Struct, frozen=True):
     cells: Sequence[str]
     name: bool = False
     recorded: bool = False
-    """Whether the texts come from a recording, and may hold anything."""
+    """True: the texts come from a recording and may contain anything."""
 
     def called(self, head: str) -> "Column":
-        """The same cells under another heading."""
+        """A copy with another heading."""
         return Column(head, self.cells, self.name, self.recorded)
 
 
 def number_column(head: str, cells: Sequence[str]) -> Column:
-    """A column that stands to the right and is never shortened."""
+    """A right-aligned column that is never shortened."""
     return Column(head, cells)
 
 
 def name_column(head: str, cells: Sequence[str]) -> Column:
-    """A column of names as recorded; control characters are escaped here."""
+    """A column of recorded names, with control characters escaped."""
     return Column(head, [plain(cell) for cell in cells], name=True, recorded=True)
 
 
 def text_column(head: str, cells: Sequence[str]) -> Column:
-    """A column of words of ours."""
+    """A column of perf2x's own words."""
     return Column(head, cells, name=True)
 
 

@@ -20,30 +20,32 @@ def top_report(
     found: "Totals", rows: Sequence["Total"], by: str, sort: str, duration_ns: int, sources: Sequence[str]
 ) -> Report:
     """``rows`` of ``found``, in their order; ``sources`` are the recordings, for the Markdown's heading."""
-    said = _contents(found, len(rows), by, duration_ns)
+    said = _total_heading(found, len(rows), by, duration_ns)
 
     def lines(room: int | None) -> Iterator[str]:
         yield from wrap_sentence(f"{short(found.event, _EVENT)}: {said}", room)
-        yield from table_lines(_layouts(found, rows, by, sort), room)
+        yield from table_lines(_total_layouts(found, rows, by, sort), room)
 
     def markdown() -> Iterator[str]:
         from perf2x.cli.render.markdown import Section, code, markdown_document, name_list
 
         text = f"{code(found.event, _EVENT)}: {said}"
-        layout = [column if column.head else column.called("share") for column in _layouts(found, rows, by, sort)[0]]
+        layout = [
+            column if column.head else column.called("share") for column in _total_layouts(found, rows, by, sort)[0]
+        ]
         return markdown_document(f"perf2x top: {name_list(sources)}", [Section(text, layout)])
 
-    return Report(lines, lambda: _facts(found, rows), markdown, lambda: _rows(found, rows))
+    return Report(lines, lambda: _total_facts(found, rows), markdown, lambda: _total_rows(found, rows))
 
 
-def _contents(found: "Totals", shown: int, by: str, duration_ns: int) -> str:
+def _total_heading(found: "Totals", shown: int, by: str, duration_ns: int) -> str:
     time = f" in {duration_ns / 1e9:.3f} s" if duration_ns else ""
     whole = f"{plural(found.samples, 'sample')}, {format_amount(found.whole, found.unit)}{time}"
     return f"{whole}; showing {shown:,} of {plural(len(found.rows), by)}"
 
 
-def _layouts(found: "Totals", rows: Sequence["Total"], by: str, sort: str) -> list[Layout]:
-    """With less room go the amounts that the table is not sorted by, then the objects, then all amounts."""
+def _total_layouts(found: "Totals", rows: Sequence["Total"], by: str, sort: str) -> list[Layout]:
+    """Layouts from wide to narrow: all; without the amounts not sorted by; without objects; shares only."""
     own = number_column("self", [format_amount(row.own, found.unit, found.whole) for row in rows])
     own_share = number_column("", [format_percent(row.own, found.whole) for row in rows])
     total = number_column("total", [format_amount(row.total, found.unit, found.whole) for row in rows])
@@ -55,7 +57,7 @@ def _layouts(found: "Totals", rows: Sequence["Total"], by: str, sort: str) -> li
     return [[own, own_share, total, share, *thing, name], [*narrow, *thing, name], [*narrow, name], [*shares, name]]
 
 
-def _facts(found: "Totals", rows: Sequence["Total"]) -> dict[str, Any]:
+def _total_facts(found: "Totals", rows: Sequence["Total"]) -> dict[str, Any]:
     return {
         "event": found.event,
         "unit": found.unit,
@@ -65,7 +67,7 @@ def _facts(found: "Totals", rows: Sequence["Total"]) -> dict[str, Any]:
     }
 
 
-def _rows(found: "Totals", rows: Sequence["Total"]) -> Iterator[Sequence[object]]:
+def _total_rows(found: "Totals", rows: Sequence["Total"]) -> Iterator[Sequence[object]]:
     yield "event", "unit", "name", "object", "self", "total"
     for row in rows:
         yield found.event, found.unit, row.name, row.object, row.own, row.total
