@@ -1,4 +1,4 @@
-"""The two ways a recording is wrapped: a file with header, attributes, data and features, or a pipe's stream."""
+"""Containers of a recording: a file with header, attributes, data and features, or a pipe's stream."""
 
 import struct
 from dataclasses import dataclass, field
@@ -8,12 +8,12 @@ from tests.forge.records import framed
 MAGIC = 0x32454C4946524550
 HEADER_SIZE = 104
 FIRST_UNSAID = 256
-"""feat_id of the HEADER_FEATURE that says there are no more: at or above every feature's number."""
+"""feat_id of the last HEADER_FEATURE, the end mark: at or above every feature's number."""
 
 
 @dataclass(frozen=True)
 class Container:
-    """A recording in pieces. ``attrs`` pairs attr bytes with ids; ``records`` are whole records, in order."""
+    """The parts of a recording. ``attrs`` pairs attr bytes with ids; ``records`` are whole records, in order."""
 
     order: str
     attrs: tuple[tuple[bytes, tuple[int, ...]], ...]
@@ -21,7 +21,7 @@ class Container:
     features: dict[int, bytes] = field(default_factory=dict)
 
     def to_file(self, unfinished: bool = False) -> bytes:
-        """File mode; ``unfinished`` leaves it as a killed perf does: data.size 0, feature bits set, no sections."""
+        """Write file mode; ``unfinished`` as a killed perf leaves it: data.size 0, feature bits set, no sections."""
         entry_size = max((len(attr) for attr, _ in self.attrs), default=64) + 16
         ids_at = HEADER_SIZE
         attrs_at = ids_at + sum(8 * len(ids) for _, ids in self.attrs)
@@ -32,7 +32,7 @@ class Container:
         return body if unfinished else body + self._features(len(body))
 
     def to_pipe(self) -> bytes:
-        """Pipe mode: 16 bytes of header, attributes and features as records, then everything else."""
+        """Write pipe mode: 16 bytes of header, attributes and features as records, then everything else."""
         out = [struct.pack(self.order + "QQ", MAGIC, 16)]
         for attr, ids in self.attrs:
             out.append(framed(64, 0, attr + struct.pack(self.order + f"{len(ids)}Q", *ids), self.order))
@@ -51,7 +51,7 @@ class Container:
         return [framed(80, 0, body + bytes(-len(body) % 8), self.order)] if len(body) < 65000 else []
 
     def _build_id(self, entry: bytes) -> bytes:
-        """A section's entry (36 bytes and a name) as a record of type 67, whose size is a multiple of 8."""
+        """Make a record of type 67 from a section's entry (36 bytes and a name), padded to a multiple of 8."""
         misc = struct.unpack_from(self.order + "H", entry, 4)[0]
         return framed(67, misc, entry[8:] + bytes(-len(entry) % 8), self.order)
 
@@ -83,7 +83,7 @@ class Container:
 
 
 def split_records(data: bytes, order: str) -> list[bytes]:
-    """Records one behind the other, by their sizes."""
+    """Split consecutive records by their sizes."""
     out, at = [], 0
     while at + 8 <= len(data):
         size = struct.unpack_from(order + "H", data, at + 6)[0]

@@ -1,4 +1,4 @@
-"""One perf_event_attr and the ids and the name that go with it."""
+"""Writes a perf_event_attr with its ids and name."""
 
 import struct
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from tests.forge import kernel as k
 
 @dataclass(frozen=True)
 class Event:
-    """What ``perf record -e NAME`` asks the kernel for; ``size`` is that of the attr (64, 72 … 144)."""
+    """An event as ``perf record -e NAME`` requests it; ``size`` is that of the attr (64, 72 … 144)."""
 
     name: str = "cpu-clock"
     type: int = 1
@@ -33,7 +33,7 @@ class Event:
         return "sample_id_all" in self.flags
 
     def encode(self, order: str) -> bytes:
-        """struct perf_event_attr, cut or zero-filled to ``size`` bytes."""
+        """Write struct perf_event_attr, cut or zero-filled to ``size`` bytes."""
         bits = sum(k.bit_field(k.FLAG_BITS[flag], 1, 1, order) for flag in self.flags)
         bits |= k.bit_field(k.PRECISE_IP_BIT, 2, self.precise_ip, order)
         whole = struct.pack(

@@ -1,4 +1,4 @@
-"""Header feature sections (tools/perf/util/header.c): what perf says about the machine and the session."""
+"""Writes header feature sections about the machine and the session (tools/perf/util/header.c)."""
 
 import struct
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ CLOCK_DATA = 29
 
 
 def text(value: str, order: str) -> bytes:
-    """A length, and a string padded to 64 bytes, as do_write_string writes it."""
+    """Write a length, and a string padded to 64 bytes, as do_write_string writes it."""
     raw = padded(value, 64)
     return struct.pack(order + "I", len(raw)) + raw
 
@@ -46,7 +46,7 @@ class Features:
     extra: dict[int, bytes] = field(default_factory=dict)
 
     def sections(self, events: Sequence[Event], order: str) -> dict[int, bytes]:
-        """Section number to bytes, in rising order."""
+        """Write the sections, by number in rising order."""
         found: dict[int, bytes] = dict(self.extra)
         strings = ((HOSTNAME, self.hostname), (OSRELEASE, self.os_release), (VERSION, self.version), (ARCH, self.arch))
         found |= {number: text(value, order) for number, value in strings if value is not None}

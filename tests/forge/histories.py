@@ -1,4 +1,4 @@
-"""Hypothesis strategies: small histories of a few processes, with samples whose stacks depend on every bit of them."""
+"""Hypothesis strategies: short histories of a few processes, with samples whose stacks depend on all of it."""
 
 from dataclasses import replace
 
@@ -66,7 +66,7 @@ def samples(draw: st.DrawFn) -> forge.Record:
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[forge.Record]:
-    """Records at distinct times, in any order in the file."""
+    """Draw records with distinct times, in any file order."""
     kinds = st.one_of(mmaps(), mmaps(), comms(), forks(), deferred(), deferred(), samples(), samples(), samples())
     steps = draw(st.lists(kinds, min_size=8, max_size=24))
     text = forge.Mmap(

@@ -1,4 +1,4 @@
-"""The numbers of linux/perf_event.h that tests need, typed in a second time on purpose."""
+"""Constants of linux/perf_event.h for tests, written down a second time on purpose."""
 
 IP, TID, TIME, ADDR, READ, CALLCHAIN, ID, CPU, PERIOD, STREAM_ID, RAW, BRANCH_STACK = (1 << bit for bit in range(12))
 REGS_USER, STACK_USER, WEIGHT, DATA_SRC, IDENTIFIER, TRANSACTION, REGS_INTR = (1 << bit for bit in range(12, 19))
@@ -30,11 +30,11 @@ FLAG_BITS = {
     "cgroup": 32, "text_poke": 33, "build_id": 34, "inherit_thread": 35, "remove_on_exec": 36, "sigtrap": 37,
     "defer_callchain": 38, "defer_output": 39,
 }  # fmt: skip
-"""Bit of each one-bit flag of perf_event_attr as a little-endian compiler lays it out."""
+"""Bit of each one-bit flag of perf_event_attr with a little-endian compiler."""
 PRECISE_IP_BIT = 15
 """Two bits wide."""
 
 
 def bit_field(shift: int, width: int, value: int, order: str) -> int:
-    """A C bit field in a u64: compilers allocate from the low end on little-endian, from the high end on big-endian."""
+    """Place a C bit field in a u64: compilers start at the low end on little-endian, at the high end on big-endian."""
     return value << (shift if order == "<" else 64 - shift - width)

@@ -1,4 +1,4 @@
-"""Every record that the kernel writes, except samples: one dataclass each, fields in the order of perf_event.h.
+"""Writes every kernel record except samples: one dataclass each, fields in the order of perf_event.h.
 
 ``encode(events, order)`` gives the whole record with its sample_id trailer, as ``event`` (an index) asks for it.
 """
@@ -14,7 +14,7 @@ from tests.forge.events import Event
 
 @dataclass(frozen=True)
 class Stamp:
-    """The sample_id trailer's values; ``id`` None stands for the first id of the record's event."""
+    """Values of the sample_id trailer; ``id`` None is the first id of the record's event."""
 
     pid: int = 0
     tid: int = 0
@@ -34,23 +34,23 @@ class Stamp:
 
 
 SYNTHESIZED = Stamp(id=0)
-"""perf's own records about what was there before the recording: an all-zero trailer."""
+"""All-zero trailer of records that perf synthesizes at the start."""
 
 
 def padded(text: bytes | str, to: int = 8) -> bytes:
-    """A NUL-terminated string, zero-filled to a multiple of ``to``."""
+    """Write a NUL-terminated string, zero-filled to a multiple of ``to``."""
     raw = (text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text) + b"\0"
     return raw + bytes(-len(raw) % to)
 
 
 def framed(number: int, misc: int, payload: bytes, order: str) -> bytes:
-    """struct perf_event_header in front of its payload."""
+    """Write struct perf_event_header and the payload behind it."""
     return struct.pack(order + "IHH", number, misc, len(payload) + 8) + payload
 
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """Base: which event's sample_type shapes the trailer, the trailer, and misc bits beyond those that fields imply."""
+    """Base of records: the event whose sample_type shapes the trailer, the trailer, and additional misc bits."""
 
     number: ClassVar[int] = 0
     event: int = 0
@@ -306,7 +306,7 @@ class CallchainDeferred(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Raw(Record):
-    """Any bytes as a record of any type, no trailer added: for what nobody knows yet and for damage."""
+    """Any bytes as a record of any type, without a trailer: for unknown types and for damage."""
 
     type: int
     body: bytes = b""

@@ -1,4 +1,4 @@
-"""Takes a recording apart and puts it together another way: as a pipe, shuffled, in two files, without a record."""
+"""Rewrites a recording: as a pipe, shuffled, in two files, or without a record."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +14,7 @@ COMPRESSED_FEATURE = 27
 
 
 def pieces_of(path: Path) -> Container:
-    """The recording in pieces; records inside compressed ones are taken out."""
+    """Take the recording apart; records inside compressed ones are unpacked."""
     contents = contents_of(path)
     features = {number: raw for number, raw in contents.features.items() if number != COMPRESSED_FEATURE}
     features = {number: raw for number, raw in features.items() if number < 256}
@@ -22,7 +22,7 @@ def pieces_of(path: Path) -> Container:
 
 
 def shuffled(pieces: Container, recording: Recording, seed: int) -> Container:
-    """Kernel records in any order, except that records of one time keep theirs; rounds no longer mean anything."""
+    """Shuffle kernel records, except that records of equal time keep their order; rounds lose their meaning."""
     kernel, others = [], []
     for at, raw in enumerate(pieces.records):
         number = unpack_from(pieces.order + "I", raw)[0]
@@ -41,13 +41,13 @@ def shuffled(pieces: Container, recording: Recording, seed: int) -> Container:
 
 
 def halves(pieces: Container) -> tuple[Container, Container]:
-    """The recording as two files, cut in the middle of its records."""
+    """Split the recording into two files, in the middle of its records."""
     middle = len(pieces.records) // 2
     return replace(pieces, records=pieces.records[:middle]), replace(pieces, records=pieces.records[middle:])
 
 
 def without(pieces: Container, at: int) -> Container:
-    """The recording without one record."""
+    """Remove one record."""
     return replace(pieces, records=(*pieces.records[:at], *pieces.records[at + 1 :]))
 
 

@@ -1,4 +1,4 @@
-"""PERF_RECORD_SAMPLE with every field, in the order of perf_output_sample (kernel/events/core.c)."""
+"""Writes PERF_RECORD_SAMPLE with every field, in the order of perf_output_sample (kernel/events/core.c)."""
 
 import struct
 from collections.abc import Callable, Sequence
@@ -95,7 +95,7 @@ class Registers:
 
 @dataclass(frozen=True, kw_only=True)
 class Sample(Record):
-    """Fields that the event's sample_type does not ask for are left out; ``mode`` is the cpumode in misc."""
+    """Fields that the event's sample_type lacks are left out; ``mode`` is the cpumode in misc."""
 
     number = 9
     mode: int = k.USER
@@ -126,7 +126,7 @@ class Sample(Record):
     code_page_size: int = 0
     aux: bytes = b""
     nr: int | None = field(default=None)
-    """Lie about the callchain's length."""
+    """False length of the callchain."""
 
     def encode(self, events: Sequence[Event], order: str) -> bytes:
         event = events[self.event]

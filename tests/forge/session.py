@@ -1,4 +1,4 @@
-"""What a forged recording is made of, and ``write_file``."""
+"""Configuration of a forged recording, and ``write_file``."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from tests.forge.userspace import Compressed
 
 @dataclass(frozen=True)
 class Session:
-    """Byte order (``<`` or ``>``), wrapping, events and features of one recording."""
+    """Byte order (``<`` or ``>``), container, events and features of one recording."""
 
     events: tuple[Event, ...] = (Event(),)
     order: str = "<"
@@ -21,12 +21,12 @@ class Session:
     features: Features = field(default_factory=Features)
     unfinished: bool = False
     zstd: int = 0
-    """0 plain; else records are compressed in pieces of about that many bytes (types 83, or 81 with ``legacy``)."""
+    """0 plain; else records are compressed in chunks of about that many bytes (types 83, or 81 with ``legacy``)."""
     legacy_zstd: bool = False
 
 
 def container(session: Session, records: Iterable[Record]) -> Container:
-    """The recording in pieces, for tests that rearrange them."""
+    """Make the parts of a recording, for tests that rearrange them."""
     encoded = tuple(record.encode(session.events, session.order) for record in records)
     if session.zstd:
         encoded = compress(encoded, session)
@@ -35,13 +35,13 @@ def container(session: Session, records: Iterable[Record]) -> Container:
 
 
 def write_file(session: Session, records: Iterable[Record]) -> bytes:
-    """The whole recording as bytes."""
+    """Write a whole recording to bytes."""
     pieces = container(session, records)
     return pieces.to_pipe() if session.pipe else pieces.to_file(session.unfinished)
 
 
 def compress(encoded: tuple[bytes, ...], session: Session) -> tuple[bytes, ...]:
-    """One zstd stream over all records, cut without regard to their borders, as perf does."""
+    """Compress all records as one zstd stream, cut without regard to record boundaries, as perf does."""
     compressor = zstd().ZstdCompressor()
     plain = b"".join(encoded)
     out = []
@@ -52,7 +52,7 @@ def compress(encoded: tuple[bytes, ...], session: Session) -> tuple[bytes, ...]:
 
 
 def zstd() -> ModuleType:  # type: ignore[no-untyped-def]
-    """The zstd module: the standard library's from Python 3.14 on, the same under another name before."""
+    """Import the zstd module: the standard library's from Python 3.14 on, else its backport."""
     try:
         from compression import zstd as module
     except ImportError:

@@ -1,4 +1,4 @@
-"""Hypothesis strategies: whole recordings whose every field may be anything the kernel could write."""
+"""Hypothesis strategies: whole recordings, with any value that the kernel could write in each field."""
 
 from dataclasses import replace
 
@@ -24,12 +24,12 @@ PLAIN_BITS = (
     k.STACK_USER, k.DATA_SRC, k.TRANSACTION, k.REGS_INTR, k.PHYS_ADDR, k.CGROUP, k.DATA_PAGE_SIZE, k.CODE_PAGE_SIZE,
     k.AUX,
 )  # fmt: skip
-"""Every field but READ, which makes one record several samples, and IDENTIFIER, which ``events`` decides about."""
+"""Every field but READ, which makes one record several samples, and IDENTIFIER, which ``events`` sets."""
 
 
 @st.composite
 def events(draw: st.DrawFn, count: int) -> tuple[forge.Event, ...]:
-    """``count`` events; several of them carry IDENTIFIER, as perf arranges when their layouts differ."""
+    """Draw ``count`` events; several of them carry IDENTIFIER, as perf arranges when their layouts differ."""
     out = []
     trailers = draw(st.sampled_from((set(), {"sample_id_all"}, {"sample_id_all"}))) if count == 1 else {"sample_id_all"}
     for index in range(count):
@@ -68,7 +68,7 @@ def registers(mask: int) -> st.SearchStrategy[forge.Registers]:
 
 
 def wide(words: int) -> st.SearchStrategy[tuple[tuple[int, ...], ...]]:
-    """A few registers of ``words`` words each."""
+    """Draw a few registers of ``words`` words each."""
     return st.lists(st.tuples(*[U64] * words), max_size=3).map(tuple)
 
 
@@ -93,7 +93,7 @@ def samples(draw: st.DrawFn, described: tuple[forge.Event, ...]) -> forge.Sample
 
 @st.composite
 def side_band(draw: st.DrawFn, described: tuple[forge.Event, ...]) -> forge.Record:
-    """Any record that is not a sample."""
+    """Draw any record that is not a sample."""
     record = draw(st.one_of(*SIDE_BAND))
     index = draw(st.integers(0, len(described) - 1))
     stamp = forge.Stamp(draw(IDS), draw(IDS), draw(TIMES), draw(SMALL), draw(st.sampled_from(described[index].ids)))
@@ -131,7 +131,7 @@ SIDE_BAND: tuple[st.SearchStrategy[forge.Record], ...] = (
 
 @st.composite
 def recordings(draw: st.DrawFn) -> tuple[forge.Session, list[forge.Record]]:
-    """A session and its records; write with ``forge.write_file``."""
+    """Draw a session and its records; write them with ``forge.write_file``."""
     described = draw(events(draw(st.integers(1, 3))))
     session = forge.Session(
         described, draw(st.sampled_from("<>")), draw(st.booleans()), zstd=draw(st.sampled_from((0, 0, 40, 1000)))

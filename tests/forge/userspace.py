@@ -1,4 +1,4 @@
-"""Records that perf itself writes (types from 64 on): they have no sample_id trailer."""
+"""Writes records of perf itself (types from 64 on), which have no sample_id trailer."""
 
 import struct
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ class UserRecord(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class HeaderEventType(UserRecord):
-    """HEADER_EVENT_TYPE, which perf stopped writing long ago."""
+    """HEADER_EVENT_TYPE, which newer versions of perf do not write."""
 
     number = 65
     id: int = 0
@@ -46,7 +46,7 @@ class TracingData(UserRecord):
 
 @dataclass(frozen=True, kw_only=True)
 class BuildId(UserRecord):
-    """HEADER_BUILD_ID; with ``sized`` the id's true length is given (PERF_RECORD_MISC_BUILD_ID_SIZE)."""
+    """HEADER_BUILD_ID; with ``sized`` it holds the id's length (PERF_RECORD_MISC_BUILD_ID_SIZE)."""
 
     number = 67
     pid: int = -1
@@ -124,7 +124,7 @@ class TimeConv(UserRecord):
 
 @dataclass(frozen=True, kw_only=True)
 class Compressed(UserRecord):
-    """COMPRESSED2 (83), or COMPRESSED (81, unpadded): a piece of the file's one zstd stream.
+    """COMPRESSED2 (83), or COMPRESSED (81, unpadded): a chunk of the file's one zstd stream.
 
     ``data_size`` None tells the truth; anything else is what some versions of perf wrote by mistake.
     """

@@ -1,4 +1,4 @@
-"""The comparison with a header: silent about what is the same, one warning for each thing that is not."""
+"""The comparison with a header warns once for each difference."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ def _as_written(value: int) -> str:
 
 
 def _header() -> str:
-    """A header that says exactly what we say, in the kernel's ways of saying it."""
+    """Write a header with exactly our numbers, in the kernel's notations."""
     lines = ["/* PERF_RECORD_IN_A_COMMENT = 77, */", "enum numbers {"]
     for prefix, family, _ in FAMILIES:
         lines += [f"\t{prefix}{member.name} = {_as_written(int(member))}, /* why */" for member in family]
@@ -31,7 +31,7 @@ def _header() -> str:
     return "\n".join(lines) + f"\nstruct perf_event_attr {{\n\t__u64 disabled_word;\n{fields}{tail}\n"
 
 
-def test_the_same() -> None:
+def test_an_equal_header_has_no_differences() -> None:
     assert differences(_header()) == []
 
 
@@ -51,14 +51,14 @@ def test_the_same() -> None:
         ),
     ],
 )
-def test_each_difference_is_said(old: str, new: str, said: str) -> None:
+def test_each_difference_is_reported(old: str, new: str, said: str) -> None:
     changed = _header().replace(old, new, 1)
     assert changed != _header()
     found = differences(changed)
     assert len(found) == 1 and found[0].startswith(said)
 
 
-def test_never_a_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_exit_code_is_always_0(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     header = tmp_path / "perf_event.h"
     header.write_text(_header())
     assert main([str(header)]) == 0 and "no differences" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""Damaged recordings: whatever is cut off or flipped, opening ends in a result or in one Perf2xError, and soon."""
+"""Damaged recordings: whatever is cut off or flipped, opening soon ends in a result or in one Perf2xError."""
 
 import random
 import struct
@@ -66,13 +66,13 @@ def _ends_well(folder: Path, data: bytes) -> PerfRecording | None:
 
 
 @EACH
-def test_whole(tmp_path: Path, session: forge.Session) -> None:
+def test_an_undamaged_recording_is_read(tmp_path: Path, session: forge.Session) -> None:
     recording = _ends_well(tmp_path, forge.write_file(session, _records()))
     assert recording is not None and recording.sample_count == 10
 
 
 @EACH
-def test_cut_at_every_64th_byte(tmp_path: Path, session: forge.Session) -> None:
+def test_a_recording_cut_anywhere_ends_well(tmp_path: Path, session: forge.Session) -> None:
     data = forge.write_file(session, _records())
     counts = []
     for end in range(0, len(data), 64):
@@ -83,7 +83,7 @@ def test_cut_at_every_64th_byte(tmp_path: Path, session: forge.Session) -> None:
 
 
 @EACH
-def test_flipped(tmp_path: Path, session: forge.Session) -> None:
+def test_flipped_bits_end_well(tmp_path: Path, session: forge.Session) -> None:
     whole = forge.write_file(session, _records())
     chance = random.Random(2)
     for _ in range(50):
@@ -93,7 +93,7 @@ def test_flipped(tmp_path: Path, session: forge.Session) -> None:
         _ends_well(tmp_path, bytes(data))
 
 
-def test_nothing_of_the_kind(tmp_path: Path) -> None:
+def test_files_that_are_no_recording_are_refused(tmp_path: Path) -> None:
     for data in (
         b"",
         b"PERFILE2",
@@ -138,7 +138,7 @@ def test_a_chain_longer_than_its_record_is_one_lost_sample(tmp_path: Path) -> No
     assert recording.diagnostics["samples_malformed"] == 1, "counted once however often samples are read"
 
 
-def test_ids_that_nobody_declared(tmp_path: Path) -> None:
+def test_samples_with_undeclared_ids_are_counted(tmp_path: Path) -> None:
     events = (
         forge.Event(ids=(1,), sample_type=k.IDENTIFIER | k.IP),
         forge.Event(ids=(2,), sample_type=k.IDENTIFIER | k.IP),
@@ -150,7 +150,7 @@ def test_ids_that_nobody_declared(tmp_path: Path) -> None:
     assert recording.diagnostics["samples_of_unknown_event"] == 1
 
 
-def test_a_string_without_an_end(tmp_path: Path) -> None:
+def test_a_string_without_a_nul_ends_with_its_record(tmp_path: Path) -> None:
     body = struct.pack("<II", 1, 1) + b"notended"
     plain = forge.Event(flags=frozenset())
     recording = opened(tmp_path, forge.write_file(forge.Session(events=(plain,)), [forge.Raw(type=3, body=body)]))

@@ -9,7 +9,7 @@ from tests.support.recordings import CORPUS
 FILES = [str(path) for path in sorted((CORPUS / "switch_output").glob("perf.data.*"))]
 
 
-def test_stacks_are_joined_across_the_border() -> None:
+def test_stacks_are_completed_by_records_of_the_next_file() -> None:
     parts = [load(path, LoadOptions()) for path in FILES]
     whole = load(FILES, LoadOptions())
     assert [part.deferred.joined for part in parts] == [900, 552]
@@ -29,7 +29,7 @@ def test_the_order_on_the_command_line_does_not_matter() -> None:
             assert mine is theirs is None or mine.tolist() == theirs.tolist(), (table, column)
 
 
-def test_files_of_other_sessions_are_added_up_but_not_stitched_together() -> None:
+def test_files_of_other_sessions_are_summed_but_not_joined() -> None:
     files = [FILES[0], str(Path(CORPUS / "forker" / "perf.data"))]
     parts, both = [load(path, LoadOptions()) for path in files], load(files, LoadOptions())
     assert both.samples == sum(part.samples for part in parts)

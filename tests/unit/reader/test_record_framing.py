@@ -10,7 +10,7 @@ from perf2x.reader.record_framing import SPECIAL, _lookalikes, frame_records
 
 Order = Literal["<", ">"]
 LOOKS_LIKE_A_HEADER = (9, 2, 24)
-"""type, misc, size: put into payloads."""
+"""Type, misc and size of lookalikes in payloads."""
 PAYLOADS = st.lists(
     st.sampled_from([(0, 0, 0), LOOKS_LIKE_A_HEADER, (9, 1, 8), (0xFFFFFF80, 0xFFFF, 0xFFFF)]), max_size=5
 )
@@ -41,7 +41,7 @@ def _bytes(records: Records, order: Order) -> bytes:
 
 
 def _followed(data: bytes, order: Order) -> list[int]:
-    """The sizes, followed one by one."""
+    """Follow the sizes one by one."""
     sizes, at = [], 0
     while at + 8 <= len(data):
         size = struct.unpack_from(order + "H", data, at + 6)[0]
@@ -54,7 +54,7 @@ def _followed(data: bytes, order: Order) -> list[int]:
 
 @pytest.mark.parametrize("order", ["<", ">"])
 @given(records=RECORDS, cut=st.integers(0, 40), tail=st.binary(max_size=20))
-def test_runs_of_headers_are_what_following_them_gives(order: Order, records: Records, cut: int, tail: bytes) -> None:
+def test_framing_in_runs_equals_following_sizes(order: Order, records: Records, cut: int, tail: bytes) -> None:
     whole = _bytes(records, order)
     for data in (whole, whole[: max(0, len(whole) - cut)], whole + tail):
         framed = frame_records(np.frombuffer(data, np.uint8), order, specials=frozenset())
@@ -66,13 +66,13 @@ def test_runs_of_headers_are_what_following_them_gives(order: Order, records: Re
 
 
 @given(st.binary(max_size=400))
-def test_any_bytes_are_framed_as_following_them_does(data: bytes) -> None:
+def test_any_bytes_are_framed_as_by_following_sizes(data: bytes) -> None:
     framed = frame_records(np.frombuffer(data, np.uint8), "<", specials=frozenset())
     assert framed.sizes.tolist() == _followed(data, "<")
 
 
 @pytest.mark.parametrize("order", ["<", ">"])
-def test_whatever_looks_like_a_header_is_one_that_could_be(order: Order) -> None:
+def test_lookalikes_are_exactly_the_possible_headers(order: Order) -> None:
     headers = [
         (kind, 2, size) for kind in (0, 1, 127, 128, 129, 1 << 31) for size in (0, 4, 7, 8, 12, 16, 32768, 32776)
     ]
@@ -83,7 +83,7 @@ def test_whatever_looks_like_a_header_is_one_that_could_be(order: Order) -> None
 
 @pytest.mark.parametrize("special", sorted(SPECIAL))
 @pytest.mark.parametrize("before", [0, 5, 200])
-def test_a_frame_ends_with_a_special_record(special: int, before: int) -> None:
+def test_framing_stops_after_a_special_record(special: int, before: int) -> None:
     header, other = struct.pack("<IHH", special, 0, 16), struct.pack("<IHH", 68, 0, 16)
     data = (other + bytes(8)) * before + (header + bytes(8)) * 2 + (other + bytes(8)) * 20
     framed = frame_records(np.frombuffer(data, np.uint8), "<")

@@ -1,4 +1,4 @@
-"""Record counts of the shared recordings, as an independent parser counted them."""
+"""Record counts of the shared recordings equal those of an independent parser."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from perf2x.tables.events import Want
 
 SHARED = Path(os.environ.get("PERF2X_SHARED", Path(__file__).resolve().parents[4] / "shared"))
 SPLIT = {"37_group_read_defer": 966}
-"""Group reads: what perf script prints, one block for each member that grew."""
+"""Group reads: number of samples that perf script prints, one for each member that grew."""
 RENAMED = {"ATTR": "HEADER_ATTR", "BUILD_ID": "HEADER_BUILD_ID"}
 
 
@@ -30,7 +30,7 @@ def _name(value: object) -> str:
 
 @pytest.mark.shared
 @pytest.mark.parametrize(("path", "records"), _cases(), ids=_name)
-def test_record_counts(path: Path, records: dict[str, int]) -> None:
+def test_record_counts_equal_the_independent_ones(path: Path, records: dict[str, int]) -> None:
     recording = open_recording(str(path))
     expected = {RENAMED.get(name, name): count for name, count in records.items()}
     assert dict(recording.sideband.record_counts) == expected

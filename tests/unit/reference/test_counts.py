@@ -17,7 +17,7 @@ COUNTS = sorted(DEFERRED.glob("*/counts*.json"))
 @pytest.mark.slow
 @pytest.mark.skipif(not deferred_cases(), reason="the larger set of recordings is not here")
 @pytest.mark.parametrize("path", [pytest.param(path, id=f"{path.parent.name}/{path.stem}") for path in COUNTS])
-def test_counts(path: Path) -> None:
+def test_the_reference_counts_as_the_independent_parser(path: Path) -> None:
     wanted = json.loads(path.read_text())
     recording = read(DEFERRED / wanted["file"])
     joiner = Joiner(recording.records)

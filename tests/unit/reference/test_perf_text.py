@@ -1,4 +1,4 @@
-"""The scalar reference agrees with perf's own text; every difference has one of the names below."""
+"""The scalar reference agrees with perf's own text; every difference is a named one."""
 
 import pytest
 
@@ -14,7 +14,7 @@ CASES = [case for case in corpus_cases() if case.script] + [
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_reference_against_perf(case: Case) -> None:
+def test_the_reference_agrees_with_perf(case: Case) -> None:
     assert case.script is not None
     blocks = read_blocks(case.script)
     if not blocks:

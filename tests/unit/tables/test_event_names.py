@@ -1,4 +1,4 @@
-"""What an event counts, told from perf's many names for it."""
+"""perf's many names of an event are parsed to the event that is counted."""
 
 import pytest
 
@@ -29,7 +29,7 @@ from perf2x.tables.event_names import EventName, event_name
         ("mem:0x1000:rw", "mem:0x1000:rw", "", ""),
     ],
 )
-def test_parts(text: str, event: str, pmu: str, modes: str) -> None:
+def test_a_name_is_split_into_event_pmu_and_modes(text: str, event: str, pmu: str, modes: str) -> None:
     assert event_name(text) == EventName(event, pmu, frozenset(modes))
 
 
@@ -46,6 +46,6 @@ def test_parts(text: str, event: str, pmu: str, modes: str) -> None:
         ("cpu/event=0x3c/", "cpu/event=0x3d/", False),
     ],
 )
-def test_what_counts_alike(first: str, second: str, alike: bool) -> None:
+def test_names_of_one_event_count_alike(first: str, second: str, alike: bool) -> None:
     assert event_name(first).counts_like(event_name(second)) == alike
     assert event_name(second).counts_like(event_name(first)) == alike

@@ -1,4 +1,4 @@
-"""What is printed is one line of harmless characters, whatever names a recording holds."""
+"""Printed text is one line of harmless characters, whatever names a recording holds."""
 
 import unicodedata
 from pathlib import Path
@@ -11,11 +11,11 @@ from tests.support.command import Ran, perf2x
 
 HOSTILE = "a\x1b[2J\x9b31m\u202e\u2066\u200b\u2028\r\n\x7f\tz\udcff"
 NAMED = HOSTILE + "/x" * 1000
-"""What somebody, or a script, may hand to a command."""
+"""A hostile argument of a command."""
 BIDI = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 
 
-def test_nothing_that_a_terminal_obeys() -> None:
+def test_terminal_escapes_are_made_visible() -> None:
     every = "".join(map(chr, range(0x3000)))
     shown = plain(every)
     assert {unicodedata.category(char) for char in shown}.isdisjoint({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
@@ -23,7 +23,7 @@ def test_nothing_that_a_terminal_obeys() -> None:
     assert plain(HOSTILE) == r"a\x1b[2J\x9b31m\u202e\u2066\u200b\u2028\r\n\x7f\tz\udcff"
 
 
-def test_what_people_write_stays() -> None:
+def test_ordinary_text_is_unchanged() -> None:
     text = "std::vector<int>::push_back(int&&) – 12.3 µs, Grüße, 日本語, e\u0301"
     assert plain(text) == text == message(text)
 
@@ -44,7 +44,7 @@ def test_messages_are_bounded() -> None:
 
 @pytest.fixture
 def hostile(tmp_path: Path) -> Path:
-    """A recording all of whose names want to write to the terminal."""
+    """Make a recording whose names all contain terminal escapes."""
     name = HOSTILE.encode(errors="surrogateescape").decode("latin-1") + "x" * 3000
     event = forge.Event(name=name)
     mapped = forge.Mmap2(pid=1, tid=1, addr=0x1000, len=0x1000, filename=f"/{name}")
@@ -84,7 +84,7 @@ def hostile(tmp_path: Path) -> Path:
     ids=" ".join,
 )
 @pytest.mark.parametrize("env", [{}, {"GITHUB_ACTIONS": "true"}])
-def test_no_command_prints_them(
+def test_no_command_prints_terminal_escapes(
     hostile: Path, tmp_path: Path, words: tuple[str, ...], env: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))  # view leaves its page there
@@ -93,7 +93,7 @@ def test_no_command_prints_them(
 
 
 def check(ran: Ran) -> None:
-    """Something was said, in characters that can be seen."""
+    """Require output in printable characters alone."""
     assert ran.out + ran.err
     assert not {char for char in ran.out + ran.err if not char.isprintable()} - {"\n"}
     assert all(len(line) <= MESSAGE_LENGTH for line in ran.err.splitlines())
@@ -132,20 +132,20 @@ def check(ran: Ran) -> None:
     ],
     ids=lambda words: " ".join(words).replace(NAMED, "X").replace("{", "").replace("}", ""),
 )
-def test_no_error_prints_what_was_typed(hostile: Path, tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_no_error_prints_escapes_from_arguments(hostile: Path, tmp_path: Path, words: tuple[str, ...]) -> None:
     ran = perf2x(*(str(hostile) if word == "{data}" else word for word in words), env={"PWD": str(tmp_path)})
     assert ran.code in (1, 2), ran.out
     check(ran)
 
 
-def test_no_error_prints_what_the_environment_says(hostile: Path) -> None:
+def test_no_error_prints_escapes_from_the_environment(hostile: Path) -> None:
     for name in ("MAX_UNPACKED", "FORMAT", "LIMIT"):
         ran = perf2x("top", hostile, env={f"PERF2X_{name}": NAMED})
         assert ran.code in (1, 2), (name, ran.err)
         check(ran)
 
 
-def test_no_error_prints_what_a_configuration_says(
+def test_no_error_prints_escapes_from_a_configuration(
     hostile: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""What perf record --off-cpu writes: a BPF program's measurement in RAW, in place of the sample's own fields."""
+"""Samples of perf record --off-cpu: a BPF program's measurement in RAW overrides the sample's own fields."""
 
 import struct
 from pathlib import Path
@@ -44,7 +44,7 @@ def test_other_bpf_outputs_stay_as_they_are(tmp_path: Path) -> None:
     assert (batch.pid.tolist(), batch.period.tolist()) == ([1], [5])
 
 
-def test_a_lying_chain_length_is_counted(tmp_path: Path) -> None:
+def test_an_impossible_chain_length_is_counted(tmp_path: Path) -> None:
     session = Session((off_cpu_event("offcpu-time"),), features=Features(arch="x86_64"))
     recording = reopened(tmp_path, session, [Sample(raw=measured("<", nr=2**40)), Sample(raw=measured("<"))])
     batches = list(recording.samples(Want.CHAIN))

@@ -1,4 +1,4 @@
-"""The CALLCHAIN_DEFERRED record that the kernel's commit message f4e3381648be quotes, inside a recording made here."""
+"""The CALLCHAIN_DEFERRED record quoted in the message of kernel commit f4e3381648be, in a recording made here."""
 
 import struct
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Blocks against their records read one by one; and that where blocks begin and end does not show."""
+"""Blocks equal their records read one by one, and block boundaries do not change the result."""
 
 import struct
 from pathlib import Path
@@ -38,7 +38,7 @@ def _block(records: Records, order: Order, position: int = 0, left_out: tuple[in
 
 
 def _read(block: Block) -> Records:
-    """The records, one by one."""
+    """Read the records one by one."""
     starts = (block.starts * 8).tolist()
     raw = [block.data[at : at + size].tobytes() for at, size in zip(starts, block.sizes.tolist(), strict=True)]
     words = [struct.unpack_from(block.order + "Q", record)[0] for record in raw]
@@ -48,7 +48,7 @@ def _read(block: Block) -> Records:
 
 @BOTH
 @given(records=RECORDS, position=st.integers(0, 1 << 40), data=st.data())
-def test_records_of_a_block(order: Order, records: Records, position: int, data: st.DataObject) -> None:
+def test_a_block_holds_its_records(order: Order, records: Records, position: int, data: st.DataObject) -> None:
     rows = data.draw(st.lists(st.integers(0, len(records) - 1), unique=True, max_size=len(records)).map(sorted))
     stay = [row for row in range(len(records)) if row not in rows]
     positions = position + np.cumsum([0, *(8 + len(rest) for _, _, rest in records)])
@@ -62,7 +62,7 @@ def test_records_of_a_block(order: Order, records: Records, position: int, data:
 
 @BOTH
 @given(parts=st.lists(RECORDS, min_size=1, max_size=4))
-def test_blocks_moved_together(order: Order, parts: list[Records]) -> None:
+def test_joined_copies_hold_the_chosen_records_alone(order: Order, parts: list[Records]) -> None:
     blocks = [_block(records, order, 1000 * at) for at, records in enumerate(parts)]
     second = [copy_records(block.only(np.arange(0, len(block.sizes), 2))) for block in blocks]
     joined = join_blocks(second)
@@ -82,7 +82,7 @@ IDS = st.one_of(st.integers(1, 40), st.integers(1, (1 << 64) - 1))
 
 
 @given(ids=st.lists(st.lists(IDS, max_size=4), min_size=1, max_size=4), others=st.lists(st.one_of(st.just(0), IDS)))
-def test_owners_of_ids(ids: list[list[int]], others: list[int]) -> None:
+def test_an_id_belongs_to_the_first_event_that_has_it(ids: list[list[int]], others: list[int]) -> None:
     table = EventTable()
     for at, mine in enumerate(ids):
         table.add(_event(at, tuple(mine)))
@@ -101,7 +101,7 @@ def _event(at: int, ids: tuple[int, ...]) -> Event:
 
 @settings(max_examples=20)
 @given(strategies.recordings())
-def test_where_blocks_begin_and_end_does_not_show(
+def test_block_boundaries_do_not_change_the_result(
     tmp_path_factory: pytest.TempPathFactory, made: tuple[forge.Session, list[forge.Record]]
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "blocks.data"
@@ -116,8 +116,8 @@ def test_where_blocks_begin_and_end_does_not_show(
         assert _contents(path) == whole
 
 
-def test_damage_is_named_by_its_first_place_whatever_the_block(tmp_path: Path) -> None:
-    """A fork that is cut short comes before a comm that is, though its number is greater; and both before the end."""
+def test_damage_is_noted_in_file_order_whatever_the_block_size(tmp_path: Path) -> None:
+    """A cut fork comes before a cut comm, though its type is greater, and both before the end of the file."""
     records = [forge.Comm(pid=1, tid=1, comm="a"), forge.Raw(type=7, body=bytes(8)), forge.Raw(type=3)]
     path = tmp_path / "perf.data"
     path.write_bytes(forge.write_file(forge.Session(unfinished=True), records) + b"cut")

@@ -1,7 +1,8 @@
-"""Recordings of more events than anybody wants, and ids that are said to stand where others do."""
+"""Recordings with very many events, and with events that share one section of ids."""
 
 import struct
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,16 +15,16 @@ from tests import forge
 from tests.support.extremes import EVENT, SAMPLE
 
 MANY = 33_000
-"""More than int16 has numbers for."""
+"""More events than int16 can number."""
 
 
 @pytest.mark.parametrize("last", [-1, 0, 2**15 - 1, 2**15, 2**16, 2**31 - 1])
-def test_numbers_of_events_are_kept_whatever_they_take(last) -> None:
+def test_event_numbers_of_any_size_are_kept(last: int) -> None:
     assert narrow_owners(np.array([-1, 7, last], np.int32)).tolist() == [-1, 7, last]
 
 
 @pytest.mark.slow
-def test_an_event_whose_number_needs_more_than_sixteen_bits(tmp_path) -> None:
+def test_event_numbers_may_need_more_than_sixteen_bits(tmp_path: Path) -> None:
     described = tuple(replace(EVENT, name=f"e{row}", ids=(row + 1,)) for row in range(MANY))
     path = tmp_path / "perf.data"
     chosen = (3, MANY - 1, 2**15)
@@ -32,7 +33,7 @@ def test_an_event_whose_number_needs_more_than_sixteen_bits(tmp_path) -> None:
     assert sorted(event for batch in batches for event in batch.event.tolist()) == sorted(chosen)
 
 
-def test_events_that_share_one_section_of_ids_are_refused(tmp_path) -> None:
+def test_events_that_share_one_section_of_ids_are_refused(tmp_path: Path) -> None:
     described = tuple(replace(EVENT, ids=tuple(range(1, 400)) if row == 0 else ()) for row in range(50))
     data = bytearray(forge.write_file(forge.Session(described), [SAMPLE]))
     entry_size, offset, size = struct.unpack_from("<3Q", data, 16)

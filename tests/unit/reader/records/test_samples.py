@@ -1,4 +1,4 @@
-"""Every combination of sample fields, in both byte orders, file and pipe: what was forged is what is read."""
+"""Samples with every combination of fields, in both byte orders, file and pipe, are read as they were forged."""
 
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ U64 = st.integers(0, 2**64 - 1)
 REGS = 0b1011
 ALL_FIELDS = 2**25 - 1
 READS = k.READ_ENABLED | k.READ_RUNNING | k.READ_LOST
-"""Without READ_ID samples are delivered as they stand."""
+"""Without READ_ID samples are not split."""
 
 
 @st.composite
@@ -64,7 +64,7 @@ def events() -> st.SearchStrategy[Event]:
     event=events(), forged=st.lists(samples(), min_size=1, max_size=4), order=st.sampled_from("<>"), pipe=st.booleans()
 )
 @settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-def test_what_is_forged_is_read(tmp_path: Path, event: Event, forged: list[Sample], order: str, pipe: bool) -> None:
+def test_samples_are_read_as_forged(tmp_path: Path, event: Event, forged: list[Sample], order: str, pipe: bool) -> None:
     recording = reopened(tmp_path, Session(events=(event,), order=order, pipe=pipe), forged)
     assert recording.sample_count == len(forged)
     batch = one_batch(recording)
@@ -199,7 +199,7 @@ def test_layouts_are_joined_in_file_order(tmp_path: Path, order: str) -> None:
     assert stacks.words[stacks.start[1]] == int.from_bytes(bytes(range(8)), "little" if order == "<" else "big")
 
 
-def test_only_what_is_wanted(tmp_path: Path) -> None:
+def test_only_wanted_columns_are_decoded(tmp_path: Path) -> None:
     event = Event(sample_type=ALL_FIELDS & ~k.READ & ~k.WEIGHT, sample_regs_user=REGS, sample_regs_intr=REGS, ids=(7,))
     recording = reopened(tmp_path, Session(events=(event,)), [Sample(chain=(1, 2), addr=5, cgroup=6)])
     bare = one_batch(recording, Want(0))

@@ -1,4 +1,4 @@
-"""Records that are no samples: each forged, each read back, in both byte orders."""
+"""Side-band records: each is forged and read back, in both byte orders."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ BOTH = pytest.mark.parametrize("order", ["<", ">"])
 EVENT = forge.Event(sample_type=k.IP | k.TID | k.TIME | k.CPU | k.IDENTIFIER, ids=(11, 12))
 OTHER = forge.Event(name="page-faults", config=2, sample_type=EVENT.sample_type, ids=(21,))
 STAMP = Stamp(pid=7, tid=8, time=900, cpu=3)
-TABLES_OF_THEIR_OWN = {UserRecordType.HEADER_ATTR, UserRecordType.HEADER_EVENT_TYPE, UserRecordType.HEADER_BUILD_ID,
+SESSION_TYPES = {UserRecordType.HEADER_ATTR, UserRecordType.HEADER_EVENT_TYPE, UserRecordType.HEADER_BUILD_ID,
                        UserRecordType.EVENT_UPDATE, UserRecordType.HEADER_FEATURE}  # fmt: skip
 
 
@@ -29,12 +29,12 @@ def _sideband(folder: Path, order: str, *records: forge.Record) -> Sideband:  # 
 
 def test_every_type_is_decoded_or_skipped_with_a_reason() -> None:
     known = {int(kind) for family in (RecordType, UserRecordType) for kind in family}
-    assert known == {*DECODERS, *SKIPPED, *map(int, TABLES_OF_THEIR_OWN), int(RecordType.SAMPLE)}
+    assert known == {*DECODERS, *SKIPPED, *map(int, SESSION_TYPES), int(RecordType.SAMPLE)}
     assert not DECODERS.keys() & SKIPPED.keys() and all(SKIPPED.values())
 
 
 @BOTH
-def test_mmaps(tmp_path: Path, order: str) -> None:
+def test_mappings_are_read_back(tmp_path: Path, order: str) -> None:
     old = forge.Mmap(
         pid=2**32 - 1, tid=0, addr=2**63, len=2**40, pgoff=5, filename="[kernel]", misc=k.KERNEL, stamp=STAMP
     )
@@ -50,7 +50,7 @@ def test_mmaps(tmp_path: Path, order: str) -> None:
 
 
 @BOTH
-def test_tasks_and_names(tmp_path: Path, order: str) -> None:
+def test_tasks_and_names_are_read_back(tmp_path: Path, order: str) -> None:
     sideband = _sideband(
         tmp_path, order,
         forge.Comm(pid=1, tid=2, comm="zufällig", is_exec=True, stamp=STAMP), forge.Comm(pid=3, tid=4, comm=b""),
@@ -81,7 +81,7 @@ def test_losses_belong_to_events(tmp_path: Path, order: str) -> None:
 
 
 @BOTH
-def test_kernel_code_switches_cgroups_namespaces(tmp_path: Path, order: str) -> None:
+def test_kernel_symbols_switches_cgroups_and_namespaces_are_read_back(tmp_path: Path, order: str) -> None:
     sideband = _sideband(
         tmp_path, order,
         forge.Ksymbol(addr=2**64 - 2**20, len=77, type=2, unregister=True, name="bpf_prog_x", stamp=STAMP),
@@ -111,8 +111,8 @@ def test_unknown_types_are_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("flags", [frozenset[str](), frozenset({"sample_id_all"})])
-def test_records_without_a_time_stand_where_they_lie(tmp_path: Path, flags: frozenset[str]) -> None:
-    """Without sample_id_all a record is as late as the samples before it in the file."""
+def test_records_without_a_time_take_that_of_the_samples_before_them(tmp_path: Path, flags: frozenset[str]) -> None:
+    """Without sample_id_all a record has the latest time of the samples before it in the file."""
     event = forge.Event(sample_type=k.IP | k.TID | k.TIME, flags=flags)
     maps = [forge.Mmap(pid=1, tid=1, addr=addr, len=1, stamp=STAMP) for addr in (1, 2, 3)]
     records = [maps[0], forge.Sample(time=50), forge.Sample(time=40), maps[1], forge.Sample(time=60), maps[2]]

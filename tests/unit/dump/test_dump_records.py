@@ -1,4 +1,4 @@
-"""The dump says what was forged, filters, and shows what perf script -D shows."""
+"""The dump shows forged records, filters them, and agrees with perf script -D."""
 
 import lzma
 import os
@@ -36,8 +36,8 @@ def _lines(path: str, **options: object) -> list[str]:
     return list(dump_lines(path, DumpOptions(**options)))  # type: ignore[arg-type]
 
 
-def test_deferred_chains(tmp_path: Path) -> None:
-    """A sample that waits says so, the record that answers shows cookie and chain, and the event both flags."""
+def test_deferred_chains_are_shown_with_their_cookies(tmp_path: Path) -> None:
+    """A deferred sample is marked, the deferred record shows cookie and chain, and the event both flags."""
     sample = forge.Sample(
         time=2_400_000_000, pid=7, tid=8, cpu=3, ip=5, chain=(9, k.CONTEXT_USER_DEFERRED, 0xB00000006)
     )
@@ -66,7 +66,7 @@ def test_deferred_chains(tmp_path: Path) -> None:
     ]
 
 
-def test_filters(tmp_path: Path) -> None:
+def test_filters_choose_records(tmp_path: Path) -> None:
     comms = [forge.Comm(pid=1, tid=1, comm=str(time), stamp=Stamp(time=time)) for time in (0, 10, 20, 30)]
     path = _path(tmp_path, *comms, forge.Sample(time=15), forge.FinishedRound())
     names = [line.rsplit(": ", 1)[1] for line in _lines(path, types=frozenset({"COMM"}), events=False)]
@@ -77,14 +77,14 @@ def test_filters(tmp_path: Path) -> None:
         _lines(path, types=frozenset({"NONSENSE"}))
 
 
-def test_raw_bytes(tmp_path: Path) -> None:
+def test_raw_bytes_are_shown_in_hex_and_as_text(tmp_path: Path) -> None:
     lines = _lines(_path(tmp_path, forge.FinishedRound()), raw=True, events=False)
     assert lines[1] == ". ... raw event: size 8 bytes"
     assert lines[2] == ".  0000:  44 00 00 00 00 00 08 00                          D......."
 
 
-def test_every_record_has_its_text(tmp_path: Path) -> None:
-    """Each type that the forge can write, whole and cut to its header."""
+def test_every_record_type_is_formatted(tmp_path: Path) -> None:
+    """Dump each type that the forge can write, whole and cut to its header."""
     records: list[forge.Record] = [
         forge.Mmap(pid=1, tid=1, addr=1, len=2), forge.Mmap2(pid=1, tid=1, addr=1, len=2), forge.Lost(), forge.Aux(),
         forge.Throttle(), forge.Throttle(lifted=True), forge.Read(), forge.ItraceStart(), forge.LostSamples(),
@@ -100,7 +100,7 @@ def test_every_record_has_its_text(tmp_path: Path) -> None:
     assert not [line for line in whole if "damaged" in line]
 
 
-def test_command(tmp_path: Path) -> None:
+def test_the_command_prints_the_dump(tmp_path: Path) -> None:
     path = _path(
         tmp_path, forge.Comm(pid=1, tid=1, comm="a\x1b[31m\nb", stamp=STAMP), forge.Comm(pid=1, tid=1, comm="x")
     )
@@ -126,7 +126,7 @@ def test_the_limit_counts_records(tmp_path: Path) -> None:
     assert len(only) == 1 and ": c2:1/1" in only[0]
 
 
-def test_a_record_is_a_line_unless_more_is_asked_for(tmp_path: Path) -> None:
+def test_a_record_is_one_line_unless_the_dump_is_verbose(tmp_path: Path) -> None:
     sample = forge.Sample(time=10, pid=7, tid=8, cpu=3, ip=5, chain=(9, 8, 7))
     records = (sample, forge.CallchainDeferred(cookie=9, ips=(1, 2), stamp=STAMP), forge.FinishedRound())
     brief = _lines(_path(tmp_path, *records), events=False)
@@ -137,7 +137,7 @@ def test_a_record_is_a_line_unless_more_is_asked_for(tmp_path: Path) -> None:
     assert whole[-1] == "... header: type: 68, misc: 0x0, size: 8"
 
 
-def test_fields_by_name(tmp_path: Path) -> None:
+def test_verbose_dumps_show_fields_by_name(tmp_path: Path) -> None:
     mapped = forge.Mmap2(pid=1, tid=2, addr=0x4000, len=0x1000, pgoff=0, filename="/bin/a\x1b", stamp=STAMP)
     fields = _lines(_path(tmp_path, mapped, forge.Lost()), events=False, verbose=True)
     assert fields[2].startswith("... fields: pid: 1, tid: 2, start: 0x4000, length: 0x1000, pgoff: 0, prot: ")
@@ -148,8 +148,8 @@ def test_fields_by_name(tmp_path: Path) -> None:
 
 @pytest.mark.shared
 @pytest.mark.parametrize("reference", [pytest.param(path, id=path.parent.name) for path in WITH_DUMPS])
-def test_same_as_perf(reference: Path) -> None:
-    """First lines of what perf 7.2 dumped; where several files lie in a folder, of perf.data."""
+def test_the_dump_agrees_with_perf(reference: Path) -> None:
+    """Compare the first lines of perf 7.2's dump; where a folder holds several files, of perf.data."""
     folder = reference.parent
     path = folder / "perf.data"
     if not path.exists():
@@ -163,7 +163,7 @@ def test_same_as_perf(reference: Path) -> None:
 
 
 def _comparable(line: str) -> str:
-    """A record's line without its place in the file, or the remark on a sample.
+    """Return a record's line without its position in the file, or the remark on a sample.
 
     Chains are not compared: perf leaves out those of deferred records that belong to an event without callchains.
     """

@@ -1,4 +1,4 @@
-"""The ways a recording is wrapped: pipe, directory, zstd, legacy headers, .gz/.xz/.zst, attrs of every size."""
+"""Containers of a recording: pipe, directory, zstd, legacy headers, .gz/.xz/.zst, attrs of every size."""
 
 import gzip
 import io
@@ -50,7 +50,7 @@ def expected(tmp_path: Path) -> object:
 @pytest.mark.parametrize("pipe", [False, True])
 @pytest.mark.parametrize("packed", [0, 97, 700])
 @pytest.mark.parametrize("legacy", [False, True])
-def test_every_way_reads_the_same(
+def test_every_container_reads_the_same(
     tmp_path: Path, expected: object, order: str, pipe: bool, packed: int, legacy: bool
 ) -> None:
     session = forge.Session(events=EVENTS, order=order, pipe=pipe, zstd=packed, legacy_zstd=legacy)
@@ -73,7 +73,7 @@ def test_a_broken_data_size_is_tolerated(tmp_path: Path, expected: object, data_
     assert _facts(opened(tmp_path, whole)) == expected
 
 
-def test_a_bomb_in_a_record_is_refused(tmp_path: Path) -> None:
+def test_a_decompression_bomb_in_a_record_is_refused(tmp_path: Path) -> None:
     """100 MB of records in a few kB: more than the recording's own ring buffers hold."""
     packed = zstd().compress(bytes(100 << 20))
     bomb = forge.Raw(type=81, body=packed[:60000])
@@ -90,7 +90,7 @@ def test_nested_compression_is_not_followed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("wrap", [gzip.compress, lzma.compress, lambda raw: zstd().compress(raw)])
 @pytest.mark.parametrize("pipe", [False, True])
-def test_wrapped_files(tmp_path: Path, expected: object, wrap, pipe: bool) -> None:  # type: ignore[no-untyped-def]
+def test_compressed_files_read_the_same(tmp_path: Path, expected: object, wrap, pipe: bool) -> None:  # type: ignore[no-untyped-def]
     data = wrap(forge.write_file(forge.Session(events=EVENTS, pipe=pipe), RECORDS))
     assert _facts(opened(tmp_path, data)) == expected
     long = [forge.Sample(ip=ip * 2**20, id=1, time=ip, chain=(ip**3, ip**4)) for ip in range(4000)]
@@ -99,7 +99,7 @@ def test_wrapped_files(tmp_path: Path, expected: object, wrap, pipe: bool) -> No
     assert cut.diagnostics["wrapper_damaged"] == 1 and 1000 < cut.sample_count <= 4000
 
 
-def test_standard_input(tmp_path: Path, expected: object, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_standard_input_reads_the_same(tmp_path: Path, expected: object, monkeypatch: pytest.MonkeyPatch) -> None:
     data = forge.write_file(forge.Session(events=EVENTS, pipe=True), RECORDS)
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
     recording = open_recording("-")
@@ -107,8 +107,8 @@ def test_standard_input(tmp_path: Path, expected: object, monkeypatch: pytest.Mo
 
 
 @BOTH
-def test_legacy_magic(tmp_path: Path, expected: object, order: str) -> None:
-    """PERFFILE says nothing of the byte order; the size of the attributes does."""
+def test_legacy_headers_read_the_same(tmp_path: Path, expected: object, order: str) -> None:
+    """PERFFILE does not tell the byte order; the size of the attributes does."""
     sized = [forge.Event(**{**vars(event), "size": 104}) for event in EVENTS]
     data = forge.write_file(forge.Session(events=tuple(sized), order=order), RECORDS)
     assert _facts(opened(tmp_path, b"PERFFILE" + data[8:])) == expected
@@ -117,7 +117,7 @@ def test_legacy_magic(tmp_path: Path, expected: object, order: str) -> None:
 @BOTH
 @pytest.mark.parametrize("size", [*(size for size, _ in ATTR_REVISIONS), 160, 4096])
 @pytest.mark.parametrize("pipe", [False, True])
-def test_attrs_of_every_size(tmp_path: Path, order: str, size: int, pipe: bool) -> None:
+def test_attrs_of_every_size_are_read(tmp_path: Path, order: str, size: int, pipe: bool) -> None:
     event = forge.Event(
         size=size, precise_ip=2, config=9, config1=5, config2=6, sample_regs_user=7, sample_stack_user=8, clockid=3,
         sample_regs_intr=9, branch_sample_type=10, flags=frozenset({"sample_id_all", "use_clockid", "defer_output"}),
@@ -131,8 +131,8 @@ def test_attrs_of_every_size(tmp_path: Path, order: str, size: int, pipe: bool) 
 
 
 @BOTH
-def test_a_directory(tmp_path: Path, order: str, expected: object) -> None:
-    """perf record --threads: what the header's file lacks stands in data.N, taken by number and not by name."""
+def test_a_directory_reads_the_same(tmp_path: Path, order: str, expected: object) -> None:
+    """perf record --threads: data.N hold the rest of the records, in order of number, not of name."""
     folder = tmp_path / "folder.data"
     folder.mkdir()
     session = forge.Session(events=EVENTS, order=order)
@@ -149,7 +149,7 @@ def test_a_directory(tmp_path: Path, order: str, expected: object) -> None:
     assert open_recording(str(folder)).session.kcore_dir == str(folder / "kcore_dir")
 
 
-def test_a_directory_with_one_zstd_stream_per_file(tmp_path: Path, expected: object) -> None:
+def test_each_file_of_a_directory_has_a_zstd_stream_of_its_own(tmp_path: Path, expected: object) -> None:
     folder = tmp_path / "folder.data"
     folder.mkdir()
     session = forge.Session(events=EVENTS, zstd=200)
@@ -159,13 +159,13 @@ def test_a_directory_with_one_zstd_stream_per_file(tmp_path: Path, expected: obj
     assert _facts(open_recording(str(folder))) == expected
 
 
-def test_unfinished(tmp_path: Path, expected: object) -> None:
+def test_an_unfinished_file_is_read_to_its_end(tmp_path: Path, expected: object) -> None:
     recording = reopened(tmp_path, forge.Session(events=EVENTS, unfinished=True), RECORDS)
     assert _facts(recording) == expected and recording.diagnostics["unfinished_file"] == 1
 
 
-def test_trace_data_between_records_is_stepped_over(tmp_path: Path, expected: object) -> None:
-    """AUXTRACE is followed by as many bytes as it says, which look like nothing or like records."""
+def test_trace_data_between_records_is_skipped(tmp_path: Path, expected: object) -> None:
+    """AUXTRACE gives the number of bytes behind it, which may look like records."""
     blob = b"".join(container(forge.Session(events=EVENTS), RECORDS[:3]).records)
     auxtrace = forge.Raw(type=71, body=struct.pack("<QQQIIII", len(blob), 0, 0, 0, 0, 0, 0))
     plain = container(forge.Session(events=EVENTS), [*RECORDS[:9], auxtrace, *RECORDS[9:]])
@@ -175,14 +175,14 @@ def test_trace_data_between_records_is_stepped_over(tmp_path: Path, expected: ob
     assert _facts(recording) == expected and recording.diagnostics["hardware_trace"] == 1
 
 
-def test_records_of_odd_sizes(tmp_path: Path, expected: object) -> None:
+def test_records_of_odd_sizes_are_read(tmp_path: Path, expected: object) -> None:
     """perf 6.1's inject -b writes build ids whose size is no multiple of 8; all that follows is unaligned."""
     odd = forge.Raw(type=67, body=struct.pack("<i20sBBH", -1, bytes(20), 20, 0, 0) + b"/bin/odd\0\0\0")
     recording = reopened(tmp_path, forge.Session(events=EVENTS), [*RECORDS[:7], odd, *RECORDS[7:]])
     assert _facts(recording) == expected and "/bin/odd" in recording.session.build_ids
 
 
-def test_a_recording_is_called_by_its_path_unless_it_is_given_a_name(tmp_path: Path) -> None:
+def test_the_source_is_the_path_unless_another_name_is_given(tmp_path: Path) -> None:
     path = tmp_path / "perf.data"
     path.write_bytes(forge.write_file(forge.Session(), []))
     assert open_recording(str(path)).session.source == str(path)
