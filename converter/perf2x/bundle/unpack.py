@@ -1,7 +1,7 @@
-"""Open bundles: the recording in a temporary place, the objects where they are (debugfiles/archive.py).
+"""Open bundles: unpack the recording to a temporary directory and read objects in place (debugfiles/archive.py).
 
-The layout is told in bundle/pack.py, which writes it. Nothing but the recording and the files of just-in-time compilers
-is unpacked, under names that are checked first: a bundle comes from elsewhere.
+See layout.py for the members. Only the recording and the files of just-in-time compilers are unpacked, and their names
+are checked first: a bundle is foreign data.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from perf2x.bundle.layout import MAPS, RECORDING
 from perf2x.files.tarball import Tarball, open_tarball, tarball_errors
 from perf2x.files.temporary import private_directory
 from perf2x.files.unpack_limit import link_or_copy, spool, unpacked_limit
@@ -23,10 +24,8 @@ from perf2x.tables.errors import FormatError
 if TYPE_CHECKING:
     import tarfile
 
-RECORDING = "perf.data"
-MAPS = "maps"
-MOST_OPEN = 50
-"""Files of a bundle that are kept open without a name."""
+MAX_OPEN = 50
+"""Number of members that are kept open as files without a name."""
 _RECORDED = re.compile(r"perf\.data(/data(\.\d{1,9})?|/kcore_dir/(kallsyms|modules))?")
 _MAP = re.compile(rf"{MAPS}/(perf-\d{{1,10}}\.map|jit-\d{{1,10}}\.dump)")
 
@@ -35,26 +34,29 @@ _MAP = re.compile(rf"{MAPS}/(perf-\d{{1,10}}\.map|jit-\d{{1,10}}\.dump)")
 def open_bundles(
     names: Sequence[str], options: SymbolOptions | None
 ) -> Iterator[tuple[list[str], SymbolOptions | None]]:
-    """The inputs with every bundle's recording in a temporary place, and its objects among the archives."""
+    """Replace each bundle among the inputs by its unpacked recording, and add it to the archives of ``options``.
+
+    FormatError if a bundle cannot be read. The files are removed at the end of the context.
+    """
     bundles = [name for name in names if name != "-" and is_bundle(Path(name))]
     if not bundles:
         yield list(names), options
         return
     with contextlib.ExitStack() as stack:
-        folder = stack.enter_context(private_directory())
-        places = {name: folder / f"{number}-{RECORDING}" for number, name in enumerate(bundles)}
-        maps = folder / MAPS
+        directory = stack.enter_context(private_directory())
+        recordings = {name: directory / f"{number}-{RECORDING}" for number, name in enumerate(bundles)}
+        maps = directory / MAPS
         maps.mkdir()
-        for name, place in places.items():
-            _unpack(name, place, maps, stack)
+        for name, recording in recordings.items():
+            _unpack(name, recording, maps, stack)
         if options is not None:
             archives = (*options.archives, *(Path(name) for name in bundles))
-            options = replace(options, archives=archives, perf_map_dir=options.perf_map_dir or _filled(maps))
-        yield [str(places.get(name, name)) for name in names], options
+            options = replace(options, archives=archives, perf_map_dir=options.perf_map_dir or _unless_empty(maps))
+        yield [str(recordings.get(name, name)) for name in names], options
 
 
 def is_bundle(path: Path) -> bool:
-    """Whether a file is a tarball that begins with a recording."""
+    """True for a tarball whose first member is a recording."""
     try:
         if not path.is_file() or not _looks_packed(path):
             return False
@@ -66,25 +68,25 @@ def is_bundle(path: Path) -> bool:
 
 
 def _looks_packed(path: Path) -> bool:
-    """Cheap: perf.data itself begins with PERFILE2."""
+    """True for a compressed file or a tarball, judged by its first bytes: a quick check for plain recordings."""
     with path.open("rb") as stream:
         head = stream.read(512)
     return head.startswith((b"\x1f\x8b", b"\xfd7zXZ", b"BZh")) or head[257:262] == b"ustar"
 
 
-def _filled(directory: Path) -> Path | None:
+def _unless_empty(directory: Path) -> Path | None:
     return directory if any(directory.iterdir()) else None
 
 
-def _unpack(name: str, place: Path, maps: Path, stack: contextlib.ExitStack) -> None:
+def _unpack(name: str, recording: Path, maps: Path, stack: contextlib.ExitStack) -> None:
     try:
         with open_tarball(Path(name)) as tar:
             room = unpacked_limit(Path(name).stat().st_size)
             opened_files = 0
             for member in tar.members():
-                target = _target(member, place, maps)
+                target = _target(member, recording, maps)
                 if target is not None:
-                    named = target.parent == maps and opened_files >= MOST_OPEN
+                    named = target.parent == maps and opened_files >= MAX_OPEN
                     _copy(tar, member, target, room, None if named else stack)
                     room -= member.size
                     opened_files += 1
@@ -92,21 +94,20 @@ def _unpack(name: str, place: Path, maps: Path, stack: contextlib.ExitStack) -> 
         raise FormatError(f"{name}: cannot be read as a bundle: {error}") from None
 
 
-def _target(member: tarfile.TarInfo, place: Path, maps: Path) -> Path | None:
-    """The place of a member in the temporary directory; None for what stays in the tarball."""
+def _target(member: tarfile.TarInfo, recording: Path, maps: Path) -> Path | None:
+    """Path of a member in the temporary directory; None for members that stay in the tarball."""
     if member.isreg() and _RECORDED.fullmatch(member.name):
-        return place.joinpath(*member.name.split("/")[1:])
+        return recording.joinpath(*member.name.split("/")[1:])
     if member.isreg() and _MAP.fullmatch(member.name):
         return maps / member.name.rpartition("/")[2]
     return None
 
 
 def _copy(tar: Tarball, member: tarfile.TarInfo, target: Path, room: int, whole: contextlib.ExitStack | None) -> None:
-    """The contents of a member, in a file without a name to which ``target`` leads.
+    """Copy a member to a file without a name that ``target`` links to, so that a killed process leaves no data.
 
-    So a process that is killed leaves nothing of them behind, where the system has paths to open files. ``whole`` is
-    left when nothing is needed any more; without it, ``target`` is a plain file: a process may not open as many files
-    as a bundle may have maps.
+    ``whole`` closes the file when the bundle is no longer needed. Without it ``target`` becomes a plain file: a bundle
+    may have more maps than a process may open files. Systems without paths to open files get a plain file, too.
     """
     if target.is_symlink() or target.exists():
         raise ValueError(f"{member.name} of two bundles would be mixed up; convert them one by one")

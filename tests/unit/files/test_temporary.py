@@ -55,7 +55,7 @@ def test_a_killed_process_leaves_nothing_of_a_bundle(here: Path) -> None:
 
 
 def test_a_bundle_may_have_more_maps_than_the_limit_of_open_files(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unpack, "MOST_OPEN", 2)
+    monkeypatch.setattr(unpack, "MAX_OPEN", 2)
     maps = b"".join(
         bombs.member_header(f"maps/perf-{pid}.map", 2) + (b"%02d" % pid).ljust(512, b"\0") for pid in range(4)
     )

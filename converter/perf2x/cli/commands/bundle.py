@@ -69,7 +69,8 @@ def bundle(
     It contains the recording and the programs themselves: publish it only if you would publish those.
     """
     names = make_group(SymbolFlags, locals())
-    from perf2x.bundle.pack import pack, write_bundle
+    from perf2x.bundle.collect import collect_contents
+    from perf2x.bundle.pack import write_bundle
     from perf2x.bundle.unpack import is_bundle
     from perf2x.files.output import open_output
     from perf2x.pipeline.load import load
@@ -90,16 +91,16 @@ def bundle(
         finder = make_finder(options, loaded.diagnostics, progress)
         session, namespaces = loaded.recording.session, loaded.recording.sideband.namespaces
         context = make_context(loaded.profile, session, options, loaded.diagnostics, finder, namespaces)
-        packed = pack(loaded.profile, context, only_symbols=symbols_only)
+        contents = collect_contents(loaded.profile, context, only_symbols=symbols_only)
         with open_output(target, inputs=(source,)) as out:
-            write_bundle(path, packed, out, only_symbols=symbols_only)
+            write_bundle(path, contents, out, only_symbols=symbols_only)
     if quiet:
         return
-    for name, reason in sorted(packed.left_out.items()):
+    for name, reason in sorted(contents.left_out.items()):
         print_message(f"left out: {name}: {reason}")
     what = "the symbols of " if symbols_only else ""
     print_message(
-        f"wrote {source} and {what}{len(packed.objects)} objects to {target}"
+        f"wrote {source} and {what}{len(contents.objects)} objects to {target}"
         f" (read it anywhere: perf2x convert {target} -t html)"
     )
 
