@@ -13,7 +13,7 @@ from perf2x.tables.profile import Profile
 from perf2x.transform.merge import merge_profiles
 
 BASE = {"pprof::base": "true"}
-"""How pprof marks the samples of -diff_base (internal/driver/fetch.go in google/pprof)."""
+"""Label by which pprof marks the samples of -diff_base (internal/driver/fetch.go in google/pprof)."""
 
 
 class Change(Struct, frozen=True):
@@ -31,12 +31,12 @@ class Change(Struct, frozen=True):
 
     @property
     def own(self) -> int:
-        """How much more it costs itself."""
+        """Change of its own cost."""
         return self.own_after - self.own_before
 
     @property
     def total(self) -> int:
-        """How much more it costs with all that it calls."""
+        """Change of its total cost, with all that it calls."""
         return self.total_after - self.total_before
 
     def moved(self, sort: str) -> int:
@@ -48,7 +48,7 @@ class Change(Struct, frozen=True):
         return self.own_before + self.own_after if sort == "self" else self.total_before + self.total_after
 
     def with_interval(self, sort: str, limits: Interval) -> "Change":
-        """The same change with other limits."""
+        """Return this change with other limits."""
         if sort == "self":
             return replace(self, own_interval=limits)
         return replace(self, total_interval=limits)
@@ -58,12 +58,12 @@ class Change(Struct, frozen=True):
         return self.own_interval if sort == "self" else self.total_interval
 
     def significant(self, sort: str) -> bool:
-        """Whether sampling noise does not explain that change."""
+        """True where sampling noise does not explain the change."""
         return excludes_zero(self.interval(sort))
 
 
 def excludes_zero(limits: Interval) -> bool:
-    """Whether an interval of a change says that there is one."""
+    """Return True where the interval of a change excludes zero."""
     return limits[0] > 0 or limits[1] < 0
 
 
@@ -86,7 +86,7 @@ class Comparison(Struct, frozen=True):
         return [self._change(was, now, deviations) for was, now in pairs]
 
     def judged(self, rows: Iterable[Change], confidence: float, comparisons: int) -> list[Change]:
-        """The same lines with intervals that hold for so many comparisons at once."""
+        """Return these lines with intervals that hold for that many comparisons at once."""
         wanted, deviations = {(row.name, row.object) for row in rows}, quantile(confidence, comparisons)
         held = [(was, now) for was, now in self._pairs() if (now.name, now.object) in wanted]
         return [self._change(was, now, deviations) for was, now in held]

@@ -1,4 +1,4 @@
-"""Which of a recording's events an output shows, and what they are called where names must be short."""
+"""Look events up by the names that users write; shorten names for places without room."""
 
 import re
 from collections import Counter

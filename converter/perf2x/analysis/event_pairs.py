@@ -1,4 +1,4 @@
-"""Which event of one recording is which event of another, so that the two can be compared."""
+"""Pair the events of two recordings, so that the recordings can be compared."""
 
 from collections.abc import Iterator
 

@@ -25,7 +25,7 @@ class Measured(Struct, frozen=True):
     """Weight of one sample of the recording, for a value that no sample contributed to."""
 
     def scaled(self, factor: float) -> "Measured":
-        """The same samples with every weight multiplied."""
+        """Return these samples with every weight multiplied."""
         return Measured(self.value * factor, self.squares * factor * factor, self.typical * factor)
 
 

@@ -1,4 +1,4 @@
-"""What every function, object or thread costs, itself and with all that it calls: the tables of ``top`` and ``diff``.
+"""Cost of every function, object or thread, by itself and with all that it calls: the tables of ``top`` and ``diff``.
 
 Beside the pipeline because it needs the names that emitters show (analysis/frames.py), and is no output format.
 """
@@ -49,7 +49,7 @@ class Totals(Struct, frozen=True):
 
 
 def totals(profile: Profile, event: str | None = None, by: str = "function", value: str = "period") -> Totals:
-    """What each function (object, thread) costs; one that stands twice in a stack counts once in its total.
+    """Return the cost of each function (object, thread); one that stands twice in a stack counts once in its total.
 
     ``event`` as in emitters: None is the profile's default. OptionError for a kind or value that there is not.
     """

@@ -29,15 +29,15 @@ class GrowableColumns:
         self._used = end
 
     def shorten(self, rows: int) -> None:
-        """Forget all rows but the first ``rows``."""
+        """Drop all rows but the first ``rows``."""
         self._used = min(self._used, rows)
 
     def columns(self) -> Sequence[AnyArray]:
-        """(rows,) each column: views that die when the table grows, until then writable."""
+        """Return each column, (rows,): writable views that are valid until the table grows."""
         return list(self._buffer[:, : self._used])
 
     def whole(self) -> AnyArray:
-        """(columns, rows) all columns as one view."""
+        """Return all columns, (columns, rows), as one view."""
         view: AnyArray = self._buffer[:, : self._used]
         return view
 

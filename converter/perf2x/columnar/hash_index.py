@@ -1,4 +1,4 @@
-"""Numbers for rows that stay what they are while more rows come, found by hash."""
+"""A growing hash index: numbers for rows that stay the same while more rows come."""
 
 from collections.abc import Callable, Iterable
 
@@ -11,8 +11,8 @@ from perf2x.columnar.hashing import digests
 _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
 _MOVED, _MISTAKEN, _DEAR = np.uint8(1), np.uint8(8), np.uint8(64)
-"""What a lookup pays for passing a slot with another hash, for comparing itself with a row that is not its equal, and
-when it gives up. With half of the slots free, one in 2⁶⁴ walks is as long."""
+"""Costs of passing a slot with another hash and of comparing with a row that is not equal; the cost at which a lookup
+gives up. With half of the slots free, one in 2⁶⁴ walks is as long."""
 
 
 class HashIndex:
@@ -38,7 +38,7 @@ class HashIndex:
         self._far: dict[bytes, int] = {}
         """Numbers of rows by their digest, of those that the slots have no room for."""
         self.probes = 0
-        """How often a slot or a digest was looked at: the work that was done."""
+        """Number of slots and digests that were looked at: the work that was done."""
 
     def __len__(self) -> int:
         return len(self._hashes)
@@ -74,9 +74,9 @@ class HashIndex:
     def _walk(
         self, left: I64, hashes: U64, slot: I64, step: I64, cost: U8, numbers: I64, add: Callable[[I64], None]
     ) -> bool:
-        """Number the rows that are ``left`` by their hashes alone; ``slot`` is where each goes on, and stops.
+        """Number the rows that are ``left`` by their hashes alone, and move ``slot`` on to where each one stops.
 
-        Returns whether any gave up because of its ``cost``.
+        Returns whether any row gave up because of its ``cost``.
         """
         gave_up = False
         while len(left):
@@ -112,7 +112,7 @@ class HashIndex:
         return won
 
     def _entries(self, first: int) -> U64:
-        """What slots hold of the rows from number ``first`` on."""
+        """Return the slot contents of the rows from number ``first`` on."""
         entries: U64 = self._hashes[0][first:] >> _HALF << _HALF
         entries |= np.arange(first + 1, len(self) + 1, dtype=np.uint64)
         return entries
@@ -162,7 +162,7 @@ class HashIndex:
         self._far.update(zip(digests(self._known(numbers)), numbers.tolist(), strict=True))
 
     def _walks(self, hashes: U64) -> tuple[I64, I64]:
-        """The first slot of each row, and how far it goes on: an odd number, so that it comes by every slot."""
+        """Return the first slot of each row and its step, an odd number, so that the walk passes every slot."""
         mask = np.uint64(len(self._slots) - 1)
         return (hashes & mask).view(np.int64), (hashes >> _HALF & mask | np.uint64(1)).view(np.int64)
 

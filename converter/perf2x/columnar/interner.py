@@ -1,4 +1,6 @@
-"""Rows that are equal get one number: strings, chains of addresses, stacks as a prefix tree."""
+"""Interners: equal strings, rows or chains get one number; stacks become a prefix tree.
+
+The docstring of `perf2x.columnar.unique` says when an interner is the right tool."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
@@ -96,7 +98,7 @@ class RaggedInterner:
 
     @property
     def words(self) -> int:
-        """How many words all rows have."""
+        """Number of words in all rows together."""
         return len(self._words)
 
     def number_spans(self, words: AnyArray, starts: I64, lengths: I64, *columns: I64) -> I64:

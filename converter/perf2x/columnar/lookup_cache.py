@@ -1,4 +1,4 @@
-"""The latest answers to questions that are asked over and over, in a fixed amount of memory."""
+"""A cache of recent lookups in a fixed amount of memory."""
 
 from collections.abc import Callable, Sequence
 
@@ -10,13 +10,13 @@ from perf2x.columnar.unique import group_rows
 
 _UNUSED = np.iinfo(np.int64).min
 _MANY = 1 << 13
-"""Questions of so many rows are those of a large recording: all slots from the start."""
+"""Batches of this many rows come from a large recording: all slots are used from the start."""
 _TURNS = 16
-"""Keys that want the same two slots are learned one by one so often."""
+"""Rounds in which keys that compete for the same two slots are stored one by one."""
 
 
 class LookupCache:
-    """Answers by key, a key being a row of one or two int64 columns; a question costs a few array passes.
+    """Cached answers by key, a row of one or two int64 columns; a batch of lookups costs a few array passes.
 
     A key may be in one of two slots, which its hash names. What was learned last stays there, so that a question may
     have to be answered again, but no input makes the table grow::

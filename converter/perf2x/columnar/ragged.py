@@ -74,14 +74,14 @@ class SharedRows(Struct, frozen=True):
 
 
 def offsets_of(lengths: I64) -> I64:
-    """Lengths (n,) to offsets (n + 1,): 3 0 2 becomes 0 3 3 5."""
+    """Return the offsets (n + 1,) of lengths (n,): 3 0 2 becomes 0 3 3 5."""
     offsets = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
     return offsets
 
 
 def ranges(starts: I64, lengths: I64) -> I64:
-    """start, start + 1, … for every row, one behind the other.
+    """Return start, start + 1, … for every row, end to end.
 
     ::
 
@@ -97,12 +97,12 @@ def ranges(starts: I64, lengths: I64) -> I64:
 
 @cache
 def _counting() -> I64:
-    """0, 1, 2 …, as far as most need it."""
+    """Return 0, 1, 2, … as far as most callers need it."""
     return np.arange(1 << 18)
 
 
 def end_to_end(values: AnyArray, starts: I64, lengths: I64) -> AnyArray:
-    """values[start : start + length] of every row, one behind the other; a view where they lie so already."""
+    """Return values[start : start + length] of every row, end to end; a view where they lie so already."""
     ends = starts + lengths
     if len(starts) and np.array_equal(ends[:-1], starts[1:]):
         return values[starts[0] : ends[-1]]
@@ -110,12 +110,12 @@ def end_to_end(values: AnyArray, starts: I64, lengths: I64) -> AnyArray:
 
 
 def row_numbers(lengths: I64) -> I64:
-    """The row that each value belongs to: 3 0 2 becomes 0 0 0 2 2."""
+    """Return the row that each value belongs to: lengths 3 0 2 become 0 0 0 2 2."""
     return np.repeat(np.arange(len(lengths), dtype=np.int64), lengths)
 
 
 def row_batches(lengths: I64, limit: int) -> Iterator[I64]:
-    """Row numbers cut into runs of about ``limit`` entries each, so that work on them stays in the cache.
+    """Yield runs of row numbers with about ``limit`` entries each, so that work on a run stays in the cache.
 
     ::
 
@@ -129,19 +129,19 @@ def row_batches(lengths: I64, limit: int) -> Iterator[I64]:
 
 
 def argsort_small(numbers: I64) -> I64:
-    """Stable order of lengths, depths and other small numbers from 0 on; numpy sorts 16-bit numbers by radix."""
+    """Return the stable order of small numbers from 0 on (lengths, depths); numpy sorts 16-bit numbers by radix."""
     return np.argsort(numbers.astype(np.uint16) if numbers.max(initial=0) < 1 << 16 else numbers, kind="stable")
 
 
 def ragged_of(rows: Sequence[Sequence[int]], dtype: Any = np.uint64) -> Ragged:
-    """Python rows to a table; for tests and small inputs."""
+    """Return a table of Python rows; for tests and small inputs."""
     lengths = np.array([len(row) for row in rows], np.int64)
     flat = [value for row in rows for value in row]
     return Ragged(offsets_of(lengths), np.array(flat, dtype))
 
 
 def concatenate(parts: Sequence[Ragged], dtype: Any = np.uint64) -> Ragged:
-    """The rows of every part, in order."""
+    """Return a table of the rows of every part, in order."""
     if not parts:
         return Ragged(np.zeros(1, np.int64), np.zeros(0, dtype))
     lengths = np.concatenate([part.lengths for part in parts])
@@ -149,7 +149,7 @@ def concatenate(parts: Sequence[Ragged], dtype: Any = np.uint64) -> Ragged:
 
 
 def side_by_side(parts: Sequence[Ragged]) -> Ragged:
-    """Tables of equally many rows glued row by row; all values of the first part's dtype.
+    """Join tables of equally many rows row by row; all values take the first part's dtype.
 
     ::
 

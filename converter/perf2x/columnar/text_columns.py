@@ -64,7 +64,7 @@ def _all(byte: int) -> np.uint64:
 
 
 def differs_from_previous(text: bytes, start: I64, end: I64) -> Bools:
-    """(n,) whether the word from ``start`` to ``end`` is another one than that of the row before."""
+    """(n,) True where the word from ``start`` to ``end`` differs from that of the row before."""
     text = text + b"\0" * WORD
     is_new = np.ones(len(start), np.bool_)
     length = end - start

@@ -68,7 +68,7 @@ class Collapsed:
         return (f"numbers are {unit} of {event.name}{left_out}",)
 
     def lines(self, profile: Profile) -> Iterator[bytes]:
-        """The output in pieces of some thousand lines."""
+        """Yield the output, some thousand lines at a time."""
         if not profile.events:
             return
         rows, weight = self._chosen(profile)
@@ -94,7 +94,7 @@ class Collapsed:
         yield from _lines(tree, seen, value, [roots[root] for root in used.tolist()], texts, 0 if self.root else 1)
 
     def _chosen(self, profile: Profile) -> tuple[I64, I64]:
-        """Rows of the wanted event and what each of them weighs."""
+        """Return the rows of the wanted event and the weight of each."""
         samples = profile.samples
         if self.event == "all":
             rows = np.arange(len(samples))
@@ -119,7 +119,7 @@ class Collapsed:
         return [text.encode() for text in marks]
 
     def _marks(self, profile: Profile, frames: LocationFrames) -> AnyArray:
-        """(frames,) what stands behind each name."""
+        """(frames,) suffix of each name, such as ``_[k]``."""
         marks = np.full(len(frames), "", "U4")
         if self.jit_suffix or self.annotate_all:
             marks[are_jit(profile, frames)] = "_[j]"
@@ -131,7 +131,7 @@ class Collapsed:
 
 
 def _interned(texts: list[bytes]) -> tuple[list[bytes], I64]:
-    """Unique texts in bytewise order, and the row of each given one."""
+    """Return the distinct texts in bytewise order, and the row of each given one."""
     unique = sorted(set(texts))
     row = {text: number for number, text in enumerate(unique)}
     return unique, np.array([row[text] for text in texts], np.int64)
@@ -172,7 +172,7 @@ def _lines(
 
 
 def _ranks(texts: list[bytes]) -> tuple[I64, I64]:
-    """Where each text stands among all, followed by ``;`` (an inner frame) or by nothing (the last one)."""
+    """Return the rank of each text among all, followed by ``;`` (an inner frame) or by nothing (the last one)."""
     variants = [text + b";" for text in texts] + texts
     order = sorted(range(len(variants)), key=variants.__getitem__)
     rank = np.empty(len(variants), np.int64)

@@ -1,4 +1,4 @@
-"""What part of a recording is wanted, as the user said it: all kinds of wishes must hold, of one kind any value may."""
+"""The part of a recording that the user asked for: all kinds of wishes must hold, of one kind any value may."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -40,7 +40,7 @@ class Choice(Struct, frozen=True):
 
 
 class Grouping(Struct, frozen=True):
-    """How samples are put together once they are chosen."""
+    """Grouping of the chosen samples."""
 
     root: str = "none"
     """A frame below every stack that says whose it is; one of ROOTS."""

@@ -20,8 +20,10 @@ _TEXTS = {
 
 
 def compact(profile: Profile) -> Profile:
-    """The same samples over tables that hold only what they need; rows keep their order. Switches of threads that have
-    no samples go, too."""
+    """Return the profile with tables cut down to what its samples need; rows keep their order.
+
+    Switches of threads without samples are dropped, too.
+    """
     profile = _compact_stacks(profile)
     profile = _compact_locations(profile)
     profile = _compact_threads(profile)
@@ -111,7 +113,7 @@ def _used(column: I32, count: int) -> tuple[I64, I64]:
 
 
 def _numbers(used: AnyArray) -> I64:
-    """Where each kept row goes; one entry more, so that −1 finds −1."""
+    """Return the new number of each kept row; the additional last entry maps −1 to −1."""
     return np.append(np.where(used, np.cumsum(used) - 1, -1), -1).astype(np.int64)
 
 

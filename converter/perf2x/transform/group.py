@@ -18,7 +18,7 @@ from perf2x.transform.compact import compact
 
 
 def grouped(profile: Profile, grouping: Grouping) -> Profile:
-    """Everything that ``grouping`` says, recursion first; OptionError for a root that there is not."""
+    """Apply all of ``grouping``, recursion first; OptionError for an unknown root."""
     if grouping.root not in ROOTS:
         raise OptionError(f"--root {grouping.root}: it is one of {', '.join(ROOTS)}")
     if grouping.fold_recursion:

@@ -1,6 +1,6 @@
-"""``--off-cpu``: finds in a recording when threads left and entered CPUs, and what they were doing when they left.
+"""``--off-cpu``: finds the times at which threads left and entered CPUs, and their stacks when they left.
 
-Beside the pipeline, which it serves. Three kinds of recording tell, the best that there is is taken:
+Three kinds of recording hold them; the first of these that a recording has is used:
 
 - ``perf record --off-cpu``: samples of ``offcpu-time`` that carry the time themselves;
 - ``-e sched:sched_switch -g``: samples where a thread leaves; it is back when a context-switch record or another
@@ -35,7 +35,7 @@ MEASURED = "offcpu-time"
 
 
 def check_how(how: str) -> None:
-    """OptionError for a way that there is not."""
+    """Raise OptionError for an unknown way."""
     if how not in HOW:
         raise OptionError(f"--off-cpu {how}: it is one of {', '.join(HOW)}")
 
@@ -62,7 +62,7 @@ def off_cpu(profile: Profile, recording: Recording, how: str, diagnostics: Diagn
 
 
 def _measured(profile: Profile, how: str) -> Profile:
-    """Samples that are waits already."""
+    """Return samples that are waits already."""
     row = next(row for row, event in enumerate(profile.events) if _base(event.name) == MEASURED)
     held = np.flatnonzero(profile.samples.event == row)
     time = profile.samples.time
@@ -105,14 +105,14 @@ def _sample_times(profile: Profile) -> ThreadTimes:
 
 
 def _entered(recording: Recording) -> ThreadTimes:
-    """When context-switch records say that threads got a CPU."""
+    """Return the times at which context-switch records say that threads got a CPU."""
     switches = recording.sideband.switches
     entered = ~switches.is_out
     return ThreadTimes(switches.tid[entered].astype(np.int64), switches.time[entered])
 
 
 def _switched_to(recording: Recording, events: I64) -> ThreadTimes:
-    """When sched_switch samples name a thread as the next one on their CPU."""
+    """Return the times at which sched_switch samples name a thread as the next one on their CPU."""
     traced: Any = recording.session.features.get("tracing_data", {})
     formats = traced.get("formats", {})
     found = [formats.get(str(recording.session.events[row].config)) for row in events.tolist()]

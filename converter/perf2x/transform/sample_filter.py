@@ -42,7 +42,7 @@ class SampleFilter(Struct, frozen=True):
 
 
 class Seen(Struct):
-    """What the samples had to offer, for the message when a filter meets nothing."""
+    """Values that the samples had, for the message when no sample passes a filter."""
 
     numbers: dict[str, set[int]] = field(default_factory=dict)
     first_ns: int = 2**64 - 1
@@ -98,5 +98,5 @@ def column_of(samples: Samples, name: str) -> AnyArray:
 
 
 def seconds(nanoseconds: int) -> str:
-    """As perf prints times: ``1234.567890123``."""
+    """Format a time as perf prints it: ``1234.567890123``."""
     return f"{nanoseconds // 10**9}.{nanoseconds % 10**9:09d}"

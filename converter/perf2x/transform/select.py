@@ -135,7 +135,7 @@ def _address_span(text: str) -> tuple[int, int] | None:
 
 
 def _nameless(profile: Profile, weight: I64) -> tuple[list[str], list[I64]]:
-    """What outputs call code without names, and the locations of each such name that samples were taken at."""
+    """Return the names that outputs give to code without symbols, and the sampled locations of each such name."""
     locations = profile.locations
     bare = (np.diff(locations.line_offsets) == 0) & ~locations.synthetic & (weight[:-1] > 0)
     places: dict[str, list[I64]] = {}
@@ -181,6 +181,6 @@ def _heaviest_first(rows: I64, count: I64) -> I64:
 
 
 def _object_names(filename: str) -> list[str]:
-    """What users call an object: libc.so.6 for /lib/libc.so.6, [kernel.kallsyms] for [kernel.kallsyms]_text."""
+    """List names of an object: libc.so.6 for /lib/libc.so.6, [kernel.kallsyms] for [kernel.kallsyms]_text."""
     plain = filename.partition("]")[0] + "]" if filename.startswith("[") and "]" in filename else filename
     return list(dict.fromkeys([plain.rpartition("/")[2] or plain, plain, filename]))

@@ -17,7 +17,7 @@ from perf2x.tables.errors import OptionError
 Range = tuple[int, int]
 """First and last nanosecond that count."""
 
-Moment = Callable[[str], int]
+TimeParser = Callable[[str], int]
 
 END = 2**64 - 1
 _SECONDS = re.compile(r"(\d+)(?:\.(\d{1,9})\d*)?")
@@ -33,7 +33,7 @@ def parse_times(text: str, first: int, last: int) -> tuple[Range, ...]:
 
 
 def needs_bounds(text: str) -> bool:
-    """Whether the recording's first and last time must be known to tell the ranges."""
+    """True where the ranges depend on the recording's first and last time."""
     return "%" in text
 
 
@@ -44,12 +44,12 @@ def parse_wall_times(text: str, start: datetime, offset_ns: int) -> tuple[Range,
     epoch.
     """
 
-    def moment(part: str) -> int:
+    def clock_time(part: str) -> int:
         stamp = _wall(part, start)
         since = stamp - datetime(1970, 1, 1, tzinfo=UTC)
         return max(since // timedelta(microseconds=1) * 1000 - offset_ns, 0)
 
-    return (_span(text.strip(), text, moment, "--time-wall"),)
+    return (_span(text.strip(), text, clock_time, "--time-wall"),)
 
 
 def _wall(part: str, start: datetime) -> datetime:
@@ -64,11 +64,11 @@ def _wall(part: str, start: datetime) -> datetime:
     return stamp if stamp.tzinfo else stamp.replace(tzinfo=start.tzinfo)
 
 
-def _span(part: str, text: str, moment: Moment, option: str = "--time") -> Range:
+def _span(part: str, text: str, parse: TimeParser, option: str = "--time") -> Range:
     begin, comma, end = part.partition(",")
     if not comma:
         raise OptionError(f"{option} {text!r}: expected start,stop; either may be left out")
-    span = moment(begin) if begin else 0, moment(end) if end else END
+    span = parse(begin) if begin else 0, parse(end) if end else END
     if span[0] > span[1]:
         raise OptionError(f"{option} {text!r}: the start comes after the end")
     return span
@@ -96,7 +96,7 @@ def _percent(part: str, first: int, last: int, text: str) -> Range:
 
 
 def _share(begin: float, end: float, first: int, last: int) -> Range:
-    """As set_percent_time in tools/perf/util/time-utils.c: the end belongs to the next share, but for the last one."""
+    """Follow set_percent_time (tools/perf/util/time-utils.c): the end belongs to the next share, except the last."""
     total = last - first
     start, stop = first + round(begin / 100 * total), first + round(end / 100 * total)
     return start, stop - 1 if start < stop != last else stop

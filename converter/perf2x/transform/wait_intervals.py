@@ -1,6 +1,6 @@
-"""Time spent waiting, per stack: from where a thread left its CPU until it came back.
+"""Waiting time per stack: from the time a thread left its CPU until it came back.
 
-Pure: a timeline profile and the moments of coming and going in, a timeline profile out.
+Pure: takes a timeline profile and the times of leaving and entering CPUs, returns a timeline profile.
 """
 
 import numpy as np
@@ -76,7 +76,7 @@ def last_at_or_before(wanted: ThreadTimes, among: ThreadTimes) -> I64:
 
 
 def with_waits(profile: Profile, waits: Waits, how: str) -> Profile:
-    """The profile with waiting time as an event of nanoseconds.
+    """Return the profile with waiting time as an event in nanoseconds.
 
     ``apart``: nothing else; ``beside``: one event more; ``merged``: added to the samples of the clock event, which is
     then called wall-clock. OptionError when there is no clock event to add to.
@@ -117,7 +117,7 @@ def _clock(profile: Profile) -> int:
 
 
 def _merged_by_time(samples: ProfileSamples, kept: Bools, more: ProfileSamples) -> ProfileSamples:
-    """The kept rows and the new ones in time order."""
+    """Return the kept rows and the new ones in time order."""
     columns = {
         field: np.concatenate([getattr(samples, field)[kept], getattr(more, field)])
         for field in ProfileSamples.__struct_fields__

@@ -1,4 +1,4 @@
-"""Counters of a Chrome trace: how often each other event happened, per process, over time."""
+"""Counters of a Chrome trace: rates of all other events, per process, over time."""
 
 from collections.abc import Iterator
 

@@ -16,7 +16,7 @@ from perf2x.tables.profile import Profile
 
 
 def track_names(profile: Profile, tracks: Tracks, weight: I64) -> Iterator[bytes]:
-    """Name and place of each process and thread, the busiest process first, leaders before their other threads."""
+    """Yield name and place of each process and thread, the busiest process first, leaders before other threads."""
     first, process = group_rows([tracks.pid])
     pids = tracks.pid[first]
     busy = np.zeros(len(pids), np.int64)
@@ -34,7 +34,7 @@ def track_names(profile: Profile, tracks: Tracks, weight: I64) -> Iterator[bytes
 
 
 def track_name(profile: Profile, tracks: Tracks, lane: int) -> str:
-    """What a lane is called: the thread's comm, ``swapper/3`` for an idle one, ``CPU 3`` for a processor's."""
+    """Return a lane's name: the thread's comm, ``swapper/3`` for an idle one, ``CPU 3`` for a processor's."""
     cpu = int(tracks.cpu[lane])
     if tracks.pid[lane] == CPUS_ID:
         return f"CPU {cpu}" if cpu >= 0 else "CPU unknown"

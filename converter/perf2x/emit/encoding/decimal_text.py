@@ -1,4 +1,4 @@
-"""Whole numbers to decimal texts, a column at a time: four digits of all of them in one look at a table.
+"""Decimal texts of whole numbers, a column at a time: one table look-up gives four digits of every row.
 
 ::
 
@@ -41,12 +41,12 @@ def decimal_cells(values: AnyArray, before: bytes = b"") -> U32:
 
 
 def without_nulls(cells: AnyArray) -> bytes:
-    """The text of all cells in order."""
+    """Return the text of all cells in order."""
     return cells.tobytes().translate(None, b"\0")
 
 
 def _magnitudes(values: AnyArray, less: Bools | None) -> AnyArray:
-    """As uint64, where the magnitude of the least int64 has room."""
+    """Return magnitudes as uint64, which has room for that of the least int64."""
     if less is None:
         return values if values.dtype.kind == "u" else values.astype(np.int64).view(np.uint64)
     wide = values.astype(np.int64)
@@ -55,7 +55,7 @@ def _magnitudes(values: AnyArray, less: Bools | None) -> AnyArray:
 
 
 def _heads(before: bytes, less: Bools | None) -> AnyArray:
-    """What stands in front of each number."""
+    """Return the text in front of each number."""
     plain, signed = np.array([before, before + b"-"], "S4").view(np.uint32)
     heads: AnyArray = plain if less is None else np.where(less, signed, plain)
     return heads

@@ -14,17 +14,17 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 def json_bytes(value: object) -> bytes:
-    """Any plain value."""
+    """Encode any plain value."""
     return _ENCODER.encode(value).encode()
 
 
 def json_string(text: str) -> str:
-    """A string with its quotes."""
+    """Encode a string, with its quotes."""
     return _ENCODER.encode(text)
 
 
 def json_column(values: AnyArray) -> Iterator[bytes]:
-    """An array of whole numbers, some ten thousand at a time."""
+    """Yield an array of whole numbers, some ten thousand at a time."""
     yield b"["
     for start in range(0, len(values), _NUMBERS_PER_PIECE):
         yield (b"," if start else b"") + json_numbers(values[start : start + _NUMBERS_PER_PIECE])
@@ -32,14 +32,14 @@ def json_column(values: AnyArray) -> Iterator[bytes]:
 
 
 def json_numbers(values: AnyArray) -> bytes:
-    """Whole numbers with commas between, no brackets."""
+    """Encode whole numbers with commas between them, without brackets."""
     if len(values) <= _FEW:
         return repr(values.tolist()).encode().translate(None, b" ")[1:-1]
     return without_nulls(decimal_cells(values, b","))[1:]
 
 
 def json_table(columns: Iterable[tuple[str, AnyArray]], length: int | None = None) -> Iterator[bytes]:
-    """An object of columns, as ``{"a":[…],"b":[…]}``; with ``length`` first when it is given."""
+    """Yield an object of columns, as ``{"a":[…],"b":[…]}``; with ``length`` first when it is given."""
     yield b"{" if length is None else b'{"length":%d' % length
     comma = b"" if length is None else b","
     for name, values in columns:

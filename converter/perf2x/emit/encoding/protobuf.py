@@ -24,7 +24,7 @@ _MORE = np.array([(1 << 8 * size) // 255 * 0x80 for size in range(8)], np.uint64
 
 
 def varints(values: AnyArray) -> Ragged:
-    """Each value as a varint: seven bits a byte, lowest first, the top bit set on all but the last.
+    """Encode each value as a varint: seven bits a byte, lowest first, the top bit set on all but the last.
 
     Signed values are written as their 64-bit two's complement, as int64 fields are. Up to eight bytes are made as one
     word::
@@ -43,7 +43,7 @@ def varints(values: AnyArray) -> Ragged:
 
 
 def _varint_cells(rest: U64, size: I64) -> AnyArray:
-    """The bytes of each varint from the lowest on, in words of four or eight."""
+    """Return the bytes of each varint, lowest first, in words of four or eight."""
     width = int(size.max(initial=1))
     words = _MORE[size - 1]
     for place in range(width):
@@ -67,7 +67,7 @@ class Ids:
 
 
 def _long_varints(rest: U64, size: I64) -> Ragged:
-    """The same byte by byte, for any length."""
+    """Encode byte by byte, for any length."""
     offsets = offsets_of(size)
     out = np.empty(offsets[-1], np.uint8)
     at, rows = offsets[:-1].copy(), np.arange(len(rest))
@@ -115,17 +115,17 @@ class Texts(Struct, frozen=True):
 
 
 Chosen = tuple[Texts, I64]
-"""Texts and rows of them: message i has what stands in row ``chosen[1][i]``."""
+"""Texts, and the row of each message: message i holds row ``chosen[1][i]``."""
 
 
 def texts_of(rows: Ragged) -> Texts:
-    """Every row as an object."""
+    """Return every row as an object."""
     data = rows.values.tobytes()
     return Texts(chunk_array([data[start:end] for start, end in pairwise(rows.offsets.tolist())]), rows.lengths)
 
 
 def whole(rows: Ragged) -> Chosen:
-    """Every row once, in order."""
+    """Choose every row once, in order."""
     return texts_of(rows), np.arange(len(rows))
 
 
@@ -149,7 +149,7 @@ def chosen_messages(field: int, parts: Sequence[Chosen]) -> bytes:
 
 
 def _heads(field: int, sizes: I64, leave_out_empty: bool) -> Chosen:
-    """What stands in front of length-delimited fields of these sizes; nothing where an empty one is left out."""
+    """Return tag and length of length-delimited fields of these sizes; nothing where an empty one is left out."""
     distinct, place = unique_inverse(sizes)
     written = np.flatnonzero(distinct >= leave_out_empty)
     return texts_of(_scattered(len(distinct), written, _tagged(field, _LENGTH, varints(distinct[written])))), place

@@ -1,6 +1,6 @@
-"""Text made of pieces that many rows share: each piece is made once, and rows only name it.
+"""Text made of chunks that many rows share: each chunk is made once, and rows refer to it by number.
 
-Pieces stand in arrays of objects: numpy picks a million of them in a tenth of the time that a list takes.
+Chunks are kept in arrays of objects: numpy picks a million of them in a tenth of the time that a list takes.
 """
 
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ from perf2x.emit.encoding.decimal_text import decimal_cells, without_nulls
 
 
 def chunk_array(texts: Iterable[bytes]) -> AnyArray:
-    """(n,) objects."""
+    """Return (n,) chunks as an array of objects."""
     listed = texts if isinstance(texts, list) else list(texts)
     table = np.empty(len(listed), np.object_)
     table[:] = listed
@@ -20,13 +20,13 @@ def chunk_array(texts: Iterable[bytes]) -> AnyArray:
 
 
 def number_chunks(values: AnyArray, end: bytes = b"") -> AnyArray:
-    """(n,) objects: whole numbers as texts, with ``end`` behind each."""
+    """Return (n,) chunks: whole numbers as decimal texts, each followed by ``end``."""
     texts = without_nulls(decimal_cells(values, b"\n"))
     return chunk_array((text + end for text in texts.split(b"\n")[1:]) if end else texts.split(b"\n")[1:])
 
 
 def interleaved(*columns: AnyArray) -> bytes:
-    """Row by row the texts of equally long columns of pieces, one behind the other."""
+    """Join equally long columns of chunks row by row."""
     flat = [b""] * (len(columns) * len(columns[0]))
     for place, column in enumerate(columns):
         flat[place :: len(columns)] = column.tolist()

@@ -53,7 +53,7 @@ class Firefox:
         out.write(b"\n]}\n")
 
     def notes(self, profile: Profile) -> tuple[str, ...]:
-        """Which event became what."""
+        """Say which event became samples, and which became markers."""
         chosen = find_event(profile, self.event) if profile.events else 0
         others = [row for row in unique(profile.samples.event).tolist() if row != chosen]
         if not others:
@@ -100,7 +100,7 @@ class _Lane(Struct, frozen=True):
         return thread | {"stringArray": self.tables.strings()}
 
     def _head(self, profile: Profile) -> dict[str, object]:
-        """Everything of a thread that is no table."""
+        """Return all members of a thread but its tables."""
         pid, tid = int(self.tracks.pid[self.lane]), int(self.tracks.tid[self.lane])
         cpu, thread = int(self.tracks.cpu[self.lane]), int(self.tracks.thread[self.lane])
         threads, text = profile.threads, profile.strings

@@ -16,7 +16,7 @@ CATEGORIES = (("Other", "grey"), ("User", "yellow"), ("Kernel", "orange"), ("JIT
 
 
 class FrameTexts(Struct, frozen=True):
-    """What each frame of the profile says, once for all threads."""
+    """Text and category of each frame of the profile, made once for all threads."""
 
     name: list[str]
     object: list[str]

@@ -26,7 +26,7 @@ _BEFORE, _AFTER = {"side": "before"}, {"side": "after"}
 
 
 class DifferencePage(Struct, frozen=True):
-    """What the page shows at first; a reader can choose otherwise."""
+    """Initial state of the page, which a reader can change."""
 
     title: str = ""
     normalize: bool = False
@@ -64,7 +64,7 @@ class DifferencePage(Struct, frozen=True):
 
 
 def _shown_alike(frames: LocationFrames) -> tuple[I64, I64]:
-    """For each frame the number of what it is shown as, and for each such number its first frame.
+    """Number frames by what the page shows of them; return each frame's number and each number's first frame.
 
     Source files and lines move between two builds, and so does the mapping; the name and the object stay.
     """
@@ -77,7 +77,7 @@ def _shown_alike(frames: LocationFrames) -> tuple[I64, I64]:
 
 
 def _threads(profile: Profile) -> tuple[list[str], I64]:
-    """Names of threads, and the name of each sample's thread."""
+    """Return the names of threads, and the name of each sample's thread."""
     texts = [one_line(profile.strings[row]) for row in profile.threads.comm.tolist()]
     names = list(dict.fromkeys(texts))
     place = {name: row for row, name in enumerate(names)}

@@ -23,7 +23,7 @@ class FrameRows(Struct, frozen=True):
     """The innermost frame's row of each row in Profile.stacks."""
 
     def innermost(self, stack: I64) -> I64:
-        """The frame row of each stack; −1 stays −1."""
+        """Return the frame row of each stack; −1 stays −1."""
         return np.append(self.row_of_stack, -1)[stack]
 
 
@@ -39,7 +39,7 @@ class FrameTree(Struct, frozen=True):
 
 
 def with_callers(parent: I64, rows: I64) -> I64:
-    """The given rows (−1 is none) and all above them, ascending: callers first. Touches nothing but those."""
+    """Return the given rows (−1 is none) and all above them, ascending, callers first. Reads no other rows."""
     used: set[int] = set()
     for row in unique(rows).tolist():
         while row >= 0 and row not in used:
@@ -59,7 +59,7 @@ def expand(stacks: Stacks, frames_of_location: Ragged) -> FrameRows:
 
 
 def folded(rows: FrameRows, key_of_frame: I64) -> tuple[FrameRows, I64]:
-    """The same tree with frames of one key under one parent made one: most of the work, done before groups multiply it.
+    """Merge frames of one key under one parent, before groups multiply the work.
 
     Each row keeps one of the frames that it stands for. Level by level, by parent, by key; also returns the depth of
     each row.
@@ -85,7 +85,7 @@ def folded(rows: FrameRows, key_of_frame: I64) -> tuple[FrameRows, I64]:
 
 
 def merge_stacks(rows: FrameRows, key_of_frame: I64, group: I64, stack: I64) -> tuple[FrameTree, I64]:
-    """The tree of all (group, stack) pairs, frames of one key under one parent made one.
+    """Merge all (group, stack) pairs into one tree: frames of one key under one parent become one row.
 
     ``group`` counts from 0 without holes; ``stack`` is a row of Profile.stacks or −1. Also returns the tree row of
     each pair (the group's own row for −1). Order of rows: level by level, by parent, by key.
@@ -102,7 +102,7 @@ def merge_stacks(rows: FrameRows, key_of_frame: I64, group: I64, stack: I64) -> 
 
 
 def _of_one_group(rows: FrameRows, depth: I64, key_of_frame: I64, group: I64, stack: I64) -> tuple[FrameTree, I64]:
-    """``merge`` of distinct pairs that have one group: the folded rows that stacks use."""
+    """Merge distinct pairs that have one group: the folded rows that stacks use."""
     leaf = rows.innermost(stack)
     is_used = np.zeros(len(depth), np.bool_)
     is_used[leaf[leaf >= 0]] = True
@@ -116,7 +116,7 @@ def _of_one_group(rows: FrameRows, depth: I64, key_of_frame: I64, group: I64, st
 
 
 def _of_groups(rows: FrameRows, depth: I64, key_of_frame: I64, group: I64, stack: I64) -> tuple[FrameTree, I64]:
-    """``merge`` of distinct pairs."""
+    """Merge distinct pairs of several groups."""
     groups = int(group.max()) + 1 if len(group) else 0
     levels = closure(rows.parent, depth, group, rows.innermost(stack))
     parents, keys, level_sizes = [np.full(groups, -1, np.int64)], [np.full(groups, -1, np.int64)], [groups]

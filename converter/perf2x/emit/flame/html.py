@@ -46,7 +46,7 @@ class Html:
         write_page(self._title(profile), self._data(profile), out, compress=self.compress)
 
     def notes(self, profile: Profile) -> tuple[str, ...]:
-        """Says when the view over time is missing."""
+        """Say that the view over time is left out."""
         return (_no_moments(profile, self.max_moments),) if len(profile.samples) > self.max_moments else ()
 
     def _title(self, profile: Profile) -> str:

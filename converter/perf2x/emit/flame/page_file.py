@@ -20,7 +20,7 @@ _BYTES_PER_LINE = 57 * 1024
 
 
 def write_page(title: str, pieces: Iterator[bytes], out: BinaryIO, *, compress: bool) -> None:
-    """The whole file; ``pieces`` are one JSON object, as emit/flame/page/data.js reads it."""
+    """Write the whole file; ``pieces`` are one JSON object, as emit/flame/page/data.js reads it."""
     head, tail = _page(title)
     out.write(head)
     for piece in _packed(pieces) if compress else (_inside_script(piece) for piece in pieces):
@@ -51,7 +51,7 @@ def _page(title: str) -> tuple[bytes, bytes]:
 
 
 def _packed(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Pieces as base64 of gzip, in lines."""
+    """Yield chunks of the gzipped data as lines of base64."""
     packed = io.BytesIO()
     with BackgroundGzipWriter(packed) as out:
         out.writelines(pieces)

@@ -93,14 +93,14 @@ def _weighed_tree(profile: Profile, frames: LocationFrames, event: str | None) -
 
 
 def _ranks(frames: LocationFrames) -> I64:
-    """Place of each frame among all, by name."""
+    """Return the rank of each frame's name among all."""
     rank = np.empty(len(frames), np.int64)
     rank[sorted(range(len(frames)), key=frames.name.__getitem__)] = np.arange(len(frames))
     return rank
 
 
 def _positions(tree: FrameTree, total: I64, rank: I64) -> I64:
-    """Where each row begins: children of one parent side by side in the order of their names."""
+    """Return the left edge of each row; children of one parent lie side by side in the order of their names."""
     start = np.zeros(len(tree), np.int64)
     for level in range(1, int(tree.depth.max()) + 1 if len(tree) else 0):
         rows = np.flatnonzero(tree.depth == level)

@@ -1,4 +1,4 @@
-"""What to call a recording on top of a picture of it."""
+"""Title and subtitle of a picture of a recording."""
 
 import numpy as np
 

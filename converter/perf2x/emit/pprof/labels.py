@@ -1,4 +1,4 @@
-"""Labels of pprof samples: what tells samples of one stack apart.
+"""Labels of pprof samples, which tell samples of one stack apart.
 
 Separate from the rest of pprof because each label also decides which rows may be summed.
 """
@@ -147,7 +147,7 @@ def _cgroup(profile: Profile, intern: Intern) -> LabelColumn | None:
 
 
 def _mode(profile: Profile, intern: Intern) -> LabelColumn:
-    """Whose instruction the sample hit: the mode of its innermost frame."""
+    """Label a sample with the CPU mode of its innermost frame."""
     location = np.append(profile.stacks.location, -1)[profile.samples.stack]
     mode = np.append(profile.locations.mode, int(CpuMode.UNKNOWN))[location].astype(np.int64)
     return LabelColumn("mode", _texts(mode, [MODE_NAMES.get(CpuMode(row), "") for row in CpuMode], intern))

@@ -35,7 +35,7 @@ class StringTable:
 
 
 class LocationLines(Struct, frozen=True):
-    """What stands at each pprof location, innermost first: rows of functions and line numbers."""
+    """Lines of each pprof location, innermost first: rows of functions and line numbers."""
 
     offsets: I64
     function: I64

@@ -1,4 +1,4 @@
-"""Timelines: which track a sample is drawn on, and how long its stack is shown there.
+"""Timelines: the track that each sample is drawn on, and how long its stack is shown there.
 
 perf writes nothing while a thread sleeps. Showing each stack until the next sample would draw hours of work that never
 happened, so a stack ends when its thread is switched out, or else one and a half sampling periods after its sample.
@@ -54,7 +54,7 @@ class ShownSamples(Struct, frozen=True):
 
 
 def tracks_of(profile: Profile) -> tuple[Tracks, I64]:
-    """All tracks, and the track of each sample.
+    """Return all tracks, and the track of each sample.
 
     Idle threads all have pid and tid 0, one per CPU at a time: each CPU's gets a tid of its own (1 + CPU), since
     viewers join threads of one id, and take tid 0 for "unknown".
@@ -72,7 +72,7 @@ def tracks_of(profile: Profile) -> tuple[Tracks, I64]:
 
 
 def _threads_seen(profile: Profile) -> tuple[I64, I64, I64]:
-    """The pairs of thread and CPU (−1: not known) that samples have, and each sample's pair."""
+    """Return the distinct pairs of thread and CPU (−1: unknown) of all samples, and each sample's pair."""
     cpu = profile.samples.cpu
     width = 1 if cpu is None else int(cpu.max(initial=-1)) + 2
     number = profile.samples.thread.astype(np.int64) * width + (0 if cpu is None else cpu.astype(np.int64) + 1)
@@ -81,7 +81,7 @@ def _threads_seen(profile: Profile) -> tuple[I64, I64, I64]:
 
 
 def cpu_tracks_of(profile: Profile) -> tuple[Tracks, I64]:
-    """A track per CPU, and the track of each sample; the profile must know CPUs."""
+    """Return one track per CPU, and the track of each sample; the profile must know CPUs."""
     cpu = np.zeros(0, np.int64) if profile.samples.cpu is None else profile.samples.cpu.astype(np.int64)
     cpus, track = unique_inverse(cpu)
     count = len(cpus)
