@@ -55,20 +55,20 @@ def parse_size(text: str) -> int:
 
 def unpacked_limit(packed: int) -> int:
     """Return how many bytes ``packed`` bytes of input may unpack to on disk or in a stream."""
-    said = _max_unpacked.get()
-    return min(MOST, FLOOR + RATIO * packed) if said is None else said
+    given = _max_unpacked.get()
+    return min(MOST, FLOOR + RATIO * packed) if given is None else given
 
 
 def memory_limit(packed: int) -> int:
     """Return how many bytes ``packed`` bytes of an object may unpack to in memory."""
-    said = _max_unpacked.get()
-    return min(MOST_IN_MEMORY, FLOOR_IN_MEMORY + RATIO * packed) if said is None else said
+    given = _max_unpacked.get()
+    return min(MOST_IN_MEMORY, FLOOR_IN_MEMORY + RATIO * packed) if given is None else given
 
 
 def download_limit() -> int:
     """Return the largest size of a file from a server, whose size is not known in advance."""
-    said = _max_unpacked.get()
-    return MOST_IN_MEMORY if said is None else said
+    given = _max_unpacked.get()
+    return MOST_IN_MEMORY if given is None else given
 
 
 def record_limit(on_disk: int) -> int:

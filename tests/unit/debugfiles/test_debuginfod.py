@@ -17,7 +17,7 @@ import pytest
 from perf2x.debugfiles.debuginfod import Debuginfod, cache_directory, debuginfod_urls
 from perf2x.debugfiles.finder import Finder
 from perf2x.debugfiles.search_paths import SearchPaths
-from perf2x.files import unpack_limit as unpacking
+from perf2x.files import unpack_limit
 from perf2x.files.unpack_limit import limit_unpacking
 from perf2x.tables.diagnostics import Diagnostics
 from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
@@ -121,7 +121,7 @@ def test_the_unpacking_limit_bounds_downloads(tmp_path, monkeypatch) -> None:
             reason = asker.diagnostics.counts["debuginfod_failed"].first
             assert f"larger than 10 bytes; {said}" in str(reason)
             assert not [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
-        monkeypatch.setattr(unpacking.FreeSpace, "_free", lambda _: -1)
+        monkeypatch.setattr(unpack_limit.FreeSpace, "_free", lambda _: -1)
         asker = client(tmp_path, url, largest=10**6)
         assert not list(asker.fetch("executable", BUILD_ID))
         assert "DEBUGINFOD_CACHE_PATH names another place" in str(asker.diagnostics.counts["debuginfod_failed"].first)

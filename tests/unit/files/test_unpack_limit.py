@@ -10,8 +10,7 @@ import pytest
 
 from perf2x.binary.elf.compressed_sections import inflate_file
 from perf2x.debugfiles.archive import Archive
-from perf2x.files import tarball
-from perf2x.files import unpack_limit as unpacking
+from perf2x.files import tarball, unpack_limit
 from perf2x.files.unpack_limit import (
     FreeSpace,
     format_size,
@@ -31,9 +30,9 @@ MIB = 1 << 20
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """The policy with smaller numbers, so that the bombs are made quickly."""
-    monkeypatch.setattr(unpacking, "FLOOR", MIB)
-    monkeypatch.setattr(unpacking, "FLOOR_IN_MEMORY", MIB // 4)
-    monkeypatch.setattr(unpacking, "RECORDS", 5000)
+    monkeypatch.setattr(unpack_limit, "FLOOR", MIB)
+    monkeypatch.setattr(unpack_limit, "FLOOR_IN_MEMORY", MIB // 4)
+    monkeypatch.setattr(unpack_limit, "RECORDS", 5000)
     monkeypatch.setattr(tarball, "MOST_MEMBERS", 100)
 
 
@@ -74,9 +73,9 @@ def test_a_bomb_is_refused(name: str, tmp_path: Path, monkeypatch: pytest.Monkey
     temporary.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(temporary))
     spooled = []
-    write = unpacking.Spool.write
+    write = unpack_limit.Spool.write
     monkeypatch.setattr(
-        unpacking.Spool, "write", lambda spool, chunk: (spooled.append(len(chunk)), write(spool, chunk))
+        unpack_limit.Spool, "write", lambda spool, chunk: (spooled.append(len(chunk)), write(spool, chunk))
     )
     for words in (("convert", path, "-o", tmp_path / "out.folded", "--no-symbols"), ("info", path), ("dump", path)):
         spooled.clear()
@@ -145,8 +144,8 @@ def test_sizes_are_parsed_in_all_notations() -> None:
 
 
 def test_limits_follow_the_packed_size() -> None:
-    assert unpacked_limit(10) == MIB + 2000 and unpacked_limit(1 << 50) == unpacking.MOST
-    assert memory_limit(10) == MIB // 4 + 2000 and memory_limit(1 << 50) == unpacking.MOST_IN_MEMORY
+    assert unpacked_limit(10) == MIB + 2000 and unpacked_limit(1 << 50) == unpack_limit.MOST
+    assert memory_limit(10) == MIB // 4 + 2000 and memory_limit(1 << 50) == unpack_limit.MOST_IN_MEMORY
     assert record_limit(10) == 5010
     with limit_unpacking(7 * MIB):
         assert (unpacked_limit(10), memory_limit(10), record_limit(10)) == (7 * MIB, 7 * MIB, 7168)

@@ -1,15 +1,16 @@
 """Compilation units: headers, root entries, and the strings, addresses and ranges that attributes refer to.
 
-Source of truth: DWARF 5, sections 7.5.1, 7.25 to 7.28 and 2.17; GNU's forms of split files for DWARF 4.
+Source of truth: DWARF 5, sections 7.5.1, 7.26 and 7.27; GNU's forms of split files for DWARF 4.
 """
 
 import struct
 from bisect import bisect_right
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, partial
 
 from perf2x.binary.dwarf import constants as c
 from perf2x.binary.dwarf.forms import Abbreviation, AbbreviationTable, UnitEncoding, uleb128
+from perf2x.binary.dwarf.range_lists import RangeLists
 from perf2x.binary.dwarf.read_budget import ReadBudget
 from perf2x.binary.dwarf.sections import DebugSections
 from perf2x.binary.elf.symtab import string_at
@@ -18,9 +19,6 @@ from perf2x.tables.errors import ObjectError
 
 Attributes = dict[int, tuple[int, int]]
 """{attribute: (form, value)}"""
-MAX_RANGES = 1 << 16
-_RANGE_OPERANDS = {1: "x", 2: "xx", 3: "xn", 4: "nn", 5: "a", 6: "aa", 7: "an"}
-"""Operands of DW_RLE_*: x an index of an address, a an address, n a number."""
 
 
 class SharedTables:
@@ -260,62 +258,13 @@ class Unit:
         base = home.address(*low) if low else 0
         file = home.file if self.encoding.version < 5 else self.file
         budget = file.tables.unit_range_budget if of_root else file.tables.range_budget
+        lists = RangeLists(self.file.name, self.encoding, base, budget, partial(self.address, c.FORM_ADDRX))
         if self.encoding.version < 5:
             shift = 0 if of_root else home.root.get(c.AT_GNU_RANGES_BASE, (0, 0))[1]
-            return self._debug_ranges(file.sections.ranges, value + shift, base, budget)
+            return lists.debug_ranges(file.sections.ranges, value + shift)
         data = file.sections.rnglists
         if form == c.FORM_RNGLISTX:
             size = self.encoding.offset_size
             start = self._base(c.AT_RNGLISTS_BASE, 12 if size == 4 else 20)
             value = start + self.encoding.integer(data, start + value * size, size)
-        return self._debug_rnglists(data, value, base, budget)
-
-    def _debug_ranges(self, data: bytes, at: int, base: int, budget: ReadBudget) -> Iterator[tuple[int, int]]:
-        """Yield ranges of ``.debug_ranges``: pairs of offsets from a base, (highest, new base), (0, 0) at the end."""
-        size = self.encoding.address_size
-        highest = (1 << 8 * size) - 1
-        for _ in range(MAX_RANGES):
-            start, end = self.encoding.integer(data, at, size), self.encoding.integer(data, at + size, size)
-            at += 2 * size
-            budget.spend(2 * size)
-            if start == highest:
-                base = end
-            elif start == end == 0:
-                return
-            elif start < end:
-                yield base + start, base + end
-
-    def _debug_rnglists(self, data: bytes, at: int, base: int, budget: ReadBudget) -> Iterator[tuple[int, int]]:
-        """Yield ranges of ``.debug_rnglists``: entries of eight kinds (DW_RLE_*)."""
-        for _ in range(MAX_RANGES):
-            begin, kind, at = at, self.encoding.integer(data, at, 1), at + 1
-            if kind == 0:
-                return
-            operands, at = self._operands(kind, data, at)
-            budget.spend(at - begin)
-            if kind in (1, 5):
-                (base,) = operands
-            else:
-                start, end = operands
-                if kind == 4:
-                    start, end = base + start, base + end
-                elif kind in (3, 7):
-                    end += start
-                if start < end:
-                    yield start, end
-
-    def _operands(self, kind: int, data: bytes, at: int) -> tuple[list[int], int]:
-        """Read the operands of a range list entry, with indexed addresses looked up."""
-        found = []
-        for letter in _RANGE_OPERANDS.get(kind, ""):
-            if letter == "a":
-                value, at = self.encoding.integer(data, at, self.encoding.address_size), at + self.encoding.address_size
-            else:
-                try:
-                    value, at = uleb128(data, at)
-                except IndexError:
-                    raise ObjectError(f"{self.file.name}: its lists of ranges are cut off") from None
-            found.append(self.address(c.FORM_ADDRX, value) if letter == "x" else value)
-        if not found:
-            raise ObjectError(f"{self.file.name}: a range of kind {kind}, which does not exist")
-        return found, at
+        return lists.rnglists(data, value)
