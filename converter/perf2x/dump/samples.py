@@ -106,14 +106,14 @@ def _counter_lines(values: ReadValues, row: int, read_format: int) -> Iterator[s
 def _variable_length_lines(batch: Samples, row: int, event: Event, session: SessionBuilder) -> Iterator[str]:
     if batch.raw is not None and event.sample_type & SampleType.RAW:
         raw = batch.raw.row(row).tobytes()
-        found = _tracepoint_fields(raw, event, session)
+        found = _format_tracepoint(raw, event, session)
         yield f"... {event.name}: {found}" if found else f"... raw: {len(raw)} bytes {raw.hex(' ')}"
     aux = batch.extra.get("aux")
     if aux is not None and event.sample_type & SampleType.AUX:
         yield f"... aux: {len(aux.row(row))} bytes"
 
 
-def _tracepoint_fields(raw: bytes, event: Event, session: SessionBuilder) -> str:
+def _format_tracepoint(raw: bytes, event: Event, session: SessionBuilder) -> str:
     """Format a tracepoint's fields without the common ones: ``prev_comm=sleeper prev_pid=774``."""
     formats: dict[str, Any] = session.features.get("tracing_data", {}).get("formats", {})
     known = formats.get(str(event.config)) if event.type == EventType.TRACEPOINT else None

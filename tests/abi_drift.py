@@ -1,4 +1,4 @@
-"""``python -m perf2x.abi.check [HEADER]``: compare our copy of the kernel's numbers with a linux/perf_event.h.
+"""``python -m tests.abi_drift [HEADER]``: compare our copy of the kernel's numbers with a linux/perf_event.h.
 
 The kernel keeps copies of its own headers under tools/ and warns when they drift apart; this does so for ours.
 A difference is a warning, never a failure: a newer header only means that there is something to look at.

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from perf2x.abi import layouts, uapi
-from perf2x.abi.check import FAMILIES, KNOWN_PARTLY, MISC, differences, main
+from tests.abi_drift import FAMILIES, KNOWN_PARTLY, MISC, differences, main
 
 
 def _as_written(value: int) -> str:
