@@ -1,8 +1,8 @@
-"""Completes samples whose user part was not recorded as a callchain: ``--call-graph dwarf`` and ``--call-graph lbr``.
+"""Completes samples whose user part is not a recorded callchain: ``--call-graph dwarf`` and ``--call-graph lbr``.
 
-Separate from the pipeline, which it serves, because it joins three stages: the stitcher's picture of processes answers
-for the unwinder's addresses, and what comes out goes back into the samples that the stitcher is given. Most recordings
-have nothing to unwind: the unwinder and the readers of objects are imported when there is.
+Connects unwinder and stitcher: the process history finds the mappings of the unwinder's addresses, and the unwound
+chains go into the samples for the stitcher. Most recordings have nothing to unwind, so the unwinder and the readers of
+objects are imported on demand.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ PROT_EXEC = 4
 DATA_NAMES = frozenset({"[stack]", "[heap]", "[vvar]", "[vvar_vclock]"})
 """Recorded as executable at exec, before their protection is settled (fs/exec.c setup_arg_pages)."""
 MAX_COPY = 65528
-"""What ``--call-graph dwarf,SIZE`` takes at most (tools/perf/util/callchain.c get_stack_size)."""
+"""Largest SIZE of ``--call-graph dwarf,SIZE`` (get_stack_size in tools/perf/util/callchain.c)."""
 ROOTS = {
     End.TRUNCATED: RootFrame.STACK_TRUNCATED,
     End.NO_UNWIND_INFO: RootFrame.NO_UNWIND_INFO,
@@ -45,26 +45,26 @@ ROOTS = {
     End.REGISTERS_MISSING: RootFrame.REGISTERS_MISSING,
     End.TOO_DEEP: RootFrame.TOO_DEEP,
 }
-"""The made-up frame that an end puts below a stack."""
+"""Root frame of the stacks with each end."""
 
 
 class CallGraphOptions(Struct, frozen=True):
-    """What a user can say about unwinding."""
+    """Options for unwinding."""
 
     max_depth: int = MAX_DEPTH
     stitch_lbr: bool = False
-    """Complete branch records from those of the thread's previous sample, as perf's ``--stitch-lbr``."""
+    """Complete branch records from those of the thread's previous sample, like perf's ``--stitch-lbr``."""
 
 
 class UnwindReport(Struct, frozen=True):
-    """How the unwinding of stack copies went; ``ends`` counts samples by ``End``."""
+    """Figures on the unwinding of stack copies; ``ends`` counts samples by ``End``."""
 
     ends: dict[End, int]
     frames: int = 0
     guessed: int = 0
-    """Frames crossed by frame pointer, for want of unwind information."""
+    """Frames left by frame pointer, for lack of unwind information."""
     asked: int = 0
-    """Bytes of stack that were asked for, 0 when nothing was to be unwound."""
+    """Bytes of stack that were requested, 0 when nothing was unwound."""
 
     @property
     def samples(self) -> int:
@@ -73,12 +73,12 @@ class UnwindReport(Struct, frozen=True):
 
     @property
     def better_size(self) -> int:
-        """What to record with when copies were too short."""
+        """The size to record with when copies were too short."""
         return min(max(4 * self.asked, 32768), MAX_COPY)
 
 
 class UnwindCounts(Struct, frozen=True):
-    """What was counted in one process."""
+    """Counts of one process, for ``absorb`` in another."""
 
     ends: I64
     frames: int
@@ -87,7 +87,7 @@ class UnwindCounts(Struct, frozen=True):
 
 
 class CallGraphs:
-    """Completes the batches of one recording, in order; objects and rules are kept from one to the next."""
+    """Completes the batches of one recording; keeps objects and rules from one batch to the next."""
 
     def __init__(
         self, session: Session, history: ProcessHistory, finder: Callable[[], Finder], options: CallGraphOptions
@@ -109,12 +109,12 @@ class CallGraphs:
 
     @property
     def want(self) -> Want:
-        """The columns that samples have to be read with."""
+        """Columns that samples must be read with."""
         stacks = Want.STACKS if len(self._copied) else Want(0)
         return stacks | (Want.BRANCHES if len(self._called) else Want(0))
 
     def complete(self, samples: Samples) -> tuple[Samples, U8 | None]:
-        """The samples with whole chains, and the RootFrame of each where one was cut short; None: nothing to do."""
+        """Samples with whole chains, and (n,) the RootFrame of each; None where nothing was unwound."""
         root: U8 | None = None
         if len(self._called) and samples.branches is not None:
             samples = replace(samples, chain=self._with_calls(samples, samples.branches))
@@ -126,28 +126,28 @@ class CallGraphs:
 
     @property
     def in_order(self) -> bool:
-        """Whether a batch builds on those before it."""
+        """True when a batch depends on those before it."""
         return self._options.stitch_lbr and len(self._called) > 0
 
     def counted(self) -> UnwindCounts:
-        """The figures so far, for ``absorb`` in another process."""
+        """Counts of all batches so far."""
         problems = self._unwinder.problems() if self._unwinder is not None else []
         return UnwindCounts(self._ends, self._frames, self._guessed, problems)
 
     def absorb(self, unwound: UnwindCounts) -> None:
-        """Add the figures of other batches."""
+        """Add the counts of other batches."""
         self._ends += unwound.ends
         self._frames += unwound.frames
         self._guessed += unwound.guessed
         self._problems += unwound.problems
 
     def report(self) -> UnwindReport:
-        """The figures after every batch."""
+        """Figures of all batches so far."""
         ends = {end: int(self._ends[end]) for end in End if self._ends[end]}
         return UnwindReport(ends, self._frames, self._guessed, self._asked if ends else 0)
 
     def note(self, diagnostics: Diagnostics) -> None:
-        """Count what rests on guesses, and damaged objects."""
+        """Report guessed frames, unsupported processors and damaged objects."""
         advice = "code without unwind information was crossed by frame pointer; install its debug info."
         diagnostics.add("guessed_frames", Severity.GUESS, advice, self._guessed)
         if self._unwinder is not None and not self._unwinder.knows_arch:
@@ -162,7 +162,7 @@ class CallGraphs:
         from perf2x.unwind.join_chains import with_user_part
 
         stacks = replace(stacks, abi=np.where(use, stacks.abi, 0).astype(np.uint8))
-        chains = unwinder.unwind(stacks, self._lookup(samples))
+        chains = unwinder.unwind(stacks, self._mapping_finder(samples))
         self._ends += np.bincount(chains.end[use], minlength=len(End))
         self._frames += len(chains.chain.values)
         self._guessed += int(chains.guessed.sum())
@@ -170,12 +170,12 @@ class CallGraphs:
         roots[list(ROOTS)] = list(ROOTS.values())
         return with_user_part(samples.chain, chains, use), roots[chains.end]
 
-    def _lookup(self, samples: Samples) -> FindMapping:
+    def _mapping_finder(self, samples: Samples) -> FindMapping:
         spaces = self._history.spaces
         epoch = spaces.epoch(samples.pid.astype(np.int64), self._history.ranks_of(samples))
 
         def lookup(rows: I64, address: U64) -> I32:
-            here_only = np.zeros(len(rows), np.bool_)  # after an exec the stack that was copied is the new program's
+            here_only = np.zeros(len(rows), np.bool_)  # after an exec the copied stack belongs to the new program
             return spaces.find(epoch[rows], address, here_only).astype(np.int32)
 
         return lookup
@@ -195,14 +195,14 @@ class CallGraphs:
 
 
 def _select_rows(first: Ragged, second: Ragged, choose_first: Bools) -> Ragged:
-    """Rows of one table or the other."""
+    """Take each row from one table or the other."""
     both = concatenate([first, second])
     rows = np.arange(len(first), dtype=np.int64)
     return both.take(np.where(choose_first, rows, rows + len(first)))
 
 
 def completes_stacks(session: Session) -> bool:
-    """Whether there is anything to do for ``CallGraphs``."""
+    """Whether any event copies stacks or records calls in branch records."""
     return any(_copies_stack(event) or _keeps_calls(event) for event in session.events)
 
 
@@ -221,7 +221,7 @@ def _keeps_calls(event: Event) -> bool:
 
 
 def _branch_record_count(session: Session) -> int:
-    """How many branch records the processor keeps (HEADER_CPU_PMU_CAPS, PMU_CAPS); 0 when the file does not say."""
+    """Number of branch records that the processor keeps (HEADER_CPU_PMU_CAPS, PMU_CAPS), 0 if unknown."""
     several = session.features.get("pmu_caps")
     units = [session.features.get("cpu_pmu_caps"), *(several.values() if isinstance(several, dict) else ())]
     texts = [str(caps.get("branches", "")) for caps in units if isinstance(caps, dict)]
@@ -245,7 +245,7 @@ def _make_unwinder(mappings: UserMappings, finder: Finder, arch: str, options: C
 
 
 def _opener(finder: Finder) -> Callable[[str, bytes], tuple[ElfObject | None, ElfObject | None]]:
-    """Objects for the unwinder: the file that was mapped, and the one with its debug info."""
+    """Return a function that finds the mapped file and the one with its debug info."""
 
     def find(name: str, build_id: bytes) -> tuple[ElfObject | None, ElfObject | None]:
         found = finder.find(name, build_id)
@@ -258,7 +258,7 @@ def _opener(finder: Finder) -> Callable[[str, bytes], tuple[ElfObject | None, El
 
 
 def _running_vdso(build_id: bytes) -> ElfObject | None:
-    """This machine's vDSO, when it is the recorded one."""
+    """This machine's vDSO if it has the recorded build id, else None."""
     from perf2x.binary.elf.file import open_elf
     from perf2x.binary.elf.running_vdso import running_vdso_image
 

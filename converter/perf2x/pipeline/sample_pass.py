@@ -1,4 +1,4 @@
-"""The pass over the samples: decode, unwind, stitch; in one process or in several."""
+"""The pass over the samples: decodes, unwinds and stitches them, in one process or in several."""
 
 from collections.abc import Callable, Iterator
 
@@ -17,11 +17,11 @@ from perf2x.transform.sample_filter import Seen
 from perf2x.transform.selection import Selection
 
 Progress = Callable[[int, int], None]
-"""Called with samples done and samples in all."""
+"""Called with the number of samples done and of all samples."""
 
 
 class PartialResult(Struct, frozen=True):
-    """What one process's share came to."""
+    """Everything that one worker process found out about its share."""
 
     stitched: StitchResult
     unwound: UnwindCounts
@@ -31,7 +31,7 @@ class PartialResult(Struct, frozen=True):
 
 
 class SamplePass(Struct):
-    """Everything that samples go through, and everything that keeps count of them."""
+    """The stages that samples pass through, and the counters that go along."""
 
     recording: Recording
     want: Want
@@ -41,34 +41,36 @@ class SamplePass(Struct):
     diagnostics: Diagnostics
     stages: Stages
     stacks: bool = True
-    """False: samples are counted by event, thread and name, whatever their stacks."""
+    """False: count samples by event, thread and name, and ignore their stacks."""
 
     def run(self, processes: int, progress: Progress | None) -> None:
-        """Pass all samples once; afterwards it does not show how many processes there were."""
+        """Process every sample once; the result does not depend on the number of processes."""
         if processes == 1:
-            self._pass(Share(), progress)
+            self._process(Share(), progress)
             return
-        for outcome in run_in_processes(processes, lambda share: self._pass(share, progress), self._outcome):
+        for partial in run_in_processes(
+            processes, lambda share: self._process(share, progress), self._process_elsewhere
+        ):
             with self.stages.stage("join"):
-                self.stitcher.absorb(outcome.stitched)
-                self.call_graphs.absorb(outcome.unwound)
-                self.selection.seen.absorb(outcome.seen)
-                self.diagnostics.absorb(outcome.counts)
-            self.stages.absorb(outcome.stages)
-            del outcome  # before the next one comes
+                self.stitcher.absorb(partial.stitched)
+                self.call_graphs.absorb(partial.unwound)
+                self.selection.seen.absorb(partial.seen)
+                self.diagnostics.absorb(partial.counts)
+            self.stages.absorb(partial.stages)
+            del partial  # free it before receiving the next
 
-    def _outcome(self, share: Share) -> PartialResult:
-        """The share's part of everything, in a process that has nothing else to tell."""
+    def _process_elsewhere(self, share: Share) -> PartialResult:
+        """Process a share in a worker, whose counters start from zero."""
         self.diagnostics.counts.clear()
         self.stages.wall.clear()
         self.stages.processor.clear()
-        self._pass(share, None)
+        self._process(share, None)
         with self.stages.stage("stitch"):
             stitched = self.stitcher.result()
         counts = list(self.diagnostics.counts.values())
         return PartialResult(stitched, self.call_graphs.counted(), self.selection.seen, counts, self.stages)
 
-    def _pass(self, share: Share, progress: Progress | None) -> None:
+    def _process(self, share: Share, progress: Progress | None) -> None:
         batches = self.recording.samples(self.want | self.call_graphs.want, share)
         counted = _with_progress(batches, self.recording.sample_count, share.of, progress)
         for batch in self.stages.each("decode", self.selection.batches(counted)):
@@ -79,12 +81,12 @@ class SamplePass(Struct):
 
 
 def _without_addresses(samples: Samples) -> Samples:
-    """The samples without instruction pointers and modes: what is left is alike wherever a thread was."""
+    """Clear instruction pointers and modes, so that samples of a thread are alike wherever it was."""
     return replace(samples, ip=np.zeros_like(samples.ip), cpumode=np.zeros_like(samples.cpumode))
 
 
 def _with_progress(batches: Iterator[Samples], total: int, shares: int, progress: Progress | None) -> Iterator[Samples]:
-    """The same batches, with word of how far they are; other processes are taken to be as far with their shares."""
+    """Yield the batches and report progress, assuming that other processes are equally far with their shares."""
     done = 0
     for batch in batches:
         yield batch

@@ -1,7 +1,7 @@
-"""One recording, several processes: each does a share of the blocks, then the first adds up what came of all.
+"""Divides work among forked worker processes; the first process does a share itself and combines all results.
 
-Processes are forked, so that they have the index, the pictures of all processes and the mapped file without a copy;
-only results travel. Where there is no fork that numpy can be trusted with (macOS, Windows), one process does all.
+Forked workers have the index, the process history and the mapped file without a copy; only results travel. Where
+numpy is not safe to use after a fork (macOS) or there is no fork (Windows), one process does all.
 """
 
 from __future__ import annotations
@@ -25,54 +25,57 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 SAMPLES_EACH = 200_000
-"""A process is worth its start and the adding up from about this many samples on."""
+"""Number of samples from which a process pays for its start and for combining its result."""
 STACKS_EACH = 10_000
-"""The same for samples whose stacks have to be unwound."""
+"""Number of samples from which a process pays if their stacks must be unwound."""
 MICROSECONDS_EACH = 150_000
-"""The same for other work."""
+"""Cost of other work from which a process pays."""
 
 
-def processes_for(samples: int, unwinds: bool, asked: int) -> int:
-    """How many processes to use; ``asked`` is the user's number, 0 for as many as pay, at most one a core."""
+def processes_for(samples: int, unwinds: bool, requested: int) -> int:
+    """Number of processes for a pass over samples.
+
+    ``requested`` is the user's number, 0 for as many as pay, at most one per core.
+    """
     if sys.platform != "linux":
         return 1
-    if asked:
-        return asked
+    if requested:
+        return requested
     return max(1, min(len(os.sched_getaffinity(0)), samples // (STACKS_EACH if unwinds else SAMPLES_EACH)))
 
 
-def processes_for_work(microseconds: int, pieces: int, asked: int) -> int:
-    """The same for work that is known by what it costs, in so many pieces."""
+def processes_for_work(microseconds: int, tasks: int, requested: int) -> int:
+    """Number of processes for ``tasks`` of known total cost; ``requested`` as in ``processes_for``."""
     if sys.platform != "linux":
         return 1
-    return max(1, min(pieces, asked or min(len(os.sched_getaffinity(0)), microseconds // MICROSECONDS_EACH)))
+    return max(1, min(tasks, requested or min(len(os.sched_getaffinity(0)), microseconds // MICROSECONDS_EACH)))
 
 
 def run_in_processes(count: int, here: Callable[[Share], None], there: Callable[[Share], Result]) -> Iterator[Result]:
-    """All shares of a recording: the first is done ``here``, the others by ``there`` in processes of their own.
+    """Process ``count`` shares: the first with ``here``, the others with ``there`` in a worker process each.
 
-    Yields what those return, which must be picklable and say everything: what they change stays in their process.
-    Raises the Perf2xError that a share raises. A process that dies (for want of memory, say), or cannot be had at all,
-    is made good for here.
+    Yields the results of ``there``, which must be picklable and complete: other changes stay in the worker. Raises the
+    Perf2xError that a worker raises. The share of a worker that dies (out of memory, say) or cannot be started is
+    processed with ``here``.
     """
     shares = [Share(number, count) for number in range(count)]
     with _forked(shares[1:], there) as others:
         here(shares[0])
         for share, connection in zip_longest(shares[1:], others):
             try:
-                result = _received(connection)
+                result = _receive(connection)
             except (EOFError, OSError):
                 here(share)
                 continue
             if isinstance(result, Perf2xError):
                 raise result
             yield result
-            del result  # before the next one comes
+            del result  # free it before receiving the next
 
 
 @contextlib.contextmanager
 def _forked(shares: list[Share], there: Callable[[Share], Result]) -> Iterator[list[Connection]]:
-    """A process for each share, as far as there are any, and where its result comes from; all are gone afterwards."""
+    """Start a worker for each share, as many as possible; yields their connections and ends them on exit."""
     import multiprocessing  # with sockets and OpenSSL, and most recordings are too small for it
 
     context = multiprocessing.get_context("fork")
@@ -84,7 +87,7 @@ def _forked(shares: list[Share], there: Callable[[Share], Result]) -> Iterator[l
             process = context.Process(target=_run, args=(share, there, theirs), daemon=True)
             try:
                 process.start()
-            except (OSError, MemoryError):  # no more processes to be had
+            except (OSError, MemoryError):  # no more processes available
                 break
             finally:
                 theirs.close()
@@ -99,9 +102,9 @@ def _forked(shares: list[Share], there: Callable[[Share], Result]) -> Iterator[l
 
 
 def _run(share: Share, there: Callable[[Share], Result], connection: Connection) -> None:
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # the first process says what there is to say
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # the first process reports interruptions
         signal.signal(number, signal.SIG_DFL)
-    # without memory, or without a first process, there is nothing to be said here: the share is done there
+    # out of memory, or the first process is gone: the first process, if any, does the share
     with contextlib.suppress(MemoryError, OSError):
         try:
             _send(connection, there(share))
@@ -111,7 +114,7 @@ def _run(share: Share, there: Callable[[Share], Result], connection: Connection)
 
 
 def _send(connection: Connection, result: Any) -> None:
-    """Arrays travel beside the rest, so that neither side holds them twice."""
+    """Send arrays out of band, so that neither side holds them twice."""
     buffers: list[pickle.PickleBuffer] = []
     rest = pickle.dumps(result, protocol=5, buffer_callback=buffers.append)
     connection.send((len(buffers), rest))
@@ -119,8 +122,8 @@ def _send(connection: Connection, result: Any) -> None:
         connection.send_bytes(buffer.raw())
 
 
-def _received(connection: Connection | None) -> Any:
-    """What the other process sent; its arrays are read-only. EOFError where there is no process, or not any more."""
+def _receive(connection: Connection | None) -> Any:
+    """Receive a result, with read-only arrays. Raises EOFError if there is no worker, or no longer."""
     if connection is None:
         raise EOFError
     count, rest = connection.recv()

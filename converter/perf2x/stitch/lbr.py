@@ -1,8 +1,8 @@
-"""Call stacks that the processor kept in its last branch records (``perf record --call-graph lbr``).
+"""Call stacks from the processor's last branch records (``perf record --call-graph lbr``).
 
-In call-stack mode (PERF_SAMPLE_BRANCH_CALL_STACK) a return takes the record of its call away, so what is left are the
-calls that are still open: ``from`` is the call instruction, ``to`` the function that was called, newest first. Source
-of truth: resolve_lbr_callchain_sample and has_stitched_lbr in tools/perf/util/machine.c.
+In call-stack mode (PERF_SAMPLE_BRANCH_CALL_STACK) a return removes the record of its call, so the calls that have not
+returned remain: ``from`` is the call instruction, ``to`` the called function, newest first. Source of truth:
+resolve_lbr_callchain_sample and has_stitched_lbr in tools/perf/util/machine.c.
 
 ::
 
@@ -10,7 +10,7 @@ of truth: resolve_lbr_callchain_sample and has_stitched_lbr in tools/perf/util/m
     branches            from0→to0  from1→to1  from2→to2
     result              KERNEL k0 k1 USER u0 USER from0 USER from1 USER from2
 
-A call instruction's own address is no return address; a USER marker in front of each says so (see ``callchain``).
+The address of a call instruction is no return address; a USER marker in front of each says so (see ``callchain``).
 """
 
 import numpy as np
@@ -24,11 +24,11 @@ from perf2x.tables.events import Branches
 USER_MARKER = np.uint64(CallchainContext.USER)
 UNKNOWN_INDEX = np.uint64(2**64 - 1)
 MAX_STITCHED = 1024
-"""Calls that may be added to one sample: a thread whose stack seems to grow for ever must not fill the memory."""
+"""Calls that may be added to one sample: a thread whose stack seems to grow forever must not exhaust memory."""
 
 
 class LbrState(Struct, frozen=True):
-    """The last sample of every thread so far, and the older calls it was given; what the next batch goes on from."""
+    """The last sample of every thread so far and the older calls added to it; the next batch continues from it."""
 
     thread: I64
     branches: Branches
@@ -44,11 +44,11 @@ def empty_lbr_state() -> LbrState:
 
 
 def call_stack_chains(chain: Ragged, ip: U64, branches: Branches, older: Ragged | None = None) -> Ragged:
-    """Chains (n rows) with the user part from the branches; rows without a user part or branches stay as they are.
+    """Take the user part of chains (n rows) from the branches; rows without a user part or branches stay unchanged.
 
     The innermost user address is the one that the kernel recorded behind PERF_CONTEXT_USER, else the ``to`` of the
     newest branch; ``ip`` stands in for samples with a bare marker that were taken in user mode. ``older`` (n rows)
-    holds calls from ``stitch_older_calls`` that go behind the branches.
+    holds calls from ``stitch_older_calls`` to append to the branches.
     """
     user = _first_user_marker(chain)
     count = np.diff(branches.offsets)
@@ -67,7 +67,7 @@ def call_stack_chains(chain: Ragged, ip: U64, branches: Branches, older: Ragged 
 
 
 def _first_user_marker(chain: Ragged) -> I64:
-    """(n,) where each row's first PERF_CONTEXT_USER stands in ``chain.values``, −1 for none."""
+    """(n,) index in ``chain.values`` of each row's first PERF_CONTEXT_USER, −1 for none."""
     place = np.flatnonzero(chain.values == USER_MARKER)
     row = row_numbers(chain.lengths)[place]
     first = np.full(len(chain), -1, np.int64)
@@ -90,7 +90,7 @@ def _leaf(chain: Ragged, user: I64, ip: U64, branches: Branches) -> U64:
 
 
 def _mark_each(rows: Ragged) -> Ragged:
-    """A USER marker in front of every entry."""
+    """Put a USER marker in front of every entry."""
     pairs = np.full((len(rows.values), 2), USER_MARKER)
     pairs[:, 1] = rows.values
     return Ragged(rows.offsets * 2, pairs.reshape(-1))
@@ -99,17 +99,17 @@ def _mark_each(rows: Ragged) -> Ragged:
 def stitch_older_calls(
     branches: Branches, thread: I64, order: I64, depth: int, state: LbrState
 ) -> tuple[Ragged, LbrState]:
-    """Older calls that fell out of the registers but were there in the thread's previous sample (``--stitch-lbr``).
+    """Find older calls that left the registers but are in the thread's previous sample (``--stitch-lbr``).
 
-    ``thread`` (n,) tells threads apart, ``order`` (n,) sorts samples by time, ``depth`` is the number of registers of
-    the processor. Returns the calls to put behind each sample's own (n rows), and the state for the next batch.
+    ``thread`` (n,) identifies threads, ``order`` (n,) sorts samples by time, ``depth`` is the processor's number of
+    registers. Returns the calls to append to each sample's own (n rows), and the state for the next batch.
 
     A sample continues the previous one of its thread when its oldest record is, unchanged and in the same register, one
-    of that one's records; the previous sample's still older ones (a piece) are then its own, and so are those that the
-    previous sample was given. Pieces of a thread laid newest first make every sample's answer one slice::
+    of that one's records; then the previous sample's older records (a chunk) belong to it as well, and so do the calls
+    added to the previous sample. With the chunks of a thread laid out newest first, every answer is one slice::
 
         sample      a     b      c (not continued)  d
-        laid        [d's piece] [c: none] [b's piece] [a's piece]
+        laid out    [d's chunk] [c: none] [b's chunk] [a's chunk]
         answer of b                        ^--------- ---------^
     """
     everything, older = _prepend(branches, state)
@@ -118,8 +118,8 @@ def stitch_older_calls(
     previous = np.concatenate([rows[:1], rows[:-1]])
     distance, continued = _continued(everything, rows, previous, depth)
     continued &= np.concatenate([[False], thread[1:] == thread[:-1]])[: len(rows)]
-    pieces = _added_calls(everything, older, rows, previous, distance, continued)
-    answers = _concatenate_runs(pieces, continued)
+    chunks = _added_calls(everything, older, rows, previous, distance, continued)
+    answers = _concatenate_runs(chunks, continued)
     back = np.empty(len(rows), np.int64)
     back[rows] = np.arange(len(rows))
     result = answers.take(back[len(state.thread) :])
@@ -132,7 +132,7 @@ def _all_threads(state: LbrState, thread: I64) -> I64:
 
 
 def _prepend(branches: Branches, state: LbrState) -> tuple[Branches, Ragged]:
-    """The rows of the state in front of the batch's, and what those of the state were given."""
+    """Rows of the state followed by those of the batch, and the older calls added to those of the state."""
     before = state.branches
     count = len(branches.offsets) - 1
     joined = Branches(
@@ -159,7 +159,7 @@ def _take_branches(branches: Branches, rows: I64) -> Branches:
 
 
 def _continued(branches: Branches, rows: I64, previous: I64, depth: int) -> tuple[I64, Bools]:
-    """Which record of the previous sample lies in the register of this one's oldest, and whether they are the same.
+    """(n,) record of the previous sample in the register of this one's oldest record, and whether both are the same.
 
     Registers are a ring: hw_idx holds the newest record, so the oldest of ``nr`` lies ``nr − 1`` registers before it.
     """
@@ -167,7 +167,7 @@ def _continued(branches: Branches, rows: I64, previous: I64, depth: int) -> tupl
     known = (index[rows] < np.uint64(depth)) & (index[previous] < np.uint64(depth)) & (count[rows] > 0)
     oldest = depth - count[rows] + index[rows].view(np.int64) + 1
     newest = index[previous].view(np.int64)
-    distance = (newest - oldest) % depth  # perf misses distance 0: it asks whether newest > oldest
+    distance = (newest - oldest) % depth  # perf misses distance 0: it tests newest > oldest
     possible = known & (distance < count[previous]) & (count[rows] <= depth)
     mine, other = branches.offsets[rows + 1] - 1, branches.offsets[previous] + distance
     same = possible.copy()
@@ -179,7 +179,7 @@ def _continued(branches: Branches, rows: I64, previous: I64, depth: int) -> tupl
 def _added_calls(
     branches: Branches, older: Ragged, rows: I64, previous: I64, distance: I64, continued: Bools
 ) -> Ragged:  # fmt: skip
-    """What each sample adds to the answer: the previous one's records behind ``distance``; a state's row, its own."""
+    """Calls that each sample adds: the previous sample's records after ``distance``; rows of the state: their own."""
     first = branches.offsets[previous] + distance + 1
     lengths = np.where(continued, branches.offsets[previous + 1] - first, older.lengths[rows])
     starts = np.where(continued, first, len(branches.from_ip) + older.offsets[:-1][rows])
@@ -187,10 +187,10 @@ def _added_calls(
     return Ragged(offsets_of(lengths), values[ranges(starts, lengths)])
 
 
-def _concatenate_runs(pieces: Ragged, continued: Bools) -> Ragged:
-    """Each row's piece and those before it, back to the first row of its run, newest first."""
-    count = len(pieces)
-    laid = pieces.take(np.arange(count)[::-1])
+def _concatenate_runs(chunks: Ragged, continued: Bools) -> Ragged:
+    """Concatenate each row's calls and those of rows before it in its run, newest first, up to MAX_STITCHED."""
+    count = len(chunks)
+    laid = chunks.take(np.arange(count)[::-1])
     begin = np.maximum.accumulate(np.where(continued, 0, np.arange(count)))
     starts = laid.offsets[:-1][::-1]
     ends = laid.offsets[count - begin]

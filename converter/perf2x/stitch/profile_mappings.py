@@ -1,8 +1,8 @@
-"""Recorded mappings to the profile's: those that are alike become one.
+"""Merges recorded mappings into the mappings of the profile.
 
-The same file lies at another address in every process. Symbols do not depend on that, so the profile has each piece of
-a file once, where the process with the lowest address had it, and addresses are moved there (as pprof's own merge does,
-profile.Merge in github.com/google/pprof). What is named by address or belongs to one process stays where it was::
+A file is mapped at another address in every process. Symbols do not depend on it, so the profile has each part of a
+file once, at the lowest address that any process had it at, and addresses are moved there (as pprof's own merge does,
+profile.Merge in github.com/google/pprof). Code that is named by address or belongs to one process stays::
 
     pid 7   libc 0x7f10…000     pid 8   libc 0x7f55…000          one mapping, 0x7f10…000
     pid 7   //anon 0x2000       pid 8   //anon 0x2000            two mappings
@@ -32,22 +32,22 @@ _PRIVATE_NAMES = (
     "[anon",
     "/anon_hugepage",
 )
-"""Mappings whose name means nothing outside their process."""
+"""Prefixes of names that mean nothing outside their process."""
 
 
 class MergedMappings(Struct, frozen=True):
-    """Recorded mappings (rows of ``Mmaps``, and one more for −1) in groups that are alike, in the groups' order."""
+    """Recorded mappings (rows of ``Mmaps``, and a last row for none) in groups that the profile shows as one."""
 
     number: I64
-    """The group of each; −1 for the last."""
+    """(mappings + 1,) the group of each; −1 for the last row."""
     shift: U64
-    """What its addresses are moved by, modulo 2⁶⁴."""
+    """(mappings + 1,) the distance that addresses in each are moved, modulo 2⁶⁴."""
     mmaps: Mmaps
     build_ids: Sequence[str]
-    """Of each recorded mapping, hexadecimal."""
+    """Of each recorded mapping, in hexadecimal."""
 
     def table(self, hit: Bools, strings: StringInterner) -> tuple[Mappings, I64]:
-        """The groups that a recorded mapping with ``hit`` belongs to, and (groups + 1,) the row of each group or −1.
+        """The groups that have a recorded mapping with ``hit``, and (groups + 1,) the row of each group, −1 for none.
 
         Ordered by kernel or not, name, build id, offset and address.
         """
@@ -96,7 +96,7 @@ def merge_mappings(mmaps: Mmaps, recorded: Mapping[str, bytes], per_process: boo
 
 
 def _traits(mmaps: Mmaps, build_ids: Sequence[str], per_process: bool) -> list[I64 | U64]:
-    """What makes mappings alike, the most important first; texts as ranks, so that they sort as texts do."""
+    """Columns that are equal in mappings of one group, the most significant first; texts as ranks in sorted order."""
     name, names = _text_ranks(mmaps.filename)
     private = np.array([text.startswith(_PRIVATE_NAMES) for text in names], np.bool_)[name]
     relative = np.array([_is_relative(text) for text in names], np.bool_)[name] & ~private
@@ -109,18 +109,17 @@ def _traits(mmaps: Mmaps, build_ids: Sequence[str], per_process: bool) -> list[I
 
 
 def _text_ranks(texts: Sequence[str]) -> tuple[I64, list[str]]:
-    """The place of each text among the distinct ones, and those in order."""
+    """(n,) the rank of each text among the distinct ones, and those in order."""
     distinct = sorted(set(texts))
     rank = {text: number for number, text in enumerate(distinct)}
     return np.fromiter((rank[text] for text in texts), np.int64, len(texts)), distinct
 
 
 def _is_relative(name: str) -> bool:
-    """Whether symbols are found by the offset into the file: not in dumps of just-in-time compilers, whose code of one
-    process is mapped once."""
+    """Whether symbols are found by file offset; not in dumps of just-in-time compilers, which one process maps once."""
     return name.startswith("[vdso") or (is_real_path(without_deleted(name)) and not name.endswith(".dump"))
 
 
 def _recorded_build_id(build_ids: Mapping[str, bytes], name: str) -> bytes:
-    """From the file's build-id table, where the kernel goes without the reference symbol that its mapping carries."""
+    """Look up the recording's build-id table, which names the kernel without the reference symbol of its mapping."""
     return build_ids.get(name) or build_ids.get(name.partition("]")[0] + "]", b"")

@@ -12,7 +12,7 @@ FRAME_POINTER, STACK_POINTER, PROGRAM_COUNTER = 29, 31, 32
 UCONTEXT = 128
 """struct rt_sigframe: the siginfo_t comes first."""
 MCONTEXT = UCONTEXT + 176
-"""uc_mcontext is aligned to 16 bytes behind flags, link, the alternate stack and 128 bytes of signal mask."""
+"""uc_mcontext follows flags, link, the alternate stack and 128 bytes of signal mask, aligned to 16 bytes."""
 REGISTERS = MCONTEXT + 8
 """fault_address, then x0 to x30, sp and pc."""
 
@@ -20,7 +20,7 @@ SIGNAL_RETURN = Rule(
     STACK_POINTER, 0, PROGRAM_COUNTER, True,
     tuple((register, RegisterRule(RuleKind.OFFSET, REGISTERS + 8 * register)) for register in range(33)),
 )  # fmt: skip
-"""sp points at the struct rt_sigframe; all registers come back, the link register of an interrupted leaf too."""
+"""sp points at the struct rt_sigframe, which holds all registers, also the link register of an interrupted leaf."""
 
 AARCH64 = Architecture(
     name="aarch64",
@@ -31,7 +31,7 @@ AARCH64 = Architecture(
     stack_pointer=STACK_POINTER,
     frame_pointer=FRAME_POINTER,
     program_counter=PROGRAM_COUNTER,
-    address_mask=2**48 - 1,  # what signs an address stands above the 48 bits that user addresses have
+    address_mask=2**48 - 1,  # signatures are in the bits above the 48 of user addresses
     # mov x8, #139; svc #0
     trampolines=((bytes.fromhex("681180d2010000d4"), SIGNAL_RETURN),),
 )

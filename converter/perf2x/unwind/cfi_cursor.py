@@ -1,6 +1,6 @@
-"""A place in the bytes of call frame information: fixed integers, LEB128, encoded pointers.
+"""Cursor over the bytes of call frame information: fixed-size integers, LEB128, encoded pointers.
 
-Every read is checked against the end of its entry, so a damaged entry raises ObjectError and never reads its neighbour.
+Every read is checked against the end of the entry, so a damaged entry raises ObjectError and never reads its neighbor.
 """
 
 import struct
@@ -28,7 +28,7 @@ class CfiCursor(Struct):
     address: int = 0
 
     def fixed(self, code: str) -> int:
-        """One integer by its struct letter (``B``, ``h``, ``Q`` …)."""
+        """Read an integer by its struct letter (``B``, ``h``, ``Q`` …)."""
         start = self.position
         self.position = start + struct.calcsize("=" + code)
         if self.position > self.end:
@@ -37,14 +37,14 @@ class CfiCursor(Struct):
         return value
 
     def u8(self) -> int:
-        """One byte."""
+        """Read a byte."""
         if self.position >= self.end:
             raise ObjectError(f"call frame information: byte {self.position:#x} lies past the end of its entry")
         self.position += 1
         return self.data[self.position - 1]
 
     def uleb(self) -> int:
-        """Unsigned LEB128, cut to 64 bits."""
+        """Read an unsigned LEB128, truncated to 64 bits."""
         value = shift = 0
         while True:
             byte = self.u8()
@@ -54,7 +54,7 @@ class CfiCursor(Struct):
                 return value & MASK
 
     def sleb(self) -> int:
-        """Signed LEB128, within 64 bits."""
+        """Read a signed LEB128, truncated to 64 bits."""
         value = shift = 0
         while True:
             byte = self.u8()
@@ -67,7 +67,7 @@ class CfiCursor(Struct):
         return to_signed(value)
 
     def block(self) -> bytes:
-        """A length as ULEB128 and so many bytes."""
+        """Read a ULEB128 length and that many bytes."""
         length = self.uleb()
         start = self.position
         if length > self.end - start:
@@ -76,11 +76,11 @@ class CfiCursor(Struct):
         return self.data[start : self.position]
 
     def native(self) -> int:
-        """One address of the object's own size."""
+        """Read an address of the object's own size."""
         return self.fixed("Q" if self.address_size == 8 else "I")
 
     def cstring(self) -> bytes:
-        """Bytes up to the next NUL, which is passed over."""
+        """Read bytes up to the next NUL, and skip the NUL."""
         stop = self.data.find(b"\0", self.position, self.end)
         if stop < 0:
             raise ObjectError("call frame information: a string without end")
@@ -89,7 +89,7 @@ class CfiCursor(Struct):
         return text
 
     def pointer(self, encoding: int, data_base: int = 0) -> int | None:
-        """An encoded pointer as svma; None where it is omitted or can only be read from the running process."""
+        """Read an encoded pointer as svma; None if it is omitted or can only be read from the running process."""
         if encoding == POINTER_OMIT:
             return None
         base = encoding & 0x70
@@ -108,7 +108,7 @@ class CfiCursor(Struct):
         return (value + bases[PointerBase(base)]) & (MASK if self.address_size == 8 else 2**32 - 1)
 
     def pointer_value(self, encoding: int) -> int:
-        """The stored number of an encoded pointer, without what it counts from."""
+        """Read the stored number of an encoded pointer, without adding its base."""
         form = encoding & 0x0F
         if form == PointerFormat.ABSPTR:
             return self.native()
@@ -122,6 +122,6 @@ class CfiCursor(Struct):
 
 
 def to_signed(value: int) -> int:
-    """64 bits read as two's complement."""
+    """Interpret the lower 64 bits as two's complement."""
     value &= MASK
     return value - (1 << 64) if value >> 63 else value

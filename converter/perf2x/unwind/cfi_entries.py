@@ -1,6 +1,6 @@
-"""Entries of .eh_frame and .debug_frame: the CIE that several functions share, the FDE of one stretch of code.
+"""Entries of .eh_frame and .debug_frame: CIEs, which functions share, and FDEs, each for one range of code.
 
-Sources: DWARF 5, section 6.4.1; Linux Standard Base, "Exception RegisterFile" for what .eh_frame does differently.
+Sources: DWARF 5, section 6.4.1; Linux Standard Base, "Exception RegisterFile" for the differences of .eh_frame.
 """
 
 from typing import NamedTuple
@@ -13,10 +13,10 @@ from perf2x.unwind.cfi_cursor import CfiCursor, to_signed
 
 
 class EntryHeader(NamedTuple):
-    """The two words that open every entry."""
+    """Length and identity, the first two words of every entry."""
 
     body: int
-    """Offset of the first byte after them."""
+    """Offset of the first byte after the header."""
     end: int
     """Offset of the next entry."""
     cie: int
@@ -24,7 +24,7 @@ class EntryHeader(NamedTuple):
 
 
 class Cie(NamedTuple):
-    """What a Common Information Entry says."""
+    """A decoded Common Information Entry."""
 
     code_alignment: int
     data_alignment: int
@@ -34,12 +34,12 @@ class Cie(NamedTuple):
     segment_size: int
     has_augmentation_data: bool
     is_signal_frame: bool
-    """Augmentation ``S``: the caller was interrupted, its address is that of the next instruction to run."""
+    """Augmentation ``S``: the caller was interrupted, so its address is that of the next instruction to run."""
     instructions: tuple[int, int]
 
 
 class Fde(NamedTuple):
-    """What a Frame Description Entry says: rules for the code from ``start`` up to ``end`` (svma)."""
+    """A decoded Frame Description Entry: rules for the code from ``start`` up to ``end`` (svma)."""
 
     cie: Cie
     start: int
@@ -58,13 +58,16 @@ class FrameSection(Struct):
     cies: dict[int, Cie] = field(default_factory=dict)
 
     def cursor(self, position: int, end: int) -> CfiCursor:
-        """A reader of the bytes between two offsets."""
+        """A cursor over the bytes between two offsets."""
         return CfiCursor(
             self.data, position, min(end, len(self.data)), self.byte_order, self.address_size, self.address
         )
 
     def header(self, offset: int) -> EntryHeader | None:
-        """The entry at ``offset``; None at the terminator. ObjectError when it does not lie within the section."""
+        """Decode the header at ``offset``; None at the terminator.
+
+        Raises ObjectError if the entry exceeds the section.
+        """
         at = self.cursor(offset, len(self.data))
         length, wide = at.fixed("I"), False
         if length == 0:
@@ -86,7 +89,7 @@ class FrameSection(Struct):
         return -1 if identity == (2**64 - 1 if wide else 2**32 - 1) else identity
 
     def cie(self, offset: int) -> Cie:
-        """The CIE at ``offset``, decoded once."""
+        """The CIE at ``offset``, decoded once. Raises ObjectError if there is none."""
         found = self.cies.get(offset)
         if found is None:
             header = self.header(offset) if 0 <= offset < len(self.data) else None
@@ -96,7 +99,7 @@ class FrameSection(Struct):
         return found
 
     def fde(self, offset: int) -> Fde:
-        """The FDE at ``offset``; ObjectError when there is none, or it cannot be read."""
+        """Decode the FDE at ``offset``. Raises ObjectError if there is none or it is damaged."""
         header = self.header(offset) if 0 <= offset < len(self.data) else None
         if header is None or header.cie == -1:
             raise ObjectError(f"call frame information: no FDE at {offset:#x}")
@@ -134,7 +137,7 @@ class FrameSection(Struct):
         )  # fmt: skip
 
     def _augmentation(self, at: CfiCursor, augmentation: bytes) -> int:
-        """The encoding of the FDEs' pointers; leaves ``at`` at the first instruction."""
+        """Decode the pointer encoding of the FDEs; leaves ``at`` at the first instruction."""
         encoding: int = PointerFormat.ABSPTR
         if not augmentation.startswith(b"z"):
             return encoding

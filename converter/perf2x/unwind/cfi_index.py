@@ -1,8 +1,8 @@
-"""Which entry describes an address: the sorted table of .eh_frame_hdr, or one made by walking the section.
+"""Index of call frame entries by address: the sorted table of .eh_frame_hdr, or one built by walking the section.
 
-The linker's table is taken as it stands (Linux Standard Base, ".eh_frame_hdr"). Where there is none (.debug_frame,
-static objects of old) the entries are walked once: a loop over functions, a few hundred thousand at the very most,
-that reads their headers; the start addresses are then gathered as columns.
+The linker's table is used as it is (Linux Standard Base, ".eh_frame_hdr"). Without one (.debug_frame, old static
+objects) the entries are walked once: a loop over functions, a few hundred thousand at most, that reads their headers;
+their start addresses become columns.
 """
 
 import numpy as np
@@ -28,12 +28,12 @@ class FrameIndex(Struct, frozen=True):
     offset: I64
 
     def find(self, svma: U64) -> I64:
-        """For each svma the last FDE that starts at or before it, −1 for none; whether it reaches is the FDE's word."""
+        """(n,) the last FDE that starts at or before each svma, −1 for none; it may end before the svma."""
         return np.searchsorted(self.start, svma, "right").astype(np.int64) - 1
 
 
 def index_from_header(section: FrameSection, header: bytes, address: int) -> FrameIndex | None:
-    """The index that .eh_frame_hdr (``header``, at svma ``address``) holds; None when it has no table we can take."""
+    """The index in .eh_frame_hdr (``header``, at svma ``address``); None without a table in a supported format."""
     at = FrameSection(header, address, True, section.byte_order, section.address_size).cursor(0, len(header))
     version, frame_format, count_format, table_format = at.u8(), at.u8(), at.u8(), at.u8()
     at.pointer(frame_format, address)
@@ -51,21 +51,21 @@ def index_from_header(section: FrameSection, header: bytes, address: int) -> Fra
 
 
 def index_by_walking(section: FrameSection, past_terminator: bool = True) -> FrameIndex:
-    """The index of a section without a table; entries after a damaged one are lost, damaged FDEs are left out."""
+    """Build the index of a section without a table; leaves out damaged FDEs and entries after a damaged header."""
     starts, offsets = [], []
     for offset in fde_offsets(section, past_terminator):
         try:
             fde = section.fde(offset)
         except ObjectError:
             continue
-        if 0 < fde.start < fde.end:  # 0: of a function that the linker threw away
+        if 0 < fde.start < fde.end:  # 0: of a function that the linker discarded
             starts.append(fde.start)
             offsets.append(offset)
     return _sorted_index(section, np.array(starts, np.uint64), np.array(offsets, np.int64))
 
 
 def fde_offsets(section: FrameSection, past_terminator: bool = True) -> list[int]:
-    """Where every FDE of a section begins, in order; the terminators of linked parts are stepped over or end it."""
+    """Offsets of all FDEs of a section, in order; terminators of linked parts are skipped or end the walk."""
     found, offset = [], 0
     while offset + 8 <= len(section.data):
         try:

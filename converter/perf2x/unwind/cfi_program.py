@@ -1,8 +1,8 @@
-"""Runs the instructions of call frame information and yields the rows of one function.
+"""Runs the instructions of call frame information and returns the rule rows of one function.
 
 Source: DWARF 5, section 6.4.2; binutils readelf for the vendor extensions. A row is an address and the rule from there
-on; only registers of the architecture are kept. Instructions take at least a byte each and make at most one row, so
-time and memory are bounded by the entry's length (a remembered state is shared, not copied).
+on; only registers of the architecture are kept. Every instruction takes at least a byte and makes at most one row, so
+the length of the entry bounds time and memory (a remembered state is shared, not copied).
 """
 
 from collections.abc import Callable
@@ -38,7 +38,7 @@ class CfiProgram(Struct):
     remembered: list[tuple[tuple[int, int] | None, Registers]] = field(default_factory=list)
     rows: list[RuleRow] = field(default_factory=list)
     _sorted_from: Registers | None = None
-    """The dictionary that ``_sorted`` was made of; a change of rules makes a new dictionary."""
+    """The dictionary that ``_sorted`` was made from; a change of rules makes a new dictionary."""
     _sorted: tuple[tuple[int, RegisterRule], ...] = ()
 
     def run(self, at: CfiCursor) -> None:
@@ -63,29 +63,29 @@ class CfiProgram(Struct):
             self.restore(operand)
 
     def set(self, register: int, kind: RuleKind, value: int = 0) -> None:
-        """A register's rule from here on; other processors' and vector registers are of no use to us."""
+        """Set a register's rule from here on; registers that are not tracked (vector registers, say) are ignored."""
         if register < self.table.register_count:
             self.registers = {**self.registers, register: RegisterRule(kind, to_signed(value))}
 
     def restore(self, register: int) -> None:
-        """Back to the rule that the CIE gave."""
+        """Restore the rule that the CIE gave a register."""
         kept = {key: rule for key, rule in self.registers.items() if key != register}
         if register in self.initial:
             kept[register] = self.initial[register]
         self.registers = kept
 
     def define_cfa(self, register: int, offset: int) -> None:
-        """CFA = register + offset."""
+        """Set CFA = register + offset."""
         if register >= self.table.register_count:
             raise ObjectError(f"call frame information: CFA in register {register}")
         self.cfa = (register, to_signed(offset))
 
     def cfa_offset(self, offset: int) -> None:
-        """Another offset to the register in force."""
+        """Set another offset to the current register."""
         self.define_cfa(self._cfa_register(), offset)
 
     def cfa_register(self, register: int) -> None:
-        """Another register with the offset in force."""
+        """Set another register with the current offset."""
         self._cfa_register()
         self.define_cfa(register, self.cfa[1] if self.cfa else 0)
 
@@ -95,22 +95,22 @@ class CfiProgram(Struct):
         return self.cfa[0]
 
     def expression(self, at: CfiCursor) -> int:
-        """The number of the expression that stands at ``at``."""
+        """Parse the expression at ``at`` and return its number."""
         parsed = parse_expression(at.block(), self.fde.cie.address_size, at.byte_order)
         return self.table.expression_number(parsed)
 
     def advance(self, delta: int) -> None:
-        """The row so far ends; the next begins ``delta`` code units on."""
+        """End the current row; the next begins ``delta`` code units later."""
         self.move((self.location + delta * self.fde.cie.code_alignment) & MASK)
 
     def move(self, location: int) -> None:
-        """The row so far ends; the next begins at ``location``."""
+        """End the current row; the next begins at ``location``."""
         if location > self.location:
             self.flush()
         self.location = location
 
     def flush(self) -> None:
-        """Write the row that has been built."""
+        """Write the current row."""
         if self.cfa is not None:
             cie = self.fde.cie
             if self._sorted_from is not self.registers:
@@ -122,11 +122,11 @@ class CfiProgram(Struct):
             self.rows.append(RuleRow(self.location, self.table.number(rule)))
 
     def remember(self) -> None:
-        """Push the rules."""
+        """Push the current rules."""
         self.remembered.append((self.cfa, self.registers))
 
     def recall(self) -> None:
-        """Pop the rules, the CFA among them (as GCC and binutils have it)."""
+        """Pop the rules, the CFA among them (as in GCC and binutils)."""
         if not self.remembered:
             raise ObjectError("call frame information: a state is restored that was never remembered")
         self.cfa, self.registers = self.remembered.pop()
@@ -148,7 +148,7 @@ def _def_cfa_expression(program: CfiProgram, at: CfiCursor) -> None:
 
 
 def _ignore(_: int) -> None:
-    """An operand that no rule depends on."""
+    """Ignore an operand that no rule depends on."""
 
 
 Handler = Callable[[CfiProgram, CfiCursor], None]
@@ -182,11 +182,14 @@ HANDLERS: dict[int, Handler] = {
     CallFrame.AARCH64_NEGATE_RA_STATE: lambda _, at: None,
     CallFrame.AARCH64_NEGATE_RA_STATE_WITH_PC: lambda _, at: None,
 }
-"""Whether a return address is signed is not followed: the bits of the signature are cut from every one (aarch64)."""
+"""Ignores whether return addresses are signed (aarch64): the signature bits are removed from all of them."""
 
 
 def rule_rows(section: FrameSection, fde: Fde, table: RuleTable) -> list[RuleRow]:
-    """The rows of one function, by rising address, the first at its start; ``table`` interns the rules. ObjectError."""
+    """Rows of one function by rising address, the first at its start; ``table`` interns the rules.
+
+    Raises ObjectError if the entry is damaged.
+    """
     if fde.cie.return_register >= table.register_count:
         raise ObjectError(f"call frame information: return address in register {fde.cie.return_register}")
     program = CfiProgram(table, fde, fde.start)

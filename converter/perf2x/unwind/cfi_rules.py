@@ -1,4 +1,4 @@
-"""How to find the caller's registers: one rule per stretch of code, all distinct rules as columns.
+"""Rules for finding the caller's registers, one per range of code; all distinct rules as columns.
 
 A program has thousands of functions and a few hundred distinct rules ("CFA = rsp + 16, rbp at CFA − 16, return address
 at CFA − 8"), so rules are interned and a step over many samples gathers them by number.
@@ -8,7 +8,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
-from msgspec import Struct, field
+from msgspec import Struct
 
 from perf2x.columnar.arrays import I64, U8, U64, Bools
 from perf2x.columnar.growable import GrowableColumns
@@ -21,21 +21,21 @@ CFA_BY_EXPRESSION = -1
 
 
 class RuleKind(IntEnum):
-    """Where the caller's value of a register is; DWARF 5, section 6.4.1."""
+    """Location of the caller's value of a register; DWARF 5, section 6.4.1."""
 
     SAME = 0
-    """Still in the register (also what is not mentioned, as libdw and libunwind have it)."""
+    """Still in the register; also the rule of registers that are not mentioned, as in libdw and libunwind."""
     UNDEFINED = 1
     OFFSET = 2
     """In memory at CFA + value."""
     VAL_OFFSET = 3
-    """It is CFA + value."""
+    """CFA + value itself."""
     REGISTER = 4
     """In register number value."""
     EXPRESSION = 5
-    """In memory at what expression number value computes."""
+    """In memory at the result of expression number value."""
     VAL_EXPRESSION = 6
-    """What expression number value computes."""
+    """The result of expression number value."""
 
 
 class RegisterRule(NamedTuple):
@@ -46,7 +46,7 @@ class RegisterRule(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """The rules in force at one address, hashable; registers not named are ``SAME``."""
+    """Rules of all registers at one address, hashable; registers not named are ``SAME``."""
 
     cfa_register: int
     cfa_value: int
@@ -68,29 +68,30 @@ class RuleColumns(Struct, frozen=True):
     """(r, n) offsets in two's complement."""
 
 
-class RuleTable(Struct):
-    """Every distinct rule and expression met so far."""
+class RuleTable:
+    """All distinct rules and expressions so far, over ``register_count`` registers."""
 
-    register_count: int
-    needed: int = 0
-    """Bit r: some rule or expression asks for register r; what nobody asks for need not be restored."""
-    rules: list[Rule] = field(default_factory=list)
-    expressions: list[Expression] = field(default_factory=list)
-    _numbers: dict[Rule, int] = field(default_factory=dict)
-    _expression_numbers: dict[Expression, int] = field(default_factory=dict)
-    _columns: "_Columns | None" = None
+    def __init__(self, register_count: int) -> None:
+        self.register_count = register_count
+        self.needed = 0
+        """Bit r: some rule or expression reads register r; the others need not be restored."""
+        self.rules: list[Rule] = []
+        self.expressions: list[Expression] = []
+        self._numbers: dict[Rule, int] = {}
+        self._expression_numbers: dict[Expression, int] = {}
+        self._columns = _RuleColumnsBuilder(register_count)
 
     def number(self, rule: Rule) -> int:
-        """The number of a rule, the same for equal ones."""
+        """The number of a rule; equal rules have the same."""
         found = self._numbers.get(rule)
         if found is None:
             found = self._numbers[rule] = len(self.rules)
             self.rules.append(rule)
-            self.needed |= _asked_by(rule)
+            self.needed |= _registers_read_by(rule)
         return found
 
     def expression_number(self, expression: Expression) -> int:
-        """The number of an expression, the same for equal ones."""
+        """The number of an expression; equal expressions have the same."""
         found = self._expression_numbers.get(expression)
         if found is None:
             found = self._expression_numbers[expression] = len(self.expressions)
@@ -100,13 +101,11 @@ class RuleTable(Struct):
         return found
 
     def columns(self) -> RuleColumns:
-        """All rules as arrays, to which those are added that came since."""
-        if self._columns is None:
-            self._columns = _Columns(self.register_count)
+        """All rules so far as arrays."""
         return self._columns.of(self.rules)
 
 
-def _asked_by(rule: Rule) -> int:
+def _registers_read_by(rule: Rule) -> int:
     """Bits of the registers that a rule reads, the return address among them."""
     needed = 1 << rule.return_register
     if rule.cfa_register != CFA_BY_EXPRESSION:
@@ -117,8 +116,8 @@ def _asked_by(rule: Rule) -> int:
     return needed
 
 
-class _Columns:
-    """Columns that grow as rules come: every batch of samples may meet a few more."""
+class _RuleColumnsBuilder:
+    """Columns that grow with the rules: every batch of samples may add a few."""
 
     def __init__(self, registers: int) -> None:
         self._numbers, self._signal = GrowableColumns(np.int64, 3), GrowableColumns(np.bool_)

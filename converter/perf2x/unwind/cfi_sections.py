@@ -1,4 +1,4 @@
-"""Finds call frame information in an ELF file: by section, by segment where the section table was stripped."""
+"""Finds call frame information in an ELF file: by section, or by segment where the section table was stripped."""
 
 from perf2x.binary.elf.compressed_sections import inflate
 from perf2x.binary.elf.file import ElfObject, ElfSegment
@@ -9,7 +9,7 @@ from perf2x.unwind.cfi_index import FrameIndex, index_by_walking, index_from_hea
 
 
 def eh_frame_index(elf: ElfObject) -> FrameIndex | None:
-    """The index of .eh_frame; None without one, ObjectError when it cannot be read."""
+    """The index of .eh_frame, None without one. Raises ObjectError if it cannot be read."""
     section, header = elf.section(".eh_frame"), elf.section(".eh_frame_hdr")
     if section is None:
         return _index_by_segment(elf)
@@ -42,7 +42,7 @@ def _frame_section(elf: ElfObject, data: bytes, address: int, is_eh: bool) -> Fr
 def _index_by_segment(elf: ElfObject) -> FrameIndex | None:
     """PT_GNU_EH_FRAME is .eh_frame_hdr; .eh_frame, which it points to, ends with its PT_LOAD at the latest.
 
-    Without a table the entries are walked up to the terminator: behind it lie other sections.
+    Without a table the entries are walked up to the terminator; other sections follow it.
     """
     header = next((segment for segment in elf.segments if segment.type == "PT_GNU_EH_FRAME"), None)
     if header is None:
@@ -66,7 +66,7 @@ def _load_of(elf: ElfObject, svma: int) -> ElfSegment | None:
 
 
 def code_at(elf: ElfObject, svma: int, size: int) -> bytes:
-    """Up to ``size`` bytes at a stated address; b"" where the file has none."""
+    """Up to ``size`` bytes at a svma; b"" where the file has none."""
     load = _load_of(elf, svma)
     if load is None:
         return b""

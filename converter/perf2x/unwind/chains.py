@@ -1,4 +1,4 @@
-"""What the unwinder is given and what it gives back, as columns."""
+"""Input and output of the unwinder, as columns."""
 
 from collections.abc import Callable
 from enum import IntEnum
@@ -9,25 +9,25 @@ from perf2x.columnar.arrays import I32, I64, U8, U64, Bools
 from perf2x.columnar.ragged import Ragged
 
 MAX_DEPTH = 1024
-"""Frames per sample unless told otherwise; perf shows 127 (kernel.perf_event_max_stack)."""
+"""Default limit of frames per sample; perf shows 127 (kernel.perf_event_max_stack)."""
 
 
 class End(IntEnum):
-    """Why a chain ends where it ends."""
+    """The reason why a chain ends."""
 
     COMPLETE = 0
-    """The outermost frame says so: its return address is undefined, or 0."""
+    """At the outermost frame: its return address is undefined, or 0."""
     TRUNCATED = 1
-    """The caller's frame lies beyond the bytes that perf copied."""
+    """The caller's frame lies beyond the bytes that the kernel copied."""
     NO_UNWIND_INFO = 2
-    """Nothing says how to leave a function, and its frame pointer leads nowhere."""
+    """No unwind information covers a function, and its frame pointer leads nowhere."""
     BROKEN = 3
-    """The caller's frame would lie where no stack can be."""
+    """The caller's frame would lie where there can be no stack."""
     NOT_MAPPED = 4
     """The return address lies in no mapping; it is not part of the chain."""
     OTHER_STACK = 5
-    """The chain goes on on a stack that perf did not copy: that of a thread whose signal handler runs on an alternate
-    stack, that of the old program when a sample was taken inside execve."""
+    """The chain continues on a stack that the kernel did not copy: that of a thread whose signal handler runs on an
+    alternate stack, or of the old program when a sample was taken inside execve."""
     REGISTERS_MISSING = 6
     """A rule needs a register that was not recorded."""
     TOO_DEEP = 7
@@ -37,14 +37,14 @@ class End(IntEnum):
 
 
 class UserMappings(Struct, frozen=True):
-    """The table that mapping ids of the address lookup point into."""
+    """Mappings by the ids that FindMapping returns."""
 
     start: U64
     pgoff: U64
     filename: list[str]
     build_id: list[bytes]
     is_code: Bools
-    """False for mappings that hold no code for certain."""
+    """False for mappings that certainly hold no code."""
 
     def __len__(self) -> int:
         return len(self.start)
@@ -54,15 +54,16 @@ class UserChains(Struct, frozen=True):
     """One user chain per sample of a batch."""
 
     chain: Ragged
-    """uint64, innermost first: entry 0 is the instruction pointer at kernel entry, the others callers'."""
+    """uint64, innermost first: entry 0 is the instruction pointer at kernel entry, the others are callers."""
     is_exact: Bools
-    """One per entry of ``chain``: True where it is an instruction's own address (entry 0, signal trampolines, what a
-    signal interrupted), False where it is a return address, which is looked up one byte earlier."""
+    """One per entry of ``chain``: True for the address of an instruction (entry 0, signal trampolines, code that a
+    signal interrupted), False for a return address, which is looked up one byte earlier."""
     end: U8
-    """(n,) an ``End`` per sample."""
+    """(n,) ``End`` of each chain."""
     guessed: I64
-    """(n,) frames that were crossed by frame pointer, for want of unwind information."""
+    """(n,) frames that were left by frame pointer, for lack of unwind information."""
 
 
 FindMapping = Callable[[I64, U64], I32]
-"""Which mapping holds each address at the time of its sample: (sample rows, addresses) to mapping ids, −1 for none."""
+"""Maps (sample rows, addresses) to the ids of the mappings at the times of the samples, −1 for none. The step out of a
+function decides which address comes next, so this is a callback and no table."""

@@ -1,8 +1,8 @@
-"""Addresses of processes → rule numbers, through mappings and objects; each distinct place of code is asked once.
+"""Maps addresses of processes to rule numbers, through mappings and objects; looks up each code key once.
 
-A place is (object, file offset) packed into one word, the same for every process that maps the file, wherever it
-landed. Known places are kept sorted for binary search, in some runs, each more than twice as long as the next: so a
-place is sorted anew only when twice as many are known. The latest of every hash are at hand without a search.
+A code key is (object, file offset) packed into one word, the same in all processes that map the file. Known keys are
+sorted for binary search, in runs of which each is more than twice as long as the next: so a key is sorted again
+only when the number of known keys has doubled. A direct-mapped cache holds the latest key of every hash.
 
 ::
 
@@ -25,18 +25,18 @@ from perf2x.unwind.object_rules import ObjectRules
 OBJECT_SHIFT = np.uint64(48)
 OFFSET_LIMIT = np.uint64(1 << 48)
 OBJECT_LIMIT = (1 << 16) - 1
-"""The last number stays free, so that no place is all ones."""
+"""The last number is unused, so that no key is all ones."""
 SLOTS = 1 << 16
 SLOT_SHIFT = np.uint64(48)
 MIX = np.uint64(0x9E3779B97F4A7C15)
-"""An odd number without pattern: its products spread over their upper bits (Fibonacci hashing)."""
+"""An odd number without pattern: its products are spread over their upper bits (Fibonacci hashing)."""
 
 FindObject = Callable[[str, bytes], tuple[ElfObject | None, ElfObject | None]]
-"""(recorded file name, build id) to the object with the code, and its separate debug file; each may be None."""
+"""Maps (recorded file name, build id) to the object with the code and its separate debug file; each may be None."""
 
 
 class CodeMap:
-    """Look up rules for one architecture; open objects when an address first falls into them."""
+    """Rules of one architecture by address; opens an object when an address first falls into it."""
 
     def __init__(
         self, mappings: UserMappings, find_object: FindObject, architecture: Architecture, table: RuleTable
@@ -50,20 +50,20 @@ class CodeMap:
         """(mappings,) object number, −1 unusable, −2 not opened yet"""
         self._numbers: dict[tuple[str, bytes], int] = {}
         self._shift: U64 = mappings.pgoff - mappings.start
-        """(mappings,) add to an address to get its file offset"""
+        """(mappings,) the sum of this and an address is its file offset"""
         self._known: list[tuple[U64, I32]] = []
-        """Runs of places, each rising, and their rules."""
-        self._recent_places: U64 = np.full(SLOTS, 2**64 - 1, np.uint64)
-        """(SLOTS,) the place that was last asked for of those with this hash"""
+        """Runs of keys, each rising, and their rules."""
+        self._recent_keys: U64 = np.full(SLOTS, 2**64 - 1, np.uint64)
+        """(SLOTS,) the latest key with each hash"""
         self._recent_rules: I32 = np.zeros(SLOTS, np.int32)
 
     def is_code(self, mapping: I32) -> Bools:
-        """Whether mappings (n,) may hold code; −1 does not."""
+        """(n,) bool: whether mappings may hold code; −1 does not."""
         found: Bools = np.append(self.mappings.is_code, False)[mapping]
         return found
 
     def rules(self, mapping: I32, address: U64) -> I32:
-        """Rule numbers (n,) of addresses in their mappings (−1: none); NO_RULE where nothing is known."""
+        """(n,) rule numbers of addresses in their mappings (−1: none); NO_RULE without unwind information."""
         result = np.full(len(address), NO_RULE, np.int32)
         mapped = np.flatnonzero(mapping >= 0)
         if not len(mapped):
@@ -71,8 +71,8 @@ class CodeMap:
         number = self._objects(mapping[mapped])
         offset = address[mapped] + self._shift[mapping[mapped]]
         usable = (number >= 0) & (offset < OFFSET_LIMIT)
-        place = number[usable].astype(np.uint64) << OBJECT_SHIFT | offset[usable]
-        result[mapped[usable]] = self._rules_of(place)
+        key = number[usable].astype(np.uint64) << OBJECT_SHIFT | offset[usable]
+        result[mapped[usable]] = self._rules_of(key)
         return result
 
     def _objects(self, mapping: I32) -> I32:
@@ -84,54 +84,54 @@ class CodeMap:
         return number
 
     def _open(self, filename: str, build_id: bytes) -> int:
-        key = (filename, build_id)
-        if key not in self._numbers:
+        identity = (filename, build_id)
+        if identity not in self._numbers:
             elf, debug = self.find_object(filename, build_id)
             wrong = elf is None or elf.machine != self.architecture.machine or len(self.objects) >= OBJECT_LIMIT
-            self._numbers[key] = -1 if wrong else len(self.objects)
+            self._numbers[identity] = -1 if wrong else len(self.objects)
             if elf is not None and not wrong:
                 self.objects.append(ObjectRules(elf, debug, self.table, self.architecture))
-        return self._numbers[key]
+        return self._numbers[identity]
 
-    def _rules_of(self, place: U64) -> I32:
-        slot = (place * MIX) >> SLOT_SHIFT
+    def _rules_of(self, key: U64) -> I32:
+        slot = (key * MIX) >> SLOT_SHIFT
         result: I32 = self._recent_rules[slot]
-        missed = np.flatnonzero(self._recent_places[slot] != place)
+        missed = np.flatnonzero(self._recent_keys[slot] != key)
         if len(missed):
-            result[missed] = self._search(place[missed])
-            self._recent_places[slot[missed]] = place[missed]
+            result[missed] = self._search(key[missed])
+            self._recent_keys[slot[missed]] = key[missed]
             self._recent_rules[slot[missed]] = result[missed]
         return result
 
-    def _search(self, place: U64) -> I32:
-        found = np.full(len(place), NO_RULE, np.int32)
-        left = np.arange(len(place))
-        for places, rules in self._known:
-            at = np.minimum(np.searchsorted(places, place[left]), len(places) - 1)
-            known = places[at] == place[left]
+    def _search(self, key: U64) -> I32:
+        found = np.full(len(key), NO_RULE, np.int32)
+        left = np.arange(len(key))
+        for known_keys, rules in self._known:
+            at = np.minimum(np.searchsorted(known_keys, key[left]), len(known_keys) - 1)
+            known = known_keys[at] == key[left]
             found[left[known]] = rules[at[known]]
             left = left[~known]
             if not len(left):
                 return found
-        new = unique(place[left])
+        new = unique(key[left])
         rules = self._learn(new)
-        found[left] = rules[np.searchsorted(new, place[left])]
+        found[left] = rules[np.searchsorted(new, key[left])]
         return found
 
-    def _learn(self, place: U64) -> I32:
-        """Ask the objects for new places (sorted, unique) and keep the answers, which are returned."""
-        rules = np.empty(len(place), np.int32)
-        for number, rows in rows_by((place >> OBJECT_SHIFT).astype(np.int64)):
-            rules[rows] = self._ask(number, place[rows] & (OFFSET_LIMIT - np.uint64(1)))
-        self._known.append((place, rules))
+    def _learn(self, key: U64) -> I32:
+        """Look up new keys (sorted, unique) in their objects; keeps and returns their rules."""
+        rules = np.empty(len(key), np.int32)
+        for number, rows in rows_by((key >> OBJECT_SHIFT).astype(np.int64)):
+            rules[rows] = self._find_in_object(number, key[rows] & (OFFSET_LIMIT - np.uint64(1)))
+        self._known.append((key, rules))
         while len(self._known) > 1 and len(self._known[-2][0]) <= 2 * len(self._known[-1][0]):
             shorter, longer = self._known.pop(), self._known.pop()
-            places = np.concatenate([longer[0], shorter[0]])
-            order = np.argsort(places, kind="stable")
-            self._known.append((places[order], np.concatenate([longer[1], shorter[1]])[order]))
+            keys = np.concatenate([longer[0], shorter[0]])
+            order = np.argsort(keys, kind="stable")
+            self._known.append((keys[order], np.concatenate([longer[1], shorter[1]])[order]))
         return rules
 
-    def _ask(self, number: int, offset: U64) -> I32:
+    def _find_in_object(self, number: int, offset: U64) -> I32:
         rules = self.objects[number]
         result = np.full(len(offset), NO_RULE, np.int32)
         svma, found = rules.elf.svma(offset)
@@ -139,5 +139,5 @@ class CodeMap:
         return result
 
     def problems(self) -> list[str]:
-        """What was damaged in the objects, in the order in which they were opened."""
+        """Damaged unwind information of all objects, in the order in which they were opened."""
         return [problem for rules in self.objects for problem in rules.problems]

@@ -1,8 +1,8 @@
-"""DWARF expressions of call frame information: parsed once, evaluated for many samples together.
+"""DWARF expressions of call frame information: parsed once, evaluated for many samples at once.
 
 Linkers write one for the procedure linkage table (where the CFA depends on how far into an entry the program counter
-is), C libraries write one per register for signal frames, and hand-written assembly for realigned stacks. Source:
-DWARF 5, section 2.5. Branches do not occur in call frame information and are refused.
+is), C libraries write one per register for signal frames, and hand-written assembly has some for realigned stacks.
+Source: DWARF 5, section 2.5. Branches do not occur in call frame information and are rejected.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from perf2x.tables.errors import ObjectError
 from perf2x.unwind.cfi_cursor import MASK, CfiCursor
 
 MAX_OPERATIONS = 256
-"""Real ones have a dozen; a hostile one would be run for every sample at every depth."""
+"""Real expressions have a dozen; a hostile one would run for every sample at every depth."""
 
 
 class Operation(NamedTuple):
@@ -31,14 +31,14 @@ Expression = tuple[Operation, ...]
 
 
 class ExpressionContext(Protocol):
-    """What an expression can look at, for the samples that are asked about."""
+    """Registers and memory of the samples that an expression is evaluated for."""
 
     def register(self, number: int) -> tuple[U64, Bools]:
-        """Values (n,) of a register in the frame being left, and which of them are known."""
+        """(n,) values of a register in the frame being left, and which of them are known."""
         ...
 
     def load(self, address: U64, size: int) -> tuple[U64, Bools]:
-        """Values (n,) of ``size`` bytes of memory each, and which of them were recorded."""
+        """(n,) values of ``size`` bytes of memory, and which of them were recorded."""
         ...
 
 
@@ -105,7 +105,7 @@ def _arithmetic_shift(left: U64, right: U64) -> U64:
 
 
 def _divide(left: U64, right: U64) -> U64:
-    """Signed, towards zero; 0 by zero, which cannot be told from garbage anyway."""
+    """Divide signed numbers, rounding towards zero; division by zero gives 0, as good as any garbage."""
     numerator, divisor = left.view(np.int64), right.view(np.int64)
     safe = np.where(divisor == 0, 1, divisor)
     magnitude = np.abs(numerator).view(np.uint64) // np.abs(safe).view(np.uint64)
@@ -143,11 +143,11 @@ _UNARY: dict[Operator, Callable[[U64], U64]] = {
     Operator.NOP: lambda a: a,
 }
 _TAKES = {Operator.DUP: 1, Operator.OVER: 2, Operator.SWAP: 2, Operator.ROT: 3, Operator.DROP: 1}
-"""How many entries the operators that only move entries need."""
+"""Number of entries that operators which only move entries need."""
 
 
 def evaluate(expression: Expression, context: ExpressionContext, stack: list[U64], count: int) -> tuple[U64, Bools]:
-    """The result (count,) for every sample and which are good; ``stack`` holds what DWARF pushes first (the CFA)."""
+    """(count,) result for every sample and which are known; ``stack`` holds what DWARF pushes first (the CFA)."""
     good = np.ones(count, np.bool_)
     stack = list(stack)
     for operation in expression:

@@ -1,14 +1,14 @@
-"""Puts unwound user chains into the callchains of their samples.
+"""Inserts unwound user chains into the callchains of their samples.
 
 With ``--call-graph dwarf`` the kernel records no user part (``exclude_callchain_user``), so a chain is the kernel's
 part or nothing at all::
 
     recorded      KERNEL k0 k1 k2
-    unwound       u0 u1 t2 u3 u4             t2 a signal trampoline, u3 what the signal interrupted
+    unwound       u0 u1 t2 u3 u4             t2: signal trampoline, u3: interrupted by the signal
     result        KERNEL k0 k1 k2 USER u0 u1 USER t2 USER u3 u4
 
-In a callchain the first address behind a marker is an instruction's own and the others are return addresses, so a
-marker in front of every exact address carries ``UserChains.is_exact`` through everything that understands callchains.
+In a callchain the first address after a marker is that of an instruction and the others are return addresses, so a
+marker in front of every exact address carries ``UserChains.is_exact`` through all code that understands callchains.
 """
 
 import numpy as np
@@ -22,9 +22,9 @@ USER, DEFERRED = np.uint64(CallchainContext.USER), np.uint64(CallchainContext.US
 
 
 def with_user_part(recorded: Ragged, unwound: UserChains, use: Bools) -> Ragged:
-    """The chains (n rows) with a user part for the rows of ``use`` that were unwound; others stay as they are.
+    """Give the rows of ``use`` that were unwound their user part; other rows (of n) stay unchanged.
 
-    A user part that was recorded all the same gives way, except a cookie that a deferred record answers.
+    Replaces a recorded user part, except a cookie, which refers to a deferred record.
     """
     user_at, is_deferred = _words_before_user_part(recorded)
     use = use & (unwound.chain.lengths > 0) & ~is_deferred
@@ -34,7 +34,7 @@ def with_user_part(recorded: Ragged, unwound: UserChains, use: Bools) -> Ragged:
 
 
 def _words_before_user_part(recorded: Ragged) -> tuple[I64, Bools]:
-    """For each row how many words come before its user part, and whether that is a cookie."""
+    """(n,) number of words before each row's user part, and whether that part is a cookie."""
     markers = np.flatnonzero((recorded.values == USER) | (recorded.values == DEFERRED))[::-1]
     row = row_numbers(recorded.lengths)[markers]
     before = recorded.lengths.copy()
@@ -45,7 +45,7 @@ def _words_before_user_part(recorded: Ragged) -> tuple[I64, Bools]:
 
 
 def _mark_exact(unwound: UserChains, use: Bools) -> Ragged:
-    """The chains of the rows of ``use`` with a marker in front of every exact address."""
+    """Put a marker in front of every exact address of the rows of ``use``; other rows are empty."""
     lengths = np.where(use, unwound.chain.lengths, 0)
     entry = ranges(unwound.chain.offsets[:-1], lengths)
     size = 1 + unwound.is_exact[entry].astype(np.int64)

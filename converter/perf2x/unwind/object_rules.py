@@ -1,4 +1,4 @@
-"""The unwind rules of one ELF file, looked up by address; functions are decoded when they are first hit.
+"""Unwind rules of one ELF file by address; functions are decoded when an address first falls into them.
 
 Order of the sources for an address: .eh_frame, .debug_frame, code that is known without call frame information (signal
 trampolines, the procedure linkage table). Source of truth for the order of the first two: elfutils, libdwfl.
@@ -20,7 +20,7 @@ from perf2x.unwind.cfi_rules import NO_RULE, Rule, RuleTable
 from perf2x.unwind.cfi_sections import code_at, debug_frame_index, eh_frame_index
 
 LAZY_ENTRY = 16
-"""Bytes of an entry in .plt: a jump through the table of 6, a push of 5, a jump to the first entry of 5."""
+"""Bytes of a .plt entry: an indirect jump of 6, a push of 5, a jump to the first entry of 5."""
 
 
 class FunctionRules(Struct, frozen=True):
@@ -35,7 +35,7 @@ NOTHING = FunctionRules(np.zeros(0, np.uint64), np.zeros(0, np.int32), 0)
 
 
 class ObjectRules(Struct):
-    """Answers for one object and its separate debug file; ``problems`` says what was damaged, once each."""
+    """Rules of one object and its separate debug file; ``problems`` has a sentence for each damaged entry."""
 
     elf: ElfObject
     debug: ElfObject | None
@@ -43,10 +43,15 @@ class ObjectRules(Struct):
     architecture: Architecture
     problems: list[str] = field(default_factory=list)
     _sources: list["FrameSource"] = field(default_factory=list)
-    _not_loaded: list[Callable[[], FrameIndex | None]] | None = None
+    _not_loaded: list[Callable[[], FrameIndex | None]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        files = [self.elf] if self.debug is None else [self.elf, self.debug]
+        self._not_loaded.append(lambda: eh_frame_index(self.elf))
+        self._not_loaded.extend(lambda file=file: debug_frame_index(file) for file in files)  # type: ignore[misc]
 
     def find(self, svma: U64) -> I32:
-        """Rule numbers (n,) for addresses; NO_RULE where the object says nothing."""
+        """(n,) rule numbers of addresses; NO_RULE where no source covers them."""
         result = np.full(len(svma), NO_RULE, np.int32)
         missing = np.arange(len(svma))
         number = 0
@@ -59,11 +64,7 @@ class ObjectRules(Struct):
         return result
 
     def _source(self, number: int) -> "FrameSource | None":
-        """The sources in order, each read only when an address got that far (.debug_frame may be large)."""
-        if self._not_loaded is None:
-            files = [self.elf] if self.debug is None else [self.elf, self.debug]
-            self._not_loaded = [lambda: eh_frame_index(self.elf)]
-            self._not_loaded += [lambda file=file: debug_frame_index(file) for file in files]  # type: ignore[misc]
+        """The sources in order; each is read only when an earlier one misses an address (.debug_frame may be large)."""
         while number >= len(self._sources) and self._not_loaded:
             index = self._load(self._not_loaded.pop(0))
             if index is not None:
@@ -114,7 +115,7 @@ class FrameSource(Struct):
     functions: dict[int, FunctionRules] = field(default_factory=dict)
 
     def find(self, svma: U64, table: RuleTable, problems: list[str]) -> I32:
-        """Rule numbers (n,) for addresses; loops over the distinct functions among them."""
+        """(n,) rule numbers of addresses; loops over the distinct functions among them."""
         result = np.full(len(svma), NO_RULE, np.int32)
         place = self.index.find(svma)
         for number, rows in rows_by(place):

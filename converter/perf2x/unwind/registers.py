@@ -1,4 +1,4 @@
-"""Registers of many samples at once, and the view that rules and expressions have of some of them."""
+"""Registers of many samples at once, and views of some of the samples for rules and expressions."""
 
 import numpy as np
 from msgspec import Struct
@@ -9,26 +9,26 @@ from perf2x.unwind.architecture import Architecture
 from perf2x.unwind.stack_memory import StackMemory
 
 UNFINISHED = 255
-"""In a column of ends: the sample goes on."""
+"""In a column of ends: the chain continues."""
 
 
 class RegisterFile(Struct, frozen=True):
-    """The frame that each of ``n`` samples has been unwound to; the arrays change in place with every step."""
+    """Registers in the frame that each of ``n`` samples is unwound to; every step changes the arrays in place."""
 
     registers: U64
     """(r, n)"""
     known: U64
     """(n,) bit r: register r holds the value it had in this frame."""
     is_exact: Bools
-    """(n,) the program counter is an instruction's own address."""
+    """(n,) the program counter is the address of an instruction, not a return address."""
     crossed_signal: Bools
-    """(n,) a signal frame has been left behind, so the stack may be another one than was copied."""
+    """(n,) a signal frame was left, so the stack may be another than the one copied."""
     recorded: np.uint64
-    """Bit r: register r was asked for when recording."""
+    """Bit r: register r was recorded."""
 
 
 class RestoredRegister(Struct, frozen=True):
-    """New values of one register for some samples; not ``good``: no longer known."""
+    """New values of one register for some samples; unknown where not ``good``."""
 
     register: int
     rows: I64
@@ -37,7 +37,7 @@ class RestoredRegister(Struct, frozen=True):
 
 
 class SampleView(Struct, frozen=True):
-    """Some samples (``rows``), their registers and memory."""
+    """Registers and memory of some samples (``rows``)."""
 
     frames: RegisterFile
     memory: StackMemory
@@ -50,43 +50,43 @@ class SampleView(Struct, frozen=True):
         return np.uint64((1 << 8 * self.architecture.word) - 1)
 
     def part(self, which: I64 | slice) -> "SampleView":
-        """The view of some of these samples."""
+        """A view of some of these samples."""
         return SampleView(self.frames, self.memory, self.architecture, self.rows[which])
 
     def register(self, number: int) -> tuple[U64, Bools]:
-        """Values (n,) of one register and which are known; an unheard-of register is never known."""
+        """(n,) values of one register and which are known; a register that is not tracked never is."""
         if number >= self.architecture.register_count:
             return np.zeros(len(self.rows), np.uint64), np.zeros(len(self.rows), np.bool_)
         known = self.frames.known[self.rows] >> np.uint64(number) & np.uint64(1)
         return self.frames.registers[number, self.rows], known.astype(np.bool_)
 
     def registers_of(self, number: I64) -> tuple[U64, Bools]:
-        """Values (n,) of a register per sample and which are known."""
+        """(n,) values of one register per sample and which are known."""
         inside = number < self.architecture.register_count
         number = np.where(inside, number, 0)
         known = self.frames.known[self.rows] >> number.view(np.uint64) & np.uint64(1)
         return self.frames.registers[number, self.rows], known.astype(np.bool_) & inside
 
     def load(self, address: U64, size: int) -> tuple[U64, Bools]:
-        """Memory of ``size`` bytes (0: a word of the architecture) and which of it was recorded."""
+        """(n,) values of ``size`` bytes of memory (0: a word of the architecture) and which were recorded."""
         size = size or self.architecture.word
         value, good = self.memory.load(self.rows, address)
         return (value if size >= 8 else value & np.uint64((1 << 8 * size) - 1)), good
 
     def set(self, new: RestoredRegister) -> None:
-        """Take over what a rule restored."""
+        """Store a register that a rule restored."""
         bit = np.uint64(1 << new.register)
         self.frames.registers[new.register, new.rows] = new.value
         known = self.frames.known[new.rows]
         self.frames.known[new.rows] = np.where(new.good, known | bit, known & ~bit)
 
     def set_register(self, number: int, value: U64) -> None:
-        """Give a register a value that is known for every sample of the view."""
+        """Set a register to values that are known for every sample of the view."""
         self.frames.registers[number, self.rows] = value
         self.frames.known[self.rows] |= np.uint64(1 << number)
 
     def cross(self, frame_pointer: U64, stack_pointer: U64, address: U64) -> None:
-        """Enter a caller of which only these three registers are known."""
+        """Enter the caller with only these three registers known."""
         self.frames.known[self.rows] = 0
         self.set_register(self.architecture.frame_pointer, frame_pointer)
         self.set_register(self.architecture.stack_pointer, stack_pointer)
@@ -95,7 +95,7 @@ class SampleView(Struct, frozen=True):
 
 
 def initial_registers(stacks: UserStacks, architecture: Architecture) -> RegisterFile:
-    """The frames that samples were taken in, from their recorded registers."""
+    """Registers in the innermost frames, as recorded with the samples."""
     registers = np.zeros((architecture.register_count, len(stacks.abi)), np.uint64)
     recorded, column = 0, 0
     for bit in range(64):

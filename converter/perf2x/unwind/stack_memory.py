@@ -1,4 +1,4 @@
-"""Reads the stack copies of many samples at once.
+"""Memory of many samples at once, from the copies of their stacks.
 
 ::
 
@@ -16,23 +16,23 @@ from perf2x.tables.events import UserStacks
 MAX_COPY = 60_000
 """Records are at most 64 KiB, so the kernel cuts larger requests to what is left (perf_sample_ustack_size)."""
 MAX_STACK_DISTANCE = 1 << 26
-"""How far above the stack pointer a frame of the same stack may be: 64 MiB, eight times the usual limit."""
+"""Largest distance of a frame above the stack pointer of the same stack: 64 MiB, eight times the usual limit."""
 
 
 class StackMemory(Struct, frozen=True):
-    """The copies of a batch: ``words`` of all, and for each sample where its copy starts and which address that is."""
+    """Stack copies of a batch: ``words`` of all, and of each sample the index of the first word and its address."""
 
     words: U64
     start: I64
     base: U64
-    """The stack pointer at kernel entry: address of the first byte copied."""
+    """The stack pointer at kernel entry, which is the address of the first byte copied."""
     count: U64
-    """Whole words copied; never more than ``words`` has."""
+    """Whole words copied, bounded by those in ``words``."""
     is_full: Bools
-    """All the bytes that were asked for were copied, so the stack may go on behind them."""
+    """All requested bytes were copied, so the stack may continue after them."""
 
     def load(self, rows: I64, address: U64) -> tuple[U64, Bools]:
-        """The 64-bit word at an address of each sample, and whether it was copied; 0 where not."""
+        """(n,) the 64-bit word at an address of each sample, 0 where it was not copied, and whether it was."""
         offset = address - self.base[rows]
         word = offset >> np.uint64(3)
         good = word < self.count[rows]
@@ -51,7 +51,7 @@ class StackMemory(Struct, frozen=True):
         return value
 
     def _load_unaligned(self, rows: I64, word: U64, low: I64, good: Bools) -> tuple[U64, Bools]:
-        """Two neighbours put together; the processors that are unwound are little-endian."""
+        """Combine two neighboring words; all supported processors are little-endian."""
         good &= (low == 0) | (word + np.uint64(1) < self.count[rows])
         first, second = self._word(rows, word, good), self._word(rows, word + np.uint64(1), good & (low != 0))
         shift = (low * 8).view(np.uint64)
@@ -59,7 +59,7 @@ class StackMemory(Struct, frozen=True):
         return first >> shift | upper, good
 
     def is_beyond(self, rows: I64, address: U64) -> Bools:
-        """Whether an address lies above what was copied, as far as the same stack may reach."""
+        """(n,) bool: whether an address lies above the copy, but within reach of the same stack."""
         offset = address - self.base[rows]
         return (
             self.is_full[rows] & (offset >= self.count[rows] << np.uint64(3)) & (offset < np.uint64(MAX_STACK_DISTANCE))

@@ -1,4 +1,4 @@
-"""One step out of a function, for all samples that are not done yet.
+"""One step out of a function, for all samples whose chains have not ended.
 
 ::
 
@@ -7,7 +7,7 @@
     caller         CFA = register + offset           return address, saved registers from CFA + offsets
                    (or an expression)                stack pointer = CFA
 
-Registers of all samples are one array (register, sample); samples that are done stay in it and are no longer looked at.
+Registers of all samples are one array (register, sample); samples whose chains have ended stay in it unused.
 """
 
 import numpy as np
@@ -21,7 +21,7 @@ from perf2x.unwind.registers import UNFINISHED, RestoredRegister, SampleView
 
 
 def step_by_rules(view: SampleView, table: RuleTable, rule: I32) -> U8:
-    """Unwind the samples of ``view`` by their rules (n,); returns for each UNFINISHED or an ``End``."""
+    """Unwind the samples of ``view`` by their rules (n,); returns (n,) UNFINISHED or an ``End``."""
     columns, frames, rows = table.columns(), view.frames, view.rows
     cfa, known = _canonical_frame_address(view, table, columns, rule)
     restored = _restore(view, table, columns, rule, cfa)
@@ -52,7 +52,7 @@ def _canonical_frame_address(view: SampleView, table: RuleTable, columns: RuleCo
 
 
 def _restore(view: SampleView, table: RuleTable, columns: RuleColumns, rule: I32, cfa: U64) -> list[RestoredRegister]:
-    """What the needed registers that any of the rules names were in the caller; loops over registers and kinds."""
+    """Values in the caller of the needed registers that the rules name; loops over registers and kinds of rule."""
     here = np.flatnonzero(np.bincount(rule, minlength=len(columns.cfa_register)))
     restored = []
     for register in view.architecture.kept(table.needed):
@@ -69,7 +69,7 @@ def _restore(view: SampleView, table: RuleTable, columns: RuleColumns, rule: I32
 
 
 def _saved(view: SampleView, table: RuleTable, kind: RuleKind, value: U64, cfa: U64) -> tuple[U64, Bools]:
-    """The caller's register (n,) by one kind of rule, and where it is known."""
+    """(n,) values of the caller's register by one kind of rule, and which are known."""
     if kind is RuleKind.OFFSET:
         return view.load(cfa + value & view.mask, 0)
     if kind is RuleKind.VAL_OFFSET:
@@ -97,13 +97,13 @@ def _by_expression(view: SampleView, table: RuleTable, kind: RuleKind, value: U6
 def _set_program_counters(
     view: SampleView, columns: RuleColumns, rule: I32, cfa: U64, sound: Bools, exact: Bools
 ) -> U8:
-    """Put the return addresses into the program counters; tell who cannot go on, and why."""
+    """Set program counters to the return addresses; returns (n,) UNFINISHED or an ``End``."""
     register = columns.return_register[rule]
     kind = columns.kind[register, rule]
     address, known = view.registers_of(register)
     address = address & np.uint64(view.architecture.address_mask)
     view.set_register(view.architecture.program_counter, address)
-    # a return address still in a register can only be that of a leaf; on x86 calls never leave one there
+    # only a leaf has its return address still in a register; on x86 calls never leave one there
     in_register = kind == RuleKind.SAME
     sound = sound & ~(in_register & (~exact | (register == view.architecture.program_counter)))
     end = np.full(len(rule), UNFINISHED, np.uint8)
@@ -115,7 +115,7 @@ def _set_program_counters(
 
 
 def _end_reasons(view: SampleView, columns: RuleColumns, rule: I32, cfa: U64, sound: Bools, bad: I64) -> U8:
-    """Why the return address of the samples ``bad`` is not to be had."""
+    """The reasons why the samples ``bad`` have no return address."""
     rows, word = view.rows[bad], np.uint64(view.architecture.word)
     elsewhere = view.frames.crossed_signal[rows] | (view.memory.count[rows] == 0)
     end = np.where(elsewhere, End.OTHER_STACK, End.BROKEN).astype(np.uint8)
@@ -127,10 +127,10 @@ def _end_reasons(view: SampleView, columns: RuleColumns, rule: I32, cfa: U64, so
 
 
 def step_by_frame_pointer(view: SampleView) -> tuple[U8, U64]:
-    """Unwind by the saved frame pointer and return address that compilers keep at the frame pointer.
+    """Unwind by the frame pointer, where compilers save the caller's frame pointer and the return address.
 
-    Source of truth: elfutils, backends/x86_64_unwind.c and aarch64_unwind.c. Nothing is changed for samples that cannot
-    go on. Returns the ends and the return addresses, which the caller has to find in a mapping to believe them.
+    Source of truth: elfutils, backends/x86_64_unwind.c and aarch64_unwind.c. Samples that cannot
+    continue stay unchanged. Returns (n,) ends and return addresses; an address in no mapping is no return address.
     """
     frames, rows, word = view.frames, view.rows, np.uint64(view.architecture.word)
     pointer, known = view.register(view.architecture.frame_pointer)

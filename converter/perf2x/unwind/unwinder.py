@@ -1,6 +1,6 @@
-"""Unwinds batches of samples: user registers and stack bytes in, user chains out.
+"""Unwinds batches of samples: user registers and stack bytes to user chains.
 
-Separate from the steps because it keeps what outlives a batch: opened objects, decoded functions, known places of code.
+Keeps state across batches: opened objects, decoded functions, rules by code key. ``steps`` has none.
 """
 
 from collections.abc import Iterator
@@ -27,11 +27,11 @@ BY_ABI: dict[str, dict[int, Architecture]] = {
     "i686": {1: I386},
     "aarch64": {2: AARCH64},
 }
-"""uname -m of the recording machine, PERF_SAMPLE_REGS_ABI_* of a sample to what unwinds it."""
+"""Architecture by uname -m of the recording machine and PERF_SAMPLE_REGS_ABI_* of the sample."""
 
 
 class FrameVisit(Struct, frozen=True):
-    """The frames that one step reached, one per sample that was still going."""
+    """The frames that one step reached, one per unfinished sample."""
 
     rows: I64
     address: U64
@@ -39,7 +39,7 @@ class FrameVisit(Struct, frozen=True):
 
 
 class Unwinder(Struct):
-    """Unwinds the batches of one recording; ``mappings`` is the table that the address lookup points into."""
+    """Unwinds the batches of one recording; the address lookup returns ids of ``mappings``."""
 
     mappings: UserMappings
     find_object: FindObject
@@ -49,7 +49,7 @@ class Unwinder(Struct):
     _code: dict[str, CodeMap] = field(default_factory=dict)
 
     def unwind(self, stacks: UserStacks, lookup: FindMapping) -> UserChains:
-        """The user chain of every sample of a batch; ``lookup`` answers for sample rows and addresses."""
+        """Unwind a batch; ``lookup`` finds the mapping of addresses as of their samples."""
         count = len(stacks.abi)
         end = np.full(count, End.NO_REGISTERS, np.uint8)
         guessed = np.zeros(count, np.int64)
@@ -63,11 +63,11 @@ class Unwinder(Struct):
 
     @property
     def knows_arch(self) -> bool:
-        """Whether stacks of that machine can be unwound at all."""
+        """Whether stacks of the recording machine can be unwound."""
         return self.machine in BY_ABI
 
     def problems(self) -> list[str]:
-        """What was damaged in the objects' unwind information, one sentence each."""
+        """Damaged unwind information, one sentence each."""
         return [problem for code in self._code.values() for problem in code.problems()]
 
     def _code_map(self, architecture: Architecture) -> CodeMap:
@@ -78,7 +78,7 @@ class Unwinder(Struct):
 
 
 class _BatchUnwinder(Struct):
-    """One batch and architecture; ``end`` and ``guessed`` are filled in."""
+    """Unwinds the samples of one architecture in a batch; fills in ``end`` and ``guessed``."""
 
     code: CodeMap
     stacks: UserStacks
@@ -88,10 +88,10 @@ class _BatchUnwinder(Struct):
     max_depth: int
 
     def all_visits(self, rows: I64) -> list[FrameVisit]:
-        """The visits of ``rows``; once more when a rule was met that asks for a register nobody had asked for before.
+        """The visits of ``rows``; repeats the unwinding when a new rule needs a register that was not restored.
 
-        Most rules ask for the stack pointer and the frame pointer alone, so the other registers, which are saved and
-        restored in every frame, are left out until one is asked for; that happens once or twice in a recording.
+        Most rules need only the stack pointer and the frame pointer, so the other registers, which are saved and
+        restored in every frame, are left out until a rule needs one; that happens once or twice in a recording.
         """
         while True:
             needed = self.code.table.needed
@@ -109,7 +109,7 @@ class _BatchUnwinder(Struct):
             address, exact = frames.registers[architecture.program_counter, rows], frames.is_exact[rows]
             look = address - (~exact).astype(np.uint64)
             mapping = self._code_mapping(rows, look)
-            # a return address in no mapping is none; where the sample was taken may be code unheard of
+            # a return address in no mapping is none; the sampled address itself may be in unknown code
             lost = (mapping < 0) & ~exact
             self.end[rows[lost]] = End.NOT_MAPPED
             here = np.flatnonzero(~lost)
@@ -125,13 +125,13 @@ class _BatchUnwinder(Struct):
         return np.where(self.code.is_code(mapping), mapping, np.int32(-1))
 
     def _is_trampoline(self, rule: I32) -> Bools:
-        """Signal trampolines are returned to at their first instruction, without having called anybody."""
+        """(n,) bool: whether each frame is a signal trampoline, which handlers return to without having been called."""
         signal = np.append(self.code.table.columns().is_signal_frame, False)  # NO_RULE is the last
         found: Bools = signal[rule]
         return found
 
     def _step(self, view: SampleView, rule: I32) -> I64:
-        """One step for all; returns the rows that go on."""
+        """Take one step with all samples; returns the unfinished rows."""
         end = np.full(len(rule), UNFINISHED, np.uint8)
         ruled, guess = np.flatnonzero(rule != NO_RULE), np.flatnonzero(rule == NO_RULE)
         if len(ruled):
@@ -155,7 +155,7 @@ def _bits(mask: int) -> set[int]:
 
 
 def _chains_of_visits(visits: list[FrameVisit], count: int, end: U8, guessed: I64) -> UserChains:
-    """Depth by depth to sample by sample.
+    """Turn frames in order of depth into one chain per sample.
 
     ::
 

@@ -10,7 +10,7 @@ from perf2x.unwind.cfi_rules import RegisterRule, Rule, RuleKind
 RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP, R8, RA = 0, 1, 2, 3, 4, 5, 6, 7, 8, 16
 
 MCONTEXT = 40
-"""Offset of uc_mcontext in struct ucontext: flags, link, and the 24 bytes of the alternate stack come first."""
+"""Offset of uc_mcontext in struct ucontext, after flags, link and the 24 bytes of the alternate stack."""
 SIGCONTEXT = (8, 9, 10, 11, 12, 13, 14, 15, RDI, RSI, RBP, RBX, RDX, RAX, RCX, RSP, RA)
 """struct sigcontext_64: the registers in the order in which they are saved."""
 
@@ -18,7 +18,7 @@ SIGNAL_RETURN = Rule(
     RSP, 0, RA, True,
     tuple((register, RegisterRule(RuleKind.OFFSET, MCONTEXT + 8 * slot)) for slot, register in enumerate(SIGCONTEXT)),
 )  # fmt: skip
-"""The handler's ``ret`` took the trampoline's address off the stack, so rsp points at the struct ucontext."""
+"""The handler's ``ret`` popped the trampoline's address, so rsp points at the struct ucontext."""
 
 
 def _rule_after_call(pushed: int) -> Rule:

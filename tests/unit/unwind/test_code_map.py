@@ -22,7 +22,7 @@ class Asked:
         return (svma % np.uint64(1000)).astype(np.int32)
 
 
-def test_places_are_asked_once_and_sorted_seldom(monkeypatch) -> None:
+def test_keys_are_looked_up_once_and_sorted_rarely(monkeypatch) -> None:
     none = np.zeros(0, np.uint64)
     code = CodeMap(UserMappings(none, none, [], [], np.zeros(0, np.bool_)), None, X86_64, RuleTable(17))
     code.objects += [Asked(), Asked()]
@@ -35,7 +35,7 @@ def test_places_are_asked_once_and_sorted_seldom(monkeypatch) -> None:
         upto = place[: start + step]
         some = np.concatenate([upto[start:], random.choice(upto, 5)])
         assert code._rules_of(some).tolist() == ((some & np.uint64(2**48 - 1)) % np.uint64(1000)).tolist()
-    code._recent_places[:] = 2**64 - 1
+    code._recent_keys[:] = 2**64 - 1
     assert code._rules_of(place).tolist() == (offsets % np.uint64(1000)).tolist()
     assert sum(one.count for one in code.objects) == len(place)
     assert sum(moved) <= len(place) * (steps.bit_length() + 1), "places sorted in all"

@@ -1,1 +1,1 @@
-"""Processes over time: what was mapped, what threads were called."""
+"""Processes over time: their mappings and the names of their threads."""

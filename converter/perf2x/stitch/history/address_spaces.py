@@ -1,9 +1,9 @@
-"""Which mapping holds address X of process P at rank M.
+"""Looks up the mapping that holds an address of a process at a given rank (see ``event_order``).
 
-An address *space* is one life of a process image: it begins when a process is first seen, is forked (then the parent's
-space as of the fork shows through wherever the child mapped nothing itself) or executes a new program (then it is
-empty). Mappings laid over others hide them. An *epoch* names a process between two changes of its picture, so that
-stacks of one epoch can be looked up once. Follows machine__process_fork_event, thread__set_comm and
+An address *space* is one life of a process image. It begins when the process is first seen, is forked (then the
+parent's space as of the fork shows through wherever the child mapped nothing itself) or calls exec (then it is empty).
+Later mappings hide the earlier ones that they overlap. An *epoch* is a process between two changes of its mappings, so
+that stacks of one epoch can be looked up once. Follows machine__process_fork_event, thread__set_comm and
 maps__fixup_overlap_and_insert of tools/perf, except that nothing is copied.
 """
 
@@ -21,26 +21,26 @@ KERNEL = -2
 """Key of the kernel's own space; −1 already means "no process"."""
 _TOMBSTONE = -2
 _GENERATIONS = 16
-"""So many ancestors are asked one after the other: that is quicker than to find out what descendants have in common."""
+"""This many ancestors are searched one after the other, which is faster than merging equal queries of descendants."""
 MAX_FORK_DEPTH = 2048
-"""The longest line of forks without an exec along which processes see what their ancestors mapped. Lookups walk up
-generation by generation; without a bound, n generations that all map something else would cost n² steps."""
+"""The longest chain of forks without an exec along which processes see the mappings of their ancestors. Lookups walk up
+generation by generation; without a bound, n generations that all map something of their own would cost n² steps."""
 
 
-class _Lives(Struct):
-    """Spaces being laid out; one row per life of a process image."""
+class _SpaceBuilder(Struct):
+    """Spaces under construction; one row per life of a process image."""
 
     pid: list[int]
     born: list[int]
     parent: list[int]
     parent_rank: list[int]
     before: list[int]
-    """The life that an exec ended, −1 where the space did not begin with an exec."""
+    """The space that an exec ended, −1 where the space did not begin with an exec."""
     current: dict[int, int]
     depth: list[int]
-    """Ancestors that each space sees."""
+    """Number of ancestors whose mappings each space sees."""
     cut: int = 0
-    """Processes at the end of a line that is too long: they see none."""
+    """Processes at the end of a chain of forks that is too long: they see no ancestor."""
 
     def begin(self, pid: int, rank: int, parent: int = -1, parent_rank: int = 0, before: int = -1) -> int:
         depth = self.depth[parent] + 1 if parent >= 0 else 0
@@ -56,12 +56,15 @@ class _Lives(Struct):
         return self.current[pid]
 
     def of(self, pid: int) -> int:
-        """The living space of a process; one that is mentioned for the first time has been there from the start."""
+        """The current space of a process; a process not seen before is taken to have existed from the start."""
         return self.current[pid] if pid in self.current else self.begin(pid, 0)
 
 
 class AddressSpaces:
-    """The picture of every process over time. Values of ``find`` are rows of ``mmaps``."""
+    """The mappings of every process over time. Immutable; ``find`` returns rows of ``mmaps``.
+
+    ``*_rank`` are the ranks from which each record is in force.
+    """
 
     def __init__(
         self,
@@ -77,16 +80,16 @@ class AddressSpaces:
         owner = np.where(is_kernel_mapping(mmaps), KERNEL, mmaps.pid.astype(np.int64))
         pids = unique(np.concatenate([owner, forks.pid, forks.ppid, comms.pid]).astype(np.int64))
         first_seen = _first_seen(pids.searchsorted(owner), mmap_rank)
-        lives = _lives(first_seen, pids, forks, fork_rank, comms, comm_rank)
+        lives = _build_spaces(first_seen, pids, forks, fork_rank, comms, comm_rank)
         self._parent = np.array(lives.parent, np.int64)
         self._parent_rank = np.array(lives.parent_rank, np.int64)
         self._depth = np.array(lives.depth, np.int64)
         self.lines_cut = lives.cut
-        """Processes that do not see what their ancestors mapped, because there are more than MAX_FORK_DEPTH of them."""
+        """Number of processes that do not see their ancestors' mappings, being more than MAX_FORK_DEPTH forks away."""
         self._before = np.array(lives.before, np.int64)
         pid, born = pids[np.array(lives.pid, np.int64)], np.array(lives.born, np.int64)
         spaces = KeyedValues(pid, born, np.arange(len(pid)))
-        self._index = _index(spaces, mmaps, owner, mmap_rank, ksymbols, ksymbol_rank)
+        self._index = _index_mappings(spaces, mmaps, owner, mmap_rank, ksymbols, ksymbol_rank)
         kernel = np.full(len(ksymbol_rank), KERNEL, np.int64)
         keys = np.concatenate([pid, owner, kernel])
         ranks = np.concatenate([born, mmap_rank, ksymbol_rank])
@@ -95,22 +98,22 @@ class AddressSpaces:
         self._epoch_rank = ranks
 
     def epoch(self, pid: I64, rank: I64) -> I64:
-        """(n,) int64: the epoch of each process (or KERNEL) at each rank, −1 for processes nobody mentioned."""
+        """(n,) int64: the epoch of each process (or KERNEL) at each rank, −1 for unknown processes."""
         return self._epochs.at(pid, rank)
 
     def kernel_epoch(self, rank: I64) -> I64:
-        """(n,) int64: ``epoch`` of the kernel."""
+        """(n,) int64: the epoch of the kernel at each rank."""
         return self._epochs.of(KERNEL, rank)
 
     def is_uniform(self, first: U64, last: U64) -> Bools:
-        """(n,) whether ``find`` gives one answer for all addresses from first to last, whatever the epoch."""
+        """(n,) bool: whether ``find`` has one answer for all addresses from first to last, in every epoch."""
         return self._index.is_uniform(first, last)
 
     def find(self, epoch: I64, address: U64, through_exec: Bools) -> I64:
         """(n,) int64: row of the mapping that holds each address, −1 where none does.
 
-        Where ``through_exec`` is set, an address without a mapping is also looked for in the program that the process
-        ran before: a sample inside execve, taken after the kernel announced the new program, still has the caller's
+        Where ``through_exec`` is set, an address without a mapping is also searched in the program that the process ran
+        before: a sample inside execve, taken after the kernel announced the new program, still has the caller's
         addresses in its user chain.
         """
         if not len(self._epoch_space):
@@ -123,9 +126,9 @@ class AddressSpaces:
         return found
 
     def find_at(self, space: I64, rank: I64, address: U64) -> I64:
-        """The same for a space at a rank; walks up to the parents of forked processes."""
+        """(n,) ``find`` by space and rank; walks up to the parents of forked processes."""
         found = np.full(len(address), -1, np.int64)
-        todo = np.flatnonzero((space >= 0) & self._index.covers(address))  # the rest is in no process's picture
+        todo = np.flatnonzero((space >= 0) & self._index.covers(address))  # no process maps the rest
         space, rank = space[todo], rank[todo]
         for _ in range(_GENERATIONS):
             if not len(todo):
@@ -141,10 +144,10 @@ class AddressSpaces:
         return found
 
     def _find_far_up(self, space: I64, rank: I64, address: U64) -> I64:
-        """``find_at`` for long lines of ancestors, generation by generation from the youngest.
+        """``find_at`` for long chains of ancestors, generation by generation from the youngest.
 
-        Descendants of one process ask it the same: what they have in common is one question, so that the work is that
-        of the forks and not of their depth times the samples.
+        Equal queries of a process's descendants are merged, so the work grows with the number of forks and not with
+        their depth times the number of samples.
         """
         depth, address = self._depth[space], self._index.begins(address)
         arriving = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.uint64)
@@ -173,20 +176,22 @@ class AddressSpaces:
 
 
 def _first_seen(owner: I64, rank: I64) -> dict[int, int]:
-    """When each process mapped something for the first time."""
+    """The rank of each process's first mapping."""
     order = np.lexsort((rank, owner))
     owners, first = np.unique(owner[order], return_index=True)
     return dict(zip(owners.tolist(), rank[order][first].tolist(), strict=True))
 
 
-def _lives(first_seen: dict[int, int], pids: I64, forks: Tasks, fork_rank: I64, comms: Comms, comm_rank: I64) -> _Lives:
+def _build_spaces(
+    first_seen: dict[int, int], pids: I64, forks: Tasks, fork_rank: I64, comms: Comms, comm_rank: I64
+) -> _SpaceBuilder:
     """Walk forks and execs in order; a Python step per fork or exec, not per sample.
 
-    A process that had mappings before it was forked had that number before somebody else did. Processes are known by
-    their place in ``pids``: ids as they stand in the file could be chosen to collide in a dictionary.
+    A process with mappings from before its fork reuses the id of an older process. Processes go by their index in
+    ``pids``: ids from the file could be chosen to collide in a dictionary.
     """
     forked, forker, renamed = (pids.searchsorted(ids).tolist() for ids in (forks.pid, forks.ppid, comms.pid))
-    lives = _Lives([], [], [], [], [], {}, [])
+    lives = _SpaceBuilder([], [], [], [], [], {}, [])
     changes = [(int(fork_rank[row]), 0, int(row)) for row in np.flatnonzero(forks.pid != forks.ppid)]
     changes += [(int(comm_rank[row]), 1, int(row)) for row in np.flatnonzero(comms.is_exec)]
     for rank, is_exec, row in sorted(changes):
@@ -206,10 +211,10 @@ def _lives(first_seen: dict[int, int], pids: I64, forks: Tasks, fork_rank: I64, 
     return lives
 
 
-def _index(
+def _index_mappings(
     spaces: KeyedValues, mmaps: Mmaps, owner: I64, mmap_rank: I64, ksymbols: Ksymbols, ksymbol_rank: I64
 ) -> OverlappingRanges:
-    """All mappings; kernel symbols that went are tombstones, those that came are mappings appended to ``mmaps``."""
+    """Index all mappings; unregistered kernel symbols are tombstones, registered ones are rows of ``mmaps``."""
     gone = np.flatnonzero(ksymbols.unregister)
     start = np.concatenate([mmaps.start, ksymbols.start[gone]])
     length = np.concatenate([mmaps.length, ksymbols.length[gone]])

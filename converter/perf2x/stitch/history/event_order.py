@@ -1,7 +1,7 @@
-"""One order for everything that changes the picture of processes: by time, then by position in the file.
+"""Total order of the side-band events: by time, then by position in the file.
 
-A *rank* is a small integer: how many of the changes happened before. Times are compared once here; everywhere else
-ranks are, which also serves recordings without timestamps (all times 0: the position alone decides).
+The *rank* of a record is the number of events before it. Times are compared once, here; all other modules compare these
+small integers, which also serves recordings without timestamps (all times are 0: the position alone decides).
 """
 
 import numpy as np
@@ -11,20 +11,20 @@ from perf2x.columnar.arrays import I64, U64
 
 
 class EventOrder(Struct, frozen=True):
-    """Sorted times and positions of all changes; see ``order_events``."""
+    """Sorted times and positions of all events; made by ``order_events``."""
 
     times: U64
     next_times: U64
-    """The time of the next change after each rank: ``times``, and one more that is never compared with."""
+    """(events + 1,) the time of the next event after each rank; the last is a sentinel."""
     positions: I64
-    """In file order, for ranking."""
+    """Rising, for ranking."""
     tie_keys: I64
-    """(time slot, rank of position) of each change as one rising number."""
+    """(time slot, rank of position) of each event packed into one integer, rising."""
     slots: U64
     """Distinct times, rising."""
 
     def rank(self, time: U64 | None, position: I64) -> I64:
-        """(n,) changes before each (time, position); a change at the very same time counts when it stands earlier."""
+        """(n,) number of events before each (time, position); of events at the same time, those earlier in the file."""
         if time is None:
             time = np.zeros(len(position), np.uint64)
         rank = np.searchsorted(self.times, time, "left")
@@ -39,7 +39,7 @@ class EventOrder(Struct, frozen=True):
 
 
 def order_events(time: U64, position: I64) -> tuple[EventOrder, I64]:
-    """The order, and for each change the rank from which on it is in force (its rank plus one)."""
+    """The order, and (n,) the rank from which each event is in force: the number of events up to and including it."""
     order = np.lexsort((position, time))
     in_force = np.empty(len(order), np.int64)
     in_force[order] = np.arange(1, len(order) + 1)

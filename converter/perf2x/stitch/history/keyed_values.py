@@ -1,4 +1,4 @@
-"""What a key (a pid, a tid) stood for at a rank: the last value set for it until then.
+"""Values of keys (pids, tids) over time: the last value that was set up to a rank.
 
 ::
 
@@ -12,23 +12,23 @@ from perf2x.columnar.unique import unique
 
 _NOTHING = -(1 << 62)
 _DENSE_LIMIT = 1 << 23
-"""Keys below it are ranked by a table; above the kernel's largest pid (4 194 304)."""
+"""Keys below it are numbered by a table; above the kernel's largest pid (4 194 304)."""
 
 
 class KeyedValues:
-    """Immutable; of two values set at the same rank the one given last counts."""
+    """Values by key and rank. Immutable; of two values set at the same rank the later row counts."""
 
     def __init__(self, key: I64, rank: I64, value: I64) -> None:
         self._keys = unique(key)
         packed = np.searchsorted(self._keys, key).astype(np.int64) << 32 | rank
         order = np.argsort(packed, kind="stable")
-        # one entry in front of all, for what nothing was set for
+        # a sentinel in front, for keys without a value
         self._packed = np.append(np.int64(_NOTHING), packed[order])
         self._values = np.append(np.int64(-1), value[order])
         self._number_table = self._dense_numbers()
 
     def at(self, key: I64, rank: I64) -> I64:
-        """(n,) int64: the value in force for each key at each rank, −1 where none was set yet."""
+        """(n,) int64: the value in force for each key at each rank, −1 where none is set yet."""
         number = self._key_numbers(key)
         index = np.searchsorted(self._packed, number << 32 | rank, "right") - 1
         return np.where(self._packed.take(index) >> 32 == number, self._values.take(index), -1)
@@ -41,7 +41,7 @@ class KeyedValues:
         return values.take(np.searchsorted(self._packed[low:high], number << 32 | rank, "right"))
 
     def _dense_numbers(self) -> I64 | None:
-        """Number by key, with a −1 before and behind."""
+        """Table of numbers by key, with a −1 before the first and after the last key."""
         if not len(self._keys) or not -_DENSE_LIMIT < self._keys[0] <= self._keys[-1] < _DENSE_LIMIT:
             return None
         low = int(self._keys[0]) - 1
@@ -50,7 +50,7 @@ class KeyedValues:
         return table
 
     def _key_numbers(self, key: I64) -> I64:
-        """Number of each key among the known ones, −1 for others."""
+        """(n,) number of each key among the known ones, −1 for unknown keys."""
         if self._number_table is not None:
             number: I64 = self._number_table.take(key - (self._keys[0] - 1), mode="clip")
             return number

@@ -1,15 +1,16 @@
-"""Which of many overlapping ranges, each laid over the earlier ones at its rank, covers a point at a rank.
+"""Overlapping ranges over time: finds the newest range over a point as of a rank.
 
-The points where ranges begin or end cut the line into elementary intervals. A range is stored with every interval it
-covers, in blocks: 64 intervals it covers whole are one block of the next level, 64 such blocks one of the level above.
-So a range costs at most 126 entries a level, however many others it overlaps, and a lookup asks a few sorted arrays::
+The points where ranges begin or end divide the line into elementary intervals. A range is stored with every interval it
+covers, in blocks (a radix-64 segment tree): 64 intervals that it covers whole are one block of the next level, 64 such
+blocks one of the level above. So a range costs at most 126 entries per level, however many others it overlaps, and a
+lookup searches a few sorted arrays::
 
     ranges        |------ a (rank 1) ------|
                         |-- b (rank 5) --|
     intervals     |  0  |         1        | 2 |
     entries       (0, 1, a)  (1, 1, a)  (1, 5, b)  (2, 1, a)        point in 1 at rank 4: a, at rank 7: b
 
-Ranges live in separate spaces; the intervals of one space never meet those of another.
+Ranges belong to separate spaces; those of one space never overlap those of another.
 """
 
 import numpy as np
@@ -31,8 +32,7 @@ class _Level(Struct, frozen=True):
 
 
 class OverlappingRanges:
-    """``space``, ``rank``, ``value`` (n,) int64, ``start`` and ``limit`` (n,) uint64 of every range; ranks
-    differ."""
+    """Index of ``space``, ``rank``, ``value`` (n,) int64, ``start`` and ``limit`` (n,) uint64; all ranks differ."""
 
     def __init__(self, space: I64, start: U64, limit: U64, rank: I64, value: I64) -> None:
         keep = limit > start
@@ -47,7 +47,7 @@ class OverlappingRanges:
         self._levels = _build_levels(low, high, rank, value)
 
     def find(self, space: I64, rank: I64, point: U64) -> I64:
-        """(n,) int64: the value of the newest range over each point at each rank, −1 where there is none."""
+        """(n,) int64: the value of the newest range over each point as of each rank, −1 for none."""
         best = np.full(len(point), -1, np.int64)
         if not len(self._bounds):
             return best
@@ -60,16 +60,16 @@ class OverlappingRanges:
         return best
 
     def begins(self, point: U64) -> U64:
-        """(n,) for points that are covered: where the stretch begins in which all points have the same answers."""
+        """(n,) uint64: the first point with the same answers, for points that are covered."""
         begins: U64 = self._points[np.searchsorted(self._points, point, "right") - 1]
         return begins
 
     def covers(self, point: U64) -> Bools:
-        """(n,) whether any range of any space lies over each point at any rank."""
+        """(n,) bool: whether any range of any space covers each point at any rank."""
         return self._is_covered.take(np.searchsorted(self._points, point, "right"))
 
     def _covered(self, start: U64, limit: U64) -> Bools:
-        """Whether a range lies between each two neighbouring points, before the first and behind the last."""
+        """(points + 1,) bool: whether a range covers the interval before each point, and after the last."""
         change = np.zeros(len(self._points) + 1, np.int64)
         np.add.at(change, np.searchsorted(self._points, start) + 1, 1)
         np.add.at(change, np.searchsorted(self._points, limit) + 1, -1)
@@ -77,7 +77,7 @@ class OverlappingRanges:
         return covered
 
     def is_uniform(self, first: U64, last: U64) -> Bools:
-        """(n,) whether ``find`` gives one answer for all points from first to last, whatever the space."""
+        """(n,) bool: whether ``find`` has one answer for all points from first to last, in every space."""
         same: Bools = np.searchsorted(self._points, first, "right") == np.searchsorted(self._points, last, "right")
         return same
 
@@ -86,7 +86,7 @@ class OverlappingRanges:
 
 
 def _find_in_build_level(level: _Level, block: I64, rank: I64, best: I64, newest: I64) -> None:
-    """Replace ``best`` and ``newest`` where this level knows a newer range."""
+    """Update ``best`` and ``newest`` where this level has a newer range."""
     index = np.searchsorted(level.keys, block << 32 | rank, "right") - 1
     found = level.keys[np.maximum(index, 0)]
     hit = (index >= 0) & (block >= 0) & (found >> 32 == block)
@@ -96,7 +96,7 @@ def _find_in_build_level(level: _Level, block: I64, rank: I64, best: I64, newest
 
 
 def _build_levels(low: I64, high: I64, rank: I64, value: I64) -> list[_Level]:
-    """Cut each run of intervals low … high − 1 into blocks, level by level."""
+    """Divide each run of intervals low … high − 1 into blocks, level by level."""
     levels: list[_Level] = []
     while len(low):
         up_low = -(-low >> _RADIX_BITS)

@@ -1,7 +1,7 @@
-"""What a thread was called at a rank.
+"""Names of threads over time.
 
-A thread is named by its own PERF_RECORD_COMM, else as its parent was when it was forked (thread__fork in tools/perf),
-else ``:TID`` as perf prints threads that nobody named; tid 0 is ``swapper``.
+A thread is named by its own PERF_RECORD_COMM, else like its parent at the fork (thread__fork in tools/perf), else
+``:TID`` as perf prints unnamed threads; tid 0 is ``swapper``.
 """
 
 import numpy as np
@@ -22,7 +22,7 @@ class ThreadNames:
         self._names = KeyedValues(np.array(tids, np.int64), np.array(ranks, np.int64), np.array(names, np.int64))
 
     def at(self, tid: I64, rank: I64) -> I64:
-        """(n,) int64: string index of each thread's name, −1 for threads without any."""
+        """(n,) int64: index in ``texts`` of each thread's name at each rank, −1 for unnamed threads."""
         return self._names.at(tid, rank)
 
 
@@ -40,7 +40,7 @@ def _changes(
     for rank, is_fork, row in sorted(steps):
         tid = children[row] if is_fork > 0 else comm_tids[row]
         if is_fork > 0:
-            current.pop(tid, None)  # the number was somebody else's before (machine__process_fork_event)
+            current.pop(tid, None)  # another thread had the id before (machine__process_fork_event)
         name = current.get(parents[row], -1) if is_fork > 0 else comm_ids[row]
         current[tid] = name
         for column, value in zip(changes, (tid, rank, name), strict=True):
