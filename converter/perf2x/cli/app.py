@@ -13,7 +13,6 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from perf2x import __version__
-from perf2x.cli.config import defaults, name_variables
 from perf2x.cli.error_handling import report_errors
 from perf2x.cli.help import HelpfulCommand, examples, paragraphs, rare_options
 from perf2x.tables.printable import message
@@ -74,6 +73,8 @@ class LazyGroup(TyperGroup):
 @functools.cache
 def command(name: str) -> TyperCommand:
     """Import one of COMMANDS and make its parameters."""
+    from perf2x.cli.config import name_variables  # with msgspec, which perf2x --help does without
+
     function = getattr(import_module(f"perf2x.cli.commands.{name}"), name)
     alone = typer.Typer(add_completion=False)
     text = paragraphs(inspect.getdoc(function) or "")
@@ -110,4 +111,6 @@ def before_any_command(
     """Take defaults from the environment and the configuration file."""
     name = context.invoked_subcommand
     if name is not None:
+        from perf2x.cli.config import defaults
+
         context.default_map = {name: defaults(name, COMMANDS, command, Path.cwd(), os.environ)}

@@ -7,14 +7,15 @@ A command uses the aliases in its signature, where typer and the reader find the
 """
 
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from msgspec import Struct
+if TYPE_CHECKING:
+    from msgspec import Struct
 
 ON = "On by default"
 """Help panel of switches with two names, whose column of names would leave the texts of other options no room."""
 
-Group = TypeVar("Group", bound=Struct)
+Group = TypeVar("Group", bound="Struct")
 
 
 class Rare:
