@@ -22,7 +22,7 @@ from perf2x.tables.errors import OptionError
 from perf2x.tables.output_text import one_line
 from perf2x.tables.plugin_options import check_choices, option
 from perf2x.tables.profile import Profile
-from perf2x.tables.stack_tree import ways_up
+from perf2x.tables.stack_tree import paths_of_length
 
 _LINES_PER_WRITE = 4096
 
@@ -162,7 +162,7 @@ def _lines(
     table = chunk_array([text + end for end in (b";", b" ") for text in all_texts])
     for start in range(0, len(order), _LINES_PER_WRITE):
         rows = order[start : start + _LINES_PER_WRITE]
-        path = ways_up(tree.parent, rows, tree.depth[rows] + 1 - skip, outermost_first=True)
+        path = paths_of_length(tree.parent, rows, tree.depth[rows] + 1 - skip, outermost_first=True)
         chosen, ends = name[path.values], path.offsets[1:]
         chosen[ends - 1] += len(all_texts)
         words = np.empty(len(chosen) + len(rows), np.object_)

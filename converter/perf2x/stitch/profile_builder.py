@@ -32,7 +32,7 @@ from perf2x.tables.profile import (
     ThreadSwitches,
 )
 from perf2x.tables.sideband import Cgroups
-from perf2x.tables.stack_tree import summed_samples
+from perf2x.tables.stack_tree import sum_sample_rows
 from perf2x.tables.value_limits import LAST_TIME, MOST_PERIOD, MOST_VALUE, too_much
 
 _NO_CGROUP = 2**64 - 1
@@ -153,7 +153,7 @@ def _root_functions(root: I64, strings: StringInterner) -> tuple[Functions, I32]
 
 def _sum_rows(rows: SampleRows) -> ProfileSamples:
     """One row per event, thread and stack (and cpu and cgroup where requested), in this order."""
-    return summed_samples(
+    return sum_sample_rows(
         ProfileSamples(
             event=rows.event,
             thread=rows.thread,

@@ -37,10 +37,10 @@ def paths(parent: I64, depth: I64, rows: I64, outermost_first: bool = False) -> 
     Row −1 has an empty path. ``depth`` is depths(parent).
     """
     lengths = np.where(rows >= 0, depth[rows] + 1, 0) if len(depth) else np.zeros(len(rows), np.int64)
-    return ways_up(parent, rows, lengths, outermost_first)
+    return paths_of_length(parent, rows, lengths, outermost_first)
 
 
-def ways_up(parent: I64, rows: I64, lengths: I64, outermost_first: bool = False) -> Ragged:
+def paths_of_length(parent: I64, rows: I64, lengths: I64, outermost_first: bool = False) -> Ragged:
     """Return the first ``lengths`` rows of the path from each given row towards its root."""
     offsets = offsets_of(lengths)
     values = np.empty(offsets[-1], np.int64)
@@ -53,7 +53,7 @@ def ways_up(parent: I64, rows: I64, lengths: I64, outermost_first: bool = False)
     return Ragged(offsets, values)
 
 
-def raised(parent: I64, rows: I64, steps: I64) -> I64:
+def ancestors(parent: I64, rows: I64, steps: I64) -> I64:
     """Return the ancestor ``steps`` above each given row."""
     order = argsort_small(steps)
     cursor = rows[order].astype(np.int64)
@@ -77,7 +77,7 @@ def location_rows(profile: Profile, leaves: I64) -> Ragged:
     return Ragged(path.offsets, profile.stacks.location[path.values].astype(np.int64))
 
 
-def reshaped(profile: Profile, change: Callable[[Ragged], Ragged]) -> Profile:
+def rewrite_stacks(profile: Profile, change: Callable[[Ragged], Ragged]) -> Profile:
     """Change every stack that samples use; samples that are equal afterwards are summed.
 
     ``change`` takes rows of location numbers, outermost first, and returns as many rows. Samples of a timeline stay one
@@ -87,23 +87,23 @@ def reshaped(profile: Profile, change: Callable[[Ragged], Ragged]) -> Profile:
     parent, location, leaf = prefix_tree(change(location_rows(profile, leaves)))
     stack = leaf[place] if len(leaves) else profile.samples.stack
     samples = replace(profile.samples, stack=stack.astype(np.int32))
-    return summed(replace(profile, stacks=Stacks(parent, location), samples=samples))
+    return sum_samples(replace(profile, stacks=Stacks(parent, location), samples=samples))
 
 
-def kept_entries(rows: Ragged, keep: Bools) -> Ragged:
+def select_entries(rows: Ragged, keep: Bools) -> Ragged:
     """Select the entries where ``keep`` holds; rows may become empty."""
     lengths = np.bincount(row_numbers(rows.lengths)[keep], minlength=len(rows))
     return Ragged(offsets_of(lengths), rows.values[keep])
 
 
-def summed(profile: Profile) -> Profile:
+def sum_samples(profile: Profile) -> Profile:
     """Sum equal samples, in the order of their contents; a timeline stays as it is."""
     if profile.samples.time is not None:
         return profile
-    return replace(profile, samples=summed_samples(profile.samples))
+    return replace(profile, samples=sum_sample_rows(profile.samples))
 
 
-def summed_samples(samples: ProfileSamples) -> ProfileSamples:
+def sum_sample_rows(samples: ProfileSamples) -> ProfileSamples:
     """Sum equal rows of samples without times, in the order of their contents."""
     names = [field for field in ProfileSamples.__struct_fields__ if field not in ("value", "count", "time")]
     present = [name for name in names if getattr(samples, name) is not None]
@@ -119,4 +119,4 @@ def without_times(profile: Profile, *, keep_cpu: bool) -> Profile:
     """Turn a timeline into an aggregated profile: drop times and switches, and sum equal samples."""
     cpu = profile.samples.cpu if keep_cpu else None
     samples = replace(profile.samples, time=None, cpu=cpu)
-    return summed(replace(profile, samples=samples, switches=None))
+    return sum_samples(replace(profile, samples=samples, switches=None))

@@ -12,7 +12,7 @@ from perf2x.columnar.ragged import Ragged, offsets_of, side_by_side
 from perf2x.columnar.unique import group_rows, unique_inverse
 from perf2x.tables.errors import OptionError
 from perf2x.tables.profile import Functions, Locations, Profile, Threads
-from perf2x.tables.stack_tree import kept_entries, location_rows, reshaped, summed, used_stacks
+from perf2x.tables.stack_tree import location_rows, rewrite_stacks, select_entries, sum_samples, used_stacks
 from perf2x.transform.choice import ROOTS, Grouping
 from perf2x.transform.compact import compact
 
@@ -40,9 +40,9 @@ def fold_recursion(profile: Profile) -> Profile:
         keep = np.ones(len(kinds), np.bool_)
         keep[:-1] = kinds[:-1] != kinds[1:]
         keep[rows.offsets[1:][rows.lengths > 0] - 1] = True
-        return kept_entries(rows, keep)
+        return select_entries(rows, keep)
 
-    return reshaped(profile, folded)
+    return rewrite_stacks(profile, folded)
 
 
 def merge_threads(profile: Profile) -> Profile:
@@ -62,7 +62,7 @@ def merge_threads(profile: Profile) -> Profile:
     switches = profile.switches
     if switches is not None:
         switches = replace(switches, thread=number[switches.thread])
-    return compact(summed(replace(profile, threads=merged, samples=samples, switches=switches)))
+    return compact(sum_samples(replace(profile, threads=merged, samples=samples, switches=switches)))
 
 
 def with_roots(profile: Profile, root: str) -> Profile:
@@ -105,7 +105,7 @@ def _hung(profile: Profile, root: I64) -> Profile:
     parent, location, leaf = prefix_tree(side_by_side([roots, rows]))
     stacks = replace(profile.stacks, parent=parent, location=location)
     samples = replace(profile.samples, stack=leaf[pair] if len(pair) else profile.samples.stack)
-    return summed(replace(profile, stacks=stacks, samples=samples))
+    return sum_samples(replace(profile, stacks=stacks, samples=samples))
 
 
 def _with_made_up(profile: Profile, names: list[str]) -> tuple[Profile, int]:

@@ -26,7 +26,7 @@ from perf2x.tables.profile import (
     Stacks,
     Threads,
 )
-from perf2x.tables.stack_tree import location_rows, summed, used_stacks
+from perf2x.tables.stack_tree import location_rows, sum_samples, used_stacks
 
 Tags = Mapping[str, str]
 
@@ -57,7 +57,7 @@ def merge_profiles(profiles: Sequence[Profile], tags: Sequence[Tags] | None = No
         default_event=int(event_of[0][profiles[0].default_event]) if events else 0,
         labels=_common_labels(profiles), tag_sets=tuple(dict(entry) for entry in sets) if any(sets) else (),
     )  # fmt: skip
-    return summed(_in_time_order(whole))
+    return sum_samples(_in_time_order(whole))
 
 
 def _events(profiles: Sequence[Profile]) -> tuple[tuple[ProfileEvent, ...], list[I32]]:

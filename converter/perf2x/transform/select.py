@@ -16,7 +16,7 @@ from perf2x.columnar.unique import unique
 from perf2x.tables.errors import OptionError
 from perf2x.tables.event_names import event_name
 from perf2x.tables.profile import Profile
-from perf2x.tables.stack_tree import kept_entries, reshaped
+from perf2x.tables.stack_tree import rewrite_stacks, select_entries
 from perf2x.transform.choice import Names, no_such
 
 _DECORATION = re.compile(r"/[^/]*/[a-zA-Z]*$|:[ukhIGHpPSDWeb]+$")
@@ -153,7 +153,7 @@ def without_modes(profile: Profile, *, kernel: bool, user: bool) -> Profile:
     keep = ~np.isin(profile.locations.mode, modes)
     if user:
         keep &= ~profile.locations.synthetic  # they stand for user frames that are missing
-    cut = reshaped(profile, lambda rows: kept_entries(rows, keep[rows.values]))
+    cut = rewrite_stacks(profile, lambda rows: select_entries(rows, keep[rows.values]))
     return keep_samples(cut, np.flatnonzero(cut.samples.stack >= 0))
 
 
@@ -164,7 +164,7 @@ def innermost(profile: Profile, frames: int) -> Profile:
         lengths = np.minimum(rows.lengths, frames)
         return Ragged(offsets_of(lengths), rows.values[ranges(rows.offsets[1:] - lengths, lengths)])
 
-    return reshaped(profile, cut)
+    return rewrite_stacks(profile, cut)
 
 
 def _leaf_locations(profile: Profile) -> I64:

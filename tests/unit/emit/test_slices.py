@@ -9,7 +9,7 @@ from perf2x.emit.encoding.text_chunks import chunk_array, interleaved, number_ch
 from perf2x.emit.flame.frame_tree import FrameTree
 from perf2x.emit.timeline.slices import count_of, slices_of
 from perf2x.emit.timeline.tracks import ShownSamples
-from perf2x.tables.stack_tree import depths, raised, ways_up
+from perf2x.tables.stack_tree import ancestors, depths, paths_of_length
 
 TREES = st.lists(st.integers(0, 30), min_size=1, max_size=30)
 """Of each row something that picks an earlier row as its parent."""
@@ -82,10 +82,10 @@ def test_going_up(picks, drawn) -> None:
     steps = [step % (len(way) + 1) for (_, step), way in zip(drawn, paths, strict=True)]
     row_column, step_column = np.array(rows, np.int64), np.array(steps, np.int64)
     above = [([-1, *way])[len(way) - step] for step, way in zip(steps, paths, strict=True)]
-    assert raised(tree.parent, row_column, step_column).tolist() == above
+    assert ancestors(tree.parent, row_column, step_column).tolist() == above
     ways = [way[len(way) - step :] for step, way in zip(steps, paths, strict=True)]
-    assert [list(way) for way in ways_up(tree.parent, row_column, step_column, True).rows()] == ways
-    assert [list(way)[::-1] for way in ways_up(tree.parent, row_column, step_column).rows()] == ways
+    assert [list(way) for way in paths_of_length(tree.parent, row_column, step_column, True).rows()] == ways
+    assert [list(way)[::-1] for way in paths_of_length(tree.parent, row_column, step_column).rows()] == ways
 
 
 def test_rows_are_put_together_from_pieces() -> None:

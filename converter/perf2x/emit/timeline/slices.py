@@ -21,7 +21,7 @@ from perf2x.columnar.arrays import I64, Bools
 from perf2x.columnar.ragged import argsort_small, ranges, row_numbers
 from perf2x.emit.flame.frame_tree import FrameTree
 from perf2x.emit.timeline.tracks import ShownSamples
-from perf2x.tables.stack_tree import raised, ways_up
+from perf2x.tables.stack_tree import ancestors, paths_of_length
 
 
 class Slices(Struct, frozen=True):
@@ -46,7 +46,7 @@ def slices_of(shown: ShownSamples, node: I64, tree: FrameTree, key: I64, outermo
     """
     depth = tree.depth[node]
     shared = np.append(_shared(shown, node, tree, outermost), outermost - 1)  # (rows + 1,) at the end all slices end
-    opened = ways_up(tree.parent, node, depth - shared[:-1], outermost_first=True)
+    opened = paths_of_length(tree.parent, node, depth - shared[:-1], outermost_first=True)
     which, first = opened.values, row_numbers(opened.lengths)
     last = _last_rows(depth, shared)
     begins = np.full(len(node) + 1, -1, np.int64)  # (rows + 1,) key of the outermost slice that begins at a row
@@ -73,7 +73,10 @@ def _shared(shown: ShownSamples, node: I64, tree: FrameTree, outermost: int) -> 
     rows = np.flatnonzero(shown.joined[:-1]) + 1
     one, other = node[rows - 1], node[rows]
     deeper = tree.depth[one] - tree.depth[other]
-    one, other = raised(tree.parent, one, np.maximum(deeper, 0)), raised(tree.parent, other, np.maximum(-deeper, 0))
+    one, other = (
+        ancestors(tree.parent, one, np.maximum(deeper, 0)),
+        ancestors(tree.parent, other, np.maximum(-deeper, 0)),
+    )
     depth = np.append(tree.depth, -1)  # the last one stands for what lies above different roots
     while len(rows):
         met = one == other
