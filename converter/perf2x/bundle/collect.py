@@ -53,13 +53,13 @@ class BundleContents(Struct):
 
 def collect_contents(profile: Profile, context: Context, *, only_symbols: bool) -> BundleContents:
     """Collect what a conversion of the recording would read; ``profile`` has no names yet (LoadOptions.look_up)."""
-    collector = _Collector(profile, context, only_symbols)
+    collector = _ContentsCollector(profile, context, only_symbols)
     for mapped in mapped_objects(profile, context.session.build_ids):
         collector.add(mapped)
     return collector.contents
 
 
-class _Collector:
+class _ContentsCollector:
     """Collects the files of one object after the other."""
 
     def __init__(self, profile: Profile, context: Context, only_symbols: bool) -> None:

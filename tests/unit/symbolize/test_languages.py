@@ -46,7 +46,7 @@ def wanted(name) -> tuple[dict, int]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_name_is_perfs(name, tmp_path) -> None:
+def test_every_name_agrees_with_perf(name, tmp_path) -> None:
     frames, count = wanted(name)
     assert count[True] > 100
     result = named(name, options(name, tmp_path), frames)
@@ -96,7 +96,7 @@ def test_the_share_of_named_frames_is_at_least_perfs(name, tmp_path) -> None:
     assert sum(row.unnamed for row in ours) <= count[False]
 
 
-def test_python_functions_and_files(tmp_path) -> None:
+def test_python_functions_have_their_files(tmp_path) -> None:
     loaded = load(str(LANG / "python" / "perf.data"), LoadOptions(symbols=options("python", tmp_path)))
     profile = loaded.profile
     names = {lines_of(profile, row)[-1][:2] for row in range(len(profile.locations)) if lines_of(profile, row)}

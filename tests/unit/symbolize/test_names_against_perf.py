@@ -61,7 +61,7 @@ def profile_of(case, frames) -> tuple[Profile, list, Session]:
 @pytest.mark.shared
 @pytest.mark.skipif(not CASES, reason="the larger set of recordings is not here")
 @pytest.mark.parametrize("case", CASES)
-def test_names_are_perfs(case) -> None:
+def test_names_agree_with_perf(case) -> None:
     frames = distinct_frames(case)
     if not frames:
         pytest.skip("perf cannot read this one")

@@ -38,7 +38,7 @@ def loaded(name, tmp_path) -> Loaded:
 
 
 def perfs_frames(name) -> Counter[tuple[int, int, int, str]]:
-    """How often perf printed (thread, microsecond, address, symbol), in compiled code only."""
+    """Count (thread, microsecond, address, symbol) as printed by perf, in compiled code only."""
     return Counter(
         (block.tid, block.time, frame.address, frame.symbol)
         for block in read_blocks(LANG / name / "script.txt.xz")
@@ -48,7 +48,7 @@ def perfs_frames(name) -> Counter[tuple[int, int, int, str]]:
 
 
 def our_frames(profile) -> Counter[tuple[int, int, int, str]]:
-    """The same of a profile: code without a file, or in a dump; names as the runtime wrote them."""
+    """Count the same in a profile: code without a file, or in a dump; names as the runtime wrote them."""
     found: Counter[tuple[int, int, int, str]] = Counter()
     locations, samples, strings = profile.locations, profile.samples, profile.strings
     columns = (samples.thread, samples.stack, samples.time)
@@ -95,12 +95,12 @@ def test_python_frames_read_as_functions_of_their_files(name, tmp_path) -> None:
     assert mine >= {(function, file) for function in expected - {"main"}} and {f for _, f in mine} == {file}
 
 
-def test_the_containers_map_is_a_guess_that_is_told(tmp_path) -> None:
+def test_the_containers_map_is_reported_as_a_guess(tmp_path) -> None:
     assert loaded("container", tmp_path).diagnostics["perf_map_of_other_pid"] == 1
 
 
 @pytest.mark.parametrize("name", FRAMES)
-def test_a_bundle_takes_the_names_along(name, tmp_path) -> None:
+def test_a_bundle_contains_the_names(name, tmp_path) -> None:
     maps, empty = tmp_path / "maps", tmp_path / "empty"
     maps.mkdir()
     empty.mkdir()

@@ -1,4 +1,4 @@
-"""Which symbol holds an address: the batched answer against perf's algorithm written down symbol by symbol."""
+"""The symbol index agrees with perf's algorithm, written down symbol by symbol."""
 
 import itertools
 from dataclasses import dataclass
@@ -118,7 +118,7 @@ def test_the_last_symbol_without_size_reaches_to_the_end_of_the_next_page() -> N
     assert find(symbols, 0x2FFF, 0x3000) == ["last", None]
 
 
-def test_ties() -> None:
+def test_ties_are_decided_as_perf_does() -> None:
     def pair(*symbols) -> str | None:
         return find([Symbol(8, 16, *symbol) for symbol in symbols], 9)[0]
 
@@ -130,7 +130,7 @@ def test_ties() -> None:
     assert pair((FUNC, GLOBAL, "SyS_abc"), (FUNC, GLOBAL, "sys_abc")) == "sys_abc"
 
 
-def test_inner_symbol_before_the_outer_one() -> None:
+def test_inner_symbol_wins_over_the_outer_one() -> None:
     symbols = [Symbol(0, 100, FUNC, GLOBAL, "outer"), Symbol(10, 20, FUNC, LOCAL, "inner")]
     assert find(symbols, 5, 15, 50, 100) == ["outer", "inner", "outer", None]
 
@@ -156,12 +156,12 @@ def test_many_nested_symbols_end_in_time() -> None:
     assert find(symbols, 2 * count + 1) == [str(count - 2)]
 
 
-def test_no_symbols() -> None:
+def test_an_empty_table_has_no_symbol_at_any_address() -> None:
     assert find([], 0, 5) == [None, None]
 
 
 @given(st.lists(st.one_of(st.integers(0, 9), st.integers(2**63, 2**63 + 9), st.sampled_from([2**64 - 1, 2**61 - 1]))))
-def test_order_of_addresses(addresses) -> None:
+def test_addresses_may_be_in_any_order(addresses) -> None:
     """With low and high addresses together, address and row do not fit one word."""
     for few in (addresses, [address % 2**16 for address in addresses], [address | 2**63 for address in addresses]):
         assert argsort_rows([np.array(few, np.uint64)]).tolist() == sorted(range(len(few)), key=few.__getitem__)

@@ -30,7 +30,7 @@ def merge_debug_info(names: ElfNames, row: I64, locations: SourceLocations, inli
 
     Without ``inline`` only outermost functions are kept. ``missing`` is the reason for addresses that stay unnamed.
     """
-    frames = _frames(row, locations, _trusted_counts(row, locations, names.has_symtab), inline)
+    frames = _merged_frames(row, locations, _trusted_counts(row, locations, names.has_symtab), inline)
     # pack (symbol, debug function) into one word, with 0 for −1
     word = (frames.symbol + 1).astype(np.uint64) << np.uint64(32) | (frames.debug_function + 1).astype(np.uint64)
     pairs, function = unique_inverse(word)
@@ -69,7 +69,7 @@ def _trusted_counts(row: I64, locations: SourceLocations, has_symtab: bool) -> I
     return count
 
 
-def _frames(row: I64, locations: SourceLocations, count: I64, inline: bool) -> _Frames:
+def _merged_frames(row: I64, locations: SourceLocations, count: I64, inline: bool) -> _Frames:
     """The last ``count`` debug info frames of each address, the outermost one with its symbol.
 
     An address that only the symbol table covers gets one frame without a line.

@@ -1,4 +1,4 @@
-"""Unwinding information in dumps: frames that a frame pointer cannot leave, and information that is damaged."""
+"""Unwinding information in dumps, valid and damaged."""
 
 import contextlib
 import struct
@@ -20,12 +20,12 @@ from tests.forge import kernel as k
 from tests.forge.session import Session
 from tests.support.jitdump_writer import header, move, record
 from tests.support.jitdump_writer import load as code_load
-from tests.unit.symbolize.test_jit import CODE
+from tests.unit.symbolize.sources.test_jitdump import CODE
 
 CIE = bytes.fromhex("1400000000000000017a5200017810011b0c070890010000")
 FDE = bytes.fromhex("1c0000001c000000d0ffffff0c0000000044410e108602430d06430c07080000")
 HEADER = bytes.fromhex("011b033bc4ffffff01000000b8ffffffe0ffffff00000000")
-"""As CPython 3.13 writes it: push %rbp after 4 bytes, mov %rsp,%rbp one byte later, gone again before the last ret."""
+"""CPython 3.13's unwinding information: push %rbp after 4 bytes, mov %rsp,%rbp next, pop %rbp before the last ret."""
 STACK = 0x7FFF00000000
 
 
@@ -47,7 +47,7 @@ def image(data) -> tuple[JitDump, ElfObject | None]:
     return dump, unwinding_image(data, dump.machine, dump.codes, "test")
 
 
-def test_each_code_has_its_entry_where_it_stands_in_the_dump() -> None:
+def test_each_piece_of_code_has_its_entry_at_its_offset_in_the_dump() -> None:
     data = dump_of("f", "longer name") + move(2, CODE, CODE + 0x1000, 0) + code_load(3, CODE + 0x300, "bare", 2)
     dump, elf = image(data)
     index = eh_frame_index(elf)
@@ -61,14 +61,14 @@ def test_each_code_has_its_entry_where_it_stands_in_the_dump() -> None:
     assert elf.svma(index.start)[0].tolist() == index.start.tolist()
 
 
-def test_nothing_to_tell() -> None:
+def test_a_dump_without_unwinding_information_has_no_image() -> None:
     assert image(header() + code_load(1, CODE, "f", 1))[1] is None
     assert image(dump_of("f", frames=CIE.replace(b"zR", b"zP") + FDE))[1] is None
     assert image(dump_of("f", frames=CIE[:16] + b"\3" + CIE[17:] + FDE))[1] is None
 
 
 @pytest.mark.parametrize("told", [True, False])
-def test_a_sample_before_the_frame_is_set_up(tmp_path, told) -> None:
+def test_a_sample_before_the_frame_is_set_up_is_unwound(tmp_path, told) -> None:
     """The caller is at the top of the stack; the frame pointer is still the caller's and leads past it."""
     mask = 1 << 6 | 1 << 7 | 1 << 8  # bp, sp, ip
     types = k.IP | k.TID | k.TIME | k.CALLCHAIN | k.REGS_USER | k.STACK_USER
@@ -100,7 +100,7 @@ WHOLE = dump_of("f", "g")
 
 
 @given(st.lists(st.tuples(st.integers(0, len(WHOLE) - 1), st.integers(0, 255)), max_size=6), st.integers(0, len(WHOLE)))
-def test_flipped_and_truncated(flips, length) -> None:
+def test_flipped_and_truncated_dumps_raise_no_other_exception(flips, length) -> None:
     data = bytearray(WHOLE)
     for position, value in flips:
         data[position] = value

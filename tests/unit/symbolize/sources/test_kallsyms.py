@@ -1,4 +1,4 @@
-"""Kernel symbol lists: the numpy parser against a plain one, and lists that are none."""
+"""kallsyms: the numpy parser agrees with a plain one; invalid files are refused."""
 
 import contextlib
 import lzma
@@ -31,11 +31,11 @@ def lookup(text, *addresses) -> list[str | None]:
     return [table.name(int(row)) if row >= 0 else None for row in rows]
 
 
-def test_symbols_reach_to_the_next_and_the_later_of_two_wins() -> None:
+def test_symbols_end_at_the_next_one_and_the_later_of_two_wins() -> None:
     assert lookup(TEXT, 0xFFFFFFFF81000010, 0xFFFFFFFF810000FF, 0xFFFFFFFF81000100) == ["_text", "do_one", "weak_one"]
 
 
-def test_modules_do_not_fill_the_gap_behind_them() -> None:
+def test_modules_do_not_fill_the_gap_after_them() -> None:
     assert lookup(TEXT, 0xFFFFFFFF81001000, 0xFFFFFFFF81003000) == ["some_data", None]
     assert lookup(TEXT, 0xFFFFFFFFC0000011, 0xFFFFFFFFC0002000, 0xFFFFFFFFC0005FFF) == ["mod_more", None, "other"]
 
@@ -47,18 +47,18 @@ def test_modules_are_known_by_name() -> None:
     assert table.address_of("mod_init") is None and table.address_of("absent") is None
 
 
-def test_hidden_addresses_are_said_to_be_hidden() -> None:
+def test_hidden_addresses_are_reported() -> None:
     with pytest.raises(ObjectError, match="kptr_restrict"):
         parse_kallsyms(b"0000000000000000 T _text\n0000000000000000 t f\n", "test")
 
 
 @pytest.mark.parametrize("text", [b"", b"\n", b"x", b"not kallsyms at all\n", b"\x7fELF\0\0\0", b"ffff T \n"])
-def test_other_files(text) -> None:
+def test_other_files_are_refused(text) -> None:
     with pytest.raises(ObjectError):
         parse_kallsyms(text, "test")
 
 
-def test_compressed_copies(tmp_path) -> None:
+def test_compressed_copies_are_read(tmp_path) -> None:
     path = tmp_path / "kallsyms.xz"
     path.write_bytes(lzma.compress(TEXT))
     assert read_kallsyms(path).address_of("_text") == 0xFFFFFFFF81000000
@@ -93,7 +93,7 @@ def test_parser_agrees_with_a_plain_one(lines) -> None:
 
 
 @given(st.binary(max_size=200))
-def test_flipped_text(noise) -> None:
+def test_flipped_text_gives_symbols_or_an_object_error(noise) -> None:
     for text in (noise, TEXT[: len(noise)], TEXT + noise, noise + TEXT):
         with contextlib.suppress(ObjectError):
             parse_kallsyms(text, "test").index().find(np.array([0, 2**64 - 1], np.uint64))

@@ -1,4 +1,4 @@
-"""Damaged ELF files all the way through: an answer or an ObjectError, never another exception, never a hang."""
+"""Damaged ELF files give a result or an ObjectError, never another exception or a hang."""
 
 import contextlib
 from pathlib import Path
@@ -20,7 +20,7 @@ from perf2x.symbolize.symcache.build import open_line_lookup
 from perf2x.tables.diagnostics import Diagnostics
 from perf2x.tables.errors import ObjectError
 
-DATA = Path(__file__).parent / "data"
+DATA = Path(__file__).parents[1] / "data"
 ORIGINAL = (DATA / "inlines.so").read_bytes()
 ADDRESSES = np.array([0, 0x1000, 0x1024, 0x1031, 0x1084, 0x10C4, 0x4000, 2**63, 2**64 - 1], np.uint64)
 HEADERS = st.integers(0, 0x400) | st.integers(len(ORIGINAL) - 64 * 30, len(ORIGINAL) - 1)
@@ -48,7 +48,7 @@ def through(path) -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(flips=FLIPS)
-def test_flipped(tmp_path_factory, flips) -> None:
+def test_flipped_bytes_give_names_or_an_object_error(tmp_path_factory, flips) -> None:
     path = tmp_path_factory.mktemp("elf") / "x.so"
     path.write_bytes(damaged(flips))
     with contextlib.suppress(ObjectError):
@@ -57,7 +57,7 @@ def test_flipped(tmp_path_factory, flips) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(length=st.integers(0, len(ORIGINAL)))
-def test_truncated(tmp_path_factory, length) -> None:
+def test_truncated_files_give_names_or_an_object_error(tmp_path_factory, length) -> None:
     path = tmp_path_factory.mktemp("elf") / "x.so"
     path.write_bytes(damaged([], length))
     through(path)
@@ -65,7 +65,7 @@ def test_truncated(tmp_path_factory, length) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(flips=FLIPS)
-def test_flipped_debug_info(tmp_path_factory, flips) -> None:
+def test_flipped_debug_info_gives_lines_or_an_object_error(tmp_path_factory, flips) -> None:
     pytest.importorskip("symbolic", reason="the dwarf extra is not installed")
     directory = tmp_path_factory.mktemp("elf")
     path = directory / "x.so"

@@ -1,4 +1,4 @@
-"""perf-PID.map: later entries win, broken lines are passed over, names tell files where they can."""
+"""perf-PID.map: later entries win, malformed lines are skipped, names may contain files."""
 
 import platform
 
@@ -57,7 +57,7 @@ def table_of(tmp_path, records) -> Namespaces:
     return open_recording(str(tmp_path / "forged")).sideband.namespaces
 
 
-def test_names_of_one_process(tmp_path) -> None:
+def test_a_map_names_code_of_its_process_only(tmp_path) -> None:
     (tmp_path / "perf-77.map").write_text(TEXT)
     result, report, _ = run([0x7F0000001000, 0x7F0000001020, 0x7F0000002004, 0x7F0000009000], perf_map_dir=tmp_path)
     assert lines_of(result, 0) == [("replaced", "", 0)]
@@ -68,13 +68,13 @@ def test_names_of_one_process(tmp_path) -> None:
     assert "py::main:/srv/tool.py" in system
 
 
-def test_under_symfs(tmp_path) -> None:
+def test_maps_are_found_below_symfs(tmp_path) -> None:
     (tmp_path / "tmp").mkdir()
     (tmp_path / "tmp/perf-77.map").write_text(TEXT)
     assert name_of(run([0x7F0000001050], symfs=tmp_path)[0], 0) == "Builtin:Call"
 
 
-def test_a_containers_only_map_is_taken_and_said(tmp_path) -> None:
+def test_the_only_map_of_a_container_is_used_and_reported(tmp_path) -> None:
     (tmp_path / "perf-1.map").write_text(TEXT)
     result, _, diagnostics = run([0x7F0000001050], perf_map_dir=tmp_path)
     assert name_of(result, 0) == "Builtin:Call" and diagnostics["perf_map_of_other_pid"] == 1
@@ -83,7 +83,7 @@ def test_a_containers_only_map_is_taken_and_said(tmp_path) -> None:
     assert name_of(result, 0) is None and "no perf-77.map" in report.objects[0].reason
 
 
-def test_of_several_maps_the_one_that_names_most_is_the_processs(tmp_path) -> None:
+def test_the_map_that_names_most_addresses_is_used(tmp_path) -> None:
     (tmp_path / "perf-1.map").write_text("7f0000001000 10 other\n")
     (tmp_path / "perf-2.map").write_text(TEXT)
     frames = [0x7F0000001008, 0x7F0000001050, 0x7F0000002004]
@@ -93,7 +93,7 @@ def test_of_several_maps_the_one_that_names_most_is_the_processs(tmp_path) -> No
 
 
 @pytest.mark.parametrize(("inner", "name"), [(0xF0000152, "Builtin:Call"), (FIRST_PID_NAMESPACE, None)])
-def test_a_container_by_its_record(tmp_path, inner, name) -> None:
+def test_namespace_records_identify_containers(tmp_path, inner, name) -> None:
     """Only a process that counts its ids apart may have a map under another id."""
     (tmp_path / "tmp").mkdir()
     (tmp_path / "tmp/perf-1.map").write_text(TEXT)
@@ -102,7 +102,7 @@ def test_a_container_by_its_record(tmp_path, inner, name) -> None:
     assert name_of(result, 0) == name and diagnostics["perf_map_of_other_pid"] == (name is not None)
 
 
-def test_a_process_that_is_gone_while_its_container_lives(tmp_path, monkeypatch) -> None:
+def test_the_map_of_a_dead_process_is_found_in_its_live_container(tmp_path, monkeypatch) -> None:
     proc = tmp_path / "proc"
     for pid in ("12", "self", "345"):
         (proc / pid / "ns").mkdir(parents=True)
@@ -117,7 +117,7 @@ def test_a_process_that_is_gone_while_its_container_lives(tmp_path, monkeypatch)
     assert name_of(run([0x7F0000001050], namespaces=table, finder=finder)[0], 0) is None
 
 
-def test_records_with_too_few_namespaces_say_nothing(tmp_path) -> None:
+def test_records_with_too_few_namespaces_are_ignored(tmp_path) -> None:
     homes = ProcessNamespaces(table_of(tmp_path, [forge.Namespaces(pid=5, tid=5, links=((4, 1), (4, 2)))]))
     assert not homes.is_container(5) and homes.mount(5) == 0
 
@@ -139,7 +139,7 @@ def test_records_with_too_few_namespaces_say_nothing(tmp_path) -> None:
         ("Interpreter", "", "", 0),
     ],
 )
-def test_what_names_tell(written, name, file, line) -> None:
+def test_names_give_functions_and_files(written, name, file, line) -> None:
     function = jit_function(written)
     assert (function.system_name, function.name, function.filename, function.start_line) == (written, name, file, line)
 
@@ -156,19 +156,19 @@ def test_the_last_entry_wins(entries, addresses) -> None:
 
 
 @given(st.binary(max_size=300))
-def test_any_bytes(tmp_path_factory, noise) -> None:
+def test_any_bytes_can_be_parsed(tmp_path_factory, noise) -> None:
     path = tmp_path_factory.mktemp("map") / "perf-1.map"
     path.write_bytes(noise + TEXT.encode()[: len(noise)])
     read_perf_map(path).find(np.array([0, 2**64 - 1], np.uint64))
 
 
-def test_a_line_of_blanks_takes_no_time(tmp_path) -> None:
+def test_a_long_line_of_blanks_is_parsed_in_time(tmp_path) -> None:
     path = tmp_path / "perf-1.map"
     path.write_bytes(b"1000 10 x" + b" " * 3_000_000 + b"y\n" + b"1 1 " + b" " * 3_000_000 + b"\n")
     assert len(read_perf_map(path).names) == 1
 
 
-def test_maps_of_this_machine_are_for_recordings_of_this_machine(tmp_path, monkeypatch) -> None:
+def test_maps_of_this_machine_serve_only_recordings_of_this_machine(tmp_path, monkeypatch) -> None:
     (tmp_path / "perf-77.map").write_text(TEXT)
     monkeypatch.setattr(PerfMapSource, "_on_this_machine", lambda self, pid: [tmp_path / f"perf-{pid}.map"])
     profile = make_profile([(0x7F0000000000, 0x7F0000100000, 0, "//anon", "", 77)], [(0, 0x7F0000001050)])

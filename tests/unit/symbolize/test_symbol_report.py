@@ -1,4 +1,4 @@
-"""How many frames each location stands for: by levels against sample by sample."""
+"""Weights of locations, computed level by level, agree with a count sample by sample."""
 
 import numpy as np
 from hypothesis import given
@@ -19,7 +19,7 @@ def scalar_weights(parents, locations, samples, count) -> list[int]:
 
 
 @given(st.data(), st.booleans(), st.integers(1, 12))
-def test_weights_as_frame_by_frame(data, by_levels, count) -> None:
+def test_weights_agree_with_a_count_frame_by_frame(data, by_levels, count) -> None:
     """Trees as the stitcher leaves them, with rising parents, and in any order that has parents first."""
     parents = [data.draw(st.integers(-1, row - 1)) for row in range(count)]
     if by_levels:

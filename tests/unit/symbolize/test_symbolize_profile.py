@@ -1,4 +1,4 @@
-"""A whole profile through the symbolizer: objects found, functions made, flags truthful, the rest left alone."""
+"""Symbolizing a profile: objects, functions and flags; everything else stays as it was."""
 
 from pathlib import Path
 
@@ -56,7 +56,7 @@ def text_offset(symfs) -> int:
     return open_elf(symfs / "usr/lib/libx.so").section(".text").offset
 
 
-def test_functions_and_flags(symfs) -> None:
+def test_locations_get_functions_and_mappings_get_flags(symfs) -> None:
     offset = text_offset(symfs)
     base = 0x7F0000000000
     mappings = [(base, base + 0x1000, 0, "/lib/libx.so", BUILD_ID.hex(), 7), (0x1000, 0x2000, 0, "/gone", "", 7)]
@@ -103,7 +103,7 @@ def test_another_build_is_refused_unless_asked_for(symfs) -> None:
     assert name_of(result, 0) == "first" and diagnostics["build_id_mismatch"] == 1
 
 
-def test_build_id_from_the_recordings_header(symfs) -> None:
+def test_a_build_id_in_the_recordings_header_is_used(symfs) -> None:
     offset = text_offset(symfs)
     profile = make_profile([(0x10000, 0x20000, 0, "/usr/lib/libx.so", "", 1)], [(0, 0x10000 + offset)])
     result, report, _ = run(profile, make_session(build_ids={"/usr/lib/libx.so": b"\xee" * 20}), symfs=symfs)
@@ -111,7 +111,7 @@ def test_build_id_from_the_recordings_header(symfs) -> None:
 
 
 @pytest.mark.parametrize("reference, slide", [(0xFFFFFFFF90000000, 0), (0xFFFFFFFFA0000000, 0x10000000), (0, 0)])
-def test_kernel_with_and_without_kaslr(tmp_path, reference, slide) -> None:
+def test_the_kernel_is_named_with_and_without_kaslr(tmp_path, reference, slide) -> None:
     (tmp_path / "kallsyms").write_bytes(KALLSYMS)
     start = 0xFFFFFFFF90000000 + slide
     mappings = [(start, start + 0x2000000, reference, "[kernel.kallsyms]_text", "", -1)]
@@ -128,7 +128,7 @@ def test_kernel_symbols_of_this_machine_are_not_used_for_another_kernel(tmp_path
     assert "no kallsyms" in report.objects[0].reason
 
 
-def test_hostile_object_is_counted_and_the_rest_goes_on(symfs) -> None:
+def test_a_damaged_object_is_counted_and_the_others_are_named(symfs) -> None:
     good = (symfs / "usr/lib/libx.so").read_bytes()
     (symfs / "usr/lib/broken.so").write_bytes(good[: len(good) // 2])
     offset = text_offset(symfs)
@@ -141,7 +141,7 @@ def test_hostile_object_is_counted_and_the_rest_goes_on(symfs) -> None:
     assert "lie outside" in report.objects[0].reason or "not a readable" in report.objects[0].reason
 
 
-def test_same_input_same_tables(symfs) -> None:
+def test_the_same_input_gives_the_same_tables(symfs) -> None:
     offset = text_offset(symfs)
     mappings = [(0x10000, 0x20000, 0, "/usr/lib/libx.so", "", 1)]
     frames = [(0, 0x10000 + offset + step) for step in (0, 16, 4)]
@@ -152,7 +152,7 @@ def test_same_input_same_tables(symfs) -> None:
 
 
 def test_a_return_address_at_a_functions_first_byte_behind_a_gap(symfs) -> None:
-    """As of signal trampolines: nothing covers the byte before."""
+    """Signal trampolines are like this: nothing covers the byte before."""
     offset = text_offset(symfs)
     base = 0x10000 + offset
     profile = make_profile([(0x10000, 0x20000, 0, "/usr/lib/libx.so", "", 1)], [(0, base - 1), (0, base + 0x0F)])

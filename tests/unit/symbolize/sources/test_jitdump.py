@@ -1,4 +1,4 @@
-"""jitdump: code that comes and goes at one address, moved code, lines, clocks, and files that are none."""
+"""jitdump: replaced and moved code, lines, clocks, and invalid files."""
 
 import numpy as np
 import pytest
@@ -58,7 +58,7 @@ def leaves(profile) -> list[list[tuple[str, str, int]]]:
     return [lines_of(profile, int(profile.stacks.location[row])) for row in profile.samples.stack]
 
 
-def test_code_that_replaces_other_code(tmp_path) -> None:
+def test_code_that_replaces_other_code_is_named_by_time(tmp_path) -> None:
     dump = header() + load(200, CODE, "first", 1) + load(400, CODE, "second", 2)
     profile, diagnostics = convert(tmp_path, dump, [sample(t, CODE + 4) for t in (150, 300, 500)])
     assert leaves(profile) == [[], [("first", "", 0)], [("second", "", 0)]]
@@ -74,7 +74,7 @@ def test_moved_code_keeps_its_name_and_lines(tmp_path) -> None:
     assert leaves(profile) == [[("f", "/a.js", 9)], [("f", "/a.js", 7)], [("f", "/a.js", 9)]]
 
 
-def test_memory_mapped_after_the_load_does_not_hide_it(tmp_path) -> None:
+def test_memory_mapped_after_the_load_does_not_hide_the_code(tmp_path) -> None:
     dump = header() + load(200, CODE, "early", 1)
     anon = Mmap2(pid=5, tid=5, addr=CODE - 0x1000, len=0x4000, filename="//anon", stamp=Stamp(5, 5, 201))
     profile, _ = convert(tmp_path, dump, [anon, sample(300, CODE + 1), sample(301, CODE + 0x500)])
@@ -87,12 +87,12 @@ def test_times_of_another_clock_are_not_compared(tmp_path) -> None:
     assert leaves(profile) == [[("g", "", 0)]] and diagnostics["jitdump_other_clock"] == 1
 
 
-def test_python_names(tmp_path) -> None:
+def test_python_names_give_functions_and_files(tmp_path) -> None:
     dump = header() + load(200, CODE, "py::run:/srv/app.py", 1)
     assert leaves(convert(tmp_path, dump, [sample(300, CODE)])[0]) == [[("run", "/srv/app.py", 0)]]
 
 
-def test_a_dump_that_is_gone_is_said(tmp_path) -> None:
+def test_a_missing_dump_is_counted(tmp_path) -> None:
     profile, diagnostics = convert(tmp_path, header(), [sample(300, CODE)], name="jit-6.dump")
     assert leaves(profile) == [[]] and diagnostics["jitdump_missing"] == 1
 
@@ -103,12 +103,12 @@ def test_injected_recordings_have_their_mappings_already(tmp_path) -> None:
     assert leaves(profile) == [[]]
 
 
-def test_big_endian_dump() -> None:
+def test_big_endian_dumps_are_read() -> None:
     dump = parse_jitdump(header(">") + load(5, CODE, "f", 1, ">"), "test")
     assert [(code.name, code.address, code.time) for code in dump.codes] == [("f", CODE, 5)]
 
 
-def test_a_dump_that_is_still_written() -> None:
+def test_a_dump_that_is_still_being_written_is_read() -> None:
     whole = header() + load(5, CODE, "f", 1)
     dump = parse_jitdump(whole + load(6, CODE, "g", 2)[:-3], "test")
     assert dump.truncated and [code.name for code in dump.codes] == ["f"]
@@ -116,7 +116,7 @@ def test_a_dump_that_is_still_written() -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"DTiJ", bytes(40), b"\x7fELF" + bytes(60), header()[:39]])
-def test_files_that_are_no_dump(data) -> None:
+def test_other_files_are_refused(data) -> None:
     with pytest.raises(ObjectError):
         parse_jitdump(data, "test")
 
@@ -125,7 +125,7 @@ WHOLE = header() + debug(CODE, (CODE, 7, b"/a.js")) + load(5, CODE, "f", 1) + mo
 
 
 @given(st.lists(st.tuples(st.integers(0, len(WHOLE) - 1), st.integers(0, 255)), max_size=4), st.integers(0, len(WHOLE)))
-def test_flipped_and_truncated_dumps(flips, length) -> None:
+def test_flipped_and_truncated_dumps_raise_no_other_exception(flips, length) -> None:
     data = bytearray(WHOLE)
     for position, value in flips:
         data[position] = value

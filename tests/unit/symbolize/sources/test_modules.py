@@ -1,4 +1,4 @@
-"""Kernel modules' lines and inlined functions, from debug info whose relocations nobody has applied yet."""
+"""Lines and inlined functions of kernel modules, from debug info without its relocations applied."""
 
 import gzip
 import lzma
@@ -18,7 +18,7 @@ from tests.support.addr2line import addr2line
 from tests.support.profile_builder import lines_of, make_profile, make_session
 from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
 
-MODULE = Path(__file__).parent / "data" / "debug_info" / "module.ko"
+MODULE = Path(__file__).parents[1] / "data" / "debug_info" / "module.ko"
 AT = 0xFFFFFFFFC0103000
 RECORDED = "/lib/modules/7.2.0/kernel/module.ko"
 
@@ -64,7 +64,7 @@ def test_every_address_agrees_with_addr2line(tmp_path) -> None:
 
 
 @pytest.mark.parametrize("recorded", [RECORDED, "[module]", RECORDED + ".xz", RECORDED + ".gz"])
-def test_debug_info_elsewhere(tmp_path, recorded) -> None:
+def test_a_separate_debug_file_of_a_module_is_used(tmp_path, recorded) -> None:
     """The module as it is installed, without debug info and perhaps packed; the debug file under /usr/lib/debug."""
     pack = {"xz": lzma.compress, "gz": gzip.compress}.get(recorded.rpartition(".")[2], bytes)
     bare = bytearray(MODULE.read_bytes())
@@ -81,11 +81,11 @@ def test_lines_come_before_kallsyms_but_not_before_one_that_was_named(tmp_path) 
     assert lines(put(tmp_path), [0x37], kallsyms=tmp_path / "kallsyms")[0] == [[("from_kallsyms", "", 0)]]
 
 
-def test_without_inlined_functions(tmp_path) -> None:
+def test_inlined_functions_can_be_left_out(tmp_path) -> None:
     assert lines(put(tmp_path), [0x37], inline=False)[0] == [wanted()[0x37][-1:]]
 
 
-def test_relocations_that_nobody_knows_leave_the_names(tmp_path) -> None:
+def test_unknown_relocations_leave_the_names(tmp_path) -> None:
     data = bytearray(MODULE.read_bytes())
     table = next(s for s in open_elf(MODULE).sections if s.name == ".rela.debug_info")
     struct.pack_into("<I", data, table.offset + 8, 99)
@@ -115,7 +115,7 @@ def tiny_module(rows, is_64=True, byte_order="<", machine=62, kind="RELA", size=
         ("<QQq", (4, 1 << 32 | 257, 0), {"machine": 183}, 8, MODULE_BASE + 0x10),
     ],
 )
-def test_relocations(layout, row, options, width, value) -> None:
+def test_relocations_are_applied(layout, row, options, width, value) -> None:
     result = open_elf(relocate_debug_info(tiny_module(struct.pack(layout, *row), **options)))
     data = result.data(result.section(".debug_info"))
     order = {"<": "little", ">": "big"}[options.get("byte_order", "<")]
@@ -134,6 +134,6 @@ def test_relocations(layout, row, options, width, value) -> None:
         ((0, 1 << 32 | 1, 0), {"machine": 243}, "EM_RISCV"),
     ],
 )
-def test_relocations_that_lead_nowhere(row, options, message) -> None:
+def test_relocations_out_of_range_are_ignored(row, options, message) -> None:
     with pytest.raises(ObjectError, match=message):
         relocate_debug_info(tiny_module(struct.pack("<QQq", *row), **options))

@@ -1,4 +1,4 @@
-"""Symcaches read in columns give what the library gives, address by address; damaged ones do no harm."""
+"""Symcaches read as columns give the library's results; damaged ones do no harm."""
 
 import contextlib
 from pathlib import Path
@@ -17,7 +17,7 @@ from perf2x.tables.diagnostics import Diagnostics
 from perf2x.tables.errors import ObjectError
 
 symbolic = pytest.importorskip("symbolic", reason="the dwarf extra is not installed")
-DATA = Path(__file__).parent / "data"
+DATA = Path(__file__).parents[1] / "data"
 A, B, C = DebugFunction("a", "/a.c", 1), DebugFunction("b", "/b.c", 2), DebugFunction("c", "/c.c", 3)
 
 
@@ -30,7 +30,7 @@ def table(data) -> Symcache:
 
 
 @pytest.mark.parametrize("name", ["inlines.so", "lto.so", "rust.so", "split.so.debug"])
-def test_as_the_library(name) -> None:
+def test_lookups_agree_with_the_library(name) -> None:
     data = made(name)
     addresses = np.array([*range(0x5000), 2**32 - 2, 2**32 - 1, 2**32, 2**63, 2**64 - 1], np.uint64)
     ours, theirs = table(data).find(addresses), LibrarySymcache(symbolic.SymCache.from_bytes(data)).find(addresses)
@@ -39,7 +39,7 @@ def test_as_the_library(name) -> None:
     assert max(map(len, chains)) >= 3
 
 
-def test_no_address_and_no_range() -> None:
+def test_no_addresses_and_no_ranges_give_no_rows() -> None:
     assert len(table(made("inlines.so")).find(np.zeros(0, np.uint64))) == 0
     data = bytearray(made("inlines.so"))
     data[56:60] = bytes(4)
@@ -61,7 +61,7 @@ FLIPS = st.lists(st.tuples(st.integers(0, len(ORIGINAL) - 1), st.integers(0, 255
 
 @settings(max_examples=150, deadline=None)
 @given(flips=FLIPS, length=st.integers(0, len(ORIGINAL)) | st.none())
-def test_damaged(flips, length) -> None:
+def test_a_damaged_symcache_gives_an_answer_or_an_object_error(flips, length) -> None:
     data = bytearray(ORIGINAL)
     for position, value in flips:
         data[position] = value
@@ -78,7 +78,7 @@ def test_a_caller_that_is_its_own_caller_ends() -> None:
     assert len(cache.find(np.array([0x1084], np.uint64)).function) == MAX_INLINE_DEPTH
 
 
-def test_places_replaced() -> None:
+def test_replaced_locations_keep_the_others() -> None:
     places = source_locations_of([[(A, 1)], [(B, 2), (A, 3)], [], [(C, 4)]])
     better = source_locations_of([[(C, 5), (B, 6)], [(A, 7)]])
     result = with_replaced(places, np.array([1, 2]), better)

@@ -28,7 +28,7 @@ from tests.support.profile_builder import lines_of, make_profile, make_session
 from tests.support.tiny_elf import TinySection, tiny_elf
 
 symbolic = pytest.importorskip("symbolic", reason="the dwarf extra is not installed")
-DATA = Path(__file__).parent / "data"
+DATA = Path(__file__).parents[1] / "data"
 LIBRARIES = ["inlines", "lto", "rust"]
 
 
@@ -46,7 +46,7 @@ def inside_functions(path, addresses) -> list[int]:
 
 
 @pytest.mark.parametrize("name", LIBRARIES)
-def test_agrees_with_addr2line(name, tmp_path) -> None:
+def test_lines_agree_with_addr2line(name, tmp_path) -> None:
     wanted, path = addr2line(DATA / f"{name}.addr2line.txt"), DATA / f"{name}.so"
     wanted = {address: rows for (_, address), rows in wanted.items()}
     addresses = inside_functions(path, sorted(wanted))
@@ -87,13 +87,13 @@ def test_split_debug_file_gives_inlined_frames_and_flags(tmp_path) -> None:
     assert starts["work::run"] == 21
 
 
-def test_without_inlining_one_line_each(tmp_path) -> None:
+def test_without_inlining_each_address_has_one_line(tmp_path) -> None:
     result, _ = converted(DATA, tmp_path, inline=False)
     assert np.diff(result.locations.line_offsets).max() == 1
     assert not result.mappings.has_inline_frames.any() and result.mappings.has_line_numbers.all()
 
 
-def test_second_time_from_the_cache(tmp_path, monkeypatch) -> None:
+def test_the_second_run_reads_the_cache(tmp_path, monkeypatch) -> None:
     first, _ = converted(DATA, tmp_path)
     assert list((tmp_path / "cache").rglob("*"))
     monkeypatch.setattr("perf2x.symbolize.symcache.build._build_symcache", lambda *_: pytest.fail("made again"))
@@ -101,7 +101,7 @@ def test_second_time_from_the_cache(tmp_path, monkeypatch) -> None:
     assert np.array_equal(first.locations.line_number, second.locations.line_number)
 
 
-def test_broken_cache_is_made_again(tmp_path) -> None:
+def test_a_damaged_cache_is_built_again(tmp_path) -> None:
     first, _ = converted(DATA, tmp_path)
     for path in (tmp_path / "cache").rglob("*"):
         if path.is_file():
@@ -112,7 +112,7 @@ def test_broken_cache_is_made_again(tmp_path) -> None:
 
 @pytest.mark.parametrize("has_symbolic", [True, False])
 @pytest.mark.parametrize("cache", ["empty", "filled with symbolic", "filled without", "cut"])
-def test_answers_do_not_depend_on_what_ran_before(cache, has_symbolic, tmp_path, monkeypatch) -> None:
+def test_results_do_not_depend_on_earlier_runs(cache, has_symbolic, tmp_path, monkeypatch) -> None:
     """Lines and advice are those of a first run, whatever an earlier one left in the cache directory."""
 
     def run(directory, installed) -> tuple[list[list[tuple[str, str, int]]], int]:
@@ -148,7 +148,7 @@ def test_a_symbolic_that_cannot_be_loaded_counts_as_absent(tmp_path, monkeypatch
     assert diagnostics["lines_need_symbolic"] == 1
 
 
-def test_caches_of_other_versions_and_other_files_are_left_alone(tmp_path, monkeypatch) -> None:
+def test_caches_of_other_versions_and_files_are_not_used(tmp_path, monkeypatch) -> None:
     made = []
     original = build._build_symcache
     monkeypatch.setattr(build, "_build_symcache", lambda library, file: made.append(1) or original(library, file))
@@ -166,7 +166,7 @@ def test_caches_of_other_versions_and_other_files_are_left_alone(tmp_path, monke
     assert len(made) == 4
 
 
-def test_without_symbolic_the_same_lines_come(tmp_path, monkeypatch) -> None:
+def test_lines_are_the_same_without_symbolic(tmp_path, monkeypatch) -> None:
     first, _ = converted(DATA, tmp_path)
     monkeypatch.setattr("perf2x.symbolize.symcache.build._load_symbolic", lambda: None)
     result, diagnostics = converted(DATA, tmp_path)
@@ -176,7 +176,7 @@ def test_without_symbolic_the_same_lines_come(tmp_path, monkeypatch) -> None:
     )
 
 
-def test_broken_debug_info_leaves_names(tmp_path) -> None:
+def test_damaged_debug_info_leaves_names(tmp_path) -> None:
     data = bytearray((DATA / "split.so.debug").read_bytes())
     info = open_elf(DATA / "split.so.debug").section(".debug_info")
     data[info.offset : info.offset + info.size] = b"\xff" * info.size
@@ -186,7 +186,7 @@ def test_broken_debug_info_leaves_names(tmp_path) -> None:
     assert [name for name, _, _ in lines_of(result, 0)] == ["work::run"]
 
 
-def test_debug_info_that_is_none(tmp_path) -> None:
+def test_invalid_debug_info_raises_an_object_error(tmp_path) -> None:
     path = tmp_path / "x.so"
     path.write_bytes(tiny_elf([TinySection(".debug_info", b"\x01" * 40)], machine=0xBEEF))
     try:
@@ -236,7 +236,7 @@ def test_the_symbol_tables_name_wins_for_the_outermost_function(row, chain, want
     assert every == [[("f.part.0", 1, 7)], wanted, [("f", 2, 7)]]
 
 
-def test_without_a_symbol_table_debug_info_names_gaps_too() -> None:
+def test_without_a_symbol_table_debug_info_names_gaps() -> None:
     assert shown(Table(has_symtab=False), [-1], [[(F, 0)]]) == [[("f", 0, 7)]]
 
 

@@ -1,4 +1,4 @@
-"""vmlinux with and without KASLR, modules placed as the kernel places them, code made at run time."""
+"""Kernel symbols: vmlinux with and without KASLR, loaded modules, code made at run time."""
 
 import gzip
 import lzma
@@ -68,7 +68,7 @@ def run(profile, session=None, **options) -> tuple[Profile, SymbolReport, Diagno
 
 
 @pytest.mark.parametrize("slide", [0, 0x12000000])
-def test_vmlinux_by_option(tmp_path, slide) -> None:
+def test_a_vmlinux_given_as_an_option_is_used(tmp_path, slide) -> None:
     (tmp_path / "vmlinux").write_bytes(vmlinux())
     mappings = [(BASE + slide, BASE + slide + 0x2000, BASE + slide, "[kernel.kallsyms]_text", KERNEL_ID.hex(), -1)]
     result, _, _ = run(
@@ -77,7 +77,7 @@ def test_vmlinux_by_option(tmp_path, slide) -> None:
     assert name_of(result, 0) == "schedule"
 
 
-def test_vmlinux_of_another_build_is_refused_and_said(tmp_path) -> None:
+def test_a_vmlinux_of_another_build_is_refused_and_reported(tmp_path) -> None:
     (tmp_path / "vmlinux").write_bytes(vmlinux(b"\xcc" * 20))
     mappings = [(BASE, BASE + 0x2000, BASE, "[kernel.kallsyms]_text", KERNEL_ID.hex(), -1)]
     profile = make_profile(mappings, [(0, BASE + 0x104)])
@@ -87,7 +87,7 @@ def test_vmlinux_of_another_build_is_refused_and_said(tmp_path) -> None:
 
 @pytest.mark.parametrize("place", ["/boot/vmlinux-7.2.0", "/usr/lib/debug/.build-id/aa/{rest}.debug",
                                    "/usr/lib/debug/boot/vmlinux-7.2.0"])  # fmt: skip
-def test_vmlinux_found_by_build_id(tmp_path, place) -> None:
+def test_a_vmlinux_is_found_by_build_id(tmp_path, place) -> None:
     path = tmp_path / place.format(rest="aa" * 19).lstrip("/")
     path.parent.mkdir(parents=True)
     path.write_bytes(vmlinux())
@@ -97,7 +97,7 @@ def test_vmlinux_found_by_build_id(tmp_path, place) -> None:
     assert name_of(result, 0) == "schedule"
 
 
-def test_slide_is_zero_when_the_address_was_hidden() -> None:
+def test_the_slide_is_zero_if_the_address_was_hidden() -> None:
     file = open_elf(vmlinux())
     assert kernel_slide(file, ("_text", 0)) == kernel_slide(file, ("absent", 5)) == kernel_slide(file, ("", 5)) == 0
     assert kernel_slide(file, ("_text", BASE + 0x1000)) == 0x1000
@@ -107,7 +107,7 @@ def test_slide_is_zero_when_the_address_was_hidden() -> None:
     ("suffix", "pack"), [("", bytes), (".xz", lzma.compress), (".gz", gzip.compress), (".zst", zstd_compress)]
 )
 @pytest.mark.parametrize("by_name", [True, False])
-def test_modules_from_their_files(tmp_path, suffix, pack, by_name) -> None:
+def test_modules_are_named_from_their_files(tmp_path, suffix, pack, by_name) -> None:
     path = tmp_path / f"lib/modules/7.2.0/kernel/snd-x.ko{suffix}"
     path.parent.mkdir(parents=True)
     path.write_bytes(pack(module()))
@@ -127,7 +127,7 @@ KALLSYMS = f"{BASE:x} T _text\n{BASE + 16:x} T f\n{MODULE_AT:x} t mod_work\t[snd
 
 
 @pytest.mark.parametrize(("start", "name"), [(MODULE_AT, "mod_work"), (MODULE_AT + 0x200000, None)])
-def test_kallsyms_names_a_module_only_where_it_was(tmp_path, start, name) -> None:
+def test_kallsyms_names_a_module_only_at_its_recorded_address(tmp_path, start, name) -> None:
     (tmp_path / "kallsyms").write_bytes(KALLSYMS)
     mappings = [
         (BASE, BASE + 0x1000, BASE, "[kernel.kallsyms]_text", "", -1),
@@ -138,7 +138,7 @@ def test_kallsyms_names_a_module_only_where_it_was(tmp_path, start, name) -> Non
     assert [name_of(result, 0), name_of(result, 1)] == [name, "f"]
 
 
-def test_kcore_directory(tmp_path) -> None:
+def test_kallsyms_of_a_kcore_directory_is_used(tmp_path) -> None:
     (tmp_path / "kallsyms").write_bytes(KALLSYMS)
     mappings = [(BASE, BASE + 0x1000, BASE, "[kernel.kallsyms]_text", KERNEL_ID.hex(), -1)]
     profile = make_profile(mappings, [(0, BASE + 20)])
@@ -146,7 +146,7 @@ def test_kcore_directory(tmp_path) -> None:
     assert name_of(result, 0) == "f"
 
 
-def test_build_id_cache_holds_kallsyms(tmp_path) -> None:
+def test_kallsyms_in_the_build_id_cache_is_used(tmp_path) -> None:
     path = tmp_path / f".build-id/aa/{'aa' * 19}/kallsyms"
     path.parent.mkdir(parents=True)
     path.write_bytes(KALLSYMS)
@@ -163,27 +163,27 @@ def test_hidden_addresses_are_explained(tmp_path) -> None:
     assert diagnostics["kernel_addresses_hidden"] == 1 and "kptr_restrict" in report.objects[0].reason
 
 
-def test_bpf_programs_are_called_what_the_kernel_called_them() -> None:
+def test_bpf_programs_keep_the_kernels_names() -> None:
     at = 0xFFFFFFFFC0300000
     mappings = [(at, at + 0x100, at, "bpf_prog_6deef7357e7b4530_sd_fw_egress", "", -1)]
     result, report, _ = run(make_profile(mappings, [(0, at + 0x10)]))
     assert name_of(result, 0) == "bpf_prog_6deef7357e7b4530_sd_fw_egress" and report.share == 1
 
 
-def test_running_kernels_own_list_is_for_the_running_kernel() -> None:
+def test_kallsyms_of_this_machine_serves_only_the_running_kernel() -> None:
     from perf2x.symbolize.sources.kernel import running_kernel_build_id
 
     assert isinstance(running_kernel_build_id(), bytes)
 
 
-def test_vsyscall_page() -> None:
+def test_addresses_in_the_vsyscall_page_are_named() -> None:
     at = 0xFFFFFFFFFF600000
     profile = make_profile([(at, at + 0x1000, 0, "[vsyscall]", "", 7)], [(0, at), (0, at + 0x409), (0, at + 0xC00)])
     result, _, _ = run(profile)
     assert [name_of(result, row) for row in range(3)] == ["vgettimeofday", "vtime", None]
 
 
-def test_own_vdso_only_for_its_own_build(tmp_path, monkeypatch) -> None:
+def test_the_running_vdso_serves_only_its_own_build(tmp_path, monkeypatch) -> None:
     monkeypatch.delenv("PERF2X_SYSROOT")
     if not running_vdso_image():
         pytest.skip("no vDSO here")
@@ -196,14 +196,14 @@ def test_own_vdso_only_for_its_own_build(tmp_path, monkeypatch) -> None:
         assert (name_of(result, 0) is not None) is named
 
 
-def test_a_guests_kernel_is_not_named_by_the_hosts_list(tmp_path) -> None:
+def test_a_guests_kernel_is_not_named_by_the_hosts_kallsyms(tmp_path) -> None:
     (tmp_path / "kallsyms").write_bytes(KALLSYMS)
     mappings = [(BASE, BASE + 0x1000, BASE, "[guest.kernel.kallsyms]_text", "", -1)]
     result, _, _ = run(make_profile(mappings, [(0, BASE + 20)]), kallsyms=tmp_path / "kallsyms", symfs=tmp_path)
     assert name_of(result, 0) is None
 
 
-def test_a_hidden_place_of_the_kernel_makes_names_a_guess(tmp_path) -> None:
+def test_names_are_a_guess_if_the_kernels_address_was_hidden(tmp_path) -> None:
     path = tmp_path / f".build-id/aa/{'aa' * 19}/kallsyms"
     path.parent.mkdir(parents=True)
     path.write_bytes(KALLSYMS)
@@ -214,6 +214,6 @@ def test_a_hidden_place_of_the_kernel_makes_names_a_guess(tmp_path) -> None:
     assert "kptr_restrict" in diagnostics.counts["kernel_place_unknown"].advice
 
 
-def test_pages_of_the_kernel_keep_their_name_in_the_report(tmp_path) -> None:
+def test_kernel_pages_keep_their_names_in_the_report(tmp_path) -> None:
     _, report, _ = run(make_profile([(0x7FFF00000000, 0x7FFF00001000, 0, "[uprobes]", "", 7)], [(0, 0x7FFF00000000)]))
     assert [(row.name, row.unnamed) for row in report.objects] == [("[uprobes]", 1)]

@@ -1,4 +1,4 @@
-"""Damaged debug info in several files: an answer or an ObjectError, never another exception, never without end."""
+"""Damaged debug info in several files gives a result or an ObjectError, never another exception or a hang."""
 
 import contextlib
 import struct
@@ -33,7 +33,7 @@ from perf2x.tables.errors import ObjectError
 from tests.support.profile_builder import make_session
 from tests.support.tiny_elf import TinySection, tiny_elf
 
-DATA = Path(__file__).parent / "data" / "debug_info"
+DATA = Path(__file__).parents[1] / "data" / "debug_info"
 ADDRESSES = np.arange(0x300, 0x500, 3, dtype=np.uint64)
 
 
@@ -72,7 +72,9 @@ LENGTH = st.integers(0, 1 << 12) | st.none()
 )
 @settings(max_examples=40, deadline=None)
 @given(flips=FLIPS, length=LENGTH)
-def test_damage_in_the_other_file(tmp_path_factory, program, parts, hurt, flips, length) -> None:
+def test_damage_in_a_referenced_file_raises_no_other_exception(
+    tmp_path_factory, program, parts, hurt, flips, length
+) -> None:
     directory = tmp_path_factory.mktemp("parts")
     for name in [program, *parts]:
         data = (DATA / name).read_bytes()
@@ -84,7 +86,7 @@ def test_damage_in_the_other_file(tmp_path_factory, program, parts, hurt, flips,
 @pytest.mark.parametrize("program", ["gnu5.so", "clang4.so", "dwz_one.so"])
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
-def test_damage_in_debug_sections(tmp_path_factory, program, data) -> None:
+def test_damage_in_debug_sections_raises_no_other_exception(tmp_path_factory, program, data) -> None:
     """The headers of the file are whole, so damage meets the reader of debug info and nothing before it."""
     directory = tmp_path_factory.mktemp("parts")
     whole = (DATA / program).read_bytes()
@@ -100,7 +102,7 @@ def test_damage_in_debug_sections(tmp_path_factory, program, data) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(flips=FLIPS, length=st.integers(0, 12000))
-def test_damaged_modules(flips, length) -> None:
+def test_damaged_modules_raise_no_other_exception(flips, length) -> None:
     with contextlib.suppress(ObjectError):
         relocate_debug_info(open_elf(damaged((DATA / "module.ko").read_bytes(), flips, length)))
 
@@ -149,13 +151,13 @@ def test_a_function_that_is_its_own_origin_has_no_name(target) -> None:
         ((b"\x80" * 40,), "without end|cut off"),
     ],
 )
-def test_entries_that_lead_nowhere(entries, message) -> None:
+def test_entries_with_dangling_references_have_no_name(entries, message) -> None:
     unit = by_hand(*entries)
     with pytest.raises(ObjectError, match=message):
         scopes(unit, [0x1000, 0x1004, 0x1080])
 
 
-def test_functions_in_one_another_without_end() -> None:
+def test_endlessly_nested_functions_end_in_time() -> None:
     unit = by_hand(*[entry(2, 0x1000, 0x20, SECOND)] * 5000)
     with pytest.raises(ObjectError, match="nested too deeply"):
         scopes(unit, [0x1000])
@@ -183,13 +185,13 @@ def test_one_damaged_unit_leaves_the_others() -> None:
 @pytest.mark.parametrize(
     "data", [b"", b"\x01", b"\x01\x11\x00\x03\x08", b"\x01\x11\x00\x03\x16\x00\x00\x00", b"\x01\x11\x00\x03\xff\x7f"]
 )
-def test_abbreviations_that_are_none(data) -> None:
+def test_invalid_abbreviations_are_refused(data) -> None:
     with pytest.raises(ObjectError):
         AbbreviationTable(data, 0, UnitEncoding("<", 8, 4, 5), ReadBudget("", len(data), times=2)).all()
 
 
 @pytest.mark.parametrize("data", [b"", b"\xff" * 12, struct.pack("<IHIBB", 40, 2, 0, 8, 0), bytes(64)])
-def test_address_ranges_that_are_none(data) -> None:
+def test_invalid_address_ranges_are_refused(data) -> None:
     assert unit_ranges(DebugSections(open_elf(tiny_elf([TinySection(".debug_aranges", data)]), "x"))) == {}
 
 
@@ -197,7 +199,7 @@ def test_address_ranges_that_are_none(data) -> None:
     "data",
     [(), (2, 1 << 20, 1 << 20, 1 << 20), (9, 0, 0, 0), (5, 1, 1, 1)],
 )
-def test_package_indexes_that_are_none(data) -> None:
+def test_invalid_package_indexes_are_refused(data) -> None:
     data = struct.pack(f"<{len(data)}I", *data)
     with pytest.raises(ObjectError, match="index"):
         package_contributions(open_elf(tiny_elf([TinySection(".debug_cu_index", data)]), "x.dwp"))
@@ -212,7 +214,7 @@ def test_package_indexes_that_are_none(data) -> None:
         (b"\xff" * 30, "cut off"),
     ],
 )
-def test_dwz_links_that_lead_nowhere(link, message) -> None:
+def test_dangling_dwz_links_are_refused(link, message) -> None:
     note = b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0" + b"\xaa" * 20
     parts = [TinySection(".gnu_debugaltlink", link), TinySection(".note.gnu.build-id", note, type="NOTE")]
     finder = Finder(SearchPaths(system_debug_dir=None, proc=None))
@@ -269,15 +271,15 @@ def test_an_address_of_many_bytes_in_a_line_table() -> None:
 
 
 @pytest.mark.parametrize("tail", [b"", b"\0", b"\0more"])
-def test_the_longest_name_that_is_whole(tail) -> None:
+def test_the_longest_name_is_kept_whole(tail) -> None:
     assert string_at(b"xy" + b"n" * (LONGEST_TEXT - 1) + tail, 1) == "y" + "n" * (LONGEST_TEXT - 1)
 
 
-def test_a_longer_name_is_cut_and_says_so() -> None:
+def test_a_longer_name_is_cut_and_marked() -> None:
     assert string_at(b"n" * (LONGEST_TEXT + 1) + b"\0", 0) == "n" * LONGEST_TEXT + CUT
 
 
-def test_a_split_file_that_is_none_is_refused_once(tmp_path) -> None:
+def test_an_invalid_split_file_is_refused_once(tmp_path) -> None:
     path, files = tmp_path / "x.dwo", DwoFiles()
     path.write_bytes(b"no object")
     with pytest.raises(ObjectError, match=r"x\.dwo"):

@@ -1,4 +1,4 @@
-"""Names as perf and c++filt print them."""
+"""Demangled names are those that perf and c++filt print."""
 
 import time
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from perf2x.symbolize.demangle.parameters import find_opening, without_parameter
 from perf2x.symbolize.demangle.rust_legacy import rust_legacy
 
 # mangled name, c++filt -i, c++filt -i -p (binutils 2.47), from 48 libraries and programs: every kind of name
-STORED = [line.split("\t") for line in (Path(__file__).parent / "data/names.tsv").read_text("utf-8").splitlines()]
+STORED = [line.split("\t") for line in (Path(__file__).parents[1] / "data/names.tsv").read_text("utf-8").splitlines()]
 
 NAMES = [  # mangled, as c++filt -i prints it, as c++filt -i -p prints it (clones kept)
     ("_Z11thread_mainI7ComputeEPvS1_", "void* thread_main<Compute>(void*)", "thread_main<Compute>"),
@@ -64,7 +64,7 @@ NAMES = [  # mangled, as c++filt -i prints it, as c++filt -i -p prints it (clone
 
 
 @pytest.mark.parametrize(("mangled", "full", "simple"), NAMES)
-def test_cxx(mangled, full, simple) -> None:
+def test_cxx_names_are_demangled(mangled, full, simple) -> None:
     assert demangle(mangled, Demangle.FULL) == full
     assert demangle(mangled, Demangle.SIMPLE) == simple
     assert demangle(mangled, Demangle.NONE) == mangled
@@ -83,7 +83,7 @@ def test_cxx(mangled, full, simple) -> None:
         ("_RINvNtC3std3mem8align_ofdE", "std::mem::align_of::<f64>"),
     ],
 )
-def test_rust_without_its_hash(mangled, readable) -> None:
+def test_rust_names_lose_their_hash(mangled, readable) -> None:
     assert demangle(mangled, Demangle.SIMPLE) == demangle(mangled, Demangle.FULL) == readable
 
 
@@ -96,14 +96,14 @@ RUST_IDENTIFIERS = st.lists(RUST_PARTS, min_size=1, max_size=4).map("".join)
 
 @settings(max_examples=400)
 @given(st.lists(RUST_IDENTIFIERS, min_size=1, max_size=4), st.sampled_from(["", ".cold", ".3463", ".a_1.b", "."]))
-def test_legacy_rust_as_the_library_reads_it(parts, suffix) -> None:
+def test_legacy_rust_names_agree_with_the_library(parts, suffix) -> None:
     path = "".join(f"{len(part)}{part}" for part in parts)
     for name in (f"_ZN{path}17h0123456789abcdefE{suffix}", f"_ZN1{path}17h0123456789abcdefE{suffix}"):
         if readable := rust_legacy(name):
             assert readable == names._import_portable()(name)
 
 
-def test_legacy_rust_without_the_library(monkeypatch) -> None:
+def test_legacy_rust_names_do_not_load_the_library(monkeypatch) -> None:
     monkeypatch.setattr(names, "_import_portable", lambda: pytest.fail("50 ms to load"))
     legacy = [row for row in STORED if names._RUST_LEGACY.match(row[0])]
     assert len(legacy) > 5
@@ -113,14 +113,14 @@ def test_legacy_rust_without_the_library(monkeypatch) -> None:
     demangle.cache_clear()
 
 
-def test_swift() -> None:
+def test_swift_names_are_demangled() -> None:
     assert demangle("$s4main3fooyyF", Demangle.FULL) == "main.foo() -> ()"
 
 
 @pytest.mark.parametrize(
     "name", ["main", "_start", "_Zebra", "_RegisterClasses", "foo.part.0", "$x", "__Z", "_ZN", "?x"]
 )
-def test_names_that_are_not_mangled_stay(name) -> None:
+def test_names_that_are_not_mangled_stay_as_they_are(name) -> None:
     assert demangle(name) == name
 
 
@@ -130,7 +130,7 @@ def test_versions_and_linkage_tables_keep_their_suffix() -> None:
 
 
 @given(st.text(alphabet="_ZN1234aIEbcSt<>()[] operator,*&:'@.-", max_size=60))
-def test_anything(text) -> None:
+def test_any_text_is_demangled_or_returned(text) -> None:
     for name in ("_Z" + text, "_R" + text, text):
         assert isinstance(demangle(name, Demangle.SIMPLE), str)
     without_parameters(text)
@@ -138,14 +138,14 @@ def test_anything(text) -> None:
 
 @pytest.fixture
 def no_llvm(monkeypatch) -> Iterator[None]:
-    """As on a platform without a wheel of pycxxfilt."""
+    """Simulate a platform without a wheel of pycxxfilt."""
     monkeypatch.setattr(names, "_import_llvm", lambda: None)
     demangle.cache_clear()
     yield
     demangle.cache_clear()
 
 
-def test_stored_names() -> None:
+def test_stored_names_are_demangled_as_stored() -> None:
     """Both ways of reading a name have their share."""
     demangle.cache_clear()
     assert [(name, demangle(name, Demangle.FULL), demangle(name)) for name, _, _ in STORED] == [*map(tuple, STORED)]
@@ -153,7 +153,7 @@ def test_stored_names() -> None:
     assert 100 < native < len(STORED) - 100
 
 
-def test_stored_names_without_the_native_library(no_llvm) -> None:
+def test_stored_names_do_not_depend_on_the_native_library(no_llvm) -> None:
     assert [(name, demangle(name, Demangle.FULL), demangle(name)) for name, _, _ in STORED] == [*map(tuple, STORED)]
 
 
@@ -171,7 +171,7 @@ def test_stored_names_without_the_native_library(no_llvm) -> None:
         ("_ZN4core3fmt9Formatter3pad17h1234567890abcdefE.cold", "core::fmt::Formatter::pad.cold"),
     ],
 )  # fmt: skip
-def test_names_that_are_better_than_gnus(mangled, readable, monkeypatch) -> None:
+def test_names_that_gnu_cannot_read_are_demangled(mangled, readable, monkeypatch) -> None:
     assert demangle(mangled) == readable
     monkeypatch.setattr(names, "_import_llvm", lambda: None)
     demangle.cache_clear()
@@ -214,6 +214,6 @@ def scalar_opening(text, closing) -> int:
 
 
 @given(st.text(alphabet="()a", max_size=30))
-def test_opening_letter_by_letter(text) -> None:
+def test_the_opening_parenthesis_agrees_with_a_scan_by_letter(text) -> None:
     text += ")"
     assert find_opening(text, len(text) - 1) == scalar_opening(text, len(text) - 1)

@@ -1,4 +1,4 @@
-"""Sealed files: what was kept comes back whole, or not at all."""
+"""Checksummed files are read back complete or not at all."""
 
 import numpy as np
 from hypothesis import given
@@ -8,7 +8,7 @@ from perf2x.symbolize.symcache.cache_files import read_checksummed, write_checks
 
 
 @given(data=st.binary(max_size=80), more=st.data())
-def test_a_flipped_bit_and_a_lost_end_are_noticed(tmp_path_factory, data, more) -> None:
+def test_a_flipped_bit_and_a_lost_end_are_detected(tmp_path_factory, data, more) -> None:
     path = tmp_path_factory.mktemp("cache") / "ab" / "cd"
     assert read_checksummed(path) is None
     assert write_checksummed(path, data)
@@ -23,7 +23,7 @@ def test_a_flipped_bit_and_a_lost_end_are_noticed(tmp_path_factory, data, more) 
     assert read_checksummed(path) is None
 
 
-def test_a_directory_and_a_place_that_cannot_be_written(tmp_path) -> None:
+def test_a_directory_is_no_file_and_an_unwritable_path_returns_false(tmp_path) -> None:
     assert read_checksummed(tmp_path) is None
     (tmp_path / "file").touch()
     assert not write_checksummed(tmp_path / "file" / "x", b"")

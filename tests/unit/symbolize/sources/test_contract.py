@@ -1,4 +1,4 @@
-"""Every built-in symbol source keeps the contract that plugins are held to."""
+"""Built-in symbol sources fulfil the contract for plugins."""
 
 from pathlib import Path
 
@@ -23,10 +23,10 @@ from tests.support.profile_builder import make_session
 from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
 from tests.unit.binary.test_go_functions import CODE as GO_CODE
 from tests.unit.binary.test_go_functions import table as go_table
-from tests.unit.symbolize.test_jit import CODE
-from tests.unit.symbolize.test_kernel import BASE, MODULE_AT, module, vmlinux
+from tests.unit.symbolize.sources.test_jitdump import CODE
+from tests.unit.symbolize.sources.test_kernel import BASE, MODULE_AT, module, vmlinux
 
-DATA = Path(__file__).parent / "data"
+DATA = Path(__file__).parents[1] / "data"
 
 
 class Prepared(SymbolSourceContract):
@@ -71,18 +71,18 @@ class TestGo(Prepared):
         (self.directory / "stripped").write_bytes(tiny_elf([GO_CODE, table]))
         return Dso("/stripped", b"", DsoKind.FILE, 5, self.found("stripped"))
 
-    def test_line_and_file(self) -> None:
+    def test_lines_and_files_are_returned(self) -> None:
         assert self.ask([0x401000, 0x401004]) == [
             [("main.main", "/src/main.go", 10)],
             [("main.main", "/src/main.go", 12)],
         ]
 
-    def test_a_line_of_another_file_is_not_told(self) -> None:
+    def test_a_line_of_another_file_is_left_out(self) -> None:
         assert self.ask([0x401207, 0x401208]) == [
             [("main.(*T).run", "/src/main.go", 70)], [("main.(*T).run", "/src/main.go", 0)],
         ]  # fmt: skip
 
-    def test_not_for_programs_with_symbols(self) -> None:
+    def test_programs_with_symbols_are_not_covered(self) -> None:
         sections = [GO_CODE, TinySection(".gopclntab", go_table(), 0x500000, flags=2)]
         sections += symbol_sections([TinySymbol("main.main", 0x401000)], 3)
         (self.directory / "whole").write_bytes(tiny_elf(sections))

@@ -1,4 +1,4 @@
-"""Split DWARF, DWARF packages and dwz files: every address is where binutils or LLVM says it is."""
+"""Split DWARF, DWARF packages and dwz files: lines agree with those of binutils and LLVM."""
 
 import shutil
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ from perf2x.tables.diagnostics import Diagnostics
 from tests.support.addr2line import addr2line
 from tests.support.profile_builder import make_profile, make_session
 
-DATA = Path(__file__).parent / "data" / "debug_info"
+DATA = Path(__file__).parents[1] / "data" / "debug_info"
 AT = 0x7F0000000000
 DWZ_ID = open_elf(DATA / "common.dwz").build_id.hex()
 
@@ -97,7 +97,7 @@ WHERE = {
 @pytest.mark.usefixtures("_reader")
 @pytest.mark.parametrize("place", WHERE)
 @pytest.mark.parametrize("name", ["gnu4", "gnu5"])
-def test_split_files(tmp_path, name, place) -> None:
+def test_split_files_agree_with_the_stored_lines(tmp_path, name, place) -> None:
     parts = [(f"{name}_{unit}.dwo", WHERE[place].format(f"{name}_{unit}.dwo")) for unit in ("one", "two")]
     agrees(name, put(tmp_path, (f"{name}.so", "/usr/lib/prog.so"), *parts))
 
@@ -105,7 +105,7 @@ def test_split_files(tmp_path, name, place) -> None:
 @pytest.mark.usefixtures("_reader")
 @pytest.mark.parametrize("place", ["/usr/lib/prog.so.dwp", "/usr/lib/debug/usr/lib/prog.so.dwp"])
 @pytest.mark.parametrize("name", ["gnu4", "clang4", "clang5"])
-def test_packages(tmp_path, name, place) -> None:
+def test_packages_agree_with_the_stored_lines(tmp_path, name, place) -> None:
     agrees(name, put(tmp_path, (f"{name}.so", "/usr/lib/prog.so"), (f"{name}.so.dwp", place)))
 
 
@@ -119,11 +119,11 @@ def test_packages(tmp_path, name, place) -> None:
         f"/debug/.build-id/{DWZ_ID[:2]}/{DWZ_ID[2:]}/debug",
     ],
 )
-def test_dwz_files(tmp_path, place) -> None:
+def test_dwz_files_agree_with_the_stored_lines(tmp_path, place) -> None:
     agrees("dwz_one", put(tmp_path, ("dwz_one.so", "/usr/lib/prog.so"), ("common.dwz", place)))
 
 
-def test_dwz_file_from_a_server() -> None:
+def test_a_dwz_file_is_fetched_from_a_server() -> None:
     asked = []
 
     def fetch(kind, build_id) -> Iterator[ElfObject]:
@@ -142,7 +142,7 @@ def test_dwz_file_from_a_server() -> None:
     ("name", "count"),
     [("gnu4", "debug_info_in_dwo"), ("clang5", "debug_info_in_dwo"), ("dwz_one", "debug_info_in_dwz")],
 )
-def test_without_the_other_file_lines_still_come(tmp_path, name, count) -> None:
+def test_lines_remain_without_the_other_file(tmp_path, name, count) -> None:
     answers = {address: rows for address, rows in wanted(name).items() if rows[0][2]}
     symfs = put(tmp_path, (f"{name}.so", "/usr/lib/prog.so"))
     found, diagnostics = chains(symfs, sorted(answers), "/usr/lib/prog.so")
@@ -158,7 +158,7 @@ def test_split_file_of_another_compilation_is_not_used(tmp_path) -> None:
     assert max(map(len, found)) == 1 and diagnostics["debug_info_in_dwo"] == 2
 
 
-def test_declared_lines_where_debug_info_is_read(tmp_path) -> None:
+def test_start_lines_are_the_declared_ones(tmp_path) -> None:
     """Shape::sum is declared in line 5, its first instruction comes from line 8; each is inlined and declared in 11."""
     symfs = put(tmp_path, ("gnu5.so", "/prog.so"), ("gnu5_one.dwo", "/gnu5_one.dwo"), ("gnu5_two.dwo", "/gnu5_two.dwo"))
     address = min(a for a, rows in wanted("gnu5").items() if rows[-1][0].endswith("3sumEPKmS2_") and len(rows) > 1)
@@ -168,7 +168,7 @@ def test_declared_lines_where_debug_info_is_read(tmp_path) -> None:
     assert result.functions.start_line[result.locations.line_function].tolist() == [11, 5]
 
 
-def test_names_in_debug_info_do_not_lead_out_of_symfs(tmp_path) -> None:
+def test_paths_in_debug_info_do_not_leave_symfs(tmp_path) -> None:
     """The compile directory of the unit is /src; a link there that leads out of symfs is followed inside of it."""
     outside = tmp_path / "outside"
     put(outside, ("gnu5_one.dwo", "gnu5_one.dwo"), ("gnu5_two.dwo", "gnu5_two.dwo"))
@@ -181,7 +181,7 @@ def test_names_in_debug_info_do_not_lead_out_of_symfs(tmp_path) -> None:
 @pytest.mark.parametrize(
     "name", [b"gnu5_one.dw/", b"../../../../", b"............", b"/../../..///", b"gnu5_\xff\xfe\n.dwo"]
 )
-def test_names_of_split_files_that_are_none(tmp_path, name) -> None:
+def test_invalid_names_of_split_files_are_ignored(tmp_path, name) -> None:
     symfs = put(tmp_path, ("gnu5.so", "/usr/lib/prog.so"), ("gnu5_two.dwo", "/src/gnu5_two.dwo"))
     program = symfs / "usr/lib/prog.so"
     program.write_bytes(program.read_bytes().replace(b"gnu5_one.dwo", name))
@@ -189,7 +189,7 @@ def test_names_of_split_files_that_are_none(tmp_path, name) -> None:
     assert max(map(len, found)) > 1 and diagnostics["debug_info_in_dwo"] == 1
 
 
-def test_a_dwz_file_beside_a_debug_file_outside_of_symfs(tmp_path) -> None:
+def test_a_dwz_file_next_to_a_debug_file_outside_symfs_is_found(tmp_path) -> None:
     """The link is relative, as rpm and dwz write it: it is followed without a symfs, and not across its border."""
     outside = put(tmp_path / "outside", ("dwz_one.so", "prog.so"), ("common.dwz", "common.dwz"))
     file = open_elf(outside / "prog.so")
