@@ -106,7 +106,7 @@ def _package(
 
 
 def dwp_common(count: int, place: Path) -> Work:
-    """As linkers that optimize write it: units have their own entries, all else in common."""
+    """Write the sections as optimizing linkers do: units have their own entries, all else in common."""
     units = [_unit(SPLIT, row + 1, _function(row)) for row in range(count)]
     shares = [(len(units[0]) * row, len(units[0])) for row in range(count)]
     unused = b"".join(bytes([row & 0x7F | 0x80, row >> 7 | 0x80, 1]) + UNITS[1:5] for row in range(4 * count))

@@ -1,4 +1,4 @@
-"""What holds for every recording and every output format."""
+"""Laws of every recording and every output format."""
 
 from collections import Counter
 from pathlib import Path
@@ -94,7 +94,7 @@ def test_collapsed_lines_are_the_tree(case: Case) -> None:
 
 
 def tree_of_pprof(found: object) -> Counter[tuple[str, ...]]:
-    """The same stacks from the other output: thread name, then functions from the root."""
+    """Stacks of the other output: thread name, then functions from the root."""
     strings = found.string_table  # type: ignore[attr-defined]
     functions = {function.id: strings[function.name] for function in found.function}  # type: ignore[attr-defined]
     names = {

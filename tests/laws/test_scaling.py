@@ -16,7 +16,7 @@ from tests.support.extremes import BRANCHING, EVENT, SAMPLE, STAMP
 
 MOST = 5.0
 FIXED_S = 0.05
-"""What does not depend on the input: the rest of the machine included."""
+"""Cost that does not depend on the input, the rest of the machine included."""
 TRIES = 8
 """Pairs of runs; one of them is enough, so that a machine busy with something else is no failure."""
 

@@ -38,8 +38,7 @@ from tests.laws.test_scaling import ONE, grows_no_faster, threads
 from tests.laws.unwind_information import frame_entries, frame_program, rule_columns
 from tests.support import outputs
 from tests.support.extremes import SAMPLE, STAMP
-from tests.support.jitdump_writer import debug, header, move
-from tests.support.jitdump_writer import load as loaded
+from tests.support.jitdump_writer import code_load, debug, header, move
 from tests.support.profile_builder import make_session
 from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
 
@@ -118,9 +117,12 @@ def perf_map(count: int, place: Path) -> Work:
 def jitdump(count: int, place: Path) -> Work:
     """Code with as many lines as there are other pieces of code, moved about."""
     lines = debug(0x1000, *((0x1000 + row, row, b"file") for row in range(count)))
-    records = [lines, loaded(1, 0x1000, "long", 0, size=count)]
+    records = [lines, code_load(1, 0x1000, "long", 0, size=count)]
     for row in range(1, count):
-        records += [loaded(row, 0x100000 + 32 * row, f"f{row}", row), move(row, 0x100000, 0x900000 + 16 * row, row)]
+        records += [
+            code_load(row, 0x100000 + 32 * row, f"f{row}", row),
+            move(row, 0x100000, 0x900000 + 16 * row, row),
+        ]
     data = header() + b"".join(records)
     (place / "jit-5.dump").write_bytes(data)
     options = SymbolOptions(perf_map_dir=place, symfs=place)
@@ -137,7 +139,7 @@ def jitdump(count: int, place: Path) -> Work:
 
 def jitdump_shared(count: int, place: Path) -> Work:
     """Every process names one dump, by a name of its own."""
-    dump = header() + b"".join(loaded(row, 0x1000 + 32 * row, f"f{row}", row) for row in range(count))
+    dump = header() + b"".join(code_load(row, 0x1000 + 32 * row, f"f{row}", row) for row in range(count))
     (place / "jit-5.dump").write_bytes(dump)
     maps = [forge.Mmap(pid=row + 1, tid=row + 1, addr=0x1000, len=4096, filename=f"/{row}/jit-5.dump", stamp=STAMP)
             for row in range(count)]  # fmt: skip

@@ -1,4 +1,4 @@
-"""What hashes are made with is drawn anew for every process and changes not a byte of what is written."""
+"""Every process draws new hash weights, and no byte of any output depends on them."""
 
 import subprocess
 import sys

@@ -25,7 +25,7 @@ class Ours:
     period: int
     frames: list[tuple[int, str]]
     kernel_frames: int
-    """How many of ``frames`` are the kernel's."""
+    """Count the kernel's frames among ``frames``."""
     missing: bool = False
 
     @property

@@ -26,7 +26,7 @@ def packed(compressor: object, head: bytes, size: int) -> bytes:
 
 
 def gz(head: bytes, size: int) -> bytes:
-    """As gzip writes it; 1 : 1000."""
+    """Compress zeros as gzip does, 1 : 1000."""
     return packed(zlib.compressobj(9, wbits=31), head, size)
 
 
@@ -75,7 +75,7 @@ def many_headers(number: int) -> bytes:
 
 
 def member_header(name: str, size: int) -> bytes:
-    """What stands before a file of so many bytes."""
+    """Return the header of a file of that many bytes."""
     info = tarfile.TarInfo(name)
     info.size = size
     return info.tobuf(tarfile.GNU_FORMAT)

@@ -10,7 +10,7 @@ from tests.support.recordings import CORPUS
 
 @dataclass(frozen=True)
 class Ran:
-    """What a shell sees."""
+    """Exit code and output, as a shell sees them."""
 
     code: int
     out: str

@@ -10,7 +10,7 @@ from tests import forge
 from tests.forge import kernel as k
 
 _NOT_NUMBERS = frozenset({"event", "size"})
-"""Which event the forge is to write a record of, and how many bytes of it."""
+"""The record to forge: its event, and its length in bytes."""
 _UNSAID = frozenset({"id", "stack_used", "nr"})
 """Numbers that the forge works out when they are None."""
 VALUES = (0, 1, 2**31 - 1, 2**31, 2**32 - 1, 2**63 - 1, 2**63, 2**64 - 1)

@@ -13,7 +13,7 @@ from tests.support.against_perf import Ours, perf_object
 
 @dataclass
 class Opinion:
-    """All that the reference says of one recording; shared by the tests that need it."""
+    """Return everything that the reference decodes from one recording; shared by the tests that need it."""
 
     recording: Recording
     stacks: list[Stack]

@@ -11,7 +11,7 @@ def record(kind, time, body, order="<") -> bytes:
     return struct.pack(order + "IIQ", kind, 16 + len(body), time) + body
 
 
-def load(time, address, name, index, order="<", size=16) -> bytes:
+def code_load(time, address, name, index, order="<", size=16) -> bytes:
     body = struct.pack(order + "IIQQQQ", 5, 5, address, address, size, index) + name.encode() + b"\0" + b"\x90" * size
     return record(0, time, body, order)
 

@@ -11,12 +11,12 @@ EVERYTHING = ~Want(0)
 
 
 def reopened(folder: Path, session: Session, records: Iterable[Record]) -> PerfRecording:
-    """What the reader makes of a forged recording."""
+    """Read a forged recording."""
     return opened(folder, write_file(session, records))
 
 
 def opened(folder: Path, data: bytes) -> PerfRecording:
-    """What the reader makes of these bytes."""
+    """Read a recording of these bytes."""
     path = folder / "perf.data"
     path.write_bytes(data)
     return open_recording(str(path))

@@ -17,19 +17,19 @@ LOAD_BIAS = 0x5500_0000_0000
 SIZE = 64
 """Bytes of text of a function."""
 SITE = 16
-"""Where in a function its call returns to."""
+"""Offset in a function to which its call returns."""
 PERF_BITS = {
     "x86_64": {0: 0, 1: 3, 2: 2, 3: 1, 4: 4, 5: 5, 6: 6, 7: 7, 8: 16} | {bit: bit - 8 for bit in range(16, 24)},
     "aarch64": {bit: bit for bit in range(33)},
 }
 CALLEE_SAVED = {"x86_64": [3, 12, 13, 14, 15], "aarch64": list(range(19, 29))}
 SIGNATURE = 0x00B5 << 48
-"""What pointer authentication puts above an address."""
+"""Bits that pointer authentication puts above an address."""
 
 
 @dataclass
 class Function:
-    """How one function keeps its frame."""
+    """Layout of one function's frame."""
 
     by_frame_pointer: bool
     saved: list[int]
@@ -129,7 +129,7 @@ class Program:
 
 
 def stacks_of(machines, asked) -> UserStacks:
-    """What perf would have copied of every machine's stack."""
+    """Return the copies that perf would have made of every machine's stack."""
     arch = machines[0].arch
     bits = sorted(PERF_BITS[arch])
     registers, copies, sizes = [], [], []

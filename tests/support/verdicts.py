@@ -1,4 +1,4 @@
-"""Which differences from perf's text are perf's own doing, and nothing else is let through."""
+"""Differences from perf's text that perf itself causes; no other difference passes."""
 
 from collections.abc import Mapping
 

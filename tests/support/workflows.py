@@ -19,14 +19,14 @@ Tree = Mapping[str, Any]
 
 
 def shell(script: str, folder: Path, env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    """What both services do with a script."""
+    """Run a script as both services do."""
     words = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script]
     return subprocess.run(words, cwd=folder, env=dict(env), capture_output=True, text=True, check=False)
 
 
 @dataclass
 class Run:
-    """How one run ended."""
+    """Outcome of one run."""
 
     code: int = 0
     """Of the first step that failed."""

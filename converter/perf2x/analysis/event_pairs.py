@@ -31,7 +31,7 @@ def renamed(before: Profile, after: Profile) -> tuple[Profile, list[str]]:
 def _candidates(before: Profile, after: Profile) -> Iterator[tuple[tuple[bool, bool, bool, bool, int, int], int, int]]:
     """(how unlike they are, row before, row after) of all events that may be the same."""
     olds, news = ([event_name(event.name) for event in profile.events] for profile in (before, after))
-    sampled = [_samples(before), _samples(after)]
+    sampled = [_samples_by_event(before), _samples_by_event(after)]
     for row, old in enumerate(olds):
         for other, new in enumerate(news):
             first, second = before.events[row], after.events[other]
@@ -40,7 +40,7 @@ def _candidates(before: Profile, after: Profile) -> Iterator[tuple[tuple[bool, b
                 yield (*unlike, row != before.default_event, -sampled[0][row], -sampled[1][other]), row, other
 
 
-def _samples(profile: Profile) -> list[int]:
+def _samples_by_event(profile: Profile) -> list[int]:
     """Of each event."""
     count = np.zeros(len(profile.events), np.int64)
     np.add.at(count, profile.samples.event, profile.samples.count)
@@ -53,7 +53,7 @@ def _notes(before: Profile, after: Profile, pairs: dict[int, int]) -> Iterator[s
     if chosen not in pairs:
         return
     old, new = before.events[chosen].name, after.events[pairs[chosen]].name
-    sampled = [_samples(before), _samples(after)]
+    sampled = [_samples_by_event(before), _samples_by_event(after)]
     found = [(row, other) for _, row, other in _candidates(before, after) if sampled[0][row] and sampled[1][other]]
     others = [before.events[row].name for row, other in found if other == pairs[chosen] and row != chosen]
     others += [after.events[other].name for row, other in found if row == chosen and other != pairs[chosen]]

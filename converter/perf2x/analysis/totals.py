@@ -64,7 +64,11 @@ def totals(profile: Profile, event: str | None = None, by: str = "function", val
     weight = (profile.samples.count if value == "samples" else profile.samples.value)[rows]
     unit = "samples" if value == "samples" else profile.events[chosen].unit
     squares = _squares(profile, rows, weight)
-    table = _threads(profile, rows, weight, squares) if by == "thread" else _frames(profile, rows, weight, squares, by)
+    table = (
+        _thread_costs(profile, rows, weight, squares)
+        if by == "thread"
+        else _frame_costs(profile, rows, weight, squares, by)
+    )
     samples = int(profile.samples.count[rows].sum())
     return Totals(profile.events[chosen].name, unit, samples, int(weight.sum()), table, float(squares.sum()))
 
@@ -77,7 +81,7 @@ def _squares(profile: Profile, rows: I64, weight: I64) -> F64:
     return weight.astype(np.float64) ** 2 / profile.samples.count[rows]
 
 
-def _threads(profile: Profile, rows: I64, weight: I64, squares: F64) -> list[Total]:
+def _thread_costs(profile: Profile, rows: I64, weight: I64, squares: F64) -> list[Total]:
     threads = profile.threads
     cost = np.zeros(len(threads), np.int64)
     noise = np.zeros(len(threads), np.float64)
@@ -91,7 +95,7 @@ def _threads(profile: Profile, rows: I64, weight: I64, squares: F64) -> list[Tot
     return [Total(name, "", value, value, square, square) for name, value, square in sums if value]
 
 
-def _frames(profile: Profile, rows: I64, weight: I64, squares: F64, by: str) -> list[Total]:
+def _frame_costs(profile: Profile, rows: I64, weight: I64, squares: F64, by: str) -> list[Total]:
     frames = location_frames(profile)
     names, kind_of_frame = _kinds(frames, by)
     leaves, place = unique_inverse(profile.samples.stack[rows])

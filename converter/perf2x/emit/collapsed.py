@@ -91,7 +91,9 @@ class Collapsed:
         np.add.at(value, node, weight)
         seen = np.zeros(len(tree), np.int64)
         seen[node] = 1
-        yield from _lines(tree, seen, value, [roots[root] for root in used.tolist()], texts, 0 if self.root else 1)
+        yield from _stack_lines(
+            tree, seen, value, [roots[root] for root in used.tolist()], texts, 0 if self.root else 1
+        )
 
     def _chosen(self, profile: Profile) -> tuple[I64, I64]:
         """Return the rows of the wanted event and the weight of each."""
@@ -151,13 +153,13 @@ def _with_no_stack(tree: FrameTree, node: I64, key: int) -> tuple[FrameTree, I64
     return longer, moved[node]
 
 
-def _lines(
+def _stack_lines(
     tree: FrameTree, seen: I64, value: I64, roots: list[bytes], texts: list[bytes], skip: int
 ) -> Iterator[bytes]:
     """``seen`` marks rows that end a line, ``value`` is what the line says; ``skip`` frames at its root stay out."""
     name = np.where(tree.key < 0, np.arange(len(tree)) + len(texts), tree.key)  # (rows,) frame texts, then root texts
     all_texts = texts + roots
-    inner_rank, leaf_rank = _ranks(all_texts)
+    inner_rank, leaf_rank = _text_ranks(all_texts)
     order = reading_order(tree, inner_rank[name], leaf_rank[name], seen)
     table = chunk_array([text + end for end in (b";", b" ") for text in all_texts])
     for start in range(0, len(order), _LINES_PER_WRITE):
@@ -171,7 +173,7 @@ def _lines(
         yield b"".join(words.tolist())
 
 
-def _ranks(texts: list[bytes]) -> tuple[I64, I64]:
+def _text_ranks(texts: list[bytes]) -> tuple[I64, I64]:
     """Return the rank of each text among all, followed by ``;`` (an inner frame) or by nothing (the last one)."""
     variants = [text + b";" for text in texts] + texts
     order = sorted(range(len(variants)), key=variants.__getitem__)

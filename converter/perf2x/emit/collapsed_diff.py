@@ -9,12 +9,12 @@ from perf2x.tables.profile import Profile
 
 def two_columns(before: Profile, after: Profile, emitter: Collapsed) -> Iterator[bytes]:
     """Lines ``stack before after``, as difffolded.pl writes them, sorted bytewise."""
-    old, new = _lines(before, emitter), _lines(after, emitter)
+    old, new = _two_column_lines(before, emitter), _two_column_lines(after, emitter)
     for stack in sorted(old.keys() | new.keys()):
         yield b"%b %d %d\n" % (stack, old.get(stack, 0), new.get(stack, 0))
 
 
-def _lines(profile: Profile, emitter: Collapsed) -> dict[bytes, int]:
+def _two_column_lines(profile: Profile, emitter: Collapsed) -> dict[bytes, int]:
     out = io.BytesIO()
     emitter.emit(profile, out)
     pairs = (line.rpartition(b" ") for line in out.getvalue().splitlines())

@@ -53,7 +53,7 @@ class Speedscope:
             "activeProfileIndex": 0,
         }
         out.write(json_bytes(head)[:-1] + b',"shared":{"frames":[\n')
-        out.write(b",\n".join(_frames(profile, frames)))
+        out.write(b",\n".join(_frame_objects(profile, frames)))
         out.write(b'\n]},"profiles":[\n')
         comma = b""
         for parts in self._profiles(profile, frames):
@@ -74,7 +74,7 @@ class Speedscope:
         rows_of = dict(rows_by(samples.event))
         for kind in kinds:
             wanted = rows_of.get(kind, np.zeros(0, np.int64))
-            for lane, chosen in _heaviest_first(track, samples.value, wanted):
+            for lane, chosen in _tracks_by_weight(track, samples.value, wanted):
                 name = _track_name(profile, tracks, lane) + (
                     f": {one_line(profile.events[kind].name)}" * (len(kinds) > 1)
                 )
@@ -82,7 +82,7 @@ class Speedscope:
                 yield _profile(name, unit, _arrays(texts, place[chosen]), samples.value[chosen])
 
 
-def _heaviest_first(track: I64, value: I64, wanted: I64) -> list[tuple[int, I64]]:
+def _tracks_by_weight(track: I64, value: I64, wanted: I64) -> list[tuple[int, I64]]:
     """The tracks that some samples (rows, rising) are on, and the rows on each."""
     lanes = [(lane, wanted[rows]) for lane, rows in rows_by(track[wanted])]
     return sorted(lanes, key=lambda lane: -int(value[lane[1]].sum()))
@@ -127,7 +127,7 @@ def _profile(name: str, unit: str, stacks: Iterator[bytes], weights: I64) -> Ite
     yield b"}"
 
 
-def _frames(profile: Profile, frames: LocationFrames) -> Iterator[bytes]:
+def _frame_objects(profile: Profile, frames: LocationFrames) -> Iterator[bytes]:
     text, functions = profile.strings, profile.functions
     for row, (name, function) in enumerate(zip(frames.name, frames.function.tolist(), strict=True)):
         file = one_line(text[functions.filename[function]]) if function >= 0 else ""

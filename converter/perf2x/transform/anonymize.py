@@ -57,7 +57,7 @@ def anonymized(profile: Profile, salt: str) -> Profile:
             system_name=strings.add_all(names),
             filename=strings.add_all(hidden.texts(functions.filename, "file")),
         ),
-        samples=_samples(profile, hidden, strings),
+        samples=_anonymized_samples(profile, hidden, strings),
         strings=strings.table(),
         meta=Meta(
             start_ns=profile.meta.start_ns, duration_ns=profile.meta.duration_ns, arch=profile.meta.arch,
@@ -106,7 +106,7 @@ class _Hidden:
         return set(np.flatnonzero(~user).tolist())
 
 
-def _samples(profile: Profile, hidden: _Hidden, strings: StringInterner) -> ProfileSamples:
+def _anonymized_samples(profile: Profile, hidden: _Hidden, strings: StringInterner) -> ProfileSamples:
     samples = profile.samples
     if samples.cgroup is None:
         return samples

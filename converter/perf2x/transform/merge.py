@@ -38,14 +38,14 @@ def merge_profiles(profiles: Sequence[Profile], tags: Sequence[Tags] | None = No
     """
     tags = tags or [{}] * len(profiles)
     strings = StringInterner()
-    events, event_of = _events(profiles)
-    threads, thread_of = _threads(profiles, strings)
-    mappings, mapping_of = _mappings(profiles, strings)
-    functions, function_of = _functions(profiles, strings)
+    events, event_of = _merged_events(profiles)
+    threads, thread_of = _merged_threads(profiles, strings)
+    mappings, mapping_of = _merged_mappings(profiles, strings)
+    functions, function_of = _merged_functions(profiles, strings)
     locations, location_of = _locations(profiles, mapping_of, function_of)
-    stacks, leaves = _stacks(profiles, location_of)
+    stacks, leaves = _merged_stacks(profiles, location_of)
     sets = list(dict.fromkeys(tuple(sorted(tag.items())) for tag in tags))
-    samples = _samples(profiles, event_of, thread_of, leaves, strings)
+    samples = _merged_samples(profiles, event_of, thread_of, leaves, strings)
     if any(sets):
         number = {entry: row for row, entry in enumerate(sets)}
         place = [number[tuple(sorted(tag.items()))] for tag in tags]
@@ -53,14 +53,14 @@ def merge_profiles(profiles: Sequence[Profile], tags: Sequence[Tags] | None = No
         samples = replace(samples, tags=np.repeat(np.array(place, np.int32), lengths))
     whole = Profile(
         strings=strings.table(), events=events, threads=threads, mappings=mappings, functions=functions,
-        locations=locations, stacks=stacks, samples=samples, meta=_meta(profiles),
+        locations=locations, stacks=stacks, samples=samples, meta=_merged_meta(profiles),
         default_event=int(event_of[0][profiles[0].default_event]) if events else 0,
         labels=_common_labels(profiles), tag_sets=tuple(dict(entry) for entry in sets) if any(sets) else (),
     )  # fmt: skip
     return sum_samples(_in_time_order(whole))
 
 
-def _events(profiles: Sequence[Profile]) -> tuple[tuple[ProfileEvent, ...], list[I32]]:
+def _merged_events(profiles: Sequence[Profile]) -> tuple[tuple[ProfileEvent, ...], list[I32]]:
     rows: dict[tuple[str, str], int] = {}
     events: list[ProfileEvent] = []
     numbers = []
@@ -84,29 +84,32 @@ def _ordered(tables: Sequence[list[Any]]) -> tuple[list[Any], list[I64]]:
     return unique, [np.array([*(place[row] for row in table), -1], np.int64) for table in tables]
 
 
-def _texts(profile: Profile, column: I32) -> list[str]:
+def _texts_of(profile: Profile, column: I32) -> list[str]:
     return [profile.strings[row] for row in column.tolist()]
 
 
-def _threads(profiles: Sequence[Profile], strings: StringInterner) -> tuple[Threads, list[I64]]:
+def _merged_threads(profiles: Sequence[Profile], strings: StringInterner) -> tuple[Threads, list[I64]]:
     tables = []
     for profile in profiles:
         old = profile.threads
-        texts = _texts(profile, old.comm), _texts(profile, old.process)
+        texts = _texts_of(profile, old.comm), _texts_of(profile, old.process)
         tables.append(list(zip(old.pid.tolist(), old.tid.tolist(), *texts, strict=True)))
     rows, numbers = _ordered(tables)
     return Threads(_int32(rows, 0), _int32(rows, 1), _added(rows, 2, strings), _added(rows, 3, strings)), numbers
 
 
-def _mappings(profiles: Sequence[Profile], strings: StringInterner) -> tuple[Mappings, list[I64]]:
+def _merged_mappings(profiles: Sequence[Profile], strings: StringInterner) -> tuple[Mappings, list[I64]]:
     tables = []
     for profile in profiles:
         mapped = profile.mappings
         flags = (mapped.has_functions, mapped.has_filenames, mapped.has_line_numbers, mapped.has_inline_frames)
+        texts = _texts_of(profile, mapped.filename), _texts_of(profile, mapped.build_id)
+        ranges = mapped.start.tolist(), mapped.limit.tolist(), mapped.offset.tolist()
         columns = [
-            mapped.is_kernel.tolist(), _texts(profile, mapped.filename), mapped.start.tolist(), mapped.limit.tolist(),
-            mapped.offset.tolist(), _texts(profile, mapped.build_id), mapped.pid.tolist(), *(f.tolist() for f in flags),
+            mapped.is_kernel.tolist(), texts[0], *ranges, texts[1], mapped.pid.tolist(),
+            *(flag.tolist() for flag in flags),
         ]  # fmt: skip
+
         tables.append(list(zip(*columns, strict=True)))
     rows, numbers = _ordered(tables)
     return Mappings(
@@ -118,11 +121,11 @@ def _mappings(profiles: Sequence[Profile], strings: StringInterner) -> tuple[Map
     ), numbers  # fmt: skip
 
 
-def _functions(profiles: Sequence[Profile], strings: StringInterner) -> tuple[Functions, list[I64]]:
+def _merged_functions(profiles: Sequence[Profile], strings: StringInterner) -> tuple[Functions, list[I64]]:
     tables = []
     for profile in profiles:
         f = profile.functions
-        texts = [_texts(profile, column) for column in (f.name, f.system_name, f.filename)]
+        texts = [_texts_of(profile, column) for column in (f.name, f.system_name, f.filename)]
         tables.append(list(zip(*texts, f.start_line.tolist(), strict=True)))
     rows, numbers = _ordered(tables)
     name, system_name, filename = (_added(rows, column, strings) for column in range(3))
@@ -152,7 +155,7 @@ def _locations(
     ), numbers  # fmt: skip
 
 
-def _stacks(profiles: Sequence[Profile], location_of: list[I64]) -> tuple[Stacks, list[I64]]:
+def _merged_stacks(profiles: Sequence[Profile], location_of: list[I64]) -> tuple[Stacks, list[I64]]:
     """The common tree, and the leaf of every sample of every profile."""
     parts, places, first = [], [], 0
     for profile, location in zip(profiles, location_of, strict=True):
@@ -165,7 +168,7 @@ def _stacks(profiles: Sequence[Profile], location_of: list[I64]) -> tuple[Stacks
     return Stacks(parent, item), [leaf[place].astype(np.int64) for place in places]
 
 
-def _samples(
+def _merged_samples(
     profiles: Sequence[Profile], event_of: list[I32], thread_of: list[I64], leaves: list[I64], strings: StringInterner
 ) -> ProfileSamples:
     def joined(name: str) -> AnyArray | None:
@@ -189,7 +192,7 @@ def _samples(
 
 def _cgroups(profile: Profile, column: I32, strings: StringInterner) -> I32:
     used, place = unique_inverse(column)
-    return strings.add_all(_texts(profile, used))[place]
+    return strings.add_all(_texts_of(profile, used))[place]
 
 
 def _in_time_order(profile: Profile) -> Profile:
@@ -202,7 +205,7 @@ def _in_time_order(profile: Profile) -> Profile:
     return replace(profile, samples=replace(samples, **ordered))
 
 
-def _meta(profiles: Sequence[Profile]) -> Meta:
+def _merged_meta(profiles: Sequence[Profile]) -> Meta:
     """The earliest start and, as in google/pprof's merge.go, the sum of durations; texts where all agree."""
     metas = [profile.meta for profile in profiles]
     agreed = {

@@ -1,4 +1,4 @@
-"""Which event of one recording is which of another."""
+"""Events of two recordings are paired by name."""
 
 from collections.abc import Mapping
 

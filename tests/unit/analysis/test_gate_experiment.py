@@ -45,7 +45,7 @@ def repeated(profile: Profile, random: np.random.Generator, growth: float = 0.0,
 def failures(
     profile: Profile, gate: DiffGate, pairs: int, *, normalize: bool = False, growth: float = 0, times: int = 1
 ) -> int:
-    """How many of so many pairs the gate does not let pass."""
+    """Count the pairs that the gate does not let pass."""
     random, closed = np.random.default_rng(2026), 0
     for _ in range(pairs):
         pair = repeated(profile, random, times=times), repeated(profile, random, growth, times)

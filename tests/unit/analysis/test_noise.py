@@ -1,4 +1,4 @@
-"""What sampling noise explains: limits beside exact ones, error rates beside the confidence asked for."""
+"""Limits of sampling noise against exact ones, error rates against the confidence asked for."""
 
 import itertools
 import math
@@ -66,7 +66,7 @@ def test_what_was_not_met_has_limits_of_its_own() -> None:
 
 
 def chance(count: int, both: int) -> float:
-    """How often a fair coin shows at least so many heads: the exact test of two counts of equally long recordings."""
+    """Probability that a fair coin shows at least that many heads: the exact test of two counts."""
     return sum(math.comb(both, heads) for heads in range(count, both + 1)) / 2**both
 
 

@@ -113,7 +113,7 @@ def test_columns_made_to_collide_cost_little_more() -> None:
 
 
 def test_chains_of_other_weights_do_not_collide(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What collides in one process does not in the next."""
+    """Chains that collide in one process do not in the next."""
     chains = chains_alike(4_000)
     monkeypatch.setattr(hashing, "_weights", other_weights(1))
     hashes = hash_rows(chains.reshape(-1), np.arange(0, chains.size, 3), np.full(len(chains), 3))

@@ -12,7 +12,7 @@ from perf2x.reader.header.attributes import parse_attr
 from perf2x.symbolize.sources.jitdump import parse_jitdump
 from perf2x.tables.errors import ObjectError
 from tests.support.frame_writer import uleb
-from tests.support.jitdump_writer import debug, header, load, move
+from tests.support.jitdump_writer import code_load, debug, header, move
 from tests.support.keys import colliding
 
 BITS = 12
@@ -45,7 +45,7 @@ def as_events(keys) -> None:
 
 
 def as_code(keys) -> None:
-    records = [load(1, 0x1000, "f", key) for key in keys] + [move(1, 0x1000, 0x2000, key) for key in keys]
+    records = [code_load(1, 0x1000, "f", key) for key in keys] + [move(1, 0x1000, 0x2000, key) for key in keys]
     dump = parse_jitdump(header() + b"".join(records), "x")
     assert len(dump.codes) == 2 * len(keys)
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.columnar import unique as ordering
+import perf2x.columnar.unique
 from perf2x.columnar.unique import argsort_rows, group_rows, unique, unique_inverse
 from perf2x.emit.encoding.json_encoder import json_numbers
 
@@ -18,7 +18,7 @@ ROWS = st.lists(st.tuples(NUMBERS, st.integers(0, 2), NUMBERS), max_size=30)
 @pytest.fixture(autouse=True, scope="module")
 def no_rows_are_few() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ordering, "FEW", 0)
+        patch.setattr(perf2x.columnar.unique, "FEW", 0)
         yield
 
 
@@ -43,7 +43,7 @@ def test_a_group_of_rows_is_named_by_its_first_row(rows: list[tuple[int, ...]]) 
 def test_few_rows_are_ordered_alike(rows: list[tuple[int, ...]]) -> None:
     columns = columns_of(rows)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ordering, "FEW", len(rows))
+        patch.setattr(perf2x.columnar.unique, "FEW", len(rows))
         few = [argsort_rows(columns), *group_rows(columns)]
     for one, other in zip(few, [argsort_rows(columns), *group_rows(columns)], strict=True):
         assert one.tolist() == other.tolist()
@@ -61,7 +61,7 @@ def test_unique_numbers(numbers: list[int]) -> None:
 def test_rows_that_no_word_holds_are_ordered_in_rounds(bits: int, rows: list[tuple[int, ...]]) -> None:
     """Narrow words stand for the many rows and wide columns that a test has not."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ordering, "_WORD_BITS", bits)
+        patch.setattr(perf2x.columnar.unique, "_WORD_BITS", bits)
         assert argsort_rows(columns_of(rows)).tolist() == sorted(range(len(rows)), key=lambda row: rows[row])
         first, kind = group_rows(columns_of(rows))
     distinct = sorted(set(rows))

@@ -27,7 +27,7 @@ def trace(profile: Profile, **options: object) -> dict:
 
 
 def check_trace(parsed: dict) -> None:
-    """What the three viewers demand: no args on slices, integer times, ids in range, strict nesting in file order."""
+    """Check what viewers demand: no args on slices, integer times, ids in range, strict nesting in file order."""
     assert "samples" not in parsed
     assert "stackFrames" not in parsed
     open_slices: dict[tuple[int, int], list[tuple[int, int]]] = {}
@@ -50,7 +50,7 @@ def check_trace(parsed: dict) -> None:
 
 
 def speedscope_import(parsed: dict) -> list[str]:
-    """What Speedscope 1.25 complains about: its two queues of begins and ends, and its rule for equal times."""
+    """Return the complaints of Speedscope 1.25: its two queues of begins and ends, and its rule for equal times."""
     complaints = []
     for ids in {(event["pid"], event["tid"]) for event in parsed["traceEvents"]}:
         drawn = [one for one in parsed["traceEvents"] if one["ph"] == "X" and (one["pid"], one["tid"]) == ids]

@@ -21,7 +21,7 @@ def message(profile: Profile, **options: object) -> profile_pb2.Profile:
 
 
 def check_valid(parsed: profile_pb2.Profile) -> None:
-    """What pprof's CheckValid demands, and Parca's stricter rules."""
+    """Assert what pprof's CheckValid demands, and Parca's stricter rules."""
     assert parsed.string_table[0] == ""
     for table in (parsed.mapping, parsed.location, parsed.function):
         assert [row.id for row in table] == list(range(1, len(table) + 1))

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from perf2x.emit.pprof import values as pprof_values
+from perf2x.emit.pprof import values
 from perf2x.tables.errors import OptionError
 from tests import forge
 from tests.support import outputs
@@ -18,8 +18,8 @@ def test_events_times_samples_are_limited(tmp_path, monkeypatch) -> None:
     samples = [replace(SAMPLE, event=row, id=row + 1, pid=row + 1) for row in range(COUNT)]
     (tmp_path / "perf.data").write_bytes(forge.write_file(forge.Session(described), samples))
     profile = outputs.profile_of(tmp_path / "perf.data")
-    monkeypatch.setattr(pprof_values, "MOST_CELLS", COUNT * (COUNT + 1))
+    monkeypatch.setattr(values, "MOST_CELLS", COUNT * (COUNT + 1))
     assert len(outputs.read_pprof(outputs.emitted(profile, "pprof")).sample) == COUNT
-    monkeypatch.setattr(pprof_values, "MOST_CELLS", COUNT * (COUNT + 1) - 1)
+    monkeypatch.setattr(values, "MOST_CELLS", COUNT * (COUNT + 1) - 1)
     with pytest.raises(OptionError, match=r"81 sample types in each of 80 samples.*--per-event"):
         outputs.emitted(profile, "pprof")

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perf2x.columnar.ragged import Ragged, ragged_of, side_by_side
-from perf2x.emit.encoding import protobuf as wire
+from perf2x.emit.encoding import protobuf
 from perf2x.emit.pprof import profile_pb2
 
 U64 = st.integers(0, 2**64 - 1) | st.integers(0, 300)
@@ -27,23 +27,23 @@ def rows(table: Ragged) -> list[bytes]:
 
 @given(st.lists(U64))
 def test_unsigned_varints(values) -> None:
-    assert rows(wire.varints(np.array(values, np.uint64))) == [varint(value) for value in values]
+    assert rows(protobuf.varints(np.array(values, np.uint64))) == [varint(value) for value in values]
 
 
 @given(st.lists(I64))
 def test_signed_varints(values) -> None:
-    assert rows(wire.varints(np.array(values, np.int64))) == [varint(value) for value in values]
+    assert rows(protobuf.varints(np.array(values, np.int64))) == [varint(value) for value in values]
 
 
 @pytest.mark.parametrize("bits", range(64))
 def test_varints_at_every_length(bits) -> None:
     values = [2**bits - 1, 2**bits]
-    assert rows(wire.varints(np.array(values, np.uint64))) == [varint(value) for value in values]
+    assert rows(protobuf.varints(np.array(values, np.uint64))) == [varint(value) for value in values]
 
 
 @given(st.lists(st.lists(st.integers(0, 40_000), max_size=5)))
 def test_ids_are_varints_of_what_they_count(drawn) -> None:
-    table = wire.Ids(40_001).rows(ragged_of(drawn, np.int64))
+    table = protobuf.Ids(40_001).rows(ragged_of(drawn, np.int64))
     assert rows(table) == [b"".join(varint(number + 1) for number in row) for row in drawn]
 
 
@@ -57,17 +57,17 @@ def test_samples_parse_to_what_went_in(samples) -> None:
     labels = [label for sample in samples for label in sample[2]]
     messages = side_by_side(
         [
-            wire.number_field(field, np.array([label[at] for label in labels], np.int64))
+            protobuf.number_field(field, np.array([label[at] for label in labels], np.int64))
             for at, field in ((0, 1), (1, 3))
         ]
     )
     offsets = np.cumsum([0] + [len(sample[2]) for sample in samples])
     fields = [
-        wire.packed_field(1, ragged_of([sample[0] for sample in samples])),
-        wire.packed_field(2, ragged_of([sample[1] for sample in samples], np.int64)),
-        wire.nested_field(3, messages, offsets),
+        protobuf.packed_field(1, ragged_of([sample[0] for sample in samples])),
+        protobuf.packed_field(2, ragged_of([sample[1] for sample in samples], np.int64)),
+        protobuf.nested_field(3, messages, offsets),
     ]
-    parsed = profile_pb2.Profile.FromString(wire.top_level(2, side_by_side(fields)))
+    parsed = profile_pb2.Profile.FromString(protobuf.top_level(2, side_by_side(fields)))
     got = [
         (list(one.location_id), list(one.value), [(label.key, label.num) for label in one.label])
         for one in parsed.sample
@@ -75,14 +75,14 @@ def test_samples_parse_to_what_went_in(samples) -> None:
     assert got == samples
     rows = np.arange(len(samples))[::-1]
     shared = [
-        *wire.chosen_packed(1, ragged_of([sample[0] for sample in samples]), rows),
-        *wire.chosen_packed(2, ragged_of([sample[1] for sample in samples], np.int64), rows),
-        (wire.texts_of(fields[2]), rows),
+        *protobuf.chosen_packed(1, ragged_of([sample[0] for sample in samples]), rows),
+        *protobuf.chosen_packed(2, ragged_of([sample[1] for sample in samples], np.int64), rows),
+        (protobuf.texts_of(fields[2]), rows),
     ]
     backwards = side_by_side([field.take(rows) for field in fields])
-    assert wire.chosen_messages(2, shared) == wire.top_level(2, backwards)
+    assert protobuf.chosen_messages(2, shared) == protobuf.top_level(2, backwards)
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=200)))
 def test_texts_parse_to_what_went_in(texts) -> None:
-    assert list(profile_pb2.Profile.FromString(wire.text_fields(6, texts)).string_table) == texts
+    assert list(profile_pb2.Profile.FromString(protobuf.text_fields(6, texts)).string_table) == texts

@@ -13,7 +13,7 @@ def written(profile: Profile, **options: object) -> dict:
 
 
 def check(parsed: dict) -> dict:
-    """What the format's schema demands."""
+    """Assert what the format's schema demands."""
     for one in parsed["profiles"]:
         assert one["type"] == "sampled"
         assert len(one["samples"]) == len(one["weights"])

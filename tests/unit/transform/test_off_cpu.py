@@ -182,7 +182,7 @@ def test_a_way_that_there_is_not(tmp_path: Path) -> None:
 
 
 def test_other_events_keep_their_places_beside_a_wall_clock(tmp_path: Path) -> None:
-    """What a wall clock counts is not what its period says."""
+    """A wall clock counts something other than its period says."""
     kinds = (("cycles", 0), ("cpu-clock", 1), ("faults", 0))
     events = [
         Event(name=name, type=kind, ids=(at,), sample_type=RAW | k.IDENTIFIER)

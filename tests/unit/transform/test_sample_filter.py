@@ -58,7 +58,7 @@ def test_what_samples_do_not_say_cannot_be_asked_for(name: str, advice: str) -> 
 
 
 def refusal(wanted: SampleFilter, *batches: Any) -> str:
-    """What is said about samples of which none passes, in one process and in several."""
+    """The message when no sample passes, in one process and in several."""
     seen, whole = Seen(), Seen()
     for one in batches:
         seen.look(one, wanted)

@@ -1,4 +1,4 @@
-"""What is taken of a profile: by event, thread, object, function, mode and depth."""
+"""Selections from a profile: by event, thread, object, function, mode and depth."""
 
 from collections.abc import Callable
 
@@ -118,7 +118,7 @@ def test_what_is_kept(
 def test_what_is_not_there(
     profile: Profile, how: Callable[[Profile, tuple[str, ...]], Profile], pattern: str, sentence: str
 ) -> None:
-    """What the file has stands with most samples first."""
+    """The message lists what the file has, most samples first."""
     with pytest.raises(OptionError) as error:
         how(profile, (pattern,))
     assert str(error.value).startswith(sentence)

@@ -61,7 +61,7 @@ def cpu_profile_events(drawing: Drawing, first_id: int) -> Iterator[bytes]:
     """The events of every lane; ``first_id`` numbers the profiles, which are one per lane."""
     call_frames = chunk_array(b',"callFrame":{"functionName":%b,"scriptId":0}}' % name for name in drawing.names)
     for shown, node in drawing.parts():
-        lanes = _lanes(drawing, shown, node)
+        lanes = _lanes_of_tracks(drawing, shown, node)
         ids = range(_IDLE + 1 + int(np.diff(lanes.node_offsets).max(initial=0)))
         own = chunk_array(b',{"id":%d,"parent":' % number for number in ids)
         texts = _NodeTexts(own, chunk_array(b"%d" % number for number in ids), call_frames)
@@ -84,7 +84,7 @@ def _lane_events(lanes: _Lanes, number: int, numbers: tuple[int, int, int], text
         yield b'{"name":"ProfileChunk",%b,"ts":%d,"args":{"data":{%b}}}' % (head, lanes.time[part.stop - 1], data)
 
 
-def _lanes(drawing: Drawing, shown: ShownSamples, node: I64) -> _Lanes:
+def _lanes_of_tracks(drawing: Drawing, shown: ShownSamples, node: I64) -> _Lanes:
     """Return the nodes and samples of whole lanes; ``node`` is the tree row of each shown sample."""
     tree, stride = drawing.tree, len(drawing.tree)
     first = np.flatnonzero(np.diff(shown.track, prepend=-1))

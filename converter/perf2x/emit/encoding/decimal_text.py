@@ -28,7 +28,7 @@ def decimal_cells(values: AnyArray, before: bytes = b"") -> U32:
         rest = rest.astype(np.uint32)
     count = max(1, -(-len(str(largest)) // 4))
     cells = np.empty((len(rest), 1 + count), np.uint32)
-    cells[:, 0] = _heads(before, less)
+    cells[:, 0] = _prefixes(before, less)
     leading, units = _tables()
     ten_thousand = rest.dtype.type(_TEN_THOUSAND)
     for place in range(count, 0, -1):
@@ -54,7 +54,7 @@ def _magnitudes(values: AnyArray, less: Bools | None) -> AnyArray:
     return magnitudes
 
 
-def _heads(before: bytes, less: Bools | None) -> AnyArray:
+def _prefixes(before: bytes, less: Bools | None) -> AnyArray:
     """Return the text in front of each number."""
     plain, signed = np.array([before, before + b"-"], "S4").view(np.uint32)
     heads: AnyArray = plain if less is None else np.where(less, signed, plain)

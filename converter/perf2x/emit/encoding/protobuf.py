@@ -137,18 +137,18 @@ def chosen_packed(field: int, rows: Ragged, chosen: I64) -> list[Chosen]:
 def chosen_field(field: int, rows: Ragged, chosen: I64) -> list[Chosen]:
     """``message_field`` of the chosen rows of bytes, as two parts of a message."""
     texts = texts_of(rows)
-    heads, place = _heads(field, texts.lengths, leave_out_empty=True)
+    heads, place = _length_prefixes(field, texts.lengths, leave_out_empty=True)
     return [(heads, place[chosen]), (texts, chosen)]
 
 
 def chosen_messages(field: int, parts: Sequence[Chosen]) -> bytes:
     """A repeated message field of the outermost message; each message is a text of every part, side by side."""
     sizes: I64 = np.sum([texts.lengths[rows] for texts, rows in parts], axis=0)
-    head = _heads(field, sizes, leave_out_empty=False)
+    head = _length_prefixes(field, sizes, leave_out_empty=False)
     return interleaved(*(texts.pieces[rows] for texts, rows in (head, *parts)))
 
 
-def _heads(field: int, sizes: I64, leave_out_empty: bool) -> Chosen:
+def _length_prefixes(field: int, sizes: I64, leave_out_empty: bool) -> Chosen:
     """Return tag and length of length-delimited fields of these sizes; nothing where an empty one is left out."""
     distinct, place = unique_inverse(sizes)
     written = np.flatnonzero(distinct >= leave_out_empty)

@@ -48,7 +48,7 @@ class DifferencePage(Struct, frozen=True):
         stack = samples.stack.astype(np.int64)
         rows = expand(profile.stacks, frames.of_location)
         tree, node = merge_stacks(rows, key, np.zeros(len(stack), np.int64), stack)
-        names, thread = _threads(profile)
+        names, thread = _thread_names(profile)
         old = _is_before(profile)
         strings: dict[str, int] = {}
         yield b"{" + field("title", self.title or heading(after)) + field("facts", _facts(before, after))
@@ -58,7 +58,7 @@ class DifferencePage(Struct, frozen=True):
         yield field("threads", [{"name": name, "process": name, "pid": -1, "tid": -1} for name in names])
         yield b'"frames":' + b"".join(frame_table(profile, frames, strings, first)) + b","
         yield b'"nodes":' + b"".join(node_table(tree)) + b","
-        yield b'"rows":' + b"".join(_rows(profile, thread, node - 1, old)) + b","
+        yield b'"rows":' + b"".join(_compared_rows(profile, thread, node - 1, old)) + b","
         yield field("noMoments", "A difference has no time.") + b'"moments":null,'
         yield b'"strings":' + json_bytes(list(strings)) + b"}"
 
@@ -76,7 +76,7 @@ def _shown_alike(frames: LocationFrames) -> tuple[I64, I64]:
     return key, first
 
 
-def _threads(profile: Profile) -> tuple[list[str], I64]:
+def _thread_names(profile: Profile) -> tuple[list[str], I64]:
     """Return the names of threads, and the name of each sample's thread."""
     texts = [one_line(profile.strings[row]) for row in profile.threads.comm.tolist()]
     names = list(dict.fromkeys(texts))
@@ -92,7 +92,7 @@ def _is_before(profile: Profile) -> Bools:
     return np.isin(tags, [row for row, tag in enumerate(profile.tag_sets) if tag == _BEFORE])
 
 
-def _rows(profile: Profile, thread: I64, node: I64, old: Bools) -> Iterator[bytes]:
+def _compared_rows(profile: Profile, thread: I64, node: I64, old: Bools) -> Iterator[bytes]:
     samples = profile.samples
     event = samples.event.astype(np.int64)
     first, kind = group_rows([thread, event, node])

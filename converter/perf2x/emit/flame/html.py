@@ -64,10 +64,10 @@ class Html:
         strings: dict[str, int] = {}
         yield b"{" + field("title", self._title(profile)) + field("facts", facts(profile))
         yield field("direction", self.direction) + field("defaultEvent", profile.default_event)
-        yield field("events", event_table(profile)) + field("threads", _threads(profile, tracks))
+        yield field("events", event_table(profile)) + field("threads", _thread_rows(profile, tracks))
         yield b'"frames":' + b"".join(frame_table(profile, frames, strings, np.arange(len(frames)))) + b","
         yield b'"nodes":' + b"".join(node_table(tree)) + b","
-        yield b'"rows":' + b"".join(_rows(profile, track, node)) + b","
+        yield b'"rows":' + b"".join(_sample_rows(profile, track, node)) + b","
         if samples.time is None or len(samples) > self.max_moments:
             yield field("noMoments", _no_moments(profile, self.max_moments)) + b'"moments":null,'
         else:
@@ -85,7 +85,7 @@ def event_table(profile: Profile) -> list[dict[str, object]]:
     ]
 
 
-def _threads(profile: Profile, tracks: Tracks) -> list[dict[str, object]]:
+def _thread_rows(profile: Profile, tracks: Tracks) -> list[dict[str, object]]:
     threads, text = profile.threads, profile.strings
     return [
         {
@@ -128,7 +128,7 @@ def node_table(tree: FrameTree) -> Iterator[bytes]:
     yield from json_table([("parent", tree.parent[1:] - 1), ("frame", tree.key[1:])])
 
 
-def _rows(profile: Profile, track: I64, node: I64) -> Iterator[bytes]:
+def _sample_rows(profile: Profile, track: I64, node: I64) -> Iterator[bytes]:
     samples = profile.samples
     first, kind = group_rows([track, samples.event.astype(np.int64), node])
     value, count = np.zeros(len(first), np.int64), np.zeros(len(first), np.int64)

@@ -49,7 +49,7 @@ class Svg:
         """Write the picture box by box, outer frames first."""
         frames = location_frames(profile)
         tree, total = _weighed_tree(profile, frames, self.event)
-        start = _positions(tree, total, _ranks(frames))
+        start = _positions(tree, total, _name_ranks(frames))
         scale = (self.width - 2 * _SIDE) / max(int(total[:1].sum()), 1)
         shown = np.flatnonzero((total * scale >= self.min_width) & (total > 0))
         levels = int(tree.depth[shown].max()) + 1 if len(shown) else 1
@@ -92,7 +92,7 @@ def _weighed_tree(profile: Profile, frames: LocationFrames, event: str | None) -
     return tree, total
 
 
-def _ranks(frames: LocationFrames) -> I64:
+def _name_ranks(frames: LocationFrames) -> I64:
     """Return the rank of each frame's name among all."""
     rank = np.empty(len(frames), np.int64)
     rank[sorted(range(len(frames)), key=frames.name.__getitem__)] = np.arange(len(frames))

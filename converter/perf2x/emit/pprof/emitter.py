@@ -142,7 +142,7 @@ class Pprof:
         for start in range(0, len(kept), _SAMPLES_PER_WRITE):
             part = kept[start : start + _SAMPLES_PER_WRITE]
             stack = profile.samples.stack[distinct.row[part]].astype(np.int64)
-            yield _encoded(location_ids.of(stack), distinct.values[part], labels.of(start, start + len(part)))
+            yield _encoded_samples(location_ids.of(stack), distinct.values[part], labels.of(start, start + len(part)))
         if len(kept) < len(distinct.row):
             yield _encoded_rest(distinct.values.sum(axis=0) - distinct.values[kept].sum(axis=0), location_ids.count + 1)
 
@@ -187,10 +187,10 @@ def _encoded_rest(values: I64, location: int) -> bytes:
     """Encode one sample without labels that stands for all that max_samples leaves out."""
     row, no_labels = np.zeros(1, np.int64), Ragged(np.zeros(2, np.int64), np.zeros(0, np.uint8))
     location_ids = chosen_packed(1, Ragged(np.array([0, 1]), np.array([location])), row)
-    return _encoded(location_ids, values.reshape(1, -1), whole(no_labels))
+    return _encoded_samples(location_ids, values.reshape(1, -1), whole(no_labels))
 
 
-def _encoded(location_ids: list[Chosen], values: I64, labels: Chosen) -> bytes:
+def _encoded_samples(location_ids: list[Chosen], values: I64, labels: Chosen) -> bytes:
     """Encode samples: location ids and labels are encoded already, ``values`` are (rows, sample types)."""
     first, kind = group_rows(list(values.T))  # most samples of a stack came once
     numbers = chosen_packed(2, Ragged(np.arange(len(first) + 1) * values.shape[1], values[first].reshape(-1)), kind)

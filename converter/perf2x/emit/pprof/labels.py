@@ -57,8 +57,8 @@ def _tags(profile: Profile, intern: Intern) -> list[LabelColumn]:
 def encoded_labels(columns: Sequence[LabelColumn], rows: I64, profile: Profile, intern: Intern) -> Ragged:
     """The label fields (Sample.label) of the given sample rows, labels of the whole profile included."""
     fixed = [(intern(key), intern(value)) for key, value in sorted(profile.labels.items())]
-    parts = [_encoded(intern(column.key), column.values[rows], intern(column.unit)) for column in columns]
-    parts += [_encoded(key, np.full(len(rows), value, np.int64), 0) for key, value in fixed]
+    parts = [_encoded_label(intern(column.key), column.values[rows], intern(column.unit)) for column in columns]
+    parts += [_encoded_label(key, np.full(len(rows), value, np.int64), 0) for key, value in fixed]
     empty = Ragged(np.zeros(len(rows) + 1, np.int64), np.zeros(0, np.uint8))
     return side_by_side(parts) if parts else empty
 
@@ -83,7 +83,7 @@ class LabelBytes:
         return self._known, self._place[start:stop]
 
 
-def _encoded(key: int, values: I64, unit: int) -> Ragged:
+def _encoded_label(key: int, values: I64, unit: int) -> Ragged:
     """One Label message per value, as Sample.label (3): key 1, str 2, num 3, num_unit 4. An empty text is no label."""
     distinct, inverse = unique_inverse(values)
     count = len(distinct)
@@ -96,14 +96,14 @@ def _encoded(key: int, values: I64, unit: int) -> Ragged:
     return nested_field(3, messages.take(np.flatnonzero(held)), offsets).take(inverse)
 
 
-def _texts(values: I64, names: list[str], intern: Intern) -> I64:
+def _interned_texts(values: I64, names: list[str], intern: Intern) -> I64:
     """Row numbers to string indices, interning only the names that occur."""
     used, inverse = unique_inverse(values)
     return np.array([intern(names[row]) for row in used.tolist()], np.int64)[inverse]
 
 
 def _thread_texts(profile: Profile, texts: list[str], intern: Intern) -> I64:
-    return _texts(profile.samples.thread.astype(np.int64), texts, intern)
+    return _interned_texts(profile.samples.thread.astype(np.int64), texts, intern)
 
 
 def _pid(profile: Profile, intern: Intern) -> LabelColumn:
@@ -142,7 +142,7 @@ def _cgroup(profile: Profile, intern: Intern) -> LabelColumn | None:
     return (
         None
         if cgroup is None
-        else LabelColumn("cgroup", _texts(cgroup.astype(np.int64), list(profile.strings), intern))
+        else LabelColumn("cgroup", _interned_texts(cgroup.astype(np.int64), list(profile.strings), intern))
     )
 
 
@@ -150,12 +150,13 @@ def _mode(profile: Profile, intern: Intern) -> LabelColumn:
     """Label a sample with the CPU mode of its innermost frame."""
     location = np.append(profile.stacks.location, -1)[profile.samples.stack]
     mode = np.append(profile.locations.mode, int(CpuMode.UNKNOWN))[location].astype(np.int64)
-    return LabelColumn("mode", _texts(mode, [MODE_NAMES.get(CpuMode(row), "") for row in CpuMode], intern))
+    return LabelColumn("mode", _interned_texts(mode, [MODE_NAMES.get(CpuMode(row), "") for row in CpuMode], intern))
 
 
 def _event(profile: Profile, intern: Intern) -> LabelColumn:
     return LabelColumn(
-        "event", _texts(profile.samples.event.astype(np.int64), [event.name for event in profile.events], intern)
+        "event",
+        _interned_texts(profile.samples.event.astype(np.int64), [event.name for event in profile.events], intern),
     )
 
 

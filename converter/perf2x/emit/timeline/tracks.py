@@ -153,14 +153,14 @@ def _switched_out(profile: Profile, order: I64, time: U64) -> tuple[U64, Bools]:
     pid, tid = _ids(profile, switches.thread.astype(np.int64))
     leaving = switches.is_out & ~((pid == 0) & (tid == 0))
     pids, tids = _ids(profile, profile.samples.thread[order].astype(np.int64))
-    thread = _ranks(pid[leaving] << 32 | tid[leaving], pids << 32 | tids)
-    switch = _next_of_thread(thread, _ranks(switches.time[leaving], time))
+    thread = _common_ranks(pid[leaving] << 32 | tid[leaving], pids << 32 | tids)
+    switch = _next_of_thread(thread, _common_ranks(switches.time[leaving], time))
     found = np.flatnonzero(switch >= 0)
     out[found] = switches.time[leaving][switch[found]]
     return out, np.isin(thread[1], thread[0])
 
 
-def _ranks(one: AnyArray, other: AnyArray) -> tuple[I64, I64]:
+def _common_ranks(one: AnyArray, other: AnyArray) -> tuple[I64, I64]:
     """Return two columns as ranks among the distinct values of both, so that a pair of ranks fits one integer."""
     rank = unique_inverse(np.append(one, other))[1]
     return rank[: len(one)], rank[len(one) :]

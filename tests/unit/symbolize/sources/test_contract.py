@@ -18,7 +18,7 @@ from perf2x.symbolize.sources.kernel import KernelSource
 from perf2x.symbolize.sources.modules import ModuleSource, VmlinuxSource
 from perf2x.symbolize.sources.perf_map import PerfMapSource
 from perf2x.tables.diagnostics import Diagnostics
-from tests.support.jitdump_writer import header, load
+from tests.support.jitdump_writer import code_load, header
 from tests.support.profile_builder import make_session
 from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
 from tests.unit.binary.test_go_functions import CODE as GO_CODE
@@ -36,7 +36,9 @@ class Prepared(SymbolSourceContract):
     def _directory(self, tmp_path) -> None:
         self.directory = tmp_path
         (tmp_path / "perf-5.map").write_text("7f0000001000 40 compiled\n7f0000001080 1 tiny\n")
-        (tmp_path / "jit-5.dump").write_bytes(header() + load(1, CODE, "first", 1) + load(2, CODE, "second", 2))
+        (tmp_path / "jit-5.dump").write_bytes(
+            header() + code_load(1, CODE, "first", 1) + code_load(2, CODE, "second", 2)
+        )
         (tmp_path / "kallsyms").write_text(f"{BASE:x} T _text\n{BASE + 64:x} T schedule\n")
         (tmp_path / "vmlinux").write_bytes(vmlinux())
         (tmp_path / "snd-x.ko").write_bytes(module())

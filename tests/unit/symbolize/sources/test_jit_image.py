@@ -18,8 +18,7 @@ from perf2x.unwind.cfi_sections import eh_frame_index
 from tests.forge import Event, Mmap2, Registers, Sample, Stamp, write_file
 from tests.forge import kernel as k
 from tests.forge.session import Session
-from tests.support.jitdump_writer import header, move, record
-from tests.support.jitdump_writer import load as code_load
+from tests.support.jitdump_writer import code_load, header, move, record
 from tests.unit.symbolize.sources.test_jitdump import CODE
 
 CIE = bytes.fromhex("1400000000000000017a5200017810011b0c070890010000")

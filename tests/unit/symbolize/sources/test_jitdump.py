@@ -22,7 +22,7 @@ from tests.forge.events import Event
 from tests.forge.records import Mmap2, Stamp
 from tests.forge.samples import Sample
 from tests.forge.session import Session, write_file
-from tests.support.jitdump_writer import debug, header, load, move
+from tests.support.jitdump_writer import code_load, debug, header, move
 from tests.support.profile_builder import lines_of
 
 CODE = 0x7F0000001000
@@ -59,7 +59,7 @@ def leaves(profile) -> list[list[tuple[str, str, int]]]:
 
 
 def test_code_that_replaces_other_code_is_named_by_time(tmp_path) -> None:
-    dump = header() + load(200, CODE, "first", 1) + load(400, CODE, "second", 2)
+    dump = header() + code_load(200, CODE, "first", 1) + code_load(400, CODE, "second", 2)
     profile, diagnostics = convert(tmp_path, dump, [sample(t, CODE + 4) for t in (150, 300, 500)])
     assert leaves(profile) == [[], [("first", "", 0)], [("second", "", 0)]]
     assert not [c for c in diagnostics.counts if "jit" in c]
@@ -67,7 +67,7 @@ def test_code_that_replaces_other_code_is_named_by_time(tmp_path) -> None:
 
 def test_moved_code_keeps_its_name_and_lines(tmp_path) -> None:
     lines = debug(CODE, (CODE, 7, b"/a.js"), (CODE + 8, 9, b"\xff"))
-    dump = header() + lines + load(200, CODE, "f", 1) + move(300, CODE, CODE + 0x1000, 1)
+    dump = header() + lines + code_load(200, CODE, "f", 1) + move(300, CODE, CODE + 0x1000, 1)
     profile, _ = convert(
         tmp_path, dump, [sample(250, CODE + 9), sample(350, CODE + 0x1001), sample(351, CODE + 0x1008)]
     )
@@ -75,20 +75,20 @@ def test_moved_code_keeps_its_name_and_lines(tmp_path) -> None:
 
 
 def test_memory_mapped_after_the_load_does_not_hide_the_code(tmp_path) -> None:
-    dump = header() + load(200, CODE, "early", 1)
+    dump = header() + code_load(200, CODE, "early", 1)
     anon = Mmap2(pid=5, tid=5, addr=CODE - 0x1000, len=0x4000, filename="//anon", stamp=Stamp(5, 5, 201))
     profile, _ = convert(tmp_path, dump, [anon, sample(300, CODE + 1), sample(301, CODE + 0x500)])
     assert leaves(profile) == [[("early", "", 0)], []]
 
 
 def test_times_of_another_clock_are_not_compared(tmp_path) -> None:
-    dump = header() + load(10**15, CODE, "f", 1) + load(10**15 + 1, CODE, "g", 2)
+    dump = header() + code_load(10**15, CODE, "f", 1) + code_load(10**15 + 1, CODE, "g", 2)
     profile, diagnostics = convert(tmp_path, dump, [sample(300, CODE)], Event())
     assert leaves(profile) == [[("g", "", 0)]] and diagnostics["jitdump_other_clock"] == 1
 
 
 def test_python_names_give_functions_and_files(tmp_path) -> None:
-    dump = header() + load(200, CODE, "py::run:/srv/app.py", 1)
+    dump = header() + code_load(200, CODE, "py::run:/srv/app.py", 1)
     assert leaves(convert(tmp_path, dump, [sample(300, CODE)])[0]) == [[("run", "/srv/app.py", 0)]]
 
 
@@ -99,18 +99,18 @@ def test_a_missing_dump_is_counted(tmp_path) -> None:
 
 def test_injected_recordings_have_their_mappings_already(tmp_path) -> None:
     jitted = Mmap2(pid=5, tid=5, addr=CODE, len=64, filename="/tmp/jitted-5-1.so", stamp=Stamp(5, 5, 150))
-    profile, _ = convert(tmp_path, header() + load(200, CODE, "f", 1), [jitted, sample(300, CODE)])
+    profile, _ = convert(tmp_path, header() + code_load(200, CODE, "f", 1), [jitted, sample(300, CODE)])
     assert leaves(profile) == [[]]
 
 
 def test_big_endian_dumps_are_read() -> None:
-    dump = parse_jitdump(header(">") + load(5, CODE, "f", 1, ">"), "test")
+    dump = parse_jitdump(header(">") + code_load(5, CODE, "f", 1, ">"), "test")
     assert [(code.name, code.address, code.time) for code in dump.codes] == [("f", CODE, 5)]
 
 
 def test_a_dump_that_is_still_being_written_is_read() -> None:
-    whole = header() + load(5, CODE, "f", 1)
-    dump = parse_jitdump(whole + load(6, CODE, "g", 2)[:-3], "test")
+    whole = header() + code_load(5, CODE, "f", 1)
+    dump = parse_jitdump(whole + code_load(6, CODE, "g", 2)[:-3], "test")
     assert dump.truncated and [code.name for code in dump.codes] == ["f"]
     assert not parse_jitdump(whole, "test").truncated
 
@@ -121,7 +121,7 @@ def test_other_files_are_refused(data) -> None:
         parse_jitdump(data, "test")
 
 
-WHOLE = header() + debug(CODE, (CODE, 7, b"/a.js")) + load(5, CODE, "f", 1) + move(6, CODE, CODE + 64, 1)
+WHOLE = header() + debug(CODE, (CODE, 7, b"/a.js")) + code_load(5, CODE, "f", 1) + move(6, CODE, CODE + 64, 1)
 
 
 @given(st.lists(st.tuples(st.integers(0, len(WHOLE) - 1), st.integers(0, 255)), max_size=4), st.integers(0, len(WHOLE)))
