@@ -72,7 +72,7 @@ def test_equal_contents_are_equal_bytes(packed: Path, tmp_path: Path) -> None:
     assert other.read_bytes() == packed.read_bytes()
 
 
-def test_what_cannot_be_packed_is_said(tmp_path: Path, nowhere: tuple[object, ...]) -> None:
+def test_files_that_cannot_be_packed_are_listed(tmp_path: Path, nowhere: tuple[object, ...]) -> None:
     ran = perf2x("bundle", CALLS, *nowhere, "-o", tmp_path / "x.tar.gz")
     assert ran.code == 0
     assert "left out: /demo/calls: file not found" in ran.err
@@ -104,7 +104,7 @@ def outputs(folder: Path, source: object, *words: object) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("only", [(), ("--symbols-only",)])
 @pytest.mark.parametrize("name", ["calls", "unwind", "compat32"])
-def test_elsewhere_it_converts_to_the_same_bytes(
+def test_a_bundle_converts_to_the_same_bytes_elsewhere(
     name: str, only: tuple[str, ...], tmp_path: Path, nowhere: tuple[object, ...]
 ) -> None:
     case = CASES[name]
@@ -159,7 +159,7 @@ def test_member_names_are_names_on_every_system(packed: Path) -> None:
     assert {(member.mtime, member.uid, member.gid, member.uname) for member in members} == {(0, 0, 0, "")}
 
 
-def test_the_list_says_what_is_what(packed: Path) -> None:
+def test_the_list_of_members_names_their_kinds(packed: Path) -> None:
     with tarfile.open(packed) as tar:
         member = tar.extractfile("bundle.json")
         assert member is not None
@@ -187,7 +187,7 @@ def test_a_directory_is_packed_with_all_its_files(tmp_path: Path, nowhere: tuple
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes of POSIX")
-def test_what_can_be_read_only_once(tmp_path: Path, nowhere: tuple[object, ...]) -> None:
+def test_input_that_can_be_read_only_once_is_packed(tmp_path: Path, nowhere: tuple[object, ...]) -> None:
     pipe, bundle = tmp_path / "pipe", tmp_path / "bundle.tar.gz"
     os.mkfifo(pipe)
     writer = threading.Thread(target=lambda: pipe.write_bytes(Path(CALLS).read_bytes()))
@@ -223,7 +223,7 @@ def test_objects_without_build_ids_come_before_those_of_this_machine(tmp_path: P
     assert "the_right_one" in perf2x("convert", bundle, *words).out
 
 
-def test_what_dwz_moved_out_of_debug_info(tmp_path: Path, nowhere: tuple[object, ...]) -> None:
+def test_dwz_files_are_packed(tmp_path: Path, nowhere: tuple[object, ...]) -> None:
     """0x380 lies in functions inlined into Shape::sum, whose names are in the dwz file alone."""
     debug_info = LANG.parent / "debug_info"
     symfs = tmp_path / "symfs"
@@ -245,7 +245,7 @@ def test_what_dwz_moved_out_of_debug_info(tmp_path: Path, nowhere: tuple[object,
 
 
 @pytest.mark.parametrize("name", ["java", "jit"])
-def test_maps_of_just_in_time_compilers(name: str, tmp_path: Path, nowhere: tuple[object, ...]) -> None:
+def test_perf_map_files_are_packed(name: str, tmp_path: Path, nowhere: tuple[object, ...]) -> None:
     places = ("--perf-map-dir", LANG / name, *nowhere)
     bundle = tmp_path / "bundle.tar.gz"
     assert perf2x("bundle", LANG / name / "perf.data", *places, "-o", bundle).code == 0
@@ -300,7 +300,7 @@ def test_vmlinux_is_packed_and_found_again(only: tuple[str, ...], tmp_path: Path
     assert perf2x("convert", bundle, *nowhere, "-t", "collapsed", "-o", "-", "-q").out == "a;from_vmlinux 1\n"
 
 
-def test_what_would_unpack_too_far_is_left_out(tmp_path: Path) -> None:
+def test_files_beyond_the_unpacking_limit_are_left_out(tmp_path: Path) -> None:
     """An object of holes, and kallsyms that were compressed; the rest is packed."""
     root = tmp_path / "root"
     shutil.copytree(CORPUS / "common" / "symfs", root)

@@ -87,19 +87,19 @@ def test_the_manual_page_has_every_command_and_option() -> None:
             assert option in plain or option == "--help", option
 
 
-def test_the_manual_page_has_the_environment_that_steers_perf2x() -> None:
+def test_the_manual_page_lists_environment_variables() -> None:
     _, _, environment = perf2x("man").out.partition(".SH ENVIRONMENT\n")
     named = environment.partition(".SH ")[0].splitlines()
     assert {"PERF2X_OPTION", "PERF2X_SYSROOT", "DEBUGINFOD_URLS", "NO_COLOR"} <= set(named)
 
 
-def test_the_help_says_what_symfs_leaves_alone() -> None:
+def test_the_help_of_symfs_names_the_directories_it_does_not_read() -> None:
     helped = " ".join(perf2x("top", "--help-all", env={"COLUMNS": "300", "NO_COLOR": "1"}).out.split())
     assert "~/.debug and /usr/lib/debug of this machine are not read" in helped
     assert "[default: (~/.debug, with --symfs DIR/.debug)]" in helped
 
 
-def test_man_reads_it_without_complaint(tmp_path: Path) -> None:
+def test_man_renders_it_without_warnings(tmp_path: Path) -> None:
     page = tmp_path / "perf2x.1"
     page.write_text(perf2x("man").out)
     readers = {"mandoc": ("-Tlint", "-Wwarning"), "groff": ("-man", "-ww", "-Tascii", "-z")}
@@ -113,7 +113,7 @@ def test_man_reads_it_without_complaint(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="terminals of POSIX")
 @pytest.mark.parametrize(("no_colour", "coloured"), [("", True), ("1", False)])
-def test_colours_on_a_terminal_unless_nobody_wants_any(no_colour: str, coloured: bool) -> None:
+def test_help_has_colours_on_a_terminal_unless_switched_off(no_colour: str, coloured: bool) -> None:
     import pty
 
     main_end, terminal = pty.openpty()
@@ -130,5 +130,5 @@ def test_colours_on_a_terminal_unless_nobody_wants_any(no_colour: str, coloured:
     assert bool(re.search(rb"\x1b\[[\d;]*3\d", seen)) == coloured
 
 
-def test_no_colours_in_a_file() -> None:
+def test_help_in_a_file_has_no_colours() -> None:
     assert "\x1b" not in perf2x("convert", "--help").out

@@ -13,7 +13,7 @@ from tests.support.command import perf2x
 from tests.unit.cli.diff_inputs import QUICK, forged, labelled, read_pprof
 
 
-def test_what_a_person_sees(pair: tuple[Path, Path]) -> None:
+def test_the_table_on_a_terminal(pair: tuple[Path, Path]) -> None:
     ran = perf2x("diff", *pair, *QUICK, "--value", "samples")
     assert ran.code == 0
     assert ran.out == (

@@ -28,7 +28,7 @@ def test_others_are_shown_when_one_is_no_object() -> None:
     assert ran.err.splitlines() == [f"perf2x: {one['error']}" for one in found["refused"]]
 
 
-def test_formats_say_the_same() -> None:
+def test_all_formats_agree() -> None:
     facts = json.loads(perf2x("explain", CALLS, "--symfs", SYMFS, "--format", "json").out)
     names = facts["objects"][0]["answers"]["names"]
     assert names == {"good": True, "text": ".symtab names 12 functions, 97.9 % of .text"}

@@ -25,7 +25,7 @@ def lossy(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_gate_closes_above_its_share_and_not_at_it(lossy: Path, tmp_path: Path) -> None:
+def test_a_gate_fails_above_its_limit_and_not_at_it(lossy: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.folded"
     ran = convert(lossy, "--no-symbols", "-o", out, "--fail-if-lost", "24.9%")
     assert ran.code == 3
@@ -44,7 +44,7 @@ def test_lost_records_are_lost_samples_too(tmp_path: Path) -> None:
     assert convert(path, "--no-symbols", "-o", "-", "--fail-if-lost", "50").code == 0
 
 
-def test_strict_is_for_everything_that_was_recorded_and_is_not_there(lossy: Path) -> None:
+def test_strict_fails_for_every_loss(lossy: Path) -> None:
     ran = convert(lossy, "--no-symbols", "-o", "-", "--strict")
     assert ran.code == 3
     assert "1 lost sample (--strict)" in ran.err
@@ -97,7 +97,7 @@ def test_usage(words: tuple[str, ...], sentence: str, tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_github_and_gitlab_see_it_in_their_own_way(lossy: Path) -> None:
+def test_failures_are_shown_in_the_form_of_github_and_gitlab(lossy: Path) -> None:
     words = (lossy, "--no-symbols", "-o", "-", "--fail-if-lost", "0")
     github = convert(*words, env={"GITHUB_ACTIONS": "true"}).err
     assert github == "::error title=perf2x::25.00 %25 of the samples were lost, more than 0 %25 (--fail-if-lost)\n"
@@ -105,7 +105,7 @@ def test_github_and_gitlab_see_it_in_their_own_way(lossy: Path) -> None:
     assert "\x1b" not in convert(*words, env={"GITLAB_CI": "true", "NO_COLOR": "1"}).err
 
 
-def test_github_is_warned_of_losses_that_no_gate_is_set_for(lossy: Path) -> None:
+def test_github_is_warned_of_losses_without_a_gate(lossy: Path) -> None:
     words = ("convert", lossy, "--no-symbols", "--to", "collapsed", "-o", "-")
     assert "::warning title=perf2x::1 lost sample; " in perf2x(*words, env={"GITHUB_ACTIONS": "true"}).err
     assert "::" not in perf2x(*words, env={"GITHUB_ACTIONS": ""}).err
@@ -119,7 +119,7 @@ def stats(*words: object) -> dict[str, object]:
     return found
 
 
-def test_stats_say_what_was_kept_and_lost(lossy: Path) -> None:
+def test_stats_count_kept_and_lost_samples(lossy: Path) -> None:
     found = stats(lossy, "--no-symbols", "--fail-if-lost", "1", "--time", "0.000000002,")
     assert found["samples"] == {"recorded": 3, "kept": 2}
     assert found["lost"] == {"samples": 1, "records": 0}
@@ -128,7 +128,7 @@ def test_stats_say_what_was_kept_and_lost(lossy: Path) -> None:
     assert len(found["gates"]) == 1  # type: ignore[arg-type]
 
 
-def test_the_documented_keys_are_those_that_there_are() -> None:
+def test_all_keys_are_documented() -> None:
     found = stats(recording("calls"))
     table = (ROOT / "docs" / "stats.md").read_text()
     documented = {
@@ -150,7 +150,7 @@ def documented_paths() -> list[str]:
     return paths
 
 
-def test_every_documented_path_leads_somewhere(tmp_path: Path) -> None:
+def test_every_documented_key_exists(tmp_path: Path) -> None:
     cut = tmp_path / "cut.data"
     cut.write_bytes(Path(recording("calls")).read_bytes()[:-100])
     found = stats(cut, "--fail-if-unresolved", "0")
@@ -166,7 +166,7 @@ def test_every_documented_path_leads_somewhere(tmp_path: Path) -> None:
                 here = here[0]
 
 
-def test_stats_in_a_file(tmp_path: Path) -> None:
+def test_stats_are_written_to_a_file(tmp_path: Path) -> None:
     place = tmp_path / "stats.json"
     ran = perf2x("convert", recording("calls"), "--no-symbols", "-t", "collapsed", "-o", "-", "--stats", place)
     assert "wrote collapsed" in ran.err

@@ -12,7 +12,7 @@ def features(path: Path) -> dict[str, object]:
     return dict(open_recording(str(path)).session.features)
 
 
-def test_every_section_is_plain_json_and_some_speak_to_people() -> None:
+def test_every_section_is_plain_json_and_some_have_lines() -> None:
     found = features(ROOT / "examples" / "deferred" / "perf.data")
     assert json.loads(json.dumps(sections_as_json(found))).keys() == found.keys()
     said = list(section_lines(found))
@@ -22,11 +22,11 @@ def test_every_section_is_plain_json_and_some_speak_to_people() -> None:
     assert said[-1].startswith("also recorded: bpf_btf")
 
 
-def test_groups_are_said() -> None:
+def test_groups_are_listed() -> None:
     assert "groups: {anon_group} of 2 events" in list(section_lines(features(CORPUS / "group_read" / "perf.data")))
 
 
-def test_tracepoints_by_name_and_field() -> None:
+def test_tracepoints_are_listed_by_name_and_field() -> None:
     field = {"name": "pid"}
     tracing = {"formats": {"7": {"system": "sched", "name": "sched_switch", "fields": [field], "text": "…"}}}
     shown = sections_as_json({"tracing_data": tracing})["tracing_data"]["formats"]

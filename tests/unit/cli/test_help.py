@@ -120,12 +120,12 @@ def test_help_of_convert_is_short() -> None:
     assert "--fail-if-lost" not in short and "--fail-if-lost" in whole
 
 
-def test_the_list_of_commands_says_what_each_says_itself() -> None:
+def test_the_list_of_commands_agrees_with_their_help() -> None:
     for name, line in COMMANDS.items():
         assert (load(name).help or "").startswith(line.removesuffix("."))
 
 
-def test_help_says_defaults() -> None:
+def test_help_shows_defaults() -> None:
     out = " ".join(perf2x("diff", "--help", env={"COLUMNS": "200"}).out.split())
     for words in ("0: all. [default: 20]", "Kind of the rows. [default: function]", "[default: inline]"):
         assert words in out

@@ -72,7 +72,7 @@ def test_other_names_of_this_machine_are_refused(server: PageServer, host: str) 
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:9999", "127.0.0.1:8080", "[::1]:80", "[::1]"])
-def test_the_other_end_of_a_tunnel_may_have_another_port(server: PageServer, host: str) -> None:
+def test_a_tunnel_may_have_another_port(server: PageServer, host: str) -> None:
     assert answer(server, server.path, host=host)[0] == 200
 
 
@@ -85,12 +85,12 @@ def test_only_loopback_is_listened_to(server: PageServer) -> None:
     assert server.socket.getsockname()[0] == "127.0.0.1"
 
 
-def test_a_port_that_is_taken(server: PageServer) -> None:
+def test_a_port_in_use_is_an_error(server: PageServer) -> None:
     with pytest.raises(OutputError, match=f"cannot serve on port {server.server_port} of 127.0.0.1: "):
         PageServer(PAGE, server.server_port)
 
 
-def test_a_browser_that_goes_away_leaves_no_trace(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_closed_connection_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     with PageServer(b"x" * (32 << 20)) as running:
         thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()

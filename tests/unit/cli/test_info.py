@@ -20,19 +20,19 @@ def facts(*words: object) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", EVERY_KIND)
-def test_symbols_are_all_that_stacks_add(name: str) -> None:
+def test_reading_stacks_changes_nothing_but_symbols(name: str) -> None:
     quick, whole = facts(recording(name)), facts(recording(name), "--symbols")
     assert quick.pop("symbols") is None
     assert whole.pop("symbols")["frames"] > 0
     assert quick == whole
 
 
-def test_an_option_that_says_where_names_are_asks_for_them() -> None:
+def test_an_option_for_the_source_of_names_looks_them_up() -> None:
     assert facts(recording("calls"), "--kallsyms", recording("calls").replace("perf.data", "kallsyms.xz"))["symbols"]
     assert facts(recording("calls"), "--symbols", "--no-symbols")["symbols"] is None
 
 
-def test_stacks_that_nobody_asks_for_are_not_read() -> None:
+def test_stacks_are_read_only_for_symbols() -> None:
     counted = load(recording("calls"), LoadOptions(stacks=False))
     whole = load(recording("calls"), LoadOptions())
     assert (len(counted.profile.stacks), len(counted.profile.locations)) == (0, 0)

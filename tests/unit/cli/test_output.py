@@ -94,7 +94,7 @@ typer.run(work)
     ("number", "code", "word"),
     [(2, 130, "interrupted"), (15, 143, "terminated"), (1, 143, "terminated")],
 )
-def test_an_end_from_outside_leaves_nothing(number: int, code: int, word: str, tmp_path: Path) -> None:
+def test_an_interrupted_command_leaves_no_file(number: int, code: int, word: str, tmp_path: Path) -> None:
     target = tmp_path / "out"
     command = [sys.executable, "-c", INTERRUPTED, str(target)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
@@ -126,7 +126,9 @@ class Full(io.RawIOBase):
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EDQUOT])
 @pytest.mark.parametrize("name", ["pprof", "collapsed", "chrome", "html", "svg", "speedscope", "firefox"])
-def test_wherever_the_disk_is_full(name: str, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_fills_up_at_any_point_is_reported(
+    name: str, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """At the first byte, in the middle, in gzip's trailer at the end; with compression of ours and without."""
     for packed in ("", ".gz"):
         target = tmp_path / f"out{packed}"
@@ -163,20 +165,20 @@ def shell(*words: object, **how: Any) -> "subprocess.CompletedProcess[str]":
     ],
     ids=" ".join,
 )
-def test_standard_output_is_full(words: tuple[str, ...]) -> None:
+def test_full_standard_output_is_reported(words: tuple[str, ...]) -> None:
     with Path("/dev/full").open("wb") as full:
         ran = shell(*words, stdout=full)
     assert (ran.returncode, ran.stderr) == (1, "perf2x: cannot write to standard output: No space left on device\n")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has such a device")
-def test_a_device_that_is_full() -> None:
+def test_a_full_device_is_reported() -> None:
     ran = perf2x("convert", recording("calls"), "-t", "pprof", "-o", "/dev/full")
     assert (ran.code, ran.err) == (1, "perf2x: cannot write /dev/full: No space left on device\n")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has such a device")
-def test_a_log_that_is_full_does_not_end_the_work(tmp_path: Path) -> None:
+def test_a_full_log_does_not_stop_a_conversion(tmp_path: Path) -> None:
     target = tmp_path / "out.folded"
     words = [sys.executable, "-c", "from perf2x.cli import main; main()", "convert", recording("calls"), "-o", target]
     with Path("/dev/full").open("wb") as full:
@@ -184,7 +186,7 @@ def test_a_log_that_is_full_does_not_end_the_work(tmp_path: Path) -> None:
     assert target.stat().st_size
 
 
-def test_a_reader_that_has_seen_enough() -> None:
+def test_a_closed_pipe_ends_the_command_quietly() -> None:
     words = [sys.executable, "-c", "from perf2x.cli import main; main()", "dump", recording("events")]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None and process.stderr is not None
@@ -205,7 +207,9 @@ def test_a_reader_that_has_seen_enough() -> None:
     ids=repr,
 )
 @pytest.mark.parametrize("command", ["convert", "top", "info", "diff", "bundle"])
-def test_without_memory(command: str, error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_memory_error_is_reported_in_one_sentence(
+    command: str, error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def load(*_: object, **__: object) -> None:
         raise error
 
@@ -218,7 +222,7 @@ def test_without_memory(command: str, error: Exception, tmp_path: Path, monkeypa
     assert not list(tmp_path.iterdir())
 
 
-def test_other_errors_are_bugs_and_stay_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_errors_keep_their_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     def load(*_: object, **__: object) -> None:
         raise RuntimeError("a bug")
 
@@ -229,7 +233,7 @@ def test_other_errors_are_bugs_and_stay_so(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of Linux")
 @pytest.mark.parametrize("megabytes", [50, 110, 160])
-def test_memory_that_ends(megabytes: int, tmp_path: Path) -> None:
+def test_a_memory_limit_is_reported_in_one_sentence(megabytes: int, tmp_path: Path) -> None:
     """Where Python, numpy or the work itself runs into the limit depends on the machine; a traceback comes nowhere."""
     import resource
 

@@ -63,7 +63,7 @@ def test_piled_marks_do_not_grow_a_cell() -> None:
 
 
 @given(st.lists(st.integers(0, 100), min_size=1, max_size=4), st.integers(0, 200))
-def test_room_is_shared(wanted: list[int], cells: int) -> None:
+def test_columns_share_the_width(wanted: list[int], cells: int) -> None:
     shares = share_width(wanted, cells)
     assert all(share <= want for share, want in zip(shares, wanted, strict=True))
     if sum(wanted) <= cells:
@@ -81,7 +81,7 @@ def test_a_table_fits(cells: list[str], most: int) -> None:
     assert all(cell_len(line) <= most for line in lines)
 
 
-def test_columns_stand_below_each_other() -> None:
+def test_columns_are_aligned() -> None:
     lines = list(table_lines([layout(["名前", "ab"])], 80))
     assert lines == [
         "       self  object  function",
@@ -128,7 +128,7 @@ def _shown(cell: object) -> str:
     return unescape("".join(text for _, text in kinds)) if len(kinds) > 1 else kinds[0][1]
 
 
-def test_a_backslash_takes_the_meaning_from_no_other() -> None:
+def test_a_backslash_escapes_nothing() -> None:
     assert code("a\\|b") == "<code>a&#92;&#124;b</code>"
     assert code("a`b") == "<code>a&#96;b</code>"
 
@@ -140,7 +140,7 @@ def test_code_has_no_pipe_that_ends_a_cell(name: str) -> None:
     assert "\n" not in found and (found.startswith("<code>") or found.count("`") in (0, 2))
 
 
-def test_no_tilde_strikes_out() -> None:
+def test_a_tilde_does_not_strike_out() -> None:
     assert escape_tildes("~+1.0 % ~-1.0 %") == "\\~+1.0 % \\~-1.0 %"
     rows = [number_column("change", ["~+1.0 %"]), name_column("function", ["~Destructor"])]
     assert list(markdown_document("x", [Section("", rows)]))[-1] == "| \\~+1.0 % | `~Destructor` |"
@@ -155,7 +155,7 @@ def test_markdown_is_bounded() -> None:
     assert text.endswith(f"… and {rows - kept:,} more rows, left out to stay below 60,000 bytes.")
 
 
-def test_csv_is_read_back() -> None:
+def test_csv_can_be_read_back() -> None:
     rows = [("name", "self"), *((name, number) for number, name in enumerate(HOSTILE))]
     read = list(csv.reader(io.StringIO(csv_text(rows))))
     assert read[1:] == [
@@ -170,7 +170,7 @@ def test_no_cell_is_a_formula(first: str) -> None:
     assert csv_text([(f"{first}cmd|' /C calc'!A0", -1)]) == f"'{first}cmd|' /C calc'!A0,-1\n"
 
 
-def test_flattened_names_the_way() -> None:
+def test_flattened_values_have_their_path() -> None:
     facts = {"samples": 2, "events": [{"name": "a"}, {"name": "b", "flags": ["x"]}], "none": {}}
     assert list(flattened(facts)) == [
         ("samples", 2),
@@ -200,14 +200,14 @@ def test_no_format_lets_control_characters_through(shape: str, capsys: pytest.Ca
         assert json.loads(text) == {"name": "a\x1b[2J\x07\x7f\x9b\u202e\ud800\rz"}
 
 
-def test_an_encoding_that_lacks_a_character(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_characters_outside_the_encoding_are_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
     raw = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="latin-1"))
     print_report(report("käfer 名"), "table")
     assert raw.getvalue().splitlines()[1] == "1 ms  käfer \\u540d".encode("latin-1")
 
 
-def test_width_of_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_width_of_lines_is_that_of_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
     monkeypatch.setattr(sys, "stdout", io.StringIO())
     assert line_width() == WITHOUT_TERMINAL

@@ -81,7 +81,7 @@ def test_an_option_has_one_name_everywhere(name: str, here: Path, monkeypatch: p
 
 
 @pytest.mark.parametrize("name", WITH_OPTIONS)
-def test_what_switches_an_option_off_is_a_name_too(name: str, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_switching_an_option_off_has_a_variable_too(name: str, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for spelling, setting in settings(command(name)).items():
         if setting.negated:
             key = setting.option.name

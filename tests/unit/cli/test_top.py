@@ -36,7 +36,7 @@ def test_self_and_total_are_those_of_the_stacks(words: tuple[str, ...], value: s
     assert facts["value"] == sum(stacks.values()) == sum(row["self"] for row in facts["rows"])
 
 
-def test_what_a_person_sees() -> None:
+def test_the_table_on_a_terminal() -> None:
     ran = perf2x("top", *CALLS, "-n", 3)
     assert ran.code == 0
     assert ran.out == (
@@ -49,7 +49,7 @@ def test_what_a_person_sees() -> None:
     assert "frames have names" in ran.err
 
 
-def test_objects_and_threads() -> None:
+def test_objects_and_threads_are_listed() -> None:
     objects = perf2x("top", *CALLS, "--by", "object", "-q").out.splitlines()
     assert objects[2].split()[-1] == "[kernel.kallsyms]"
     threads = perf2x("top", *SHAPES, "--by", "thread", "--value", "samples", "-q").out
@@ -75,7 +75,7 @@ def test_usage(words: tuple[str, ...]) -> None:
     assert words[0] in ran.said and "is not one of" in ran.said
 
 
-def test_lines_fit_the_width_unless_wide_is_said() -> None:
+def test_lines_fit_the_terminal_unless_wide_is_given() -> None:
     for columns in ("40", "60", "80"):
         lines = perf2x("top", *CALLS, "-q", "-n", 0, env={"COLUMNS": columns}).out.splitlines()
         assert len(lines) > 100 and max(map(len, lines)) <= int(columns)

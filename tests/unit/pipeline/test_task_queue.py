@@ -22,13 +22,13 @@ def test_results_come_in_order(count) -> None:
     assert [number for number, _ in results] == list(range(count))
 
 
-def test_the_most_costly_is_begun_first() -> None:
+def test_the_most_expensive_task_starts_first() -> None:
     begun = []
     list(run_tasks(1, begun.append, [5, 30, 20], Stages(), "x"))
     assert begun == [1, 2, 0]
 
 
-def test_what_a_dead_process_took_is_done_here() -> None:
+def test_tasks_of_a_dead_process_are_repeated() -> None:
     here = os.getpid()
 
     def work(number) -> int:
@@ -40,7 +40,7 @@ def test_what_a_dead_process_took_is_done_here() -> None:
     assert list(run_tasks(3, work, [1] * 20, Stages(), "x")) == list(range(20))
 
 
-def test_where_no_process_is_to_be_had(monkeypatch) -> None:
+def test_all_tasks_run_without_other_processes(monkeypatch) -> None:
     def refused(process) -> Never:
         raise BlockingIOError("Resource temporarily unavailable")
 
@@ -48,7 +48,7 @@ def test_where_no_process_is_to_be_had(monkeypatch) -> None:
     assert list(run_tasks(3, str, [1] * 3, Stages(), "x")) == ["0", "1", "2"]
 
 
-def test_an_error_is_raised_wherever_it_happens() -> None:
+def test_an_error_of_any_process_is_raised() -> None:
     def work(number) -> Never:
         raise OptionError("not this one")
 
@@ -56,7 +56,7 @@ def test_an_error_is_raised_wherever_it_happens() -> None:
         list(run_tasks(2, work, [1] * 20, Stages(), "x"))
 
 
-def test_time_of_other_processes_is_told() -> None:
+def test_time_of_other_processes_is_counted() -> None:
     stages = Stages()
     list(run_tasks(2, lambda number: sum(range(10**5)), [1] * 20, stages, "x"))
     assert stages.processor["x"] > 0

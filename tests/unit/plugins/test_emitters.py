@@ -23,7 +23,7 @@ def test_every_suffix_starts_with_a_dot_and_belongs_to_one_format() -> None:
     assert len(set(suffixes)) == len(suffixes)
 
 
-def test_every_emitter_says_what_it_is_and_explains_its_options() -> None:
+def test_every_emitter_and_option_has_a_description() -> None:
     for name in available(EMITTERS):
         emitter = load_emitter(name)
         assert emitter.__doc__, name
@@ -40,7 +40,7 @@ def test_every_emitter_says_what_it_is_and_explains_its_options() -> None:
         ({"event": "cycles", "kernel_suffix": True}, Collapsed(event="cycles", kernel_suffix=True)),
     ],
 )
-def test_options_as_typed(options, expected) -> None:
+def test_options_are_converted_from_text(options, expected) -> None:
     assert build_emitter("collapsed", options) == expected
 
 
@@ -59,6 +59,6 @@ def test_lists_are_separated_by_commas() -> None:
         ("paper", {}, "no output format .paper.; installed: .*chrome, .*pprof"),
     ],
 )
-def test_what_does_not_fit_is_refused_by_name(name, options, words) -> None:
+def test_unknown_options_and_bad_values_are_refused_by_name(name, options, words) -> None:
     with pytest.raises(OptionError, match=words):
         build_emitter(name, options)

@@ -81,7 +81,7 @@ CASES: dict[Callable[[], bytes], str] = {
 
 
 @pytest.mark.parametrize("make", CASES, ids=lambda make: make.__name__)
-def test_the_reason(make: Callable[[], bytes], tmp_path: Path) -> None:
+def test_the_reason_for_no_samples_is_given(make: Callable[[], bytes], tmp_path: Path) -> None:
     path, out = tmp_path / "perf.data", tmp_path / "out.folded"
     path.write_bytes(make())
     for words in (("convert", path, "-o", out), ("top", path), ("diff", path, path)):
@@ -164,7 +164,7 @@ def test_a_filter_does_not_hide_it(tmp_path: Path) -> None:
     assert (ran.code, "killed before it wrote a sample" in ran.err) == (1, True)
 
 
-def test_it_can_be_allowed(tmp_path: Path) -> None:
+def test_allow_empty_writes_an_empty_output(tmp_path: Path) -> None:
     path, out = tmp_path / "perf.data", tmp_path / "out.folded"
     path.write_bytes(killed())
     ran = perf2x("convert", path, "-o", out, "--allow-empty")
@@ -180,7 +180,7 @@ def test_one_of_several_may_be_empty(tmp_path: Path) -> None:
     assert out.stat().st_size
 
 
-def test_losses_are_said_in_words(tmp_path: Path) -> None:
+def test_losses_are_described_in_words(tmp_path: Path) -> None:
     whole = Path(recording("calls")).read_bytes()
     path = tmp_path / "perf.data"
     path.write_bytes(whole[:40_000])
