@@ -61,9 +61,9 @@ def _asked(program: Path, count: int, named: int, reason: str = "") -> Work:
     def look_up() -> None:
         finder = Finder(SearchPaths(system_debug_dir=None, proc=None))
         context = Context(SymbolOptions(), make_session(), finder, Diagnostics())
-        places = locations_from_units(context, ObjectFiles([open_elf(program)]), "/none", address)
+        locations = locations_from_units(context, ObjectFiles([open_elf(program)]), "/none", address)
         broken = context.diagnostics.counts.get("objects_unreadable")
-        assert len(places.site) >= named and (len(places.site) == count) == (not reason)
+        assert len(locations.function) >= named and (len(locations.function) == count) == (not reason)
         assert reason in str(broken.first) if reason and broken is not None else broken is None
 
     return look_up
