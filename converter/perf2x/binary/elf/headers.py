@@ -7,7 +7,7 @@ import os
 import struct
 from typing import IO, NamedTuple
 
-from perf2x.abi import elf as abi
+from perf2x.abi import elf
 from perf2x.tables.errors import ObjectError
 
 SHF_ALLOC = 0x2
@@ -51,30 +51,30 @@ class ElfHeaders:
     def __init__(self, stream: IO[bytes], name: str) -> None:
         self._stream, self._name = stream, name
         self.size = stream.seek(0, os.SEEK_END)
-        ident = self._bytes(0, abi.IDENT_SIZE)
+        ident = self._bytes(0, elf.IDENT_SIZE)
         if ident[:4] != b"\x7fELF":
             raise self._error("it does not begin with the magic number")
         self._class = ident[4]
-        if self._class not in abi.HEADER or ident[5] not in (abi.LITTLE, abi.BIG):
+        if self._class not in elf.HEADER or ident[5] not in (elf.LITTLE, elf.BIG):
             raise self._error(f"word size {ident[4]} and byte order {ident[5]} are not known")
-        self.is_64 = self._class == abi.CLASS_64
-        self.byte_order = "<" if ident[5] == abi.LITTLE else ">"
-        layout = self.byte_order + abi.HEADER[self._class]
-        fields = struct.unpack(layout, self._bytes(abi.IDENT_SIZE, struct.calcsize(layout)))
-        self.type = abi.FILE_TYPES.get(fields[0], str(fields[0]))
-        self.machine = abi.MACHINES.get(fields[1], str(fields[1]))
+        self.is_64 = self._class == elf.CLASS_64
+        self.byte_order = "<" if ident[5] == elf.LITTLE else ">"
+        layout = self.byte_order + elf.HEADER[self._class]
+        fields = struct.unpack(layout, self._bytes(elf.IDENT_SIZE, struct.calcsize(layout)))
+        self.type = elf.FILE_TYPES.get(fields[0], str(fields[0]))
+        self.machine = elf.MACHINES.get(fields[1], str(fields[1]))
         self.entry = fields[3]
         segments_at, sections_at, (segment_size, segments, section_size, sections, names) = (*fields[4:6], fields[8:])
-        first = self._rows("section headers", abi.SECTION, sections_at, 1, section_size)[:1] if sections_at else []
+        first = self._rows("section headers", elf.SECTION, sections_at, 1, section_size)[:1] if sections_at else []
         if first:
-            sections, names = sections or first[0][5], first[0][6] if names == abi.SHN_XINDEX else names
-            segments = first[0][7] if segments == abi.PN_XNUM else segments
-            rows = self._rows("section headers", abi.SECTION, sections_at, sections, section_size)
+            sections, names = sections or first[0][5], first[0][6] if names == elf.SHN_XINDEX else names
+            segments = first[0][7] if segments == elf.PN_XNUM else segments
+            rows = self._rows("section headers", elf.SECTION, sections_at, sections, section_size)
             self.sections = self._with_names(rows, names)
         else:
             self.sections = ()
         present = segments if segments_at else 0
-        table = self._rows("program headers", abi.SEGMENT, segments_at, present, segment_size) if present else []
+        table = self._rows("program headers", elf.SEGMENT, segments_at, present, segment_size) if present else []
         self.segments = tuple(map(self._segment, table))
 
     def _error(self, why: str) -> ObjectError:
@@ -104,14 +104,14 @@ class ElfHeaders:
             if offset + size > self.size:
                 raise ObjectError(f"{self._name}: the names of sections lie outside its {self.size:#x} bytes")
             names = self._bytes(offset, size)
-        types = abi.SECTION_TYPES
+        types = elf.SECTION_TYPES
         return tuple([ElfSection(_text_at(names, row[0]), types.get(row[1]) or str(row[1]), *row[2:]) for row in rows])
 
     def _segment(self, row: tuple[int, ...]) -> ElfSegment:
         if not self.is_64:
             row = (row[0], row[6], *row[1:6], row[7])
         kind, flags, offset, address, _, file_size, memory_size, alignment = row
-        name = abi.SEGMENT_TYPES.get(kind, str(kind))
+        name = elf.SEGMENT_TYPES.get(kind, str(kind))
         return ElfSegment(name, flags, offset, address, file_size, memory_size, alignment)
 
 
