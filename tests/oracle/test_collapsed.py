@@ -47,7 +47,7 @@ def perfs_error(block: Block) -> bool:
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_collapsed_stacks_are_perfs(case: Case) -> None:
+def test_collapsed_stacks_equal_perfs(case: Case) -> None:
     assert case.script is not None
     opinion = opinion_of(case.data)
     blocks = [block for block in read_blocks(case.script) if block.event not in opinion.unwound]

@@ -28,9 +28,7 @@ def forged_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @settings(max_examples=40)
 @given(recordings())
-def test_columns_are_what_the_scalar_decoder_reads(
-    forged_file: Path, forged: tuple[forge.Session, list[forge.Record]]
-) -> None:
+def test_columns_equal_the_scalar_decoder(forged_file: Path, forged: tuple[forge.Session, list[forge.Record]]) -> None:
     session, records = forged
     rows = []
     for order in "<>":
@@ -61,7 +59,7 @@ def test_the_record_of_the_kernels_commit_message(forged_file: Path) -> None:
 
 
 @pytest.mark.parametrize("own", [0, 7])
-def test_an_exit_says_its_time_itself(forged_file: Path, own: int) -> None:
+def test_an_exit_record_has_its_own_time(forged_file: Path, own: int) -> None:
     """A record without sample_id_all stands where samples were; EXIT and FORK need not, even at time 0."""
     event = forge.Event(sample_type=k.IDENTIFIER | k.IP | k.TID | k.TIME, flags=frozenset(), ids=(1,))
     records = [forge.Sample(id=1, time=1303), forge.Exit(pid=1, ppid=1, tid=1, ptid=1, time=own)]

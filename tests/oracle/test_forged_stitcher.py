@@ -26,7 +26,7 @@ def row(sample: Ours) -> tuple[object, ...]:
 
 @settings(max_examples=150)
 @given(histories())
-def test_stacks_are_what_the_scalar_stitcher_makes(forged_file: Path, records: list[forge.Record]) -> None:
+def test_stacks_equal_the_scalar_stitcher(forged_file: Path, records: list[forge.Record]) -> None:
     raw = forge.write_file(forge.Session((EVENT,)), records)
     forged_file.write_bytes(raw)
     recording, profile = stitched(forged_file)

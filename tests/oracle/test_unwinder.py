@@ -76,5 +76,5 @@ def test_unwinds_like_perf(case: Case) -> None:
     assert placeholders == PLACEHOLDERS[case.name]
 
 
-def test_the_recordings_are_there() -> None:
+def test_the_recordings_exist() -> None:
     assert [case.name for case in CASES] == sorted(PLACEHOLDERS)

@@ -79,7 +79,7 @@ Question = tuple[tuple[int, int], Callable[[Processes], None]]
 
 
 def _questions(stack: Stack) -> Iterator[Question]:
-    """What to look up, and at which moment: the kernel part with the sample, a deferred user part with its record."""
+    """Determine what to look up, and when: the kernel part with the sample, a deferred user part with its record."""
     sample, record = stack.sample, stack.record
     inner = list(_marked(sample, record is not None))
     outer = [(ip, k.USER) for ip in record.ips if ip < k.CONTEXT_MAX] if record else []

@@ -21,7 +21,7 @@ Progress = Callable[[int, int], None]
 
 
 class PartialResult(Struct, frozen=True):
-    """Everything that one worker process found out about its share."""
+    """Result and counters of one worker process."""
 
     stitched: StitchResult
     unwound: UnwindCounts

@@ -28,7 +28,7 @@ COOKIE_REUSE_NS = 100_000_000_000
 
 
 class JoinOutcome(IntEnum):
-    """Whether a sample was joined with its deferred record."""
+    """Outcome of joining a sample with its deferred record."""
 
     NONE = 0
     """The sample has no cookie."""

@@ -68,10 +68,10 @@ def call_stack_chains(chain: Ragged, ip: U64, branches: Branches, older: Ragged 
 
 def _first_user_marker(chain: Ragged) -> I64:
     """(n,) index in ``chain.values`` of each row's first PERF_CONTEXT_USER, −1 for none."""
-    place = np.flatnonzero(chain.values == USER_MARKER)
-    row = row_numbers(chain.lengths)[place]
+    marker = np.flatnonzero(chain.values == USER_MARKER)
+    row = row_numbers(chain.lengths)[marker]
     first = np.full(len(chain), -1, np.int64)
-    first[row[::-1]] = place[::-1]
+    first[row[::-1]] = marker[::-1]
     return first
 
 
@@ -153,8 +153,8 @@ def _indices(branches: Branches) -> U64:
 
 def _take_branches(branches: Branches, rows: I64) -> Branches:
     lengths = np.diff(branches.offsets)[rows]
-    places = ranges(branches.offsets[rows], lengths)
-    from_ip, to_ip, flags = (column[places] for column in (branches.from_ip, branches.to_ip, branches.flags))
+    entries = ranges(branches.offsets[rows], lengths)
+    from_ip, to_ip, flags = (column[entries] for column in (branches.from_ip, branches.to_ip, branches.flags))
     return Branches(offsets_of(lengths), from_ip, to_ip, flags, _indices(branches)[rows])
 
 

@@ -42,7 +42,7 @@ class ProcessHistory(Struct, frozen=True):
 
     @property
     def has_time(self) -> bool:
-        """Whether any sample of the recording carries its time."""
+        """True if any sample of the recording carries its time."""
         return self.deferred.has_time
 
     def note_missing_times(self, diagnostics: Diagnostics) -> None:

@@ -1,4 +1,4 @@
-"""Builds a Profile from stitched samples, in an order that depends on what was recorded, not on its place in the file.
+"""Builds a Profile from stitched samples, in an order that depends on the records, not on their position in the file.
 
 Every table is sorted by content (strings, mappings, locations, threads, samples), so that two files with the same
 records in different order, or one file read in two parts, give the same profile.
@@ -186,9 +186,9 @@ def _timeline_samples(timeline: list[TimedRows], rows: SampleRows) -> ProfileSam
 def _cgroup_names(cgroups: Cgroups, cgroup: I64, strings: StringInterner) -> I64:
     """(n,) string index of each row's cgroup path: the id where no record names it, "" for samples without an id."""
     paths = dict(zip(cgroups.id.tolist(), cgroups.path, strict=True))
-    ids, place = unique_inverse(cgroup.view(np.uint64))
+    ids, index = unique_inverse(cgroup.view(np.uint64))
     texts = ["" if number == _NO_CGROUP else paths.get(number, f"cgroup:{number}") for number in ids.tolist()]
-    return strings.add_all(texts).astype(np.int64)[place]
+    return strings.add_all(texts).astype(np.int64)[index]
 
 
 def _thread_switches(history: ProcessHistory, threads: Threads, strings: StringInterner) -> ThreadSwitches | None:
@@ -204,13 +204,13 @@ def _thread_switches(history: ProcessHistory, threads: Threads, strings: StringI
         for row, (pid, tid, comm) in enumerate(zip(threads.pid, threads.tid, threads.comm.tolist(), strict=True))
     }
     columns = [switches.pid.astype(np.int64), switches.tid.astype(np.int64), names]
-    first, place = group_rows(columns)
+    first, group = group_rows(columns)
     distinct = [column[first] for column in columns]
     numbers = np.array([
         index.get((pid, tid, _thread_name(texts, name, tid)), -1)
         for pid, tid, name in zip(*(column.tolist() for column in distinct), strict=True)
     ], np.int64)  # fmt: skip
-    thread = numbers[place]
+    thread = numbers[group]
     keep = np.flatnonzero(thread >= 0)
     keep = keep[np.lexsort([switches.is_out[keep], thread[keep], switches.time[keep]])]
     return ThreadSwitches(switches.time[keep], thread[keep].astype(np.int32), switches.is_out[keep])

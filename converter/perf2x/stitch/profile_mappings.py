@@ -116,7 +116,7 @@ def _text_ranks(texts: Sequence[str]) -> tuple[I64, list[str]]:
 
 
 def _is_relative(name: str) -> bool:
-    """Whether symbols are found by file offset; not in dumps of just-in-time compilers, which one process maps once."""
+    """True if symbols are found by file offset; not in dumps of just-in-time compilers, which one process maps once."""
     return name.startswith("[vdso") or (is_real_path(without_deleted(name)) and not name.endswith(".dump"))
 
 

@@ -16,7 +16,7 @@ _MAX_WORDS = 1 << 21
 _MIN_USES = 2.5
 """Samples per cached row from which on the cache is faster than building every stack."""
 _PAUSE = 4
-"""Where the cache does not pay, it is skipped for this many times the samples that showed so."""
+"""A cache that does not pay is skipped for this many times the samples that showed so."""
 
 
 class RawStackCache:
@@ -32,7 +32,7 @@ class RawStackCache:
         self._stack = GrowableColumns(np.int32)
 
     def skip(self, count: int) -> bool:
-        """Whether a batch of ``count`` samples should bypass the cache; counts it as bypassed if so."""
+        """Return True if a batch of ``count`` samples should bypass the cache, and count it as bypassed."""
         if self._to_skip <= 0:
             return False
         self._to_skip -= count

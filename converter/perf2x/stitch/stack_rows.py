@@ -30,10 +30,10 @@ _UPPER_HALF = np.uint64(1 << 63)
 
 
 class StackInputs(Struct, frozen=True):
-    """All that decides the stacks of samples, (n,) columns."""
+    """(n,) columns that determine the stacks of samples."""
 
     chain: Ragged
-    """As recorded, without cookies; the instruction pointer of samples that have nothing else."""
+    """Recorded chains without cookies; the instruction pointer of samples that have nothing else."""
     mode: U8
     user_epoch: I64
     kernel_epoch: I64

@@ -1,4 +1,4 @@
-"""What samples were stitched to: a value that travels between processes and that a profile is built from."""
+"""The result of stitching samples: a value that workers send and that a profile is built from."""
 
 from msgspec import Struct
 

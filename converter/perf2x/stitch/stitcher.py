@@ -32,7 +32,7 @@ Column = TypeVar("Column", U64, I32)
 
 
 class StitchOptions(Struct, frozen=True):
-    """How to combine samples."""
+    """Options for combining samples."""
 
     timeline: bool = False
     """Keep one row per sample, in time order."""
@@ -40,7 +40,7 @@ class StitchOptions(Struct, frozen=True):
     by_cgroup: bool = False
     per_process: bool = False
     """Keep code at the addresses where each process had it, as in a history built with ``per_process``; else code of
-    the same file is in one place."""
+    the same file has one address."""
     deferred_missing: str = "mark"
     """``mark``: add a root frame that says so; ``kernel-only``: add none; ``drop``: leave such samples out."""
     merge_callchains: bool = True
@@ -80,7 +80,7 @@ class Stitcher:
         self._add_rows(samples, chain, record, roots)
 
     def result(self) -> StitchResult:
-        """Everything added so far. Forgets the cache of raw stacks, which only speeds up further batches."""
+        """Return the result of all batches so far, and clear the cache that speeds up further batches."""
         self._cache.clear()
         self._interner.settle()
         return StitchResult(

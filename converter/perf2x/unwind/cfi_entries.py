@@ -74,18 +74,18 @@ class FrameSection(Struct):
             return None
         if length == 0xFFFFFFFF:
             length, wide = at.fixed("Q"), True
-        place = at.position
+        start = at.position
         identity = at.fixed("Q" if wide else "I")
-        end = place + length
+        end = start + length
         if end > len(self.data) or end < at.position:
             raise ObjectError(f"call frame information: the entry at {offset:#x} is longer than its section")
-        return EntryHeader(at.position, end, self._cie_offset(identity, place, wide))
+        return EntryHeader(at.position, end, self._cie_offset(identity, start, wide))
 
-    def _cie_offset(self, identity: int, place: int, wide: bool) -> int:
+    def _cie_offset(self, identity: int, start: int, wide: bool) -> int:
         if self.is_eh:
             if identity == 0:
                 return -1
-            return place - (to_signed(identity) if wide else identity)
+            return start - (to_signed(identity) if wide else identity)
         return -1 if identity == (2**64 - 1 if wide else 2**32 - 1) else identity
 
     def cie(self, offset: int) -> Cie:

@@ -200,7 +200,7 @@ def rule_rows(section: FrameSection, fde: Fde, table: RuleTable) -> list[RuleRow
     return program.rows
 
 
-def _cursor(section: FrameSection, fde: Fde, place: tuple[int, int]) -> CfiCursor:
-    at = section.cursor(*place)
+def _cursor(section: FrameSection, fde: Fde, span: tuple[int, int]) -> CfiCursor:
+    at = section.cursor(*span)
     at.address_size = fde.cie.address_size
     return at

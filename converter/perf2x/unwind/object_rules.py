@@ -103,13 +103,13 @@ class ObjectRules(Struct):
                 continue
             if name != ".plt" or not self.architecture.lazy_linkage:
                 return self.architecture.linkage_rule
-            entry, place = divmod(svma - section.address, LAZY_ENTRY)
-            return self.architecture.lazy_linkage[place >= 11 if entry else 1 + (place >= 6)]
+            entry, offset = divmod(svma - section.address, LAZY_ENTRY)
+            return self.architecture.lazy_linkage[offset >= 11 if entry else 1 + (offset >= 6)]
         return None
 
 
 class FrameSource(Struct):
-    """One section's index and the functions decoded so far, by their place in it."""
+    """The index of one section, and the functions decoded so far by row of the index."""
 
     index: FrameIndex
     functions: dict[int, FunctionRules] = field(default_factory=dict)
@@ -117,8 +117,7 @@ class FrameSource(Struct):
     def find(self, svma: U64, table: RuleTable, problems: list[str]) -> I32:
         """(n,) rule numbers of addresses; loops over the distinct functions among them."""
         result = np.full(len(svma), NO_RULE, np.int32)
-        place = self.index.find(svma)
-        for number, rows in rows_by(place):
+        for number, rows in rows_by(self.index.find(svma)):
             if number < 0:
                 continue
             result[rows] = self._in_function(self._function(number, table, problems), svma[rows])

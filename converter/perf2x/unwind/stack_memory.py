@@ -42,12 +42,12 @@ class StackMemory(Struct, frozen=True):
         return self._word(rows, word, good), good
 
     def _word(self, rows: I64, word: U64, good: Bools) -> U64:
-        place = self.start[rows] + word.view(np.int64)
+        index = self.start[rows] + word.view(np.int64)
         if good.all():
-            whole: U64 = self.words[place]
+            whole: U64 = self.words[index]
             return whole
         value = np.zeros(len(rows), np.uint64)
-        value[good] = self.words[place[good]]
+        value[good] = self.words[index[good]]
         return value
 
     def _load_unaligned(self, rows: I64, word: U64, low: I64, good: Bools) -> tuple[U64, Bools]:

@@ -90,7 +90,7 @@ def event_of(arch, asked=4096) -> Event:
 
 
 @pytest.mark.parametrize("arch", ["x86_64", "aarch64"])
-def test_copied_stacks_come_behind_the_kernel_part(tmp_path, installed, arch) -> None:
+def test_copied_stacks_follow_the_kernel_part(tmp_path, installed, arch) -> None:
     program = Program(arch, [Function(True, [12 if arch == "x86_64" else 20], 3), Function(False, [], 7)])
     offset = installed(program)
     signature = SIGNATURE if arch == "aarch64" else 0
@@ -119,7 +119,7 @@ def test_return_addresses_are_looked_up_within_their_call(tmp_path, installed) -
     assert set(pairs) == {(chain[0], chain[0]), *((address, address - 1) for address in chain[1:])}
 
 
-def test_a_truncated_copy_is_marked_and_advised_on(tmp_path, installed) -> None:
+def test_a_truncated_copy_is_marked_and_explained(tmp_path, installed) -> None:
     program = Program("x86_64", [Function(False, [], 30)])
     offset = installed(program)
     machine, chain = program.run([0] * 6, Random(1))
@@ -139,7 +139,7 @@ def test_without_the_object_the_frame_pointer_is_followed_and_counted(tmp_path) 
     assert result.diagnostics["guessed_frames"] == 2
 
 
-def test_only_events_that_ask_for_it_are_unwound(tmp_path, installed) -> None:
+def test_only_events_with_stack_copies_are_unwound(tmp_path, installed) -> None:
     program = Program("x86_64", [Function(True, [], 3)])
     offset = installed(program)
     machine, chain = program.run([0], Random(1))

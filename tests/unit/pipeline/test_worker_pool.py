@@ -35,7 +35,7 @@ def loaded(case: Case, jobs: int, **options: object) -> Loaded:
 
 
 @pytest.mark.parametrize("case", corpus_cases(), ids=str)
-def test_three_processes_give_what_one_gives(case: Case) -> None:
+def test_three_processes_give_the_result_of_one(case: Case) -> None:
     alone, together = loaded(case, 1), loaded(case, 3)
     assert outputs.emitted(together.profile, "pprof") == outputs.emitted(alone.profile, "pprof")
     assert (together.deferred, together.unwound, together.events) == (alone.deferred, alone.unwound, alone.events)
@@ -46,7 +46,7 @@ def test_three_processes_give_what_one_gives(case: Case) -> None:
 
 
 @pytest.mark.parametrize("name", ["events", "task_end", "zstd"])
-def test_timelines_too(name: str) -> None:
+def test_three_processes_give_the_timeline_of_one(name: str) -> None:
     (case,) = (case for case in corpus_cases() if case.name == name)
     alone, together = (loaded(case, jobs, timeline=True).profile for jobs in (1, 3))
     assert outputs.emitted(together, "chrome") == outputs.emitted(alone, "chrome")
@@ -70,14 +70,16 @@ def test_a_filter_that_only_another_process_can_satisfy() -> None:
         loaded(case, 3, choice=Choice(tids=(999999,)))
 
 
-def test_a_process_that_dies_is_made_good_for() -> None:
+def test_the_share_of_a_process_that_dies_is_done_here() -> None:
     done: list[int] = []
     there = list(run_in_processes(3, lambda share: done.append(share.number), lambda share: os._exit(9)))
     assert (there, done) == ([], [0, 1, 2])
 
 
 @pytest.mark.parametrize("error", [MemoryError(), OSError(12, "Cannot allocate memory")], ids=repr)
-def test_a_process_without_memory_is_made_good_for_in_silence(error: Exception, capfd: pytest.CaptureFixture) -> None:  # type: ignore[type-arg]
+def test_the_share_of_a_process_without_memory_is_done_here_silently(
+    error: Exception, capfd: pytest.CaptureFixture
+) -> None:  # type: ignore[type-arg]
     def there(share: object) -> None:
         raise error
 
@@ -87,7 +89,7 @@ def test_a_process_without_memory_is_made_good_for_in_silence(error: Exception, 
     assert capfd.readouterr().err == ""
 
 
-def test_what_no_process_is_to_be_had_for_is_done_here(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shares_without_a_process_are_done_here(monkeypatch: pytest.MonkeyPatch) -> None:
     start, started = ForkProcess.start, []
 
     def refused(process: ForkProcess) -> None:
@@ -118,7 +120,7 @@ def test_no_more_processes_than_pay() -> None:
     assert processes_for(1, False, 5) == 5, "who asks knows better"
 
 
-def test_corpus_is_cut_into_enough_blocks() -> None:
+def test_the_corpus_is_split_into_enough_blocks() -> None:
     from perf2x.reader import open_recording
     from perf2x.tables.diagnostics import Diagnostics
     from perf2x.tables.events import Share, Want

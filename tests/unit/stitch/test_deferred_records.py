@@ -81,7 +81,9 @@ SAMPLES = st.lists(
 
 
 @given(RECORDS, SAMPLES, st.lists(st.tuples(st.integers(10, 11), st.integers(0, 50)), max_size=2))
-def test_agrees_with_the_rule(records: list[Record], samples: list[Record], programs: list[tuple[int, int]]) -> None:
+def test_matches_agree_with_a_scalar_definition(
+    records: list[Record], samples: list[Record], programs: list[tuple[int, int]]
+) -> None:
     assert join(records, samples, programs) == [expected(records, sample, programs) for sample in samples]
 
 
@@ -98,7 +100,7 @@ def test_a_record_of_another_thread_needs_an_exec() -> None:
     assert join([(5, 1, 1, 100)], [(5, 1, 2, 90)], [(1, 95)]) == [(100, JoinOutcome.JOINED_ACROSS_EXEC)]
 
 
-def test_a_cookie_that_comes_back_after_hours() -> None:
+def test_a_cookie_may_recur_after_hours() -> None:
     """The nearest record of the thread is taken; one of another age is not, when the thread ran in between."""
     hours = 100 * COOKIE_REUSE_NS
     assert join([(5, 1, 1, 100), (5, 1, 1, hours)], [(5, 1, 1, 90), (5, 1, 1, hours - 9)], []) == [
@@ -110,7 +112,7 @@ def test_a_cookie_that_comes_back_after_hours() -> None:
 @pytest.mark.parametrize(
     ("seconds", "outcome"), [(99, JoinOutcome.JOINED), (100, JoinOutcome.JOINED), (101, JoinOutcome.REFUSED)]
 )
-def test_a_cookie_may_come_back_after_a_hundred_seconds(seconds: int, outcome: JoinOutcome) -> None:
+def test_a_cookie_may_recur_after_a_hundred_seconds(seconds: int, outcome: JoinOutcome) -> None:
     """2³¹ kernel entries on one CPU take 100 s, at 46 ns each; the thread was in user space in between."""
     late = 90 + seconds * 1_000_000_000
     ((_, found),) = join([(5, 1, 1, late), (7, 1, 1, 200)], [(5, 1, 1, 90)], [])
@@ -123,7 +125,7 @@ def test_a_sleep_of_hours_is_one_stay_in_the_kernel() -> None:
 
 
 @pytest.mark.parametrize(("record_tid", "sample_tid"), [(-1, 4), (4, -1)])
-def test_an_unknown_thread_cannot_contradict(record_tid: int, sample_tid: int) -> None:
+def test_a_record_matches_where_a_thread_is_unknown(record_tid: int, sample_tid: int) -> None:
     assert join([(5, 1, record_tid, 100)], [(5, 1, sample_tid, 90)], []) == [(100, JoinOutcome.JOINED)]
 
 
@@ -141,13 +143,13 @@ def test_a_copy_of_any_record_is_a_duplicate() -> None:
     assert (empty.duplicates, empty.orphans(np.zeros(0, np.bool_))) == (0, 0)
 
 
-def test_of_records_that_are_alike_the_first_is_used() -> None:
+def test_the_first_of_equal_records_is_used() -> None:
     joined = DeferredRecords(deferred([(5, 1, 1, 100)] * 3), execs([]), True)
     one = np.ones(1, np.int32)
     assert joined.match(np.array([5], np.uint64), one, one, np.array([100], np.uint64))[0].tolist() == [0]
 
 
-def test_the_idle_thread_is_no_unknown_one() -> None:
+def test_the_idle_thread_is_not_an_unknown_thread() -> None:
     assert join([(5, 1, 4, 100)], [(5, 1, 0, 90)], []) == [(-1, JoinOutcome.REFUSED)]
 
 
@@ -163,12 +165,12 @@ LATE = 100 * COOKIE_REUSE_NS
         (LATE + 1, JoinOutcome.JOINED),
     ],
 )
-def test_one_nanosecond_in_user_space_begins_another_age(other: int, outcome: JoinOutcome) -> None:
+def test_one_nanosecond_in_user_space_begins_another_round(other: int, outcome: JoinOutcome) -> None:
     """Another record of the thread lies just before the sample, just behind it, just before the record, behind it."""
     assert join([(5, 1, 1, LATE), (7, 1, 1, other)], [(5, 1, 1, 90)], [])[0][1] is outcome
 
 
-def test_without_times_positions_stand_in_and_no_exec_is_asked_for() -> None:
+def test_without_times_positions_are_used_and_no_exec_is_needed() -> None:
     """The leader's record is taken where it is of the same process, however far behind."""
     table = deferred([(5, 1, 1, 0), (6, 2, 1, 0)])
     joined = DeferredRecords(table, execs([]), False)

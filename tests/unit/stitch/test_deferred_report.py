@@ -42,7 +42,7 @@ def row(name: str, report: DeferredReport) -> str:
 
 @pytest.mark.shared
 @pytest.mark.skipif(not LISTINGS, reason="the project's large recordings are not here")
-def test_everything_that_has_a_record_is_joined(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_sample_with_a_record_is_joined(capsys: pytest.CaptureFixture[str]) -> None:
     found = {listing: report_of(recording_of(listing)) for listing in LISTINGS}
     with capsys.disabled():
         print(f"\n{'recording':58}" + "".join(f"{column.removeprefix('joined_')[:8]:>9}" for column in COLUMNS))

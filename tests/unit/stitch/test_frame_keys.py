@@ -90,7 +90,7 @@ def decoded(table: FrameKeys, keys: np.ndarray) -> list[tuple[int, int, bool, in
 
 
 @given(RANGES, st.lists(QUESTIONS, max_size=3))
-def test_lookups_are_those_of_the_spaces_of(
+def test_cached_lookups_equal_uncached_ones(
     ranges: list[tuple[int, int, int]], batches: list[list[tuple[int, int]]]
 ) -> None:
     spaces = spaces_of(ranges)

@@ -33,11 +33,11 @@ def chains(recorded, ips, branches) -> list[list[int]]:
 CALLS = [(0x105, 0x200, 0), (0x55, 0x100, 0)]
 
 
-def test_user_mode_sample() -> None:
+def test_a_user_mode_sample_is_its_branches() -> None:
     assert chains([[USER, 0x210, 0x106]], [0x210], [CALLS]) == [[USER, 0x210, USER, 0x105, USER, 0x55]]
 
 
-def test_the_kernel_part_stays_in_front() -> None:
+def test_the_kernel_part_comes_first() -> None:
     recorded = [[KERNEL, 0xF1, 0xF2, USER, 0x210, 0x106]]
     assert chains(recorded, [0xF1], [CALLS]) == [[KERNEL, 0xF1, 0xF2, USER, 0x210, USER, 0x105, USER, 0x55]]
 
@@ -47,7 +47,7 @@ def test_a_bare_marker_takes_the_sample_or_the_newest_target() -> None:
     assert chains([[KERNEL, 0xF1, USER]], [0xF1], [CALLS]) == [[KERNEL, 0xF1, USER, 0x200, USER, 0x105, USER, 0x55]]
 
 
-def test_samples_without_user_part_or_branches_stay() -> None:
+def test_samples_without_user_part_or_branches_stay_unchanged() -> None:
     recorded = [[KERNEL, 0xF1], [USER, 0x210, 0x106], []]
     assert chains(recorded, [0xF1, 0x210, 1], [CALLS, [], CALLS]) == recorded
 
@@ -91,7 +91,7 @@ def recordings(draw) -> list:
 
 @settings(deadline=None, max_examples=200)
 @given(recordings(), st.integers(0, 30), st.randoms())
-def test_stitching_is_perfs_sample_by_sample(samples, cut, random) -> None:
+def test_stitching_agrees_with_perf_sample_by_sample(samples, cut, random) -> None:
     threads = {thread: Thread() for thread, _, _ in samples}
     expected = [list(threads[thread].next(branches, index)) for thread, branches, index in samples]
     state, found = empty_lbr_state(), {}
@@ -106,7 +106,7 @@ def test_stitching_is_perfs_sample_by_sample(samples, cut, random) -> None:
     assert [found[number] for number in range(len(samples))] == expected
 
 
-def test_stitched_calls_come_behind_the_samples_own() -> None:
+def test_stitched_calls_follow_the_samples_own() -> None:
     result = call_stack_chains(ragged_of([[USER, 1]]), np.array([1], np.uint64), branches_of([CALLS]), ragged_of([[7]]))
     assert result.row(0).tolist() == [USER, 1, USER, 0x105, USER, 0x55, USER, 7]
 
@@ -136,13 +136,13 @@ A, B, C, D, E, Z = ((number, 0x100 * number, 0) for number in range(1, 7))
         ([C, B, A], 3, [E, D, C, B], 1, [A[0]]),
     ],
 )
-def test_a_sample_goes_on_where_its_oldest_call_is_in_the_same_register(before, first, then, second, older) -> None:
+def test_a_sample_continues_where_its_oldest_call_is_in_the_same_register(before, first, then, second, older) -> None:
     branches = branches_of([before, then], [first, second])
     found, _ = stitch_older_calls(branches, np.zeros(2, np.int64), np.arange(2), DEPTH, empty_lbr_state())
     assert [row.tolist() for row in found.rows()] == [[], older]
 
 
-def test_a_sample_without_calls_goes_on_from_nothing() -> None:
+def test_a_sample_without_calls_continues_none() -> None:
     """Whatever register its newest call would lie in."""
     branches = branches_of([[A, Z], [C, B, A], []], [0, 2, 3])
     found, state = stitch_older_calls(branches, np.zeros(3, np.int64), np.arange(3), DEPTH, empty_lbr_state())

@@ -1,4 +1,4 @@
-"""Why user stacks are not in the file, and times that belong to keys: against plain loops."""
+"""Reasons for missing user stacks."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -7,30 +7,12 @@ import numpy as np
 import pytest
 
 from perf2x.stitch.deferred_records import DeferredRecords
-from perf2x.stitch.history.keyed_times import FOREVER, KeyedTimes
 from perf2x.stitch.missing_user_stacks import MissingReason, MissingUserStacks, missing_reasons, sum_missing
 from perf2x.tables.sideband import Losts
 from tests.unit.stitch.test_deferred_records import deferred, execs
 
-LAST = 2**64 - 1
 
-
-@pytest.mark.parametrize("seed", range(30))
-def test_keyed_times_against_a_loop(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    count, asked = int(rng.integers(0, 12)), 20
-    key, time = rng.integers(-1, 4, count).astype(np.int32), rng.integers(0, 9, count).astype(np.uint64)
-    wanted, low = rng.integers(-2, 5, asked).astype(np.int32), rng.integers(0, 10, asked).astype(np.uint64)
-    high = low + rng.integers(0, 3, asked).astype(np.uint64)
-    table = KeyedTimes(key, time)
-    after, between = table.after(wanted, low).tolist(), table.between(wanted, low, high).tolist()
-    for row, (who, begin, end) in enumerate(zip(wanted.tolist(), low.tolist(), high.tolist(), strict=True)):
-        times = [t for owner, t in zip(key.tolist(), time.tolist(), strict=True) if owner == who]
-        assert after[row] == min((t for t in times if t > begin), default=LAST)
-        assert between[row] == any(begin <= t <= end for t in times)
-
-
-def test_samples_of_one_stay_are_one_row_with_their_sum_and_the_last_time() -> None:
+def test_samples_of_one_stay_in_the_kernel_are_summed_up() -> None:
     """A cookie under two threads is two stays."""
     ids = np.array([1, 1, 2, 1], np.int32)
     found = sum_missing(
@@ -127,29 +109,23 @@ def test_a_thread_that_came_back_without_its_record(facts: dict[str, Any], reaso
     assert told([(11, 0, 50, 3)], records=[(99, 10, 11, 70)], **facts) == {str(reason): 3}
 
 
-def test_a_sample_that_does_not_say_its_cpu_may_have_lost_its_record_anywhere() -> None:
+def test_without_a_cpu_a_record_may_be_lost_on_any() -> None:
     rows = [(11, -1, 50, 3), (12, 0, 50, 4), (13, 1, 50, 5)]
     assert told(rows, records=[(99, 10, 20, 70)], losts=[(60, 1, 1, False)]) == {
         str(MissingReason.STOPPED): 4, str(MissingReason.LOST): 8,
     }  # fmt: skip
 
 
-def test_sums_are_in_the_order_of_the_reasons() -> None:
+def test_reasons_are_in_their_order() -> None:
     """Two threads that stopped, one that exited; the record of a third is there."""
     found = told([(11, 0, 50, 3), (12, 0, 50, 4), (13, 0, 50, 1)], [(99, 10, 20, 70)], exits=[(12, 60)])
     assert list(found.items()) == [(str(MissingReason.STOPPED), 4), (str(MissingReason.EXITED), 4)]
     assert told([(11, 0, 50, 0)], [(99, 10, 20, 70)]) == {}
 
 
-def test_without_a_single_record_threads_that_came_back_show_that_they_were_dropped() -> None:
+def test_without_any_record_repeated_stays_show_that_inject_dropped_them() -> None:
     """Two cookies of one thread: it came back in between. One cookie of each proves nothing."""
     assert told([(11, 0, 50, 3), (11, 0, 70, 4)]) == {str(MissingReason.INJECTED): 7}
     assert told([(11, 0, 50, 3), (12, 0, 70, 4)]) == {str(MissingReason.STOPPED): 7}
     both = [(11, 0, 50, 3), (11, 0, 70, 4)]
     assert told(both, records=[(99, 10, 12, 10)]) == {str(MissingReason.STOPPED): 7}
-
-
-def test_forever_is_never_a_time() -> None:
-    assert KeyedTimes(np.zeros(0, np.int32), np.zeros(0, np.uint64)).after(
-        np.zeros(2, np.int32), np.array([0, 7], np.uint64)
-    ).tolist() == [int(FOREVER)] * 2  # fmt: skip

@@ -38,7 +38,7 @@ def test_clocks_count_nanoseconds_and_frequencies_are_no_periods(
     assert profile_event(found) == ProfileEvent(event.name, *expected)
 
 
-def test_threads_that_nobody_named_go_by_their_number(tmp_path: Path) -> None:
+def test_unnamed_threads_go_by_their_number(tmp_path: Path) -> None:
     path = tmp_path / "perf.data"
     samples = [Sample(pid=pid, tid=tid, time=5) for pid, tid in ((0, 0), (7, 8), (9, 9))]
     path.write_bytes(write_file(Session(), [Comm(pid=9, tid=9, comm="nine"), *samples]))
@@ -55,7 +55,7 @@ def test_threads_that_nobody_named_go_by_their_number(tmp_path: Path) -> None:
     ("address", "name"),
     [(0xFFFFFFFF80000000 - 1, ""), (0xFFFFFFFF80000000, "k"), (0xFFFFFFFFBFFFFFFF, "k"), (0xFFFFFFFFC0000000, "")],
 )
-def test_the_kernel_reaches_one_gibibyte_where_nothing_lies_behind(tmp_path: Path, address: int, name: str) -> None:
+def test_the_kernel_extends_one_gibibyte_where_no_mapping_follows(tmp_path: Path, address: int, name: str) -> None:
     """Code of .init.text lies behind what the record says."""
     path = tmp_path / "perf.data"
     kernel = Mmap(pid=2**32 - 1, tid=0, addr=0xFFFFFFFF80000000, len=0x1000, filename="[kernel.kallsyms]_text", misc=1)
@@ -66,9 +66,7 @@ def test_the_kernel_reaches_one_gibibyte_where_nothing_lies_behind(tmp_path: Pat
 
 
 @pytest.mark.parametrize(("how", "left"), [("drop", 1), ("mark", 3), ("keep", 3)])
-def test_samples_without_their_user_part_are_counted_whatever_becomes_of_them(
-    tmp_path: Path, how: str, left: int
-) -> None:
+def test_samples_without_their_user_part_are_always_counted(tmp_path: Path, how: str, left: int) -> None:
     path = tmp_path / "perf.data"
     event = Event(flags=frozenset({"sample_id_all", "defer_callchain", "defer_output"}))
 
@@ -84,7 +82,7 @@ def test_samples_without_their_user_part_are_counted_whatever_becomes_of_them(
     assert not found.profile.locations.line_number.any(), "frames that are made up have no line"
 
 
-def test_a_timeline_without_times_says_so(tmp_path: Path) -> None:
+def test_a_timeline_without_times_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "perf.data"
     untimed = dataclasses.replace(Event(), sample_type=Event().sample_type & ~4)
     path.write_bytes(write_file(Session(events=(untimed,)), [Sample(ip=0x1000), Sample(ip=0x2000)]))
@@ -108,8 +106,8 @@ def test_callers_are_looked_up_one_byte_earlier(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_a_kernel_symbol_is_there_until_it_is_taken_away(tmp_path: Path) -> None:
-    """As the program of a BPF event: an address that it had is nobody's later."""
+def test_a_kernel_symbol_is_mapped_until_it_is_unregistered(tmp_path: Path) -> None:
+    """The address of an unloaded BPF program belongs to no mapping afterwards."""
     path = tmp_path / "perf.data"
     at = 0xFFFFFFFFC0001000
     records = [
@@ -123,7 +121,7 @@ def test_a_kernel_symbol_is_there_until_it_is_taken_away(tmp_path: Path) -> None
     assert (profile.locations.mapping[leaf] >= 0).tolist() == [True, False]
 
 
-def test_a_timeline_of_samples_without_a_cpu_does_not_make_one_up(tmp_path: Path) -> None:
+def test_a_timeline_of_samples_without_a_cpu_has_none(tmp_path: Path) -> None:
     path = tmp_path / "perf.data"
     path.write_bytes(write_file(Session(), [Sample(ip=0x1000, time=5)]))
     cpu = load(str(path), LoadOptions(timeline=True)).profile.samples.cpu
@@ -131,7 +129,7 @@ def test_a_timeline_of_samples_without_a_cpu_does_not_make_one_up(tmp_path: Path
 
 
 @pytest.mark.parametrize(("beyond", "mapped"), [(0x3FFFFFFF, True), (0x40000000, False), (0x5FFFFFFF, False)])
-def test_the_kernel_reaches_no_further_than_a_gibibyte(tmp_path: Path, beyond: int, mapped: bool) -> None:
+def test_the_kernel_extends_at_most_one_gibibyte(tmp_path: Path, beyond: int, mapped: bool) -> None:
     """The next kernel mapping lies two behind it."""
     path = tmp_path / "perf.data"
     start = 0xFFFFFFFF00000000

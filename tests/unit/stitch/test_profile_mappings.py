@@ -49,7 +49,7 @@ def test_one_file_in_two_processes_is_one_mapping_at_the_lower_address() -> None
     ],
     ids=["name", "offset", "build id", "inode: the same path in another container"],
 )
-def test_what_keeps_files_apart(other: tuple[int, str, int, int, bytes, int]) -> None:
+def test_different_files_are_different_mappings(other: tuple[int, str, int, int, bytes, int]) -> None:
     assert len(set(groups(mmaps((7, LIBC, 0x9000, 0, b"", 1), other)))) == 2
 
 
@@ -67,13 +67,13 @@ def test_modules_stay_where_the_kernel_had_them() -> None:
     assert groups(table) == [1, 0]
 
 
-def test_per_process_nothing_moves() -> None:
+def test_per_process_mappings_do_not_move() -> None:
     table = mmaps((7, LIBC, 0x9000, 0, b"", 1), (8, LIBC, 0x5000, 0, b"", 1), (9, LIBC, 0x5000, 0, b"", 1))
     merged = merge_mappings(table, {}, per_process=True)
     assert merged.number.tolist() == [1, 0, 0, -1] and not merged.shift.any()
 
 
-def test_build_ids_of_the_file_stand_in_for_those_that_records_lack() -> None:
+def test_build_ids_of_the_header_replace_missing_ones() -> None:
     table = mmaps((7, LIBC, 0x9000, 0, b"", 0), (8, LIBC, 0x5000, 0, b"\1\2", 0))
     merged = merge_mappings(table, {LIBC: b"\1\2"})
     assert merged.build_ids == ["0102", "0102"] and merged.number.tolist() == [0, 0, -1]

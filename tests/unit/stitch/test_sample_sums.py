@@ -29,7 +29,7 @@ def tuples(rows: SampleRows) -> list[tuple[int, ...]]:
 
 @given(BATCHES, st.booleans(), st.integers(1, 20))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_sums_are_those_of_a_dictionary(
+def test_sums_agree_with_a_dictionary(
     monkeypatch: pytest.MonkeyPatch, batches: list[list[tuple[int, ...]]], with_places: bool, pending: int
 ) -> None:
     monkeypatch.setattr(sums, "_MIN_PENDING", pending)
@@ -48,7 +48,7 @@ def test_sums_are_those_of_a_dictionary(
 
 
 @given(BATCHES, st.booleans())
-def test_rows_concatenate_rows(batches: list[list[tuple[int, ...]]], with_places: bool) -> None:
+def test_rows_are_concatenated_in_order(batches: list[list[tuple[int, ...]]], with_places: bool) -> None:
     parts = [sample_rows(rows, with_places) for rows in batches]
     rows = concatenate_rows(parts)
     assert tuples(rows) == [row for part in parts for row in tuples(part)]

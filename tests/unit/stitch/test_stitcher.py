@@ -130,7 +130,7 @@ def test_samples_are_split_by_cgroup_on_request(tmp_path: Path, timeline: bool) 
     assert by_cpu.cgroup is None, "not requested"
 
 
-def test_a_cgroup_that_nobody_recorded_has_no_name_and_no_label(tmp_path: Path) -> None:
+def test_an_unrecorded_cgroup_has_no_name_and_no_label(tmp_path: Path) -> None:
     path = written(tmp_path, [Sample(ip=0x1000, time=5)])
     profile = load(path, LoadOptions(by_cgroup=True)).profile
     hidden = load(path, LoadOptions(by_cgroup=True, anonymize="secret")).profile

@@ -65,7 +65,7 @@ def test_a_function_with_prologue_and_epilogue() -> None:
     assert dict(rules[TEXT + 11].registers) == {3: (RuleKind.OFFSET, -16), 16: (RuleKind.OFFSET, -8)}
 
 
-def test_restore_goes_back_to_the_common_entry() -> None:
+def test_restore_returns_to_the_rule_of_the_cie() -> None:
     program = advance(1) + undefined(16) + advance(1) + bytes([0xC0 | 16]) + advance(1) + same_value(16)
     rules, _ = rules_by_address(FrameFile([Frame(TEXT, 8, program)], initial=INITIAL))
     assert [dict(rule.registers).get(16) for rule in rules.values()] == [
@@ -191,7 +191,7 @@ def test_code_ends_within_the_address_space(start, size, fits) -> None:
 
 
 @pytest.mark.parametrize("encoding", [0xFF, 0x9B])
-def test_functions_whose_start_only_the_process_knows(encoding) -> None:
+def test_functions_with_an_indirect_start_are_left_out(encoding) -> None:
     """DW_EH_PE_omit and DW_EH_PE_indirect."""
     cie = b"\x01zR\0" + uleb(1) + sleb(-8) + bytes([16]) + uleb(1) + bytes([encoding])
     section, (_, place) = section_of((None, cie), (0, bytes(17)), is_eh=True, wide=False)
@@ -199,7 +199,7 @@ def test_functions_whose_start_only_the_process_knows(encoding) -> None:
         section.fde(place)
 
 
-def test_an_entry_may_end_with_its_section_and_not_behind_it() -> None:
+def test_an_entry_may_end_with_its_section_but_not_after_it() -> None:
     cie = b"\x01\0" + uleb(1) + sleb(-8) + bytes([16])
     section, (place,) = section_of((None, cie), is_eh=True, wide=False)
     assert section.cie(place).code_alignment == 1
@@ -222,7 +222,7 @@ def test_a_table_has_room_for_all_its_entries(more, fits) -> None:
             index_from_header(section, bytes(header), EH_FRAME_HDR)
 
 
-def test_a_header_that_claims_too_much_is_refused() -> None:
+def test_a_header_with_too_many_entries_is_rejected() -> None:
     file = FrameFile([Frame(TEXT, 8)], initial=INITIAL)
     _, offsets = file.eh_frame()
     section = eh_frame_index(open_elf(file.bytes())).section
@@ -265,7 +265,7 @@ def native_objects() -> list[Path]:
 
 
 @pytest.mark.parametrize("path", native_objects(), ids=lambda path: path.name)
-def test_rows_are_those_of_pyelftools(path) -> None:
+def test_rows_agree_with_pyelftools(path) -> None:
     elf = open_elf(path)
     index = eh_frame_index(elf)
     with path.open("rb") as stream:
@@ -371,7 +371,7 @@ def test_instructions_that_define_the_frame(change, register, value) -> None:
         (b"\x05" + uleb(200) + uleb(1), None),  # a register of another processor
     ],
 )
-def test_instructions_that_say_where_a_register_is(change, rule) -> None:
+def test_instructions_that_define_a_register_rule(change, rule) -> None:
     assert cfi(change) == [(0x4000, 7, 8, rule)]
 
 
@@ -387,7 +387,7 @@ def test_no_row_is_empty() -> None:
     assert cfi(bytes([0x41, 0x40]) + def_cfa(7, 16)) == [FIRST, (0x4004, 7, 16, None)]
 
 
-def test_version_4_says_how_wide_addresses_and_segments_are() -> None:
+def test_version_4_has_address_and_segment_sizes() -> None:
     assert cfi(b"", version=4, extra=bytes([8, 0])) == [FIRST]
     assert cfi(b"", version=4, extra=bytes([8, 2]), before=b"\xaa\xbb") == [FIRST]
     with pytest.raises(ObjectError, match="addresses of 2 bytes"):

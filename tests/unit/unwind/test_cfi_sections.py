@@ -65,7 +65,7 @@ def test_the_shortest_header_is_of_five_bytes() -> None:
 
 
 def test_without_sections_and_without_a_table_the_frames_are_walked_up_to_the_terminator() -> None:
-    """What lies behind it in the segment is of another section, even if it looks like frames."""
+    """The rest of the segment belongs to another section, even if it looks like frames."""
     header, frames = parts()
     bare = b"\x01\x1b\xff\xff" + header[4:8]
     index = eh_frame_index(stripped(bare, frames + frames))

@@ -49,7 +49,7 @@ UNARY = {0x19: lambda a: abs(signed(a)), 0x1F: lambda a: -a, 0x20: lambda a: ~a}
 
 
 def scalar(tokens, sample, first) -> tuple[int, bool]:  # noqa: C901 - one branch for each kind of operator
-    """The same program for one sample: (value, good), (0, False) where the stack does not hold what is needed."""
+    """Evaluate a program for one sample: (value, good), (0, False) where the stack has too few entries."""
     stack, good = list(first), True
     for code, *operands in tokens:
         if code == "const":
@@ -134,6 +134,6 @@ def test_the_expression_of_the_procedure_linkage_table() -> None:
 
 
 @pytest.mark.parametrize("block", [b"\x28\0\0", b"\x2f\0\0", b"\x9c", b"\xe0", b"\x0e\0", b"\x50"])
-def test_other_operators_are_refused(block) -> None:
+def test_other_operators_are_rejected(block) -> None:
     with pytest.raises(ObjectError):
         parse_expression(block, 8, "<")

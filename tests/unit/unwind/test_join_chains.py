@@ -22,7 +22,7 @@ def joined(recorded, unwound, exact=None, use=None) -> list[list[int]]:
     return [row.tolist() for row in with_user_part(ragged_of(recorded), chains, use).rows()]
 
 
-def test_behind_the_kernel_part_or_alone() -> None:
+def test_the_user_part_follows_the_kernel_part_or_is_alone() -> None:
     result = joined([[KERNEL, 1, 2], []], [[10, 11], [12]])
     assert result == [[KERNEL, 1, 2, USER, 10, 11], [USER, 12]]
 
@@ -32,11 +32,11 @@ def test_every_exact_address_begins_a_part() -> None:
     assert result == [[KERNEL, 1, USER, 10, 11, USER, 12, USER, 13, 14]]
 
 
-def test_a_recorded_user_part_gives_way() -> None:
+def test_a_recorded_user_part_is_replaced() -> None:
     assert joined([[KERNEL, 1, USER, 7, 8], [USER, 7]], [[10], [11]]) == [[KERNEL, 1, USER, 10], [USER, 11]]
 
 
-def test_what_was_not_unwound_stays() -> None:
+def test_chains_that_were_not_unwound_stay_unchanged() -> None:
     recorded = [[KERNEL, 1, USER, 7], [KERNEL, 2], [KERNEL, 3, DEFERRED, 99]]
     assert joined(recorded, [[], [10], [11]], use=[True, False, True]) == recorded
 

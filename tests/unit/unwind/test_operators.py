@@ -59,7 +59,7 @@ def test_operators_that_push(code, value) -> None:
     assert run(code, [1, 2, 3]) == (value, True)
 
 
-def test_what_an_unknown_register_gives_is_not_good() -> None:
+def test_the_value_of_an_unknown_register_is_not_good() -> None:
     assert run(b"\x79\x00")[1] is False
     assert run(b"\x79\x00" + bytes([LIT + 1]))[1] is False  # even where it is not what is left
 
@@ -107,7 +107,7 @@ def test_what_an_unknown_register_gives_is_not_good() -> None:
         (b"\x26", [8, 64], 0),
     ],
 )
-def test_operators_by_what_they_leave(code, stack, value) -> None:
+def test_operators_leave_their_result(code, stack, value) -> None:
     assert run(code, stack) == (value, True)
 
 
@@ -129,7 +129,7 @@ def test_comparisons_are_signed(code, answers) -> None:
     + [(b"\x13", 2), (b"\x14", 2), (b"\x15\x00", 1), (b"\x15\x02", 3), (b"\x16", 2), (b"\x17", 3)]
     + [(b"\x23\x01", 1), (b"\x94\x08", 1)],
 )
-def test_a_stack_that_does_not_hold_what_is_needed_gives_nothing(code, needed) -> None:
+def test_too_few_entries_on_the_stack_give_nothing(code, needed) -> None:
     """To drop the last entry leaves no result."""
     assert run(code, [1] * needed)[1] is True
     assert run(code, [1] * (needed - 1)) == (0, False)
@@ -140,7 +140,7 @@ def test_memory_that_was_not_recorded_is_not_good() -> None:
     assert run(b"\x06\x13", [1, 13])[1] is False
 
 
-def test_nothing_at_all_gives_nothing() -> None:
+def test_an_empty_expression_gives_nothing() -> None:
     assert run(b"") == (0, False)
     assert run(b"\x96") == (0, False)
     assert run(b"\x96" + bytes([LIT + 3])) == (3, True)
@@ -193,7 +193,7 @@ def test_aligned_pointers(at, begin) -> None:
     assert cursor(data, at=at).pointer(0x50) == int.from_bytes(data[begin : begin + 8], "little")
 
 
-def test_addresses_of_four_bytes_come_round() -> None:
+def test_addresses_of_four_bytes_wrap_around() -> None:
     data = struct.pack("<i", -0x1002)
     assert cursor(data, size=4).pointer(0x1B) == 2**32 - 2
     assert cursor(struct.pack("<I", 7), size=4).pointer(0x00) == 7
@@ -219,7 +219,7 @@ def test_numbers_of_any_size(data, unsigned, signed) -> None:
 
 
 @pytest.mark.parametrize("read", ["u8", "uleb", "sleb", "block", "native", "cstring"])
-def test_nothing_is_read_behind_an_entry(read) -> None:
+def test_nothing_is_read_after_an_entry(read) -> None:
     """The bytes are there, but belong to what comes next."""
     data = b"\x81\x01\x01" + bytes(8)
     for end in (0, 1):
@@ -229,7 +229,7 @@ def test_nothing_is_read_behind_an_entry(read) -> None:
                 getattr(place, read)()
 
 
-def test_blocks_and_texts_end_where_they_say() -> None:
+def test_blocks_and_strings_end_within_their_entry() -> None:
     place = cursor(b"\x03abc\x00def\x00")
     assert (place.block(), place.u8(), place.cstring(), place.position) == (b"abc", 0, b"def", 9)
     with pytest.raises(ObjectError, match="a block of 4 bytes"):

@@ -24,7 +24,7 @@ from tests.support.unwound_program import by_hand, unwinder_of, unwound
 
 @settings(deadline=None, max_examples=40)
 @given(st.integers(0, 60), st.integers(0, 99))
-def test_a_short_copy_gives_the_inner_frames_and_says_so(words, seed) -> None:
+def test_a_short_copy_gives_the_inner_frames_and_is_marked(words, seed) -> None:
     program = Program("x86_64", [Function(False, [3], 5), Function(True, [12], 2)])
     machine, chain = program.run([0, 1] * 4, Random(seed))
     result = unwound(program, [machine], asked=8 * words)
@@ -49,7 +49,7 @@ def test_a_copy_is_cut_short_by_the_first_word_that_is_missing(copied, depth, en
     assert len(result.chain.row(0)) == depth + (end == End.COMPLETE)
 
 
-def test_a_frame_that_does_not_rise_at_the_end_of_the_copy_is_broken_not_cut_short() -> None:
+def test_a_frame_that_does_not_rise_is_broken_even_at_the_end_of_the_copy() -> None:
     """All words of the frame were copied; none that is missing could mend it."""
     caller = LOAD_BIAS + TEXT + SIZE + SITE
     frames = [

@@ -53,7 +53,7 @@ ARM_TRAMPOLINE = bytes.fromhex("681180d2010000d4")
 
 
 def saved_by_expression() -> Program:
-    """As glibc describes its __restore_rt: every register where the context has it, CFA the saved rsp."""
+    """Describe __restore_rt like glibc: every register is in the context, the CFA is the saved rsp."""
     program = def_cfa_expression(b"\x77" + bytes([X86_CONTEXT[7] & 0x7F | 0x80, 0x01]) + b"\x06")
     for register, place in X86_CONTEXT.items():
         block = b"\x77" + bytes([place & 0x7F | 0x80, place >> 7])
@@ -63,7 +63,7 @@ def saved_by_expression() -> Program:
 
 @pytest.mark.parametrize("how", ["x86_64 by code", "x86_64 by entry", "aarch64 by code"])
 @pytest.mark.parametrize("alternate", [False, True])
-def test_signal_frames_are_crossed(how, alternate) -> None:
+def test_signal_frames_are_unwound(how, alternate) -> None:
     arch = how.split()[0]
     code, context = (X86_TRAMPOLINE, X86_CONTEXT) if arch == "x86_64" else (ARM_TRAMPOLINE, ARM_CONTEXT)
     frames = []

@@ -33,7 +33,7 @@ def test_loads_agree_with_slices(copies, data) -> None:
         assert int(value[place]) == (int.from_bytes(copies[row][0][at : at + 8], "little") if inside else 0)
 
 
-def test_sizes_that_lie_are_cut() -> None:
+def test_wrong_sizes_are_bounded() -> None:
     stacks = stacks_of([bytes(64), bytes(range(64))], [1 << 40, 1 << 40])
     memory = stack_memory(stacks, np.array([0, 0], np.uint64))
     assert memory.count.tolist() == [16, 8]
@@ -46,7 +46,7 @@ def test_no_copy_is_no_memory() -> None:
     assert memory.load(np.array([0]), np.array([0x1000], np.uint64))[1].tolist() == [False]
 
 
-def test_only_a_full_copy_goes_on_behind_its_end() -> None:
+def test_only_a_full_copy_continues_after_its_end() -> None:
     stacks = stacks_of([bytes(64), bytes(64)], [64, 40])
     memory = stack_memory(stacks, np.array([0x1000, 0x1000], np.uint64))
     rows = np.array([0, 1, 0, 0])

@@ -42,7 +42,7 @@ FUNCTIONS = {
 @pytest.mark.parametrize("where", ["eh_frame", "eh_frame without a table", "debug_frame"])
 @settings(deadline=None, max_examples=20)
 @given(data=st.data())
-def test_simulated_programs_come_out_as_they_were_called(arch, where, data) -> None:
+def test_simulated_programs_are_unwound_to_their_calls(arch, where, data) -> None:
     program = Program(arch, data.draw(st.lists(FUNCTIONS[arch], min_size=1, max_size=5)))
     calls = st.lists(st.integers(0, len(program.functions) - 1), max_size=12)
     random = Random(data.draw(st.integers(0, 99)))
@@ -62,7 +62,7 @@ def test_simulated_programs_come_out_as_they_were_called(arch, where, data) -> N
     assert unwinder.problems() == []
 
 
-def test_functions_without_an_entry_are_crossed_by_frame_pointer() -> None:
+def test_functions_without_an_entry_are_left_by_frame_pointer() -> None:
     program = Program("x86_64", [Function(True, [3], 5, has_entry=False), Function(True, [12], 2)])
     machine, chain = program.run([1, 0, 1, 0], Random(1))
     result = unwound(program, [machine])
@@ -70,7 +70,7 @@ def test_functions_without_an_entry_are_crossed_by_frame_pointer() -> None:
     assert result.guessed.tolist() == [2]
 
 
-def test_the_frame_pointer_is_restored_though_no_rule_asks_for_it() -> None:
+def test_the_frame_pointer_is_restored_even_if_no_rule_needs_it() -> None:
     """The innermost function has saved it for its caller, which has no entry and is crossed by it."""
     program = Program("x86_64", [Function(True, [], 5, has_entry=False), Function(False, [6], 2)])
     machine, chain = program.run([0, 1], Random(1))
@@ -79,7 +79,7 @@ def test_the_frame_pointer_is_restored_though_no_rule_asks_for_it() -> None:
     assert result.guessed.tolist() == [1]
 
 
-def test_a_frame_pointer_that_leads_nowhere_ends_the_chain() -> None:
+def test_a_frame_pointer_that_points_nowhere_ends_the_chain() -> None:
     program = Program("x86_64", [Function(False, [], 5, has_entry=False), Function(False, [6], 2)])
     machine, chain = program.run([1, 0], Random(1))
     machine.registers[6] = STACK_TOP - 32  # within the copy, but no return address lies there
@@ -95,7 +95,7 @@ def test_a_frame_pointer_that_leads_nowhere_ends_the_chain() -> None:
         (0x1234, End.NOT_MAPPED),
     ],
 )
-def test_a_return_address_that_is_no_code_is_left_out(address, end) -> None:
+def test_a_return_address_outside_code_is_left_out(address, end) -> None:
     program = Program("x86_64", [Function(False, [], 1)])
     machine, chain = program.run([0, 0], Random(1))
     machine.memory[STACK_TOP - 8] = address
@@ -130,7 +130,7 @@ def test_a_register_that_was_a_distance_from_the_frame(code, operand) -> None:
     assert result.end.tolist() == [End.COMPLETE]
 
 
-def test_samples_whose_frames_are_described_in_different_ways_take_a_step_together() -> None:
+def test_samples_with_different_rules_take_a_step_together() -> None:
     """One CFA is a register and an offset, the others are expressions: rsp + 16 and rsp + 24."""
     outermost = LOAD_BIAS + TEXT + 3 * SIZE + SITE
     frames = [
@@ -172,7 +172,7 @@ def test_a_register_that_was_not_recorded() -> None:
     assert result.end.tolist() == [End.REGISTERS_MISSING]
 
 
-def test_registers_that_say_nothing_about_the_stack_are_none() -> None:
+def test_recorded_registers_without_a_stack_pointer_give_no_chain() -> None:
     """The flags alone, bit 9 of perf's registers of x86."""
     program = Program("x86_64", [Function(True, [], 3)])
     stacks = stacks_of([program.run([0], Random(1))[0]], 4096)
@@ -205,7 +205,7 @@ def test_samples_without_registers_have_no_chain() -> None:
     assert result.end.tolist() == [End.COMPLETE, End.NO_REGISTERS, End.COMPLETE]
 
 
-def test_objects_that_are_not_there_leave_the_frame_pointer() -> None:
+def test_without_objects_the_frame_pointer_is_followed() -> None:
     program = Program("x86_64", [Function(True, [3], 5)])
     machine, chain = program.run([0, 0, 0], Random(1))
     unwinder, lookup = unwinder_of(open_elf(program.file().bytes()), "x86_64")
@@ -251,7 +251,7 @@ def test_linkage_tables_without_an_entry() -> None:
 
 @settings(deadline=None)
 @given(st.data())
-def test_hostile_entries_neither_raise_nor_run_away(data) -> None:
+def test_hostile_entries_neither_raise_nor_hang(data) -> None:
     program = Program("x86_64", [Function(True, [3], 2), Function(False, [12], 1)])
     machine, chain = program.run([0, 1] * 3, Random(1))
     image = bytearray(program.file(with_header=data.draw(st.booleans())).bytes())

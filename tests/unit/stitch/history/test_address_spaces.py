@@ -24,7 +24,7 @@ def line_of_forks(count: int) -> list[forge.Record]:
     return records
 
 
-def test_long_lines_are_as_short_ones(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+def test_long_chains_of_forks_are_looked_up_like_short_ones(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
     """The generations that are asked one after the other are the oracle for those that are asked together."""
     path = tmp_path / "perf.data"
     path.write_bytes(forge.write_file(forge.Session(), line_of_forks(60)))
@@ -42,7 +42,7 @@ def test_long_lines_are_as_short_ones(tmp_path, monkeypatch: pytest.MonkeyPatch)
     assert places(0) == places(3) == one_by_one
 
 
-def test_the_work_is_that_of_the_forks(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+def test_work_grows_with_the_number_of_forks(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
     asked: list[int] = []
     find = OverlappingRanges.find
 
@@ -61,7 +61,7 @@ def test_the_work_is_that_of_the_forks(tmp_path, monkeypatch: pytest.MonkeyPatch
     assert work[1] <= 5 * work[0]
 
 
-def test_a_line_that_is_too_long_is_cut_and_counted(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+def test_a_chain_of_forks_that_is_too_long_is_cut_and_counted(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
     """Process 1 is no fork; 2 … 10 see what it mapped, 11 begins a line of its own, and so does 21."""
     monkeypatch.setattr(spaces, "MAX_FORK_DEPTH", 10)
     path = tmp_path / "perf.data"

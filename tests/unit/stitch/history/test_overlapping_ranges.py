@@ -28,7 +28,9 @@ def build(ranges: list[tuple[int, int, int]]) -> OverlappingRanges:
 
 
 @given(RANGES, QUERIES)
-def test_agrees_with_the_definition(ranges: list[tuple[int, int, int]], queries: list[tuple[int, int, int]]) -> None:
+def test_the_newest_range_over_a_point_is_found(
+    ranges: list[tuple[int, int, int]], queries: list[tuple[int, int, int]]
+) -> None:
     found = build(ranges).find(
         np.array([query[0] for query in queries]),
         np.array([query[1] for query in queries]),
@@ -38,7 +40,7 @@ def test_agrees_with_the_definition(ranges: list[tuple[int, int, int]], queries:
 
 
 @given(RANGES, st.lists(st.integers(0, 620), min_size=1, max_size=20))
-def test_what_no_range_covers(ranges: list[tuple[int, int, int]], points: list[int]) -> None:
+def test_points_outside_all_ranges_are_not_covered(ranges: list[tuple[int, int, int]], points: list[int]) -> None:
     index, place = build(ranges), np.array(points, np.uint64)
     expected = [any(start <= point < start + length for _, start, length in ranges) for point in points]
     assert index.covers(place).tolist() == expected
@@ -48,7 +50,7 @@ def test_what_no_range_covers(ranges: list[tuple[int, int, int]], points: list[i
 
 
 @pytest.mark.parametrize("rank", [1, 2, 65, 66, 67, 131])
-def test_the_newest_range_counts_among_short_and_long_ones(rank: int) -> None:
+def test_the_newest_of_short_and_long_ranges_is_found(rank: int) -> None:
     """One over all of 130 neighbours, kept in blocks of 64 of them, is laid at any rank between theirs."""
     ranges = [(0, start, 1) for start in range(130)]
     ranges.insert(rank - 1, (0, 0, 130))
@@ -58,7 +60,7 @@ def test_the_newest_range_counts_among_short_and_long_ones(rank: int) -> None:
         assert found.tolist() == [newest(ranges, 0, when, point) for point in points.tolist()]
 
 
-def test_many_overlapping_ranges_stay_small() -> None:
+def test_many_overlapping_ranges_take_little_memory() -> None:
     """Nested ranges with all ends different: entries grow by a bounded number each, not with the square."""
     count = 4000
     start = np.arange(count, dtype=np.uint64)
