@@ -138,7 +138,7 @@ class _Collector:
         )
 
     def _count(self, samples: int, others: U32) -> frozenset[int]:
-        """Count records by type; return the types beside samples."""
+        """Count records by type; return the types other than samples."""
         kinds = unique(others)
         numbers = np.bincount(kinds.searchsorted(others), minlength=len(kinds))
         if samples:
