@@ -21,25 +21,37 @@ class AtomicFile:
 
     def __init__(self, path: Path, mode: int) -> None:
         """Create the file with the permissions ``mode``, less the umask; OSError when the directory refuses it."""
-        self._path = path
+        self._path, self._mode = path, mode
         self._hidden = path.with_name(f".{path.name}.{os.urandom(4).hex()}.part")
         self._descriptor = _create_unnamed(path.parent, mode)
         self._is_unnamed = self._descriptor >= 0
         if not self._is_unnamed:
-            # tempfile.mkstemp does the same, but its import takes 5 ms
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-            self._descriptor = os.open(self._hidden, flags, mode)
+            self._descriptor = _create_hidden(self._hidden, mode)
         self.file: BinaryIO = os.fdopen(self._descriptor, "wb", closefd=False)
 
     def commit(self) -> None:
         """Rename the file to ``path``, with the permissions of the file that it replaces, if any."""
         self.file.close()
         if self._is_unnamed:
-            _link(self._descriptor, self._hidden)
+            self._name_unnamed()
         self._close()  # Windows renames no open file
         with contextlib.suppress(FileNotFoundError):
             self._hidden.chmod(self._path.stat().st_mode & 0o7777)
         self._hidden.replace(self._path)
+
+    def _name_unnamed(self) -> None:
+        """Link the unnamed file to the hidden name, or copy it where links are forbidden (security modules, FUSE)."""
+        try:
+            _link(self._descriptor, self._hidden)
+        except OSError:
+            import shutil
+
+            with (
+                os.fdopen(self._descriptor, "rb", closefd=False) as source,
+                os.fdopen(_create_hidden(self._hidden, self._mode), "wb") as copy,
+            ):
+                source.seek(0)
+                shutil.copyfileobj(source, copy)
 
     def discard(self) -> None:
         """Remove the file unless it was committed."""
@@ -77,9 +89,14 @@ def _create_unnamed(directory: Path, mode: int) -> int:
     if flag is None or not _HAS_PROC:
         return -1
     try:
-        return os.open(directory, os.O_WRONLY | flag, mode)
+        return os.open(directory, os.O_RDWR | flag, mode)
     except OSError:
         return -1
+
+
+def _create_hidden(path: Path, mode: int) -> int:
+    """Return a descriptor of a new file; tempfile.mkstemp does the same, but its import takes 5 ms."""
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
 
 
 def _link(descriptor: int, path: Path) -> None:

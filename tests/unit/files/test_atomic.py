@@ -1,5 +1,7 @@
 """Atomic files: the old version or the new one, and nothing else in the directory."""
 
+import errno
+import os
 import stat
 import sys
 from pathlib import Path
@@ -51,6 +53,20 @@ def test_a_file_that_its_writer_closed_can_be_committed(tmp_path: Path, unnamed:
         new.file.close()
         new.commit()
     assert (tmp_path / "file").read_bytes() == b"whole"
+
+
+@pytest.mark.skipif(not LINUX, reason="files without a name are linked on Linux alone")
+def test_an_unnamed_file_is_copied_where_links_are_forbidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def forbidden(*where: object, **how: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", forbidden)
+    path = tmp_path / "file"
+    with atomic_file(path, 0o600) as new:
+        new.file.write(b"whole")
+        new.commit()
+    assert path.read_bytes() == b"whole" and list(tmp_path.iterdir()) == [path]
+    assert permissions(path) == 0o600
 
 
 @POSIX
