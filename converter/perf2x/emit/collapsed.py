@@ -159,7 +159,7 @@ def _stack_lines(
     """``seen`` marks rows that end a line, ``value`` is what the line says; ``skip`` frames at its root stay out."""
     name = np.where(tree.key < 0, np.arange(len(tree)) + len(texts), tree.key)  # (rows,) frame texts, then root texts
     all_texts = texts + roots
-    inner_rank, leaf_rank = _text_ranks(all_texts)
+    inner_rank, leaf_rank = _distinct_texts(all_texts)
     order = reading_order(tree, inner_rank[name], leaf_rank[name], seen)
     table = chunk_array([text + end for end in (b";", b" ") for text in all_texts])
     for start in range(0, len(order), _LINES_PER_WRITE):
@@ -173,7 +173,7 @@ def _stack_lines(
         yield b"".join(words.tolist())
 
 
-def _text_ranks(texts: list[bytes]) -> tuple[I64, I64]:
+def _distinct_texts(texts: list[bytes]) -> tuple[I64, I64]:
     """Return the rank of each text among all, followed by ``;`` (an inner frame) or by nothing (the last one)."""
     variants = [text + b";" for text in texts] + texts
     order = sorted(range(len(variants)), key=variants.__getitem__)

@@ -84,7 +84,7 @@ def _ordered(tables: Sequence[list[Any]]) -> tuple[list[Any], list[I64]]:
     return unique, [np.array([*(place[row] for row in table), -1], np.int64) for table in tables]
 
 
-def _texts_of(profile: Profile, column: I32) -> list[str]:
+def _strings_of(profile: Profile, column: I32) -> list[str]:
     return [profile.strings[row] for row in column.tolist()]
 
 
@@ -92,7 +92,7 @@ def _merged_threads(profiles: Sequence[Profile], strings: StringInterner) -> tup
     tables = []
     for profile in profiles:
         old = profile.threads
-        texts = _texts_of(profile, old.comm), _texts_of(profile, old.process)
+        texts = _strings_of(profile, old.comm), _strings_of(profile, old.process)
         tables.append(list(zip(old.pid.tolist(), old.tid.tolist(), *texts, strict=True)))
     rows, numbers = _ordered(tables)
     return Threads(_int32(rows, 0), _int32(rows, 1), _added(rows, 2, strings), _added(rows, 3, strings)), numbers
@@ -103,7 +103,7 @@ def _merged_mappings(profiles: Sequence[Profile], strings: StringInterner) -> tu
     for profile in profiles:
         mapped = profile.mappings
         flags = (mapped.has_functions, mapped.has_filenames, mapped.has_line_numbers, mapped.has_inline_frames)
-        texts = _texts_of(profile, mapped.filename), _texts_of(profile, mapped.build_id)
+        texts = _strings_of(profile, mapped.filename), _strings_of(profile, mapped.build_id)
         ranges = mapped.start.tolist(), mapped.limit.tolist(), mapped.offset.tolist()
         columns = [
             mapped.is_kernel.tolist(), texts[0], *ranges, texts[1], mapped.pid.tolist(),
@@ -125,7 +125,7 @@ def _merged_functions(profiles: Sequence[Profile], strings: StringInterner) -> t
     tables = []
     for profile in profiles:
         f = profile.functions
-        texts = [_texts_of(profile, column) for column in (f.name, f.system_name, f.filename)]
+        texts = [_strings_of(profile, column) for column in (f.name, f.system_name, f.filename)]
         tables.append(list(zip(*texts, f.start_line.tolist(), strict=True)))
     rows, numbers = _ordered(tables)
     name, system_name, filename = (_added(rows, column, strings) for column in range(3))
@@ -192,7 +192,7 @@ def _merged_samples(
 
 def _cgroups(profile: Profile, column: I32, strings: StringInterner) -> I32:
     used, place = unique_inverse(column)
-    return strings.add_all(_texts_of(profile, used))[place]
+    return strings.add_all(_strings_of(profile, used))[place]
 
 
 def _in_time_order(profile: Profile) -> Profile:

@@ -46,7 +46,7 @@ class Firefox:
     def emit(self, profile: Profile, out: BinaryIO) -> None:
         """Write one JSON object, ``meta`` first, then thread by thread: processes by pid, leaders first."""
         kind = find_event(profile, self.event) if profile.events else 0
-        out.write(b'{"meta":' + json_bytes(_profile_meta(profile, kind)))
+        out.write(b'{"meta":' + json_bytes(_meta_object(profile, kind)))
         out.write(b',"libs":[],"pages":[],"counters":[],"profilerOverhead":[],"threads":[')
         for at, lane in enumerate(_thread_lanes(profile)):
             out.write((b",\n" if at else b"\n") + json_bytes(lane.thread(profile, kind, self.markers)))
@@ -149,7 +149,7 @@ def _marker(stack: int | None, time: float) -> dict[str, object]:
     return {"type": "event"} if stack is None else {"type": "event", "cause": {"time": time, "stack": stack}}
 
 
-def _profile_meta(profile: Profile, kind: int) -> dict[str, object]:
+def _meta_object(profile: Profile, kind: int) -> dict[str, object]:
     meta = profile.meta
     event = profile.events[kind] if profile.events else None
     interval = 1000 / event.frequency if event and event.frequency else 1.0
