@@ -39,18 +39,18 @@ class Setting(Struct, frozen=True):
     negated: bool = False
     """True for the spelling that switches the option off: ``no-inline``."""
 
-    def value(self, where: str, said: Any) -> Any:
+    def value(self, where: str, setting: Any) -> Any:
         """Convert a value from TOML for the option; OptionError for one of the wrong type."""
         if self.option.is_flag:
-            if not isinstance(said, bool):
+            if not isinstance(setting, bool):
                 raise OptionError(f"{where} is a switch: true or false")
-            return said != self.negated
-        several = said if isinstance(said, list) else [said]
+            return setting != self.negated
+        several = setting if isinstance(setting, list) else [setting]
         if not all(isinstance(one, str | int | float) and not isinstance(one, bool) for one in several):
-            raise OptionError(f"{where} is no text or number{', nor a list of them' * self.option.multiple}")
-        if not self.option.multiple and isinstance(said, list):
+            raise OptionError(f"{where} is neither a text nor a number{', nor a list of them' * self.option.multiple}")
+        if not self.option.multiple and isinstance(setting, list):
             raise OptionError(f"{where} takes one value, not a list")
-        return [str(one) for one in several] if self.option.multiple else str(said)
+        return [str(one) for one in several] if self.option.multiple else str(setting)
 
 
 def settings(command: "TyperCommand") -> dict[str, Setting]:
@@ -114,11 +114,11 @@ def _switched_off(own: dict[str, Setting], environment: Mapping[str, str]) -> di
     """Options switched off by ``PERF2X_NO_INLINE=1`` and the like; typer reads the other variables itself."""
     found: dict[str, Any] = {}
     for spelling, setting in own.items():
-        said = environment.get(variable(spelling)) if setting.negated else None
-        if said is not None:
-            if said.lower() not in _YES | _NO:
-                raise OptionError(f"{variable(spelling)}={said}: it is a switch; say 1 or 0")
-            found[str(setting.option.name)] = said.lower() in _NO
+        text = environment.get(variable(spelling)) if setting.negated else None
+        if text is not None:
+            if text.lower() not in _YES | _NO:
+                raise OptionError(f"{variable(spelling)}={text}: it is a switch; set it to 1 or 0")
+            found[str(setting.option.name)] = text.lower() in _NO
     return found
 
 

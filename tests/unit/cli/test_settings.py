@@ -95,4 +95,4 @@ def test_switching_an_option_off_has_a_variable_too(name: str, here: Path, monke
 
 def test_a_switch_in_the_environment_is_yes_or_no(here: Path) -> None:
     ran = perf2x("top", env={"PERF2X_NO_INLINE": "perhaps"})
-    assert (ran.code, ran.err) == (2, "perf2x: PERF2X_NO_INLINE=perhaps: it is a switch; say 1 or 0\n")
+    assert (ran.code, ran.err) == (2, "perf2x: PERF2X_NO_INLINE=perhaps: it is a switch; set it to 1 or 0\n")

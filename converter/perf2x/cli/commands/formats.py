@@ -21,5 +21,5 @@ def formats(verbose: Verbose = False) -> None:
         for entry in emitter_options(load_emitter(name)) if verbose else ():
             default = ",".join(entry.default) if isinstance(entry.default, tuple) else entry.default
             default = {True: "yes", False: "no"}.get(default, default) if isinstance(default, bool) else default
-            said = "" if default in (None, "") else f" [{default}]"
-            typer.echo(f"    --set {entry.name}=…  {entry.help}{said}")
+            shown = "" if default in (None, "") else f" [{default}]"
+            typer.echo(f"    --set {entry.name}=…  {entry.help}{shown}")

@@ -18,7 +18,7 @@ MOST = 60_000
 NAME_WIDTH = 80
 """Cells of a name."""
 _RESERVED = 200
-"""Bytes for the line that says what was left out."""
+"""Bytes for the line that counts omitted rows."""
 _PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
 
 

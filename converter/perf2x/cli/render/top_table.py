@@ -20,16 +20,16 @@ def top_report(
     found: "Totals", rows: Sequence["Total"], by: str, sort: str, duration_ns: int, sources: Sequence[str]
 ) -> Report:
     """``rows`` of ``found``, in their order; ``sources`` are the recordings, for the Markdown's heading."""
-    said = _total_heading(found, len(rows), by, duration_ns)
+    heading = _total_heading(found, len(rows), by, duration_ns)
 
     def lines(room: int | None) -> Iterator[str]:
-        yield from wrap_sentence(f"{short(found.event, _EVENT)}: {said}", room)
+        yield from wrap_sentence(f"{short(found.event, _EVENT)}: {heading}", room)
         yield from table_lines(_total_layouts(found, rows, by, sort), room)
 
     def markdown() -> Iterator[str]:
         from perf2x.cli.render.markdown import Section, code, markdown_document, name_list
 
-        text = f"{code(found.event, _EVENT)}: {said}"
+        text = f"{code(found.event, _EVENT)}: {heading}"
         layout = [
             column if column.head else column.called("share") for column in _total_layouts(found, rows, by, sort)[0]
         ]
