@@ -30,7 +30,7 @@ from perf2x.symbolize.sources.kallsyms import parse_kallsyms
 from perf2x.symbolize.sources.perf_map import read_perf_map
 from perf2x.tables.diagnostics import Diagnostics
 from perf2x.transform.choice import Choice
-from perf2x.transform.merge import merge_profiles
+from perf2x.transform.merge_profiles import merge_profiles
 from tests import forge
 from tests.forge.features import text
 from tests.laws.split_debug_info import dwo_shared, dwo_turns, dwp_common, dwp_overlaps, dwp_packed, one_unit_of_all

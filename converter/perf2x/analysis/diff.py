@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from perf2x.analysis.noise import Interval, Measured, interval, quantile, share_interval
 from perf2x.analysis.totals import Total, Totals
 from perf2x.tables.profile import Profile
-from perf2x.transform.merge import merge_profiles
+from perf2x.transform.merge_profiles import merge_profiles
 
 BASE = {"pprof::base": "true"}
 """Label by which pprof marks the samples of -diff_base (internal/driver/fetch.go in google/pprof)."""

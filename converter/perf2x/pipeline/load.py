@@ -55,7 +55,7 @@ def load(
     _require_samples(sum(len(part.profile.samples) for part in loaded), recordings, context)
     if len(loaded) == 1:
         return replace(loaded[0], profile=replace(loaded[0].profile, labels=dict(sessions[0].tags)))
-    from perf2x.pipeline.merge_results import merge_results
+    from perf2x.pipeline.merge_reports import merge_results
 
     return merge_results(loaded, [session.tags for session in sessions])
 
@@ -98,7 +98,7 @@ def _with_off_cpu(profile: Profile, recording: Recording, context: LoadContext) 
     if not options.off_cpu:
         return profile
     from perf2x.tables.stack_tree import without_times
-    from perf2x.transform.off_cpu import off_cpu
+    from perf2x.transform.context_switches import off_cpu
 
     profile = off_cpu(profile, recording, options.off_cpu, context.diagnostics)
     profile = profile if options.timeline else without_times(profile, keep_cpu=options.keeps_cpu)

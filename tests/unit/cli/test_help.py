@@ -41,7 +41,7 @@ def test_conversions_import_only_what_they_use(tmp_path: Path) -> None:
         "multiprocessing",
         "symbolic",
         "perf2x.cli.render.stats_json",
-        "perf2x.pipeline.merge_results",
+        "perf2x.pipeline.merge_reports",
         "perf2x.reader.joined_session",
         "perf2x.reader.records.tracepoints",
         "perf2x.transform.select",

@@ -20,7 +20,7 @@ from perf2x.emit.flame.page_file import field, write_page
 from perf2x.emit.flame.title import facts, heading
 from perf2x.tables.output_text import base_name, one_line
 from perf2x.tables.profile import Profile
-from perf2x.transform.merge import merge_profiles
+from perf2x.transform.merge_profiles import merge_profiles
 
 _BEFORE, _AFTER = {"side": "before"}, {"side": "after"}
 

@@ -16,7 +16,7 @@ from perf2x.abi.layouts import HEADER_SIZE, ByteOrder
 from perf2x.abi.perffile import UserRecordType
 from perf2x.columnar.arrays import U8
 from perf2x.files import unpack_limit
-from perf2x.reader.containers.zstd import TooLargeError, ZstdStream
+from perf2x.reader.containers.zstd_module import TooLargeError, ZstdStream
 from perf2x.reader.record_framing import FramedRecords, frame_records
 from perf2x.tables.errors import FormatError
 

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from perf2x.abi.perffile import MAGIC, MAGIC_LEGACY, MAGIC_SWAPPED
 from perf2x.columnar.arrays import U8
 from perf2x.files import unpack_limit
-from perf2x.reader.containers.zstd import ZstdReader
+from perf2x.reader.containers.zstd_module import ZstdReader
 from perf2x.tables.diagnostics import Diagnostics, Severity
 from perf2x.tables.errors import FormatError
 

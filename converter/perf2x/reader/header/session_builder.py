@@ -11,7 +11,7 @@ from perf2x.abi.uapi import EventType
 from perf2x.reader.containers.file_header import Container
 from perf2x.reader.event_table import EventTable
 from perf2x.reader.header.attributes import parse_attr
-from perf2x.reader.header.features import DECODERS
+from perf2x.reader.header.feature_sections import DECODERS
 from perf2x.reader.header.section_reader import SectionError, SectionReader, text
 from perf2x.tables.diagnostics import Diagnostics, Severity
 from perf2x.tables.events import Session

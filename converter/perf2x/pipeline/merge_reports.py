@@ -1,4 +1,4 @@
-"""Merges the results of several recordings into one; transform/merge.py merges the profiles themselves."""
+"""Merges the results of several recordings into one; transform/merge_profiles.py merges the profiles themselves."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from perf2x.pipeline.result import Loaded, event_counts
 from perf2x.symbolize.symbol_report import ObjectReport, SymbolReport, sorted_report
 from perf2x.tables.value_limits import check_total
-from perf2x.transform.merge import merge_profiles
+from perf2x.transform.merge_profiles import merge_profiles
 
 Report = TypeVar("Report", bound=Struct)
 

@@ -20,7 +20,7 @@ from perf2x.tables.diagnostics import Diagnostics, Severity
 from perf2x.tables.errors import OptionError
 from perf2x.tables.events import Recording, Samples, Want
 from perf2x.tables.profile import Profile
-from perf2x.transform.wait_intervals import (
+from perf2x.transform.off_cpu_time import (
     HOW,
     ThreadTimes,
     Waits,
