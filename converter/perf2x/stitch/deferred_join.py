@@ -4,7 +4,7 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.columnar.arrays import I64, U64, Bools
-from perf2x.stitch.deferred_records import DeferredRecords, JoinOutcome
+from perf2x.stitch.deferred_matching import DeferredRecords, JoinOutcome
 from perf2x.stitch.missing_user_stacks import MissingUserStacks, sum_missing
 from perf2x.tables.events import Samples
 

@@ -6,7 +6,7 @@ import numpy as np
 from msgspec import Struct, field
 
 from perf2x.stitch.deferred_join import DeferredTally
-from perf2x.stitch.deferred_records import JoinOutcome
+from perf2x.stitch.deferred_matching import JoinOutcome
 from perf2x.stitch.missing_user_stacks import MissingUserStacks, missing_reasons, sum_missing
 from perf2x.stitch.process_history import ProcessHistory
 

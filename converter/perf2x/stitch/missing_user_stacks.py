@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from perf2x.columnar.arrays import I32, I64, U64, Bools
 from perf2x.columnar.unique import group_rows, unique
-from perf2x.stitch.deferred_records import DeferredRecords
+from perf2x.stitch.deferred_matching import DeferredRecords
 from perf2x.stitch.history.keyed_times import FOREVER, KeyedTimes
 from perf2x.tables.sideband import Losts, Sideband
 

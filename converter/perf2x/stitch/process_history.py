@@ -9,7 +9,7 @@ from msgspec import Struct
 from perf2x.abi.uapi import SampleType
 from perf2x.columnar.arrays import I32, I64
 from perf2x.stitch.address_layout import AddressLayout
-from perf2x.stitch.deferred_records import DeferredRecords
+from perf2x.stitch.deferred_matching import DeferredRecords
 from perf2x.stitch.history.address_spaces import MAX_FORK_DEPTH, AddressSpaces
 from perf2x.stitch.history.event_order import EventOrder, order_events
 from perf2x.stitch.history.kernel_mappings import append_ksymbols, extend_kernel_text

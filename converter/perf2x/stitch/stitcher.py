@@ -17,7 +17,7 @@ from perf2x.columnar.arrays import I32, I64, U8, U64, Bools
 from perf2x.columnar.ragged import Ragged, end_to_end, offsets_of
 from perf2x.stitch.callchain import split_cookies, with_lone_addresses
 from perf2x.stitch.deferred_join import DeferredJoin
-from perf2x.stitch.deferred_records import JoinOutcome
+from perf2x.stitch.deferred_matching import JoinOutcome
 from perf2x.stitch.frame_keys import FrameKeys
 from perf2x.stitch.process_history import ProcessHistory
 from perf2x.stitch.raw_stack_cache import RawStackCache

@@ -15,7 +15,7 @@ from perf2x.columnar.unique import rows_by
 from perf2x.tables.errors import ObjectError
 from perf2x.unwind.architecture import Architecture
 from perf2x.unwind.cfi_index import FrameIndex
-from perf2x.unwind.cfi_program import rule_rows
+from perf2x.unwind.cfi_instructions import rule_rows
 from perf2x.unwind.cfi_rules import NO_RULE, Rule, RuleTable
 from perf2x.unwind.cfi_sections import code_at, debug_frame_index, eh_frame_index
 

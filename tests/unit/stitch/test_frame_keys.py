@@ -16,7 +16,7 @@ from perf2x.stitch.frame_keys import (
     without_return,
 )
 from perf2x.stitch.history.kernel_mappings import end_addresses
-from perf2x.stitch.history.overlapping_ranges import OverlappingRanges
+from perf2x.stitch.history.overlapping_mappings import OverlappingRanges
 from perf2x.stitch.mapping_lookup import MappingLookup, lookup_contexts
 from perf2x.stitch.profile_mappings import MergedMappings, merge_mappings
 from perf2x.tables.sideband import Mmaps

@@ -10,7 +10,7 @@ from perf2x.emit.pprof.labels import encoded_labels, label_columns
 from perf2x.pipeline.load import load
 from perf2x.pipeline.options import LoadOptions
 from perf2x.reader import open_recording
-from perf2x.stitch.deferred_records import JoinOutcome
+from perf2x.stitch.deferred_matching import JoinOutcome
 from perf2x.stitch.process_history import build_process_history
 from perf2x.stitch.stack_rows import StackInputs
 from perf2x.stitch.stitcher import Stitcher, StitchOptions

@@ -16,7 +16,7 @@ from perf2x.tables.errors import ObjectError
 from perf2x.unwind.cfi_cursor import CfiCursor
 from perf2x.unwind.cfi_entries import FrameSection
 from perf2x.unwind.cfi_index import fde_offsets, index_by_walking, index_from_header
-from perf2x.unwind.cfi_program import rule_rows
+from perf2x.unwind.cfi_instructions import rule_rows
 from perf2x.unwind.cfi_rules import CFA_BY_EXPRESSION, RuleKind, RuleTable
 from perf2x.unwind.cfi_sections import debug_frame_index, eh_frame_index
 from tests.support.frame_writer import (

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from perf2x.abi.perffile import Feature
-from perf2x.reader.header import machine_features
+from perf2x.reader.header import hardware_features
 from perf2x.reader.header.section_reader import SectionReader
 
 
@@ -82,27 +82,27 @@ DECODERS: dict[int, Callable[[SectionReader], Any]] = {
     Feature.TOTAL_MEM: _u64,
     Feature.CMDLINE: SectionReader.strings,
     Feature.EVENT_DESC: _event_desc,
-    Feature.CPU_TOPOLOGY: machine_features.cpu_topology,
-    Feature.NUMA_TOPOLOGY: machine_features.numa_topology,
+    Feature.CPU_TOPOLOGY: hardware_features.cpu_topology,
+    Feature.NUMA_TOPOLOGY: hardware_features.numa_topology,
     Feature.BRANCH_STACK: _empty,
-    Feature.PMU_MAPPINGS: machine_features.pmu_mappings,
+    Feature.PMU_MAPPINGS: hardware_features.pmu_mappings,
     Feature.GROUP_DESC: _group_desc,
     Feature.AUXTRACE: _auxtrace,
     Feature.STAT: _empty,
-    Feature.CACHE: machine_features.cache,
+    Feature.CACHE: hardware_features.cache,
     Feature.SAMPLE_TIME: _sample_time,
-    Feature.MEM_TOPOLOGY: machine_features.mem_topology,
+    Feature.MEM_TOPOLOGY: hardware_features.mem_topology,
     Feature.CLOCKID: _u64,
     Feature.DIR_FORMAT: _u64,
-    Feature.BPF_PROG_INFO: machine_features.bpf_prog_info,
-    Feature.BPF_BTF: machine_features.bpf_btf,
+    Feature.BPF_PROG_INFO: hardware_features.bpf_prog_info,
+    Feature.BPF_BTF: hardware_features.bpf_btf,
     Feature.COMPRESSED: _compression,
-    Feature.CPU_PMU_CAPS: machine_features.cpu_pmu_caps,
+    Feature.CPU_PMU_CAPS: hardware_features.cpu_pmu_caps,
     Feature.CLOCK_DATA: _clock_data,
-    Feature.HYBRID_TOPOLOGY: machine_features.hybrid_topology,
-    Feature.PMU_CAPS: machine_features.pmu_caps,
-    Feature.CPU_DOMAIN_INFO: machine_features.cpu_domain_info,
-    Feature.E_MACHINE: machine_features.e_machine,
+    Feature.HYBRID_TOPOLOGY: hardware_features.hybrid_topology,
+    Feature.PMU_CAPS: hardware_features.pmu_caps,
+    Feature.CPU_DOMAIN_INFO: hardware_features.cpu_domain_info,
+    Feature.E_MACHINE: hardware_features.e_machine,
     Feature.CLN_SIZE: SectionReader.u32,
-    Feature.SIMPLEPERF_META_INFO: machine_features.simpleperf_meta_info,
+    Feature.SIMPLEPERF_META_INFO: hardware_features.simpleperf_meta_info,
 }

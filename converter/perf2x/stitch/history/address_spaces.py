@@ -14,7 +14,7 @@ from perf2x.columnar.arrays import I64, U64, Bools
 from perf2x.columnar.unique import group_rows, rows_by, unique
 from perf2x.stitch.history.kernel_mappings import end_addresses, is_kernel_mapping
 from perf2x.stitch.history.keyed_values import KeyedValues
-from perf2x.stitch.history.overlapping_ranges import OverlappingRanges
+from perf2x.stitch.history.overlapping_mappings import OverlappingRanges
 from perf2x.tables.sideband import Comms, Ksymbols, Mmaps, Tasks
 
 KERNEL = -2

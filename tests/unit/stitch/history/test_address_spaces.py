@@ -6,7 +6,7 @@ import pytest
 from perf2x.pipeline.load import load
 from perf2x.pipeline.options import LoadOptions
 from perf2x.stitch.history import address_spaces as spaces
-from perf2x.stitch.history.overlapping_ranges import OverlappingRanges
+from perf2x.stitch.history.overlapping_mappings import OverlappingRanges
 from tests import forge
 
 

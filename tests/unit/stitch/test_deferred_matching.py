@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from perf2x.columnar.interner import RaggedInterner
 from perf2x.columnar.ragged import SharedRows, ragged_of
-from perf2x.stitch.deferred_records import COOKIE_REUSE_NS, DeferredRecords, JoinOutcome
+from perf2x.stitch.deferred_matching import COOKIE_REUSE_NS, DeferredRecords, JoinOutcome
 from perf2x.tables.sideband import Comms, DeferredChains
 
 Record = tuple[int, int, int, int]

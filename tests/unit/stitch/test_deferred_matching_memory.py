@@ -5,7 +5,7 @@ import tracemalloc
 import numpy as np
 
 from perf2x.columnar.ragged import SharedRows, ragged_of
-from perf2x.stitch.deferred_records import DeferredRecords
+from perf2x.stitch.deferred_matching import DeferredRecords
 from perf2x.tables.sideband import Comms, DeferredChains
 
 COUNT = 300_000
