@@ -98,7 +98,7 @@ def _with_off_cpu(profile: Profile, recording: Recording, context: LoadContext) 
     if not options.off_cpu:
         return profile
     from perf2x.tables.stack_tree import without_times
-    from perf2x.transform.context_switches import off_cpu
+    from perf2x.transform.off_cpu import off_cpu
 
     profile = off_cpu(profile, recording, options.off_cpu, context.diagnostics)
     profile = profile if options.timeline else without_times(profile, keep_cpu=options.keeps_cpu)
@@ -141,8 +141,7 @@ def _symbolize(profile: Profile, recording: Recording, context: LoadContext) -> 
 
 def _resolve_objects(symbolizer: ProfileSymbolizer, context: LoadContext) -> Iterable[list[ResolveResult]]:
     """The results of all units of work, in order, from as many processes as pay."""
-    from perf2x.pipeline.task_queue import run_tasks
-    from perf2x.pipeline.worker_pool import processes_for_work
+    from perf2x.pipeline.worker_pool import processes_for_work, run_tasks
 
     costs, jobs = symbolizer.costs, context.options.jobs if symbolizer.can_fork else 1
     processes = processes_for_work(sum(costs), len(costs), jobs)

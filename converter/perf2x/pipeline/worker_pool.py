@@ -1,5 +1,8 @@
 """Divides work among forked worker processes; the first process does a share itself and combines all results.
 
+`run_in_processes` gives each process one share of something uniform (the blocks of a recording), `run_tasks` hands out
+tasks of very different cost (objects to symbolize): an idle process takes the next one.
+
 Forked workers have the index, the process history and the mapped file without a copy; only results travel. Where
 numpy is not safe to use after a fork (macOS) or there is no fork (Windows), one process does all.
 """
@@ -7,14 +10,17 @@ numpy is not safe to use after a fork (macOS) or there is no fork (Windows), one
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import pickle
 import signal
 import sys
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from perf2x.pipeline.stage_timer import Stages
 from perf2x.tables.errors import Perf2xError
 from perf2x.tables.events import Share
 
@@ -30,6 +36,11 @@ STACKS_EACH = 10_000
 """Number of samples from which a process pays if their stacks must be unwound."""
 MICROSECONDS_EACH = 150_000
 """Cost of other work from which a process pays."""
+
+_NUMBER_SIZE = 4
+"""Bytes of a chunk number in the pipe."""
+_MOST_CHUNKS = 1024
+"""Chunk numbers that every pipe can hold, however many pipes the user has: one page."""
 
 
 def processes_for(samples: int, unwinds: bool, requested: int) -> int:
@@ -71,6 +82,47 @@ def run_in_processes(count: int, here: Callable[[Share], None], there: Callable[
                 raise result
             yield result
             del result  # free it before receiving the next
+
+
+def run_tasks(
+    processes: int, work: Callable[[int], Result], costs: Sequence[int], stages: Stages, stage: str
+) -> Iterator[Result]:
+    """Yield ``work(number)`` for the number of every cost, in order; the most expensive tasks start first.
+
+    Results must be picklable and complete: changes that ``work`` makes stay in its process. Raises the Perf2xError
+    that ``work`` raises. This process repeats the tasks of a process that died. The processor time of the others is
+    added to ``stages``.
+    """
+    order = sorted(range(len(costs)), key=lambda number: -costs[number])
+    each = max(1, -(-len(order) // _MOST_CHUNKS))
+    chunks = [order[first : first + each] for first in range(0, len(order), each)]
+    queue, queue_end = os.pipe()
+    os.write(queue_end, b"".join(number.to_bytes(_NUMBER_SIZE, "little") for number in range(len(chunks))))
+    os.close(queue_end)
+    done: dict[int, Result] = {}
+
+    def there(share: Share) -> tuple[dict[int, Result], float]:
+        gc.disable()  # it would write to, and so copy, all inherited pages
+        results = {number: work(number) for chunk in _chunk_numbers(queue) for number in chunks[chunk]}
+        return results, time.process_time()
+
+    def here(share: Share) -> None:
+        done.update((number, work(number)) for chunk in _chunk_numbers(queue) for number in chunks[chunk])
+
+    try:
+        for others, seconds in run_in_processes(processes, here, there):
+            done.update(others)
+            stages.processor[stage] = stages.processor.get(stage, 0.0) + seconds
+    finally:
+        os.close(queue)
+    for number in range(len(costs)):
+        yield done.pop(number) if number in done else work(number)
+
+
+def _chunk_numbers(queue: int) -> Iterator[int]:
+    """Chunk numbers from the pipe until it is empty; each is read by one process only."""
+    while number := os.read(queue, _NUMBER_SIZE):
+        yield int.from_bytes(number, "little")
 
 
 @contextlib.contextmanager

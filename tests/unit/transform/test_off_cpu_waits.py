@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from perf2x.transform.off_cpu_time import ThreadTimes, first_at_or_after, last_at_or_before, waits_between
+from perf2x.transform.off_cpu import ThreadTimes, first_at_or_after, last_at_or_before, waits_between
 
 
 def moments(rng: np.random.Generator, count: int) -> ThreadTimes:
