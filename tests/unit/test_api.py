@@ -2,6 +2,7 @@
 
 import doctest
 import importlib.util
+import pydoc
 import subprocess
 import sys
 from pathlib import Path
@@ -69,6 +70,11 @@ def test_a_misspelt_option_is_an_error() -> None:
         perf2x.read(recording("calls"), timelime=True)
     with pytest.raises(perf2x.Perf2xError, match="one of mark, kernel-only, drop"):
         perf2x.read(recording("calls"), deferred_missing="keep")
+
+
+@pytest.mark.parametrize("public", [name for name in perf2x.__all__ if isinstance(getattr(perf2x, name), type)])
+def test_help_shows_the_fields_of_every_public_class(public: str) -> None:
+    assert public in pydoc.render_doc(getattr(perf2x, public))
 
 
 def test_the_typed_options_are_those_of_loading() -> None:

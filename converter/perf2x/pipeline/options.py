@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
+from perf2x.pipeline.call_graphs import CallGraphOptions
+from perf2x.symbolize.options import SymbolOptions
 from perf2x.transform.choice import Choice, Grouping
-
-if TYPE_CHECKING:
-    from perf2x.pipeline.call_graphs import CallGraphOptions
-    from perf2x.symbolize.options import SymbolOptions
 
 
 class LoadOptions(Struct, frozen=True):

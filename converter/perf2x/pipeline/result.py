@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from msgspec import Struct
 
+from perf2x.pipeline.call_graphs import UnwindReport
+from perf2x.stitch.deferred_report import DeferredReport
+from perf2x.symbolize.symbol_report import SymbolReport
 from perf2x.tables.diagnostics import Diagnostics
-
-if TYPE_CHECKING:
-    from perf2x.pipeline.call_graphs import UnwindReport
-    from perf2x.stitch.deferred_report import DeferredReport
-    from perf2x.symbolize.symbol_report import SymbolReport
-    from perf2x.tables.events import Recording
-    from perf2x.tables.profile import Profile
+from perf2x.tables.events import Recording
+from perf2x.tables.profile import Profile
 
 
 class EventCount(Struct, frozen=True):
