@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.unit.stitch.test_deferred_records import deferred, execs
 
 from perf2x.stitch.deferred_matching import DeferredRecords
 from perf2x.stitch.missing_user_stacks import MissingReason, MissingUserStacks, missing_reasons, sum_missing
 from perf2x.tables.sideband import Losts
+from tests.unit.stitch.test_deferred_matching import deferred, execs
 
 
 def test_samples_of_one_stay_in_the_kernel_are_summed_up() -> None:
