@@ -28,8 +28,9 @@ class Joiner:
         cookie = cookie_of(sample)
         candidates = self.by_cookie.get(cookie, []) if cookie is not None else []
         own = [record for record in candidates if record.stamp_tid in (None, sample.tid)]
-        taken_over = [record for record in candidates if record not in own and self._by_exec(sample, record)]
-        return min(own or taken_over, key=lambda record: _distance(sample, record), default=None)
+        leaders = [record for record in candidates if record.stamp_tid == sample.pid]
+        nearest = min(own or leaders, key=lambda record: _distance(sample, record), default=None)
+        return nearest if own or nearest is None or self._by_exec(sample, nearest) else None
 
     def _by_exec(self, sample: SimpleNamespace, record: SimpleNamespace) -> bool:
         """Exec from a thread that is not the leader gives it the leader's thread id (fs/exec.c, de_thread)."""
