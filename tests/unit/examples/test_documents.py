@@ -21,6 +21,7 @@ OURS = re.compile(
     r"https://(?:github\.com/perf2x/perf2x/(?:blob|tree)|raw\.githubusercontent\.com/perf2x/perf2x)/main/"
 )
 RECORDING = ROOT / "examples" / "deferred" / "perf.data"
+PROGRAM = ROOT / "tests" / "corpus" / "common" / "symfs" / "demo" / "calls"
 ELSEWHERE = ("--debuginfod", "--install-completion", "--vmlinux", "perf2x view")
 """Commands that need a network, a browser or another machine's files."""
 OPTIONAL = ("pandas", "polars", "pyarrow")
@@ -42,8 +43,9 @@ def commands() -> Iterator[tuple[str, str]]:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A current directory with the recordings that the pages speak of."""
-    for name, source in (("perf.data", RECORDING), ("before.data", RECORDING), ("after.data", recording("calls"))):
+    """A current directory with the recordings and the program that the pages speak of."""
+    sources = {"perf.data": RECORDING, "before.data": RECORDING, "after.data": recording("calls"), "prog": PROGRAM}
+    for name, source in sources.items():
         shutil.copy(source, tmp_path / name)
     monkeypatch.chdir(tmp_path)
     return tmp_path
