@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -36,9 +36,12 @@ def stitch_session(
 
     options, diagnostics, stages = context.options, context.diagnostics, context.stages
     stacks = options.stacks or completes_stacks(recording.session) or _has_deferred_chains(recording)
+    stitch_options = _stitch_options(options)
     with stages.stage("history"):
         history = _process_history(recording, stacks, context)
-        stitcher = Stitcher(history, _stitch_options(options))
+        stitcher = Stitcher(history, stitch_options)
+    if stitch_options.timeline:
+        history.note_missing_times(diagnostics)
     call_graphs = CallGraphs(
         recording.session, history, lambda: context.finder, options.call_graphs or CallGraphOptions()
     )
@@ -60,12 +63,8 @@ def _process_history(recording: Recording, stacks: bool, context: LoadContext) -
     from perf2x.stitch.process_history import build_process_history
 
     sideband = _with_jit_code(recording, context)
-    history = build_process_history(
-        recording.session, sideband if stacks else _without_maps(sideband), context.diagnostics
-    )
-    if _stitch_options(context.options).timeline:
-        history.note_missing_times(context.diagnostics)
-    return history
+    sideband = sideband if stacks else _without_maps(sideband)
+    return build_process_history(recording.session, sideband, context.diagnostics)
 
 
 def _stitch_options(options: LoadOptions) -> StitchOptions:
@@ -109,8 +108,9 @@ def _with_jit_code(recording: Recording, context: LoadContext) -> Sideband:
 
 def _without_maps(sideband: Sideband) -> Sideband:
     """The side-band records for counting: names of threads without mappings."""
-    return replace(sideband, mmaps=_without_rows(sideband.mmaps), ksymbols=_without_rows(sideband.ksymbols))
+    from perf2x.columnar.columns import take_rows_of
 
-
-def _without_rows(table: Any) -> Any:
-    return replace(table, **{column: getattr(table, column)[:0] for column in table.__struct_fields__})
+    nothing = slice(0)
+    return replace(
+        sideband, mmaps=take_rows_of(sideband.mmaps, nothing), ksymbols=take_rows_of(sideband.ksymbols, nothing)
+    )

@@ -1,16 +1,13 @@
 """Leaves out of a profile's tables what no sample uses any more, in place order, so that nothing else is disclosed."""
 
-from typing import TypeVar
-
 import numpy as np
 from msgspec.structs import replace
 
 from perf2x.columnar.arrays import I32, I64, AnyArray
+from perf2x.columnar.columns import take_rows_of
 from perf2x.columnar.ragged import Ragged
 from perf2x.columnar.unique import unique
-from perf2x.tables.profile import Functions, Locations, Mappings, Profile, Stacks, Threads
-
-Table = TypeVar("Table", Threads, Mappings, Functions)
+from perf2x.tables.profile import Locations, Profile, Stacks
 
 _TEXTS = {
     "threads": ("comm", "process"),
@@ -68,8 +65,8 @@ def _compact_locations(profile: Profile) -> Profile:
         profile,
         stacks=Stacks(profile.stacks.parent, number[profile.stacks.location].astype(np.int32)),
         locations=locations,
-        functions=_taken(profile.functions, functions),
-        mappings=_taken(profile.mappings, mappings),
+        functions=take_rows_of(profile.functions, functions),
+        mappings=take_rows_of(profile.mappings, mappings),
     )
 
 
@@ -83,7 +80,7 @@ def _compact_threads(profile: Profile) -> Profile:
             switches, time=switches.time[held], thread=thread[held].astype(np.int32), is_out=switches.is_out[held]
         )
     samples = replace(profile.samples, thread=number[profile.samples.thread].astype(np.int32))
-    return replace(profile, threads=_taken(profile.threads, kept), samples=samples, switches=switches)
+    return replace(profile, threads=take_rows_of(profile.threads, kept), samples=samples, switches=switches)
 
 
 def _compact_strings(profile: Profile) -> Profile:
@@ -115,7 +112,3 @@ def _used(column: I32, count: int) -> tuple[I64, I64]:
 def _numbers(used: AnyArray) -> I64:
     """Return the new number of each kept row; the additional last entry maps −1 to −1."""
     return np.append(np.where(used, np.cumsum(used) - 1, -1), -1).astype(np.int64)
-
-
-def _taken(table: Table, rows: I64) -> Table:
-    return replace(table, **{name: getattr(table, name)[rows] for name in table.__struct_fields__})

@@ -92,12 +92,13 @@ def _by_tracepoint(profile: Profile, recording: Recording, diagnostics: Diagnost
     leaving = np.flatnonzero(np.isin(profile.samples.event, rows))
     starts = ThreadTimes(samples.tid[leaving], samples.time[leaving])
     told = _concatenated_times(_entered(recording), _switched_to(recording, rows))
-    # Where nobody saw the thread come back, it was running again at its own next sample, perhaps for some time.
+    # A thread that nobody saw come back was running again at its own next sample, perhaps for some time.
+    ends = _concatenated_times(told, samples)
     later = ThreadTimes(starts.tid, starts.time + np.uint64(1))  # a sample does not end its own wait
-    guessed = int((first_at_or_after(later, _concatenated_times(told, samples)) >= len(told)).sum())
+    guessed = int((first_at_or_after(later, ends) >= len(told)).sum())
     advice = "only the thread's own next sample tells that it was back; record with -a or --switch-events"
     diagnostics.add("guessed_ends_of_waits", Severity.GUESS, advice, guessed)
-    waits, untold = waits_between(later, _concatenated_times(told, samples), leaving)
+    waits, untold = waits_between(later, ends, leaving)
     return Waits(waits.sample, waits.since - np.uint64(1), waits.duration + 1), untold
 
 

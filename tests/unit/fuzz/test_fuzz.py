@@ -91,7 +91,7 @@ def test_the_page_of_view_is_all_that_it_leaves(whole: list[Seed]) -> None:
 
 
 def test_temporary_files_are_measured(whole: list[Seed]) -> None:
-    """What a wrapper unpacks to and what a server sends, whether the command keeps it or not."""
+    """Everything that a wrapper unpacks to or a server sends counts, whether the command keeps it or not."""
     wrapped = next(seed for seed in whole if (seed.kind, seed.name) == ("wrapper", "gz"))
     plain = gzip.decompress(wrapped.data)
     assert run(Case(wrapped, wrapped.data, ("info",)), 30.0).temporary == len(plain)

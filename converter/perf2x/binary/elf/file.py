@@ -13,6 +13,7 @@ import numpy as np
 from perf2x.binary.elf.compressed_sections import inflate, inflate_file
 from perf2x.binary.elf.headers import PF_X, SHF_ALLOC, SHF_COMPRESSED, ElfHeaders, ElfSection, ElfSegment
 from perf2x.columnar.arrays import U64, Bools
+from perf2x.files.read_file import read_object_file
 from perf2x.files.unpack_limit import memory_limit, too_large
 from perf2x.tables.errors import ObjectError
 
@@ -157,8 +158,4 @@ def open_object(path: Path) -> ElfObject:
     """Open an ELF file, or one in a gzip, xz or zstd file (kernel modules); ObjectError when it is none."""
     if path.suffix not in (".gz", ".xz", ".zst"):
         return open_elf(path)
-    try:
-        packed = path.read_bytes()
-    except OSError as error:
-        raise ObjectError(f"{path}: {error.strerror or error}") from None
-    return open_elf(inflate_file(packed), str(path))
+    return open_elf(inflate_file(read_object_file(path)), str(path))

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from perf2x.analysis.frames import location_frames
 from perf2x.columnar.arrays import I64
+from perf2x.columnar.columns import take_rows_of
 from perf2x.columnar.unique import unique_inverse
 from perf2x.emit.encoding.json_encoder import json_bytes
 from perf2x.emit.flame.frame_tree import FrameTree, expand, merge_stacks
@@ -59,10 +60,7 @@ class Drawing(Struct, frozen=True):
         for end in ends.tolist():
             if end - first >= _ROWS_AT_ONCE or end == len(self.shown):
                 rows = slice(first, end)
-                yield (
-                    ShownSamples(*(getattr(self.shown, name)[rows] for name in ShownSamples.__struct_fields__)),
-                    self.node[rows],
-                )
+                yield take_rows_of(self.shown, rows), self.node[rows]
                 first = end
 
 

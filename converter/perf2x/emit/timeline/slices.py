@@ -18,6 +18,7 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.columnar.arrays import I64, Bools
+from perf2x.columnar.columns import take_rows_of
 from perf2x.columnar.ragged import argsort_small, ranges, row_numbers
 from perf2x.emit.flame.frame_tree import FrameTree
 from perf2x.emit.timeline.tracks import ShownSamples
@@ -57,7 +58,7 @@ def slices_of(shown: ShownSamples, node: I64, tree: FrameTree, key: I64, outermo
     duration = shown.end[last] - shown.start[first]
     slices = Slices(first, duration, which, is_mistakable[last])
     kept = duration >= shortest
-    return slices if kept.all() else Slices(*(getattr(slices, name)[kept] for name in Slices.__struct_fields__))
+    return slices if kept.all() else take_rows_of(slices, kept)
 
 
 def count_of(shown: ShownSamples, node: I64, tree: FrameTree, key: I64, outermost: int, shortest: int) -> int:

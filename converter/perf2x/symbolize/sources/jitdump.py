@@ -9,6 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
+from perf2x.files.read_file import read_object_file
 from perf2x.tables.errors import ObjectError
 
 MAGIC = 0x4A695444
@@ -125,13 +126,7 @@ class _JitdumpParser(Struct):
 
 def read_jitdump(path: Path) -> JitDump:
     """Parse a dump; ObjectError if the file is not one. A cut-off end is normal, and the records before it count."""
-    try:
-        if path.stat().st_size > MAX_SIZE:
-            raise ObjectError(f"{path}: larger than {MAX_SIZE} bytes")
-        data = path.read_bytes()
-    except OSError as error:
-        raise ObjectError(f"{path}: {error.strerror or error}") from None
-    return parse_jitdump(data, str(path))
+    return parse_jitdump(read_object_file(path, MAX_SIZE), str(path))
 
 
 def parse_jitdump(data: bytes, name: str) -> JitDump:

@@ -13,6 +13,7 @@ from perf2x.binary.elf.compressed_sections import inflate_file
 from perf2x.binary.elf.symtab import STB_GLOBAL, STB_LOCAL, STB_WEAK, STT_FUNC, STT_OBJECT
 from perf2x.columnar.arrays import I64, U8, U64, Bools
 from perf2x.columnar.text_columns import differs_from_previous, hex_numbers
+from perf2x.files.read_file import read_object_file
 from perf2x.symbolize.symbol_index import PAGE, SymbolColumns, SymbolIndex
 from perf2x.tables.errors import ObjectError
 
@@ -68,11 +69,7 @@ class Kallsyms(Struct, frozen=True):
 
 def read_kallsyms(path: Path) -> Kallsyms:
     """Parse a kallsyms file, plain or compressed; ObjectError if it is not one or its addresses are hidden."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise ObjectError(f"{path}: {error.strerror or error}") from None
-    return parse_kallsyms(inflate_file(data), str(path))
+    return parse_kallsyms(inflate_file(read_object_file(path)), str(path))
 
 
 def parse_kallsyms(text: bytes, name: str) -> Kallsyms:

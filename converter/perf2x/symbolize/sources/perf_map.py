@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from perf2x.columnar.arrays import I64, U64
 from perf2x.columnar.unique import unique_known
+from perf2x.files.read_file import read_object_file
 from perf2x.files.rooted_paths import is_file, resolve_in_root
 from perf2x.files.sysroot import PERF_MAP_DIR, host_path
 from perf2x.symbolize.sources.contract import Context, Dso, DsoKind, Symbols, no_symbols, symbols_from_functions
@@ -71,13 +72,7 @@ def _free(following: list[int], at: int) -> int:
 
 def read_perf_map(path: Path) -> PerfMap:
     """Parse a map and skip malformed lines; ObjectError if the file cannot be read."""
-    try:
-        if path.stat().st_size > MAX_SIZE:
-            raise ObjectError(f"{path}: larger than {MAX_SIZE} bytes")
-        data = path.read_bytes()
-    except OSError as error:
-        raise ObjectError(f"{path}: {error.strerror or error}") from None
-    rows = _LINE.findall(data)
+    rows = _LINE.findall(read_object_file(path, MAX_SIZE))
     start = np.array([int(row[0], 16) for row in rows], np.uint64)
     size = np.array([int(row[1], 16) for row in rows], np.uint64)
     return PerfMap(start, size, [row[2].rstrip().decode(errors="surrogateescape") for row in rows])
