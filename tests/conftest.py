@@ -11,6 +11,7 @@ os.environ["_TYPER_FORCE_DISABLE_TERMINAL"] = "1"  # typer colours what it write
 pytest.register_assert_rewrite("tests.support", "tests.laws", "perf2x.plugins.contracts")
 
 from perf2x.plugins.contracts import ProfileBuilder  # noqa: E402 - assertions in these explain themselves, too
+from tests.support.examples import FEW  # noqa: E402
 from tests.support.isolation import isolated  # noqa: E402
 
 settings.register_profile(
@@ -19,7 +20,7 @@ settings.register_profile(
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
-settings.register_profile("fewer", settings.get_profile("perf2x"), max_examples=20)
+settings.register_profile("fewer", settings.get_profile("perf2x"), max_examples=FEW)
 settings.register_profile("unshrunk", settings.get_profile("perf2x"), phases=[Phase.explicit, Phase.generate])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "perf2x"))
 

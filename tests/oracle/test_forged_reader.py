@@ -13,6 +13,7 @@ from tests import forge
 from tests.forge import kernel as k
 from tests.forge.strategies import recordings
 from tests.reference.decode import read
+from tests.support.examples import examples
 from tests.support.reader_oracle import assert_recordings_alike, sample_rows
 
 QUOTED = bytes.fromhex(
@@ -26,7 +27,7 @@ def forged_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("forged") / "perf.data"
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(recordings())
 def test_columns_equal_the_scalar_decoder(forged_file: Path, forged: tuple[forge.Session, list[forge.Record]]) -> None:
     session, records = forged

@@ -11,6 +11,7 @@ from tests.forge.histories import EVENT, histories
 from tests.reference.decode import read
 from tests.reference.stitch import stitch
 from tests.support.against_perf import Ours
+from tests.support.examples import examples
 from tests.support.from_reference import ours_of
 from tests.support.product import product_samples, stitched
 
@@ -24,7 +25,7 @@ def row(sample: Ours) -> tuple[object, ...]:
     return sample.time_ns, sample.tid, sample.comm, sample.period, sample.missing, tuple(sample.frames)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(histories())
 def test_stacks_equal_the_scalar_stitcher(forged_file: Path, records: list[forge.Record]) -> None:
     raw = forge.write_file(forge.Session((EVENT,)), records)
@@ -36,7 +37,7 @@ def test_stacks_equal_the_scalar_stitcher(forged_file: Path, records: list[forge
     assert ours == theirs
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(histories())
 def test_big_endian_stitches_the_same(forged_file: Path, records: list[forge.Record]) -> None:
     profiles = []

@@ -15,6 +15,7 @@ from perf2x.abi import elf as abi
 from perf2x.binary.elf.file import open_elf
 from perf2x.binary.elf.notes import gnu_build_id
 from perf2x.tables.errors import ObjectError
+from tests.support.examples import examples
 from tests.support.tiny_elf import TinySection, tiny_elf
 
 NOTE = struct.pack("<III", 4, 20, 3) + b"GNU\0" + bytes(range(20))
@@ -132,7 +133,7 @@ def test_truncated_files_are_object_errors(length) -> None:
         open_elf(WHOLE[:length])
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.lists(st.tuples(st.integers(0, len(WHOLE) - 1), st.integers(0, 255)), min_size=1, max_size=4))
 def test_flipped_bytes_give_an_object_or_an_object_error(flips) -> None:
     data = bytearray(WHOLE)

@@ -13,6 +13,7 @@ from perf2x.binary.go.functions import GoFunctions
 from perf2x.binary.go.table import go_functions, has_go_table
 from perf2x.binary.go.values import pc_values, values_at
 from perf2x.tables.errors import ObjectError
+from tests.support.examples import examples
 from tests.support.tiny_elf import TinySection, tiny_elf
 from tests.support.tiny_go import TinyFunction, tiny_go_table, values
 
@@ -120,7 +121,7 @@ def test_long_and_unterminated_tables_are_read() -> None:
     assert values_at(body, at[3:4], 1, np.zeros(1, np.int64), np.zeros(1, np.uint64)).tolist() == [0]
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.sampled_from(LAYOUTS), st.lists(st.tuples(st.integers(0, 400), st.integers(0, 255)), max_size=5), st.data())
 def test_damaged_tables_give_a_value_or_an_object_error(layout, flips, data) -> None:
     whole = bytearray(table(*layout))

@@ -11,6 +11,7 @@ from perf2x.columnar.hash_index import HashIndex
 from perf2x.columnar.hashing import hash_columns, hash_rows, mix
 from perf2x.columnar.interner import RaggedInterner, RowInterner
 from tests.support.collisions import chains_alike, chains_alike_under_any_weights, other_weights, pairs_alike
+from tests.support.examples import examples
 
 PROBES_EACH = 100
 """A lookup may cost so many, what moving to larger tables costs included."""
@@ -42,7 +43,7 @@ HASHES = {
 
 
 @pytest.mark.parametrize("kind", HASHES)
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(st.lists(st.lists(st.integers(0, 2**12), max_size=200), max_size=4))
 def test_an_index_numbers_as_a_dictionary_does(kind: str, batches: list[list[int]]) -> None:
     """Numbers are dense and stay what they were, through every growth."""

@@ -11,6 +11,7 @@ from perf2x.abi.uapi import CallchainContext
 from perf2x.columnar.ragged import offsets_of, ragged_of
 from perf2x.stitch.lbr import call_stack_chains, empty_lbr_state, stitch_older_calls
 from perf2x.tables.events import Branches
+from tests.support.examples import examples
 
 KERNEL, USER = int(CallchainContext.KERNEL), int(CallchainContext.USER)
 DEPTH = 4
@@ -89,7 +90,7 @@ def recordings(draw) -> list:
     return samples
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(recordings(), st.integers(0, 30), st.randoms())
 def test_stitching_agrees_with_perf_sample_by_sample(samples, cut, random) -> None:
     threads = {thread: Thread() for thread, _, _ in samples}

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from perf2x.columnar.unique import argsort_rows, unique_inverse, unique_known
 from perf2x.symbolize.symbol_index import SymbolColumns, SymbolIndex
+from tests.support.examples import examples
 
 FUNC, NOTYPE, LOCAL, GLOBAL, WEAK = 2, 0, 0, 1, 2
 
@@ -94,7 +95,7 @@ def tables(draw) -> list[Symbol]:
     return [Symbol(s, s + sizes[s], kind, binding, name) for (s, kind, binding), name in rows]
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(tables(), st.lists(st.integers(0, 9000), min_size=1, max_size=20))
 def test_agrees_with_perfs_algorithm(symbols, addresses) -> None:
     addresses = addresses + [a % 110 for a in addresses]

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from perf2x.binary.elf.file import open_elf
 from perf2x.unwind.chains import End
+from tests.support.examples import examples
 from tests.support.frame_writer import TEXT, Frame, FrameFile, def_cfa, offset
 from tests.support.simulated_program import (
     LOAD_BIAS,
@@ -22,7 +23,7 @@ from tests.support.simulated_program import (
 from tests.support.unwound_program import by_hand, unwinder_of, unwound
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(st.integers(0, 60), st.integers(0, 99))
 def test_a_short_copy_gives_the_inner_frames_and_is_marked(words, seed) -> None:
     program = Program("x86_64", [Function(False, [3], 5), Function(True, [12], 2)])

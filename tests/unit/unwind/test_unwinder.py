@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from perf2x.binary.elf.file import open_elf
 from perf2x.unwind.chains import End, UserMappings
 from perf2x.unwind.unwinder import Unwinder
+from tests.support.examples import examples
 from tests.support.frame_writer import TEXT, Frame, FrameFile, def_cfa, def_cfa_expression, offset
 from tests.support.simulated_program import (
     CALLEE_SAVED,
@@ -40,7 +41,7 @@ FUNCTIONS = {
 
 @pytest.mark.parametrize("arch", ["x86_64", "aarch64"])
 @pytest.mark.parametrize("where", ["eh_frame", "eh_frame without a table", "debug_frame"])
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=examples(20))
 @given(data=st.data())
 def test_simulated_programs_are_unwound_to_their_calls(arch, where, data) -> None:
     program = Program(arch, data.draw(st.lists(FUNCTIONS[arch], min_size=1, max_size=5)))

@@ -11,6 +11,7 @@ from perf2x.tables.events import Samples, Want
 from tests.forge import Branch, Event, GroupRead, ReadValue, Registers, Sample, Session
 from tests.forge import kernel as k
 from tests.forge.strategies import wide
+from tests.support.examples import examples
 from tests.support.reading import EVERYTHING, one_batch, reopened
 
 U32 = st.integers(0, 2**32 - 1)
@@ -63,7 +64,7 @@ def events() -> st.SearchStrategy[Event]:
 @given(
     event=events(), forged=st.lists(samples(), min_size=1, max_size=4), order=st.sampled_from("<>"), pipe=st.booleans()
 )
-@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=examples(80), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 def test_samples_are_read_as_forged(tmp_path: Path, event: Event, forged: list[Sample], order: str, pipe: bool) -> None:
     recording = reopened(tmp_path, Session(events=(event,), order=order, pipe=pipe), forged)
     assert recording.sample_count == len(forged)

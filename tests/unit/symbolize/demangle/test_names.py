@@ -12,6 +12,7 @@ from perf2x.symbolize.demangle import names
 from perf2x.symbolize.demangle.names import Demangle, demangle
 from perf2x.symbolize.demangle.parameters import find_opening, without_parameters
 from perf2x.symbolize.demangle.rust_legacy import rust_legacy
+from tests.support.examples import examples
 
 # mangled name, c++filt -i, c++filt -i -p (binutils 2.47), from 48 libraries and programs: every kind of name
 STORED = [line.split("\t") for line in (Path(__file__).parents[1] / "data/names.tsv").read_text("utf-8").splitlines()]
@@ -94,7 +95,7 @@ RUST_PARTS = st.text("aZ_09.h", max_size=6) | st.sampled_from(
 RUST_IDENTIFIERS = st.lists(RUST_PARTS, min_size=1, max_size=4).map("".join)
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(st.lists(RUST_IDENTIFIERS, min_size=1, max_size=4), st.sampled_from(["", ".cold", ".3463", ".a_1.b", "."]))
 def test_legacy_rust_names_agree_with_the_library(parts, suffix) -> None:
     path = "".join(f"{len(part)}{part}" for part in parts)

@@ -30,6 +30,7 @@ from perf2x.symbolize.sources.contract import Context, Dso, DsoKind, Symbols
 from perf2x.symbolize.sources.elf import ElfSource
 from perf2x.tables.diagnostics import Diagnostics
 from perf2x.tables.errors import ObjectError
+from tests.support.examples import examples
 from tests.support.profile_builder import make_session
 from tests.support.tiny_elf import TinySection, tiny_elf
 
@@ -70,7 +71,7 @@ LENGTH = st.integers(0, 1 << 12) | st.none()
         ("dwz_one.so", ["common.dwz"], "common.dwz"),
     ],
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(flips=FLIPS, length=LENGTH)
 def test_damage_in_a_referenced_file_raises_no_other_exception(
     tmp_path_factory, program, parts, hurt, flips, length
@@ -84,7 +85,7 @@ def test_damage_in_a_referenced_file_raises_no_other_exception(
 
 
 @pytest.mark.parametrize("program", ["gnu5.so", "clang4.so", "dwz_one.so"])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(data=st.data())
 def test_damage_in_debug_sections_raises_no_other_exception(tmp_path_factory, program, data) -> None:
     """The headers of the file are whole, so damage meets the reader of debug info and nothing before it."""
@@ -100,7 +101,7 @@ def test_damage_in_debug_sections_raises_no_other_exception(tmp_path_factory, pr
     assert "entry" in {function.system_name for function in symbols.functions}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(flips=FLIPS, length=st.integers(0, 12000))
 def test_damaged_modules_raise_no_other_exception(flips, length) -> None:
     with contextlib.suppress(ObjectError):

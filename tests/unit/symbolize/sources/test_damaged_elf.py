@@ -19,6 +19,7 @@ from perf2x.symbolize.sources.elf_symbols import ElfNames
 from perf2x.symbolize.symcache.build import open_line_lookup
 from perf2x.tables.diagnostics import Diagnostics
 from perf2x.tables.errors import ObjectError
+from tests.support.examples import examples
 
 DATA = Path(__file__).parents[1] / "data"
 ORIGINAL = (DATA / "inlines.so").read_bytes()
@@ -46,7 +47,7 @@ def through(path) -> None:
         debug_link(found.code)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(flips=FLIPS)
 def test_flipped_bytes_give_names_or_an_object_error(tmp_path_factory, flips) -> None:
     path = tmp_path_factory.mktemp("elf") / "x.so"
@@ -55,7 +56,7 @@ def test_flipped_bytes_give_names_or_an_object_error(tmp_path_factory, flips) ->
         through(path)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(length=st.integers(0, len(ORIGINAL)))
 def test_truncated_files_give_names_or_an_object_error(tmp_path_factory, length) -> None:
     path = tmp_path_factory.mktemp("elf") / "x.so"
@@ -63,7 +64,7 @@ def test_truncated_files_give_names_or_an_object_error(tmp_path_factory, length)
     through(path)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(flips=FLIPS)
 def test_flipped_debug_info_gives_lines_or_an_object_error(tmp_path_factory, flips) -> None:
     pytest.importorskip("symbolic", reason="the dwarf extra is not installed")

@@ -15,6 +15,7 @@ from perf2x.symbolize.symcache.build import LibrarySymcache, open_line_lookup
 from perf2x.symbolize.symcache.read import MAX_INLINE_DEPTH, VERSION, Symcache, read_symcache
 from perf2x.tables.diagnostics import Diagnostics
 from perf2x.tables.errors import ObjectError
+from tests.support.examples import examples
 
 symbolic = pytest.importorskip("symbolic", reason="the dwarf extra is not installed")
 DATA = Path(__file__).parents[1] / "data"
@@ -59,7 +60,7 @@ ORIGINAL = made("inlines.so")
 FLIPS = st.lists(st.tuples(st.integers(0, len(ORIGINAL) - 1), st.integers(0, 255)), min_size=1, max_size=6)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(flips=FLIPS, length=st.integers(0, len(ORIGINAL)) | st.none())
 def test_a_damaged_symcache_gives_an_answer_or_an_object_error(flips, length) -> None:
     data = bytearray(ORIGINAL)
