@@ -25,6 +25,7 @@ from perf2x.tables.profile import (
     Threads,
     ThreadSwitches,
 )
+from perf2x.tables.waits import Wait
 
 __all__ = ["EmitterContract", "ProfileBuilder", "SequentialSink", "SymbolSourceContract"]
 
@@ -45,9 +46,16 @@ class ProfileBuilder:
         self._samples: list[tuple[int, ...]] = []
         self._switches: list[tuple[int, int, bool]] = []
 
-    def event(self, name: str = "cpu-clock", unit: str = "nanoseconds", period: int = 0, frequency: int = 1000) -> int:
-        """Add an event."""
-        self._events.append(ProfileEvent(name, unit, period, frequency))
+    def event(
+        self,
+        name: str = "cpu-clock",
+        unit: str = "nanoseconds",
+        period: int = 0,
+        frequency: int = 1000,
+        is_wait: bool = False,
+    ) -> int:
+        """Add an event; ``is_wait``: all its samples are waits."""
+        self._events.append(ProfileEvent(name, unit, period, frequency, is_wait))
         return len(self._events) - 1
 
     def thread(self, comm: str = "prog", pid: int = 100, tid: int | None = None, process: str | None = None) -> int:
@@ -109,9 +117,10 @@ class ProfileBuilder:
         count: int = 1,
         time: int = 0,
         cpu: int = 0,
+        wait: Wait = Wait.RAN,
     ) -> None:
-        """Add a row of samples, with the stack root first."""
-        self._samples.append((event, thread, self.stack(locations), value, count, time, cpu))
+        """Add a row of samples, with the stack root first; a wait lasts from ``time`` for ``value`` ns."""
+        self._samples.append((event, thread, self.stack(locations), value, count, time, cpu, wait))
 
     def switch(self, time: int, thread: int = 0, is_out: bool = True) -> None:
         """Record that a thread left or entered a CPU at this time (ns)."""
@@ -188,10 +197,10 @@ def _columns(rows: dict[Any, int], width: int) -> list[np.ndarray[Any, np.dtype[
 
 def _summed(rows: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
     totals: dict[tuple[int, int, int], tuple[int, int]] = {}
-    for event, thread, stack, value, count, _, _ in rows:
+    for event, thread, stack, value, count, *_ in rows:
         known = totals.get((event, thread, stack), (0, 0))
         totals[event, thread, stack] = (known[0] + value, known[1] + count)
-    return [(*key, *total, 0, 0) for key, total in totals.items()]
+    return [(*key, *total, 0, 0, 0) for key, total in totals.items()]
 
 
 def _samples(rows: Sequence[tuple[int, ...]], timeline: bool) -> ProfileSamples:
@@ -199,7 +208,9 @@ def _samples(rows: Sequence[tuple[int, ...]], timeline: bool) -> ProfileSamples:
     value, count = (np.array([row[at] for row in rows], np.int64) for at in (3, 4))
     time = np.array([row[5] for row in rows], np.uint64) if timeline else None
     cpu = np.array([row[6] for row in rows], np.int32) if timeline else None
-    return ProfileSamples(event, thread, stack, value, count, time, cpu)
+    waits = timeline and any(row[7] for row in rows)
+    wait = np.array([row[7] for row in rows], np.uint8) if waits else None
+    return ProfileSamples(event, thread, stack, value, count, time, cpu, wait=wait)
 
 
 class SequentialSink(io.RawIOBase):

@@ -74,13 +74,14 @@ def profile_event(event: Event) -> ProfileEvent:
     """Convert an event to the profile's terms; clock events count nanoseconds (evsel__unit in tools/perf)."""
     clocks = (SoftwareConfig.CPU_CLOCK, SoftwareConfig.TASK_CLOCK)
     is_clock = event.type == EventType.SOFTWARE and event.config in clocks
-    is_time = is_clock or event.name.split(":")[0] == "offcpu-time"  # perf record --off-cpu
+    is_wait = event.name.split(":")[0] == "offcpu-time"  # perf record --off-cpu
     is_freq = "freq" in event.flags
     return ProfileEvent(
         name=event.name,
-        unit="nanoseconds" if is_time else "count",
+        unit="nanoseconds" if is_clock or is_wait else "count",
         period=0 if is_freq else min(event.sample_period, MOST_PERIOD),
         frequency=event.sample_period if is_freq else 0,
+        is_wait=is_wait,
     )
 
 

@@ -24,6 +24,8 @@ class ProfileEvent(Struct, frozen=True):
     """Fixed period, 0 for frequency events."""
     frequency: int
     """Hz, 0 for fixed-period events."""
+    is_wait: bool = False
+    """All samples are waits: ``value`` is time without a CPU in nanoseconds."""
 
 
 class Threads(Struct, frozen=True):
@@ -135,6 +137,9 @@ class ProfileSamples(Struct, frozen=True):
     """String index of the cgroup's path; of the empty string where a sample has none."""
     tags: I32 | None = None
     """Row of Profile.tag_sets; None when there are none."""
+    wait: U8 | None = None
+    """A tables.waits.Wait: 0 where the thread ran, else it waited from ``time`` for ``value`` nanoseconds; None in
+    aggregated profiles and without ``--off-cpu``."""
 
     def __len__(self) -> int:
         return len(self.event)
@@ -253,7 +258,19 @@ def _check_samples(profile: Profile) -> None:
     _require(_within(samples.stack, -1, len(profile.stacks)), "a sample's stack is out of range")
     if samples.tags is not None:
         _require(_within(samples.tags, 0, len(profile.tag_sets)), "a sample's tags are out of range")
+    if samples.wait is not None:
+        _check_waits(profile, samples, samples.wait)
     _require(_within(samples.count, 1, 2**62), "a sample counts nothing")
     _require(samples.value.dtype == np.int64 and samples.count.dtype == np.int64, "values are not int64")
     if samples.time is not None:
         _require(bool(np.all(samples.time[1:] >= samples.time[:-1])), "a timeline is not in time order")
+
+
+def _check_waits(profile: Profile, samples: ProfileSamples, wait: U8) -> None:
+    _require(samples.time is not None, "waits stand in a profile without times")
+    _require(_within(wait, 0, 5), "a sample's kind of wait is out of range")
+    rows = wait > 0
+    _require(bool(np.all(samples.value[rows] >= 0)), "a wait is shorter than nothing")
+    _require(bool(np.all(samples.count[rows] == 1)), "a wait stands for several")
+    of_waits = np.array([event.is_wait for event in profile.events], np.bool_)
+    _require(not np.any(of_waits[samples.event[~rows]]), "a sample of an event of waits is none")

@@ -116,7 +116,7 @@ def sum_sample_rows(samples: ProfileSamples) -> ProfileSamples:
 
 
 def without_times(profile: Profile, *, keep_cpu: bool) -> Profile:
-    """Turn a timeline into an aggregated profile: drop times and switches, and sum equal samples."""
+    """Turn a timeline into an aggregated profile: drop times, kinds of waits and switches, and sum equal samples."""
     cpu = profile.samples.cpu if keep_cpu else None
-    samples = replace(profile.samples, time=None, cpu=cpu)
+    samples = replace(profile.samples, time=None, cpu=cpu, wait=None)
     return sum_samples(replace(profile, samples=samples, switches=None))

@@ -15,20 +15,24 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.abi.uapi import SampleType
-from perf2x.columnar.arrays import I64, U64, Bools
+from perf2x.columnar.arrays import I64, U8, U64
 from perf2x.columnar.ragged import Ragged
 from perf2x.columnar.unique import unique
 from perf2x.tables.diagnostics import Diagnostics, Severity
 from perf2x.tables.errors import OptionError
 from perf2x.tables.events import Recording, Samples, Want
 from perf2x.tables.profile import Profile, ProfileEvent, ProfileSamples
-from perf2x.tables.value_limits import MOST_PERIOD
+from perf2x.tables.value_limits import LAST_TIME, MOST_PERIOD
+from perf2x.tables.waits import Wait
+from perf2x.transform.select import keep_samples
 
 SWITCH = "sched:sched_switch"
 MEASURED = "offcpu-time"
 OFF_CPU = "off-cpu"
 WALL_CLOCK = "wall-clock"
 HOW = ("apart", "beside", "merged")
+_NO_TIME = np.uint64(LAST_TIME)
+"""Times that perf makes up for sums of waits are clamped to it (OFF_CPU_TIMESTAMP in tools/perf/util/off_cpu.h)."""
 
 
 class ThreadTimes(Struct, frozen=True):
@@ -42,11 +46,12 @@ class ThreadTimes(Struct, frozen=True):
 
 
 class Waits(Struct, frozen=True):
-    """Rows of a profile's samples whose stack a thread waited in, since when and for how long."""
+    """Rows of a profile's samples whose stack a thread waited in, since when, for how long, and why (a Wait)."""
 
     sample: I64
     since: U64
     duration: I64
+    kind: U8
 
 
 def check_how(how: str) -> None:
@@ -77,13 +82,27 @@ def off_cpu(profile: Profile, recording: Recording, how: str, diagnostics: Diagn
 
 
 def _measured(profile: Profile, how: str) -> Profile:
-    """Return samples that are waits already."""
+    """Return samples that are waits already.
+
+    The kernel writes one when the wait is over. Sums of shorter waits, and waits that are longer than the clock has
+    run, have no place in time; sums stand at the recording's end.
+    """
     row = next(row for row, event in enumerate(profile.events) if _base(event.name) == MEASURED)
-    held = np.flatnonzero(profile.samples.event == row)
-    time = profile.samples.time
-    since = np.zeros(len(held), np.uint64) if time is None else time[held]
-    waits = Waits(held, since, profile.samples.value[held])
-    return replace(profile, default_event=row) if how == "beside" else with_waits(profile, waits, how)
+    waits = _measured_waits(profile.samples, np.flatnonzero(profile.samples.event == row))
+    if how != "beside":
+        return with_waits(profile, waits, how)
+    others = keep_samples(profile, np.flatnonzero(profile.samples.event != row))
+    joined = _joined(profile, others.samples, waits, row)
+    return replace(profile, samples=joined, default_event=row)
+
+
+def _measured_waits(samples: ProfileSamples, held: I64) -> Waits:
+    time = np.zeros(len(samples), np.uint64) if samples.time is None else samples.time
+    last = time[time < _NO_TIME].max(initial=np.uint64(0))
+    until, duration = time[held], samples.value[held]
+    placed = (until < _NO_TIME) & (duration.astype(np.uint64) <= until)
+    since = np.where(placed, until - np.where(placed, duration, 0).astype(np.uint64), np.minimum(until, last))
+    return Waits(held, since, duration, np.where(placed, Wait.UNTOLD, Wait.UNPLACED).astype(np.uint8))
 
 
 def _by_tracepoint(profile: Profile, recording: Recording, diagnostics: Diagnostics) -> tuple[Waits, int]:
@@ -99,7 +118,7 @@ def _by_tracepoint(profile: Profile, recording: Recording, diagnostics: Diagnost
     advice = "only the thread's own next sample tells that it was back; record with -a or --switch-events"
     diagnostics.add("guessed_ends_of_waits", Severity.GUESS, advice, guessed)
     waits, untold = waits_between(later, ends, leaving)
-    return Waits(waits.sample, waits.since - np.uint64(1), waits.duration + 1), untold
+    return replace(waits, since=waits.since - np.uint64(1), duration=waits.duration + 1), untold
 
 
 def _by_records(profile: Profile, recording: Recording, diagnostics: Diagnostics) -> tuple[Waits, int]:
@@ -170,7 +189,8 @@ def waits_between(starts: ThreadTimes, ends: ThreadTimes, sample: I64) -> tuple[
     closed = np.flatnonzero((first >= 0) & (sample >= 0))
     until = ends.time[first[closed]]
     duration = np.minimum(until - starts.time[closed], np.uint64(MOST_PERIOD)).astype(np.int64)
-    return Waits(sample[closed], starts.time[closed], duration), int((first < 0).sum())
+    untold = np.full(len(closed), Wait.UNTOLD, np.uint8)
+    return Waits(sample[closed], starts.time[closed], duration, untold), int((first < 0).sum())
 
 
 def first_at_or_after(wanted: ThreadTimes, among: ThreadTimes) -> I64:
@@ -207,29 +227,17 @@ def with_waits(profile: Profile, waits: Waits, how: str) -> Profile:
     then called wall-clock. OptionError when there is no clock event to add to.
     """
     samples = profile.samples
-    row = waits.sample
-    columns = {
-        field: getattr(samples, field)[row]
-        for field in ProfileSamples.__struct_fields__
-        if getattr(samples, field) is not None
-    }
     clock = _clock(profile) if how == "merged" else -1
     event = clock if how == "merged" else len(profile.events)
-    columns |= {
-        "event": np.full(len(row), event, np.int32),
-        "value": waits.duration,
-        "count": np.ones(len(row), np.int64),
-        "time": waits.since,
-    }
-    waited = ProfileSamples(**columns)
     if how == "merged":
         named = replace(profile.events[clock], name=WALL_CLOCK, period=0, frequency=0)
         events = (*profile.events[:clock], named, *profile.events[clock + 1 :])
         kept = samples.event == clock
     else:
-        events = (*profile.events, ProfileEvent(OFF_CPU, "nanoseconds", 0, 0))
+        events = (*profile.events, ProfileEvent(OFF_CPU, "nanoseconds", 0, 0, is_wait=True))
         kept = np.full(len(samples), how == "beside")
-    joined = _merged_by_time(samples, kept, waited)
+    others = keep_samples(profile, np.flatnonzero(kept)).samples
+    joined = _joined(profile, others, waits, event)
     return replace(profile, events=events, samples=joined, default_event=event)
 
 
@@ -241,12 +249,21 @@ def _clock(profile: Profile) -> int:
     return sampled[0]
 
 
-def _merged_by_time(samples: ProfileSamples, kept: Bools, more: ProfileSamples) -> ProfileSamples:
-    """Return the kept rows and the new ones in time order."""
+def _joined(profile: Profile, others: ProfileSamples, waits: Waits, event: int) -> ProfileSamples:
+    """Return other samples and waits, as samples of ``event``, in time order."""
+    ran = replace(others, wait=np.full(len(others), Wait.RAN, np.uint8))
+    waited = replace(
+        keep_samples(profile, waits.sample).samples,
+        event=np.full(len(waits.sample), event, np.int32),
+        value=waits.duration,
+        count=np.ones(len(waits.sample), np.int64),
+        time=waits.since,
+        wait=waits.kind,
+    )
     columns = {
-        field: np.concatenate([getattr(samples, field)[kept], getattr(more, field)])
+        field: np.concatenate([getattr(ran, field), getattr(waited, field)])
         for field in ProfileSamples.__struct_fields__
-        if getattr(samples, field) is not None
+        if getattr(ran, field) is not None
     }
     order = np.lexsort((columns["value"], columns["stack"], columns["event"], columns["thread"], columns["time"]))
     return ProfileSamples(**{name: column[order] for name, column in columns.items()})

@@ -11,6 +11,7 @@ from perf2x.pipeline.options import LoadOptions
 from perf2x.pipeline.result import Loaded
 from perf2x.tables.diagnostics import Severity
 from perf2x.tables.errors import OptionError
+from perf2x.tables.waits import Wait
 from tests.forge import Comm, Event, Features, Record, Sample, Session, Stamp, Switch, write_file
 from tests.forge import kernel as k
 from tests.forge.features import TRACING_DATA
@@ -142,21 +143,46 @@ def test_stacks_of_context_switches_are_counted(tmp_path: Path) -> None:
     assert found.diagnostics["waits_without_end"] == 0
 
 
-@pytest.mark.parametrize("name", ["offcpu-time", "offcpu-time:u"])
-@pytest.mark.parametrize("how", ["apart", "beside"])
-def test_measured_waits_keep_their_time(tmp_path: Path, how: str, name: str) -> None:
+def measured(pid: int, time: int, duration: int) -> Sample:
+    """A sample of ``perf record --off-cpu``, as it stands in the file when the wait is over."""
+    return Sample(id=2, pid=1, tid=1, time=time, raw=struct.pack("<iiQQQQQ", pid, pid, duration, 2, USER, 0x2010, 0))
+
+
+def measured_events(name: str = "offcpu-time") -> list[Event]:
     sample_type = RAW | k.IDENTIFIER
-    events = [
+    return [
         Event(ids=(1,), sample_type=sample_type),
         Event(name=name, type=1, config=10, sample_type=sample_type, ids=(2,), period=1),
     ]
-    raw = struct.pack("<iiQQQQQ", 7, 7, 5_000, 2, USER, 0x2010, 0)
-    records = [Sample(id=1, pid=7, tid=7, time=5, chain=(USER, 0x7000)), Sample(id=2, pid=1, tid=1, time=8, raw=raw)]
-    found = loaded(tmp_path, events, records, how)
-    assert waits(found) == [(7, 8, 5_000)]
-    last = found.profile.events[-1]
-    assert (last.name, last.unit) == ("off-cpu" if how == "apart" else name, "nanoseconds")
+
+
+@pytest.mark.parametrize("name", ["offcpu-time", "offcpu-time:u"])
+@pytest.mark.parametrize("how", ["apart", "beside"])
+def test_measured_waits_begin_as_long_before_their_sample_as_they_last(tmp_path: Path, how: str, name: str) -> None:
+    records = [Sample(id=1, pid=7, tid=7, time=5_000, chain=(USER, 0x7000)), measured(7, 8_000, 5_000)]
+    found = loaded(tmp_path, measured_events(name), records, how)
+    assert waits(found) == [(7, 3_000, 5_000)]
+    last, samples = found.profile.events[-1], found.profile.samples
+    assert (last.name, last.unit, last.is_wait) == ("off-cpu" if how == "apart" else name, "nanoseconds", True)
     assert how == "beside" or (last.period, last.frequency) == (0, 0)
+    assert samples.wait is not None
+    assert samples.wait.tolist() == [Wait.UNTOLD, Wait.RAN][: len(samples)]
+    found.profile.check()
+
+
+def test_sums_of_waits_have_no_place(tmp_path: Path) -> None:
+    """perf gives sums of short waits times of the far future; a wait cannot begin before the clock did."""
+    records = [
+        Sample(id=1, pid=7, tid=7, time=5_000, chain=(USER, 0x7000)),
+        measured(7, 0xFFFFFFFF00000000, 900),
+        measured(8, 8_000, 8_000),
+        measured(8, 8_500, 8_501),
+    ]
+    samples = loaded(tmp_path, measured_events(), records).profile.samples
+    assert samples.time is not None
+    assert samples.wait is not None
+    rows = zip(samples.time.tolist(), samples.value.tolist(), samples.wait.tolist(), strict=True)
+    assert list(rows) == [(0, 8_000, Wait.UNTOLD), (8_500, 900, Wait.UNPLACED), (8_500, 8_501, Wait.UNPLACED)]
 
 
 def test_merging_needs_a_clock(tmp_path: Path) -> None:
