@@ -111,8 +111,10 @@ class Symcache(Struct, frozen=True):
     def _path(self, file: int) -> str:
         if file >= len(self.files):
             return ""
-        parts = [self._string(word) for word in self.files[file, :3].tolist()]
-        return posixpath.normpath(posixpath.join(*parts)) if any(parts) else ""
+        folder, directory, name = (self._string(word) for word in self.files[file, :3].tolist())
+        if directory == folder:  # directory 0 of a line table of DWARF 5 is the compile directory, often a relative one
+            directory = ""
+        return posixpath.normpath(posixpath.join(folder, directory, name)) if folder or directory or name else ""
 
     def _string(self, at: int) -> str:
         length, shift = 0, 0

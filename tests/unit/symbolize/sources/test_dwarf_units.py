@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from posixpath import normpath
-from typing import Never
 
 import numpy as np
 import pytest
@@ -34,11 +33,7 @@ def _reader(request, monkeypatch) -> None:
     if request.param == "symcache":
         pytest.importorskip("symbolic", reason="the dwarf extra is not installed")
         return
-
-    def absent(name) -> Never:
-        raise ImportError(name)
-
-    monkeypatch.setattr("perf2x.symbolize.symcache.build.import_module", absent)
+    monkeypatch.setattr("perf2x.symbolize.symcache.build._load_symbolic", lambda: None)
 
 
 def chains(symfs, addresses, recorded, **options) -> tuple[list[list[tuple[str, str, int]]], Diagnostics]:
@@ -156,6 +151,14 @@ def test_split_file_of_another_compilation_is_not_used(tmp_path) -> None:
     symfs = put(tmp_path, ("gnu4.so", "/usr/lib/prog.so"), *pairs)
     found, diagnostics = chains(symfs, sorted(wanted("gnu4")), "/usr/lib/prog.so")
     assert max(map(len, found)) == 1 and diagnostics["debug_info_in_dwo"] == 2
+
+
+@pytest.mark.usefixtures("_reader")
+def test_a_relative_compile_directory_is_joined_once(tmp_path) -> None:
+    """DWARF 5, 6.2.4: directory 0 is the compile directory; addr2line of binutils 2.40 and LLVM 14 join the two."""
+    symfs = put(tmp_path, ("relative.so", "/prog.so"))
+    (rows,), _ = chains(symfs, [open_elf(DATA / "relative.so").section(".text").address], "/prog.so")
+    assert [file for _, file, _ in rows] == ["part/two.cpp"]
 
 
 def test_start_lines_are_the_declared_ones(tmp_path) -> None:

@@ -50,3 +50,6 @@ for name in dwz_one dwz_two; do g++ $flags $map $link one.cpp two.cpp -Wl,-sonam
 addresses dwz_one.so | addr2line -i -f -a -e dwz_one.so >dwz_one.addr2line.txt
 dwz -m common.dwz -M common.dwz dwz_one.so dwz_two.so
 rm dwz_two.so
+
+# compiled in a directory that debug info states as a relative one, as Debian's packages are
+g++ $flags -gdwarf-5 -ffile-prefix-map="$PWD=./part" -gno-record-gcc-switches $link two.cpp -o relative.so
