@@ -99,6 +99,12 @@ def _pprof(data: bytes) -> None:
         raise ValueError("a location is missing")
 
 
+def _perfetto(data: bytes) -> None:
+    from tests.support.perfetto_trace import read_trace
+
+    read_trace(data)
+
+
 def _collapsed(data: bytes) -> None:
     if data and not data.endswith(b"\n"):
         raise ValueError("cut")
@@ -128,5 +134,6 @@ def _html(data: bytes) -> None:
 
 _READERS: dict[str, Callable[[bytes], object]] = {
     "pprof": _pprof, "collapsed": _collapsed, "chrome": _json, "firefox": _json, "speedscope": _json,
+    "perfetto": _perfetto,
     "svg": ElementTree.fromstring, "html": _html, "bundle": _tar, "view": _html,
 }  # fmt: skip

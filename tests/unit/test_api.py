@@ -82,7 +82,7 @@ def test_the_typed_options_are_those_of_loading() -> None:
     assert set(perf2x.ReadOptions.__annotations__) == fields - {"symbols"}
 
 
-@pytest.mark.parametrize("to", ["pprof", "collapsed", "html", "chrome", "speedscope", "firefox", "svg"])
+@pytest.mark.parametrize("to", ["pprof", "collapsed", "html", "chrome", "speedscope", "firefox", "svg", "perfetto"])
 def test_a_profile_is_written_as_convert_writes_it(to: str, tmp_path: Path) -> None:
     profile = perf2x.read(recording("calls"), symbols=None, timeline=True, by_cpu=True).profile
     perf2x.write(profile, tmp_path / "written", to=to)
@@ -90,7 +90,7 @@ def test_a_profile_is_written_as_convert_writes_it(to: str, tmp_path: Path) -> N
     assert (tmp_path / "written").read_bytes() == (tmp_path / "converted").read_bytes()
 
 
-@pytest.mark.parametrize("to", ["chrome", "firefox"])
+@pytest.mark.parametrize("to", ["chrome", "firefox", "perfetto"])
 def test_a_profile_without_times_is_no_timeline(to: str, tmp_path: Path) -> None:
     profile = perf2x.read(recording("calls"), symbols=None).profile
     with pytest.raises(perf2x.Perf2xError, match="timeline=True"):

@@ -53,7 +53,10 @@ def location_frames(profile: Profile) -> LocationFrames:
         frames: distinct entries                 a b c*
         of_location                              0 2      1 2
     """
-    function, inlined, offsets = _outermost_first(profile.locations)
+    line, offsets = lines_outermost_first(profile.locations)
+    function = functions_of(profile.locations, line)
+    inlined = np.ones(len(line), np.bool_)
+    inlined[offsets[:-1]] = False
     owner = row_numbers(np.diff(offsets))
     mapping = profile.locations.mapping[owner].astype(np.int64)
     mode = profile.locations.mode[owner].astype(np.int64)
@@ -61,7 +64,7 @@ def location_frames(profile: Profile) -> LocationFrames:
     held = np.where(mapping >= 0, object_of_mapping[mapping], 0)
     first, frame = group_rows([function, held, mode, inlined])
     return LocationFrames(
-        [_frame_name(profile, *pair) for pair in zip(function[first].tolist(), mapping[first].tolist(), strict=True)],
+        [frame_name(profile, *pair) for pair in zip(function[first].tolist(), mapping[first].tolist(), strict=True)],
         [objects[row] for row in held[first].tolist()],
         mapping[first],
         function[first],
@@ -73,33 +76,39 @@ def location_frames(profile: Profile) -> LocationFrames:
 
 def are_jit(profile: Profile, frames: LocationFrames) -> Bools:
     """(frames,) True for a named function in memory that no compiler wrote to disk beforehand."""
-    names = [profile.strings[row] for row in profile.mappings.filename.tolist()]
-    in_memory = np.array([*(bool(_JIT_OBJECT.match(name)) for name in names), False])  # the last one serves mapping −1
-    found: Bools = in_memory[frames.mapping] & (frames.function >= 0)
+    found: Bools = in_memory(profile)[frames.mapping] & (frames.function >= 0)
     return found
 
 
-def _outermost_first(locations: Locations) -> tuple[I64, Bools, I64]:
-    """Function (−1: unresolved) and inlined flag of each entry, and the offsets of each location's entries.
+def in_memory(profile: Profile) -> Bools:
+    """(mappings + 1,) True for code from no file, such as a just-in-time compiler's; the last one serves −1."""
+    names = [profile.strings[row] for row in profile.mappings.filename.tolist()]
+    return np.array([*(bool(_JIT_OBJECT.match(name)) for name in names), False])
+
+
+def lines_outermost_first(locations: Locations) -> tuple[I64, I64]:
+    """Row in the table of lines of each entry (−1: unresolved), and the offsets of each location's entries.
 
     ::
 
         lines of a location, innermost first    c  b  a        none
         entries, outermost first                a  b  c        -1
-        inlined                                 -  *  *         -
     """
     lines = np.diff(locations.line_offsets)
     offsets = offsets_of(np.maximum(lines, 1))
-    function = np.full(offsets[-1], -1, np.int64)
-    inlined = np.ones(offsets[-1], np.bool_)
-    inlined[offsets[:-1]] = False
+    line = np.full(offsets[-1], -1, np.int64)
     has_lines = lines > 0
     into = ranges(offsets[:-1][has_lines], lines[has_lines])
     # entry j of n takes line n - 1 - j: mirror each location's range onto itself
     ends = np.repeat(locations.line_offsets[1:][has_lines], lines[has_lines])
     starts = np.repeat(offsets[:-1][has_lines], lines[has_lines])
-    function[into] = locations.line_function[ends - 1 - (into - starts)]
-    return function, inlined, offsets
+    line[into] = ends - 1 - (into - starts)
+    return line, offsets
+
+
+def functions_of(locations: Locations, line: I64) -> I64:
+    """Function of each row of the table of lines; −1 of −1."""
+    return np.append(locations.line_function.astype(np.int64), -1)[line]
 
 
 def _objects(profile: Profile) -> tuple[I64, list[str]]:
@@ -109,7 +118,8 @@ def _objects(profile: Profile) -> tuple[I64, list[str]]:
     return np.array(rows or [0], np.int64), list(names)
 
 
-def _frame_name(profile: Profile, function: int, mapping: int) -> str:
+def frame_name(profile: Profile, function: int, mapping: int) -> str:
+    """Name a function (−1: none); one without a name is called after its mapping (−1: none)."""
     if function >= 0 and profile.functions.name[function]:
         return str(profile.strings[profile.functions.name[function]])
     return bracketed(profile.strings[profile.mappings.filename[mapping]] if mapping >= 0 else "")

@@ -76,6 +76,7 @@ def convert(
     inline_style: formats.InlineStyle = None,
     max_samples: formats.MaxSamples = None,
     chrome_style: formats.ChromeStyle = None,
+    perfetto_style: formats.PerfettoStyle = None,
     min_duration: formats.MinDuration = None,
     max_events: formats.MaxEvents = None,
     per_cpu: formats.PerCpu = False,

@@ -72,6 +72,16 @@ ChromeStyle = Annotated[
     ),
     Rare,
 ]
+PerfettoStyle = Annotated[
+    Literal["stack-sample", "perf-sample"] | None,
+    typer.Option(
+        "--perfetto-style",
+        help="perfetto: samples for version 58 and later, or for older readers, too.",
+        show_default="stack-sample",
+        rich_help_panel=_PANEL,
+    ),
+    Rare,
+]
 MinDuration = Annotated[
     int | None,
     typer.Option(
@@ -134,6 +144,7 @@ class FormatFlags(Struct, frozen=True):
     inline_style: InlineStyle = None
     max_samples: MaxSamples = None
     chrome_style: ChromeStyle = None
+    perfetto_style: PerfettoStyle = None
     min_duration: MinDuration = None
     max_events: MaxEvents = None
     per_cpu: PerCpu = False
@@ -157,4 +168,9 @@ class FormatFlags(Struct, frozen=True):
         return per_event(profile, target, suffix) if self.per_event else ((target, profile),)
 
 
-_FIELD_OF_FLAG = {"pprof_names": "names", "inline_style": "inline", "chrome_style": "style"}
+_FIELD_OF_FLAG = {
+    "pprof_names": "names",
+    "inline_style": "inline",
+    "chrome_style": "style",
+    "perfetto_style": "style",
+}

@@ -21,6 +21,7 @@ _VIEWERS = {
     "html": "open it in any browser",
     "svg": "open it in any browser",
     "speedscope": "open it: speedscope.app",
+    "perfetto": "open it: ui.perfetto.dev",
     "firefox": "open it: profiler.firefox.com",
 }
 

@@ -16,7 +16,9 @@ from perf2x.columnar.unique import unique_inverse
 from perf2x.emit.encoding.decimal_text import without_nulls
 from perf2x.emit.encoding.text_chunks import chunk_array, interleaved
 
-_VARINT, _LENGTH = 0, 2
+VARINT, LENGTH = 0, 2
+"""Wire types: a number; bytes behind their length."""
+
 _LIMITS = np.array([1 << (7 * size) for size in range(1, 10)], np.uint64)
 """The least value that needs 2, 3, … 10 bytes."""
 _MORE = np.array([(1 << 8 * size) // 255 * 0x80 for size in range(8)], np.uint64)
@@ -42,6 +44,12 @@ def varints(values: AnyArray) -> Ragged:
     return Ragged(offsets_of(size), cells.view(np.uint8).reshape(len(rest), cells.itemsize)[held])
 
 
+def varint(value: int) -> bytes:
+    """Encode one number from 0 to 2**64 − 1; `varints` is for columns."""
+    groups = range(0, max(value.bit_length(), 1), 7)
+    return bytes(value >> shift & 127 | (shift < groups[-1]) << 7 for shift in groups)
+
+
 def _varint_cells(rest: U64, size: I64) -> AnyArray:
     """Return the bytes of each varint, lowest first, in words of four or eight."""
     width = int(size.max(initial=1))
@@ -52,12 +60,18 @@ def _varint_cells(rest: U64, size: I64) -> AnyArray:
 
 
 class Ids:
-    """Varints of the ids 1 … count, which are made once and picked: no byte of theirs is 0, so NULs can fill cells."""
+    """Varints of the ids 1 … count, which are made once and picked: no byte of theirs is 0, so NULs can fill cells.
 
-    def __init__(self, count: int) -> None:
+    With ``field``, each stands behind its tag: a repeated field that is not packed.
+    """
+
+    def __init__(self, count: int, field: int = 0) -> None:
         encoded = varints(np.arange(1, count + 1, dtype=np.uint64))
         self._size = encoded.lengths
         self._cells = _varint_cells(np.arange(1, count + 1, dtype=np.uint64), self._size)
+        if field:
+            self._cells = (self._cells.astype("<u8") << np.uint64(8)) | np.uint64(field << 3 | VARINT)
+            self._size = self._size + 1
 
     def rows(self, rows: Ragged) -> Ragged:
         """The ids of every row end to end, as bytes; numbers count from 0."""
@@ -81,7 +95,7 @@ def _long_varints(rest: U64, size: I64) -> Ragged:
 def number_field(field: int, values: AnyArray) -> Ragged:
     """A varint field of every message; value 0 is left out, as proto3 does."""
     present = np.flatnonzero(values)
-    return _scattered(len(values), present, _tagged(field, _VARINT, varints(values[present])))
+    return _scattered(len(values), present, _tagged(field, VARINT, varints(values[present])))
 
 
 def packed_field(field: int, rows: Ragged) -> Ragged:
@@ -93,12 +107,12 @@ def message_field(field: int, messages: Ragged) -> Ragged:
     """Bytes as a length-delimited field; empty rows are left out."""
     present = np.flatnonzero(messages.lengths)
     held = messages.take(present)
-    return _scattered(len(messages), present, side_by_side([_tagged(field, _LENGTH, varints(held.lengths)), held]))
+    return _scattered(len(messages), present, side_by_side([_tagged(field, LENGTH, varints(held.lengths)), held]))
 
 
 def nested_field(field: int, messages: Ragged, offsets: I64) -> Ragged:
     """A repeated message field: owner i holds ``messages[offsets[i]:offsets[i + 1]]``. Empty messages are kept."""
-    delimited = side_by_side([_tagged(field, _LENGTH, varints(messages.lengths)), messages])
+    delimited = side_by_side([_tagged(field, LENGTH, varints(messages.lengths)), messages])
     return _concatenated(delimited, offsets)
 
 
@@ -152,7 +166,7 @@ def _length_prefixes(field: int, sizes: I64, leave_out_empty: bool) -> Chosen:
     """Return tag and length of length-delimited fields of these sizes; nothing where an empty one is left out."""
     distinct, place = unique_inverse(sizes)
     written = np.flatnonzero(distinct >= leave_out_empty)
-    return texts_of(_scattered(len(distinct), written, _tagged(field, _LENGTH, varints(distinct[written])))), place
+    return texts_of(_scattered(len(distinct), written, _tagged(field, LENGTH, varints(distinct[written])))), place
 
 
 def text_fields(field: int, texts: Sequence[str]) -> bytes:
@@ -160,16 +174,16 @@ def text_fields(field: int, texts: Sequence[str]) -> bytes:
     encoded = [text.encode() for text in texts]
     lengths = varints(np.array([len(text) for text in encoded], np.int64))
     sizes, ends = lengths.values.tobytes(), lengths.offsets.tolist()
-    tag = bytes([field << 3 | _LENGTH])
+    tag = varint(field << 3 | LENGTH)
     return b"".join(
         piece for row, text in enumerate(encoded) for piece in (tag, sizes[ends[row] : ends[row + 1]], text)
     )
 
 
 def _tagged(field: int, wire_type: int, rows: Ragged) -> Ragged:
-    """Every row behind the field's tag; fields up to 15 have tags of one byte, and the schema has no other."""
-    tag = Ragged(np.arange(len(rows) + 1, dtype=np.int64), np.full(len(rows), field << 3 | wire_type, np.uint8))
-    return side_by_side([tag, rows])
+    """Every row behind the field's tag."""
+    tag = np.frombuffer(varint(field << 3 | wire_type), np.uint8)
+    return side_by_side([Ragged(np.arange(len(rows) + 1) * len(tag), np.tile(tag, len(rows))), rows])
 
 
 def _scattered(count: int, present: I64, rows: Ragged) -> Ragged:

@@ -1,0 +1,46 @@
+"""Perfetto's own trace format, for ui.perfetto.dev and its trace processor.
+
+Source of truth: protos/perfetto/trace and the importers in src/trace_processor of Perfetto's repository. Samples are
+written as samples (StackSample), not as slices that guess when a thread ran: viewers draw them as tracks of processes
+and threads, and flame graphs of any range. Numbers of fields stand in schema.py.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import BinaryIO, ClassVar
+
+from perf2x.emit.perfetto.facts import clock_snapshot, system_info
+from perf2x.emit.perfetto.samples import sample_packets
+from perf2x.emit.perfetto.threads import process_tree
+from perf2x.tables.plugin_options import check_choices, option
+from perf2x.tables.profile import Profile
+
+
+@dataclass(frozen=True, slots=True)
+class Perfetto:
+    """Perfetto's own trace, samples as samples: for ui.perfetto.dev, the smallest timeline."""
+
+    suffix: ClassVar[str] = ".pftrace"
+    timeline: ClassVar[bool] = True
+    needs_time: ClassVar[bool] = True
+    columns: ClassVar[frozenset[str]] = frozenset({"cpu"})
+
+    style: str = option(
+        "stack-sample",
+        "stack-sample (Perfetto 58 and later), or perf-sample (older readers, too)",
+        ("stack-sample", "perf-sample"),
+    )
+
+    def __post_init__(self) -> None:
+        check_choices(self)
+
+    def emit(self, profile: Profile, out: BinaryIO) -> None:
+        """Write the trace packet by packet."""
+        out.writelines(self.packets(profile))
+
+    def packets(self, profile: Profile) -> Iterator[bytes]:
+        """Yield the trace, some thousand packets at a time."""
+        yield clock_snapshot(profile.meta)
+        yield system_info(profile.meta)
+        yield process_tree(profile)
+        yield from sample_packets(profile, self.style)

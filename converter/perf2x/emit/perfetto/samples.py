@@ -1,0 +1,156 @@
+"""Samples as packets: one sequence for each event, since a reader takes a sequence's first event for all of it."""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.abi.uapi import CpuMode
+from perf2x.columnar.arrays import I64, U64
+from perf2x.columnar.unique import rows_by
+from perf2x.emit.encoding.protobuf_cells import Cells, beside, constant, nested, numbers
+from perf2x.emit.perfetto.counters import event_names, perf_sample_defaults, stack_sample_defaults
+from perf2x.emit.perfetto.frames import frame_table
+from perf2x.emit.perfetto.interned import interned_packets
+from perf2x.emit.perfetto.message import COMMON_SEQUENCE, GOES_ON, STARTS, message, number, packet
+from perf2x.emit.perfetto.schema import (
+    TRACE_PACKET,
+    ExecutionContext,
+    InternedData,
+    Mode,
+    PerfSample,
+    StackSample,
+    TaskContext,
+    TracePacket,
+)
+from perf2x.emit.perfetto.stacks import StackPaths, by_frequency, stack_paths
+from perf2x.emit.perfetto.threads import ThreadIds, thread_ids
+from perf2x.tables.profile import Profile, ProfileEvent
+
+_SAMPLES_AT_ONCE = 1 << 14
+
+_MODES = {
+    CpuMode.KERNEL: Mode.MODE_KERNEL,
+    CpuMode.USER: Mode.MODE_USER,
+    CpuMode.HYPERVISOR: Mode.MODE_HYPERVISOR,
+    CpuMode.GUEST_KERNEL: Mode.MODE_GUEST_KERNEL,
+    CpuMode.GUEST_USER: Mode.MODE_GUEST_USER,
+}
+
+
+class EventSamples(Struct, frozen=True):
+    """The samples of one event, (n,) columns in order of time, and the sequence that they are written on."""
+
+    sequence: int
+    time: U64
+    thread: I64
+    """Row of Profile.threads."""
+    cpu: I64
+    """−1 where unknown."""
+    mode: I64
+    """CpuMode of the innermost frame; what perf2x made up has none."""
+    callstack: I64
+    """Number of the stack, from 1 on."""
+    weight: I64
+
+
+Encoder = Callable[[EventSamples, ThreadIds], Iterator[bytes]]
+
+
+def sample_packets(profile: Profile, style: str) -> Iterator[bytes]:
+    """Yield the samples of every event, the one to see first before the others, each behind the stacks it needs."""
+    paths, threads, names = stack_paths(profile.stacks, frame_table(profile)), thread_ids(profile), event_names(profile)
+    rows_of = dict(rows_by(profile.samples.event))
+    for event in sorted(rows_of, key=lambda row: (row != profile.default_event, row)):
+        leaves, samples = _samples_of(profile, event, rows_of[event], paths)
+        describe, encode = _STYLES[style]
+        defaults = message(TracePacket.TRACE_PACKET_DEFAULTS, describe(profile.events[event], names[event]))
+        yield packet(defaults, samples.sequence, STARTS)
+        yield from interned_packets(profile, paths, leaves, samples.sequence)
+        yield from encode(samples, threads)
+
+
+def _samples_of(profile: Profile, event: int, rows: I64, paths: StackPaths) -> tuple[I64, EventSamples]:
+    """Return the stacks of an event's samples, as leaves in the order of their numbers, and the samples."""
+    samples = profile.samples
+    leaves, callstack = by_frequency(samples.stack[rows].astype(np.int64))
+    mode = np.append(np.where(profile.locations.synthetic, 0, profile.locations.mode), 0).astype(np.int64)
+    none = np.zeros(len(rows), np.int64)
+    return leaves, EventSamples(
+        sequence=COMMON_SEQUENCE + 1 + event,
+        time=none.astype(np.uint64) if samples.time is None else samples.time[rows],
+        thread=samples.thread[rows].astype(np.int64),
+        cpu=none - 1 if samples.cpu is None else samples.cpu[rows].astype(np.int64),
+        mode=mode[paths.location[leaves]][callstack - 1],
+        callstack=callstack,
+        weight=samples.value[rows],
+    )
+
+
+def _stack_samples(samples: EventSamples, threads: ThreadIds) -> Iterator[bytes]:
+    """Yield StackSample packets, behind the threads, CPUs and modes that they refer to."""
+    tasks, task = by_frequency(threads.number[samples.thread])
+    contexts, context = by_frequency((samples.cpu + 1) * len(_MODES) * 2 + samples.mode)
+    yield _contexts(threads, tasks, contexts, samples.sequence)
+    for rows in _batches(len(task)):
+        fields = [
+            numbers(StackSample.TASK_CONTEXT_IID, task[rows]),
+            numbers(StackSample.EXECUTION_CONTEXT_IID, context[rows]),
+            numbers(StackSample.CALLSTACK_IID, samples.callstack[rows]),
+            numbers(StackSample.PRIMARY_WEIGHT, samples.weight[rows]),
+        ]
+        yield _packets(samples, rows, nested(TracePacket.STACK_SAMPLE, beside(fields)))
+
+
+def _contexts(threads: ThreadIds, tasks: I64, contexts: I64, sequence: int) -> bytes:
+    """Encode threads (numbers of ThreadIds) and pairs of CPU and mode, in the order of their numbers."""
+    count = np.arange(1, len(tasks) + 1)
+    task = [
+        numbers(TaskContext.IID, count),
+        numbers(TaskContext.PID, threads.pid[tasks]),
+        numbers(TaskContext.TID, threads.tid[tasks]),
+    ]
+    cpu, mode = contexts // (len(_MODES) * 2) - 1, contexts % (len(_MODES) * 2)
+    modes = np.array([_MODES.get(CpuMode(row), 0) for row in CpuMode], np.int64)[mode]
+    context = [
+        numbers(ExecutionContext.IID, np.arange(1, len(contexts) + 1)),
+        numbers(ExecutionContext.CPU, np.maximum(cpu, 0), left_out=cpu < 0),
+        numbers(ExecutionContext.MODE, modes, left_out=modes == 0),
+    ]
+    tables = nested(InternedData.STACK_SAMPLE_TASK_CONTEXTS, beside(task)).tobytes()
+    tables += nested(InternedData.STACK_SAMPLE_EXECUTION_CONTEXTS, beside(context)).tobytes()
+    return packet(message(TracePacket.INTERNED_DATA, tables), sequence, GOES_ON)
+
+
+def _perf_samples(samples: EventSamples, threads: ThreadIds) -> Iterator[bytes]:
+    """Yield PerfSample packets, which name thread and CPU themselves."""
+    thread = threads.number[samples.thread]
+    for rows in _batches(len(thread)):
+        cpu, mode = samples.cpu[rows], samples.mode[rows]
+        fields = [
+            numbers(PerfSample.CPU, np.maximum(cpu, 0), left_out=cpu < 0),
+            numbers(PerfSample.PID, threads.pid[thread[rows]]),
+            numbers(PerfSample.TID, threads.tid[thread[rows]]),
+            numbers(PerfSample.CALLSTACK_IID, samples.callstack[rows]),
+            numbers(PerfSample.CPU_MODE, mode, left_out=mode == 0),  # perf's own numbers
+            numbers(PerfSample.TIMEBASE_COUNT, samples.weight[rows]),
+        ]
+        yield _packets(samples, rows, nested(TracePacket.PERF_SAMPLE, beside(fields)))
+
+
+def _batches(count: int) -> Iterator[slice]:
+    return (slice(start, start + _SAMPLES_AT_ONCE) for start in range(0, count, _SAMPLES_AT_ONCE))
+
+
+def _packets(samples: EventSamples, rows: slice, sample: Cells) -> bytes:
+    """Encode packets of these rows around their samples."""
+    head = number(TracePacket.TRUSTED_PACKET_SEQUENCE_ID, samples.sequence)
+    head += number(TracePacket.SEQUENCE_FLAGS, GOES_ON)
+    time = numbers(TracePacket.TIMESTAMP, samples.time[rows])
+    return nested(TRACE_PACKET, beside([time, constant(len(time.held), head), sample])).tobytes()
+
+
+_STYLES: dict[str, tuple[Callable[[ProfileEvent, str], bytes], Encoder]] = {
+    "stack-sample": (stack_sample_defaults, _stack_samples),
+    "perf-sample": (perf_sample_defaults, _perf_samples),
+}

@@ -1,0 +1,294 @@
+"""Numbers of the fields and values of Perfetto's messages that are written here.
+
+Source of truth: protos/perfetto/trace in Perfetto's repository; tests compare every number with the classes of the
+``perfetto`` package. Classes are named after messages and enums, members after fields and values.
+"""
+
+from enum import IntEnum
+
+TRACE_PACKET = 1
+"""Trace.packet: a trace is nothing but packets, so that traces may be written in pieces."""
+
+
+class TracePacket(IntEnum):
+    """One entry of a trace."""
+
+    PROCESS_TREE = 2
+    CLOCK_SNAPSHOT = 6
+    TIMESTAMP = 8
+    TRUSTED_PACKET_SEQUENCE_ID = 10
+    INTERNED_DATA = 12
+    SEQUENCE_FLAGS = 13
+    SYSTEM_INFO = 45
+    TRACE_PACKET_DEFAULTS = 59
+    PERF_SAMPLE = 66
+    STACK_SAMPLE = 135
+
+
+class SequenceFlags(IntEnum):
+    """Bits of TracePacket.sequence_flags."""
+
+    SEQ_INCREMENTAL_STATE_CLEARED = 1
+    SEQ_NEEDS_INCREMENTAL_STATE = 2
+
+
+class TracePacketDefaults(IntEnum):
+    """What packets of a sequence need not repeat."""
+
+    PERF_SAMPLE_DEFAULTS = 12
+    TIMESTAMP_CLOCK_ID = 58
+    STACK_SAMPLE_DEFAULTS = 100
+
+
+class ClockSnapshot(IntEnum):
+    """Readings of several clocks at one moment."""
+
+    CLOCKS = 1
+    PRIMARY_TRACE_CLOCK = 2
+
+
+class Clock(IntEnum):
+    """ClockSnapshot.Clock."""
+
+    CLOCK_ID = 1
+    TIMESTAMP = 2
+
+
+class BuiltinClock(IntEnum):
+    """Clocks that every reader knows."""
+
+    REALTIME = 1
+    MONOTONIC = 3
+    MONOTONIC_RAW = 5
+    BOOTTIME = 6
+
+
+class InternedData(IntEnum):
+    """Tables of a sequence that its later packets refer to by number."""
+
+    FUNCTION_NAMES = 5
+    FRAMES = 6
+    CALLSTACKS = 7
+    BUILD_IDS = 16
+    MAPPING_PATHS = 17
+    SOURCE_PATHS = 18
+    MAPPINGS = 19
+    STACK_SAMPLE_TASK_CONTEXTS = 48
+    STACK_SAMPLE_EXECUTION_CONTEXTS = 49
+
+
+class InternedString(IntEnum):
+    """A text, or bytes, and its number."""
+
+    IID = 1
+    STR = 2
+
+
+class Mapping(IntEnum):
+    """A file that frames lie in."""
+
+    IID = 1
+    BUILD_ID = 2
+    PATH_STRING_IDS = 7
+
+
+class Frame(IntEnum):
+    """A function at a place."""
+
+    IID = 1
+    FUNCTION_NAME_ID = 2
+    MAPPING_ID = 3
+    REL_PC = 4
+    SOURCE_PATH_IID = 5
+    LINE_NUMBER = 6
+    KIND = 7
+
+
+class FrameKind(IntEnum):
+    """Frame.Kind."""
+
+    KIND_UNKNOWN = 0
+    KIND_NATIVE = 1
+    KIND_KERNEL = 2
+    KIND_INTERPRETED = 3
+    KIND_JIT = 4
+
+
+class Callstack(IntEnum):
+    """A stack, outermost frame first."""
+
+    IID = 1
+    FRAME_IDS = 2
+
+
+class StackSample(IntEnum):
+    """One sample."""
+
+    TASK_CONTEXT_IID = 2
+    EXECUTION_CONTEXT_IID = 4
+    CALLSTACK_IID = 6
+    PRIMARY_WEIGHT = 11
+    FOLLOWER_WEIGHTS = 14
+
+
+class TaskContext(IntEnum):
+    """StackSample.TaskContext: a thread."""
+
+    IID = 1
+    PID = 2
+    TID = 3
+
+
+class ExecutionContext(IntEnum):
+    """StackSample.ExecutionContext."""
+
+    IID = 1
+    CPU = 2
+    MODE = 3
+
+
+class Mode(IntEnum):
+    """StackSample.Mode."""
+
+    MODE_UNKNOWN = 0
+    MODE_USER = 1
+    MODE_KERNEL = 2
+    MODE_HYPERVISOR = 3
+    MODE_GUEST_USER = 4
+    MODE_GUEST_KERNEL = 5
+
+
+class CounterDescriptor(IntEnum):
+    """StackSample.CounterDescriptor."""
+
+    NAME = 2
+    UNIT = 3
+    SCOPE = 7
+
+
+class Unit(IntEnum):
+    """StackSample.Unit."""
+
+    UNIT_NANOSECONDS = 1
+    UNIT_CPU_CYCLES = 2
+    UNIT_INSTRUCTIONS = 3
+    UNIT_PAGE_FAULTS = 5
+    UNIT_CACHE_MISSES = 6
+    UNIT_CACHE_REFERENCES = 7
+    UNIT_BRANCH_MISSES = 8
+    UNIT_COUNT = 9
+
+
+class Scope(IntEnum):
+    """StackSample.CounterDescriptor.Scope."""
+
+    SCOPE_GLOBAL = 1
+
+
+class StackSampleDefaults(IntEnum):
+    """The counters of a sequence of samples."""
+
+    SOURCE = 1
+    PRIMARY_DESCRIPTOR = 2
+    FOLLOWER_DESCRIPTORS = 3
+
+
+class PerfSample(IntEnum):
+    """One sample as readers before v58 know it."""
+
+    CPU = 1
+    PID = 2
+    TID = 3
+    CALLSTACK_IID = 4
+    CPU_MODE = 5
+    TIMEBASE_COUNT = 6
+    FOLLOWER_COUNTS = 7
+
+
+class PerfSampleDefaults(IntEnum):
+    """The counters of a sequence of PerfSample packets."""
+
+    TIMEBASE = 1
+    FOLLOWERS = 4
+
+
+class Timebase(IntEnum):
+    """PerfEvents.Timebase: the event that was sampled."""
+
+    PERIOD = 1
+    FREQUENCY = 2
+    TRACEPOINT = 3
+    COUNTER = 4
+    NAME = 10
+
+
+class FollowerEvent(IntEnum):
+    """An event that is read with another one."""
+
+    NAME = 4
+
+
+class Tracepoint(IntEnum):
+    """PerfEvents.Tracepoint."""
+
+    NAME = 1
+
+
+class Counter(IntEnum):
+    """PerfEvents.Counter: events that readers know the unit of."""
+
+    SW_CPU_CLOCK = 1
+    SW_PAGE_FAULTS = 2
+    SW_TASK_CLOCK = 3
+    SW_CONTEXT_SWITCHES = 4
+    SW_CPU_MIGRATIONS = 5
+    SW_PAGE_FAULTS_MIN = 6
+    SW_PAGE_FAULTS_MAJ = 7
+    SW_ALIGNMENT_FAULTS = 8
+    SW_EMULATION_FAULTS = 9
+    HW_CPU_CYCLES = 10
+    HW_INSTRUCTIONS = 11
+    HW_CACHE_REFERENCES = 12
+    HW_CACHE_MISSES = 13
+    HW_BRANCH_INSTRUCTIONS = 14
+    HW_BRANCH_MISSES = 15
+    HW_BUS_CYCLES = 16
+    HW_REF_CPU_CYCLES = 19
+
+
+class ProcessTree(IntEnum):
+    """Names of processes and threads."""
+
+    PROCESSES = 1
+    THREADS = 2
+
+
+class Process(IntEnum):
+    """ProcessTree.Process."""
+
+    PID = 1
+    PPID = 2
+    CMDLINE = 3
+    CMDLINE_IS_COMM = 9
+
+
+class Thread(IntEnum):
+    """ProcessTree.Thread."""
+
+    TID = 1
+    NAME = 2
+    TGID = 3
+
+
+class SystemInfo(IntEnum):
+    """The machine."""
+
+    UTSNAME = 1
+
+
+class Utsname(IntEnum):
+    """The kernel, as uname tells it."""
+
+    SYSNAME = 1
+    RELEASE = 3
+    MACHINE = 4
