@@ -24,12 +24,14 @@ PLACEHOLDERS = {
     "unwind_frame_pointer": {"[truncated stack]": 1},
     "unwind_other_stack": {"[stack not copied]": 1},
     "unwind_short": {"[truncated stack]": 36},
+    "unwind_vdso": {"[truncated stack]": 2},
 }
 
 
 def samples_of(path: Path) -> tuple[list[Ours], Counter[str]]:
     """Every sample in perf's terms, and how often each made-up frame stands below a stack."""
-    symbols = SymbolOptions(symfs=CORPUS / "common" / "symfs", inline=False)
+    common = CORPUS / "common"
+    symbols = SymbolOptions(symfs=common / "symfs", buildid_dir=common / "buildid", inline=False)
     loaded = load(str(path), LoadOptions(timeline=True, symbols=symbols))
     profile = loaded.profile
     profile.check()
@@ -37,6 +39,7 @@ def samples_of(path: Path) -> tuple[list[Ours], Counter[str]]:
     stacks: list[list[tuple[int, str, int]]] = []
     for parent, location in zip(profile.stacks.parent.tolist(), profile.stacks.location.tolist(), strict=True):
         stacks.append([frames[location], *(stacks[parent] if parent >= 0 else [])])
+    (event,) = (event.name for event in profile.events)
     columns = (profile.samples.thread, profile.samples.stack, profile.samples.value, profile.samples.time)
     ours, placeholders = [], Counter[str]()
     for thread, stack, value, time in zip(*(column.tolist() for column in columns), strict=True):
@@ -45,7 +48,7 @@ def samples_of(path: Path) -> tuple[list[Ours], Counter[str]]:
         placeholders.update(name for _, name, mode in whole if mode < 0)
         comm = profile.strings[int(profile.threads.comm[thread])]
         kernel = sum(mode == CpuMode.KERNEL for _, _, mode in whole)
-        ours.append(Ours(int(profile.threads.tid[thread]), time, "cpu-clock", comm, value, real, kernel))
+        ours.append(Ours(int(profile.threads.tid[thread]), time, event, comm, value, real, kernel))
     return ours, placeholders
 
 

@@ -22,7 +22,8 @@ from perf2x.symbolize.sources.jitdump_files import dump_paths
 from perf2x.symbolize.sources.kernel import KernelSource
 from perf2x.symbolize.sources.modules import ModuleSource, VmlinuxSource
 from perf2x.symbolize.sources.perf_map import PerfMapSource
-from perf2x.symbolize.sources.vdso import find_running_vdso
+from perf2x.symbolize.vdso_files import vdso_files
+from perf2x.tables.build_ids import VDSO
 from perf2x.tables.errors import ObjectError
 from perf2x.tables.profile import Profile
 from perf2x.unwind.aarch64 import AARCH64
@@ -54,7 +55,7 @@ class BundleContents(Struct):
 def collect_contents(profile: Profile, context: Context, *, only_symbols: bool) -> BundleContents:
     """Collect what a conversion of the recording would read; ``profile`` has no names yet (LoadOptions.look_up)."""
     collector = _ContentsCollector(profile, context, only_symbols)
-    for mapped in mapped_objects(profile, context.session.build_ids):
+    for mapped in mapped_objects(profile, context.session):
         collector.add(mapped)
     return collector.contents
 
@@ -92,9 +93,9 @@ class _ContentsCollector:
 
     def _find_files(self, mapped: MappedObject) -> ObjectFiles:
         key, context = mapped.key, self._context
+        if key.name == VDSO:
+            return vdso_files(context, mapped)
         found = context.finder.find(key.name, key.build_id, mapped.pid)
-        if key.kind is DsoKind.VDSO and not found.files:
-            return find_running_vdso(context, key.name, key.build_id)
         if key.kind is DsoKind.MODULE:
             return ModuleSource(context).files(dso_of(self._profile, mapped, found)) or found
         return found

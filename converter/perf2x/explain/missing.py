@@ -12,6 +12,7 @@ from perf2x.explain.coverage import code_of
 from perf2x.explain.findings import Advice, SearchResult
 from perf2x.explain.packages import debug_package
 from perf2x.explain.symbol_tables import name_tables
+from perf2x.tables.build_ids import VDSO
 from perf2x.tables.mapping_names import is_real_path, without_deleted
 
 _KERNEL = ("[kernel", "[guest.kernel")
@@ -49,6 +50,9 @@ def explain_unnamed(name: str, build_id: str, frames: int, said: str, finder: Fi
 def _for_no_file(name: str) -> Iterator[Advice]:
     if name.startswith(_KERNEL):
         yield Advice("copy /proc/kallsyms as root on the recorded machine, before it starts anew", "--kallsyms FILE")
+    elif name == VDSO:
+        yield Advice("the kernel has it in memory; on the recorded machine, before it starts anew", "perf2x bundle")
+        yield Advice("say where files of the recorded machine are, /lib/modules/RELEASE/vdso among them", "--symfs DIR")
     elif name == "[unknown]":
         yield Advice("stacks go astray in code without frame pointers; compile with", "-fno-omit-frame-pointer")
         yield Advice("or record copies of the stacks", "perf record --call-graph dwarf")

@@ -15,12 +15,15 @@ PERF_MAP_DIR = "/tmp"
 PROC = "/proc"
 KALLSYMS = "/proc/kallsyms"
 KERNEL_RELEASE = "/proc/sys/kernel/osrelease"
+HOST_NAME = "/proc/sys/kernel/hostname"
 KERNEL_NOTES = "/sys/kernel/notes"
 VMLINUX_PATHS = (
     "/boot/vmlinux-{0}", "/usr/lib/debug/boot/vmlinux-{0}", "/lib/modules/{0}/build/vmlinux",
     "/usr/lib/debug/lib/modules/{0}/vmlinux", "/usr/lib/debug/boot/vmlinux-{0}.debug", "/lib/modules/{0}/vmlinux",
 )  # fmt: skip
 """By kernel release; tools/perf/util/symbol.c vmlinux_path__init."""
+VDSO_PATHS = tuple(f"/lib/modules/{{0}}/vdso/{name}.so" for name in ("vdso64", "vdso", "vdso32", "vdsox32"))
+"""By kernel release; installed with it, with debug info (make vdso_install)."""
 
 
 def sysroot() -> Path | None:

@@ -21,19 +21,13 @@ from perf2x.stitch.lbr import call_stack_chains, empty_lbr_state, stitch_older_c
 from perf2x.stitch.process_history import ProcessHistory
 from perf2x.stitch.root_frames import RootFrame
 from perf2x.tables.diagnostics import Diagnostics, Severity
-from perf2x.tables.errors import ObjectError
 from perf2x.tables.events import Branches, Event, Samples, Session, UserStacks, Want
-from perf2x.tables.sideband import Mmaps
-from perf2x.unwind.chains import MAX_DEPTH, End, FindMapping, UserMappings
+from perf2x.unwind.chains import MAX_DEPTH, End, FindMapping
 
 if TYPE_CHECKING:
-    from perf2x.binary.elf.file import ElfObject
     from perf2x.debugfiles.finder import Finder
     from perf2x.unwind.unwinder import Unwinder
 
-PROT_EXEC = 4
-DATA_NAMES = frozenset({"[stack]", "[heap]", "[vvar]", "[vvar_vclock]"})
-"""Recorded as executable at exec, before their protection is settled (fs/exec.c setup_arg_pages)."""
 MAX_COPY = 65528
 """Largest SIZE of ``--call-graph dwarf,SIZE`` (get_stack_size in tools/perf/util/callchain.c)."""
 ROOTS = {
@@ -104,8 +98,9 @@ class CallGraphs:
         self._asked = max((session.events[row].sample_stack_user for row in self._copied.tolist()), default=0)
         self._unwinder: Unwinder | None = None
         if len(self._copied):
-            mappings = _user_mappings(history.mmaps, session)
-            self._unwinder = _make_unwinder(mappings, finder(), self._session_arch, options)
+            from perf2x.pipeline.unwound_objects import make_unwinder
+
+            self._unwinder = make_unwinder(session, history, finder(), self._session_arch, options.max_depth)
 
     @property
     def want(self) -> Want:
@@ -226,44 +221,3 @@ def _branch_record_count(session: Session) -> int:
     units = [session.features.get("cpu_pmu_caps"), *(several.values() if isinstance(several, dict) else ())]
     texts = [str(caps.get("branches", "")) for caps in units if isinstance(caps, dict)]
     return max((int(text) for text in texts if text.isdigit()), default=0)
-
-
-def _user_mappings(mmaps: Mmaps, session: Session) -> UserMappings:
-    named = np.array([name not in DATA_NAMES for name in mmaps.filename], np.bool_)
-    is_code = named & ~mmaps.is_data & ((mmaps.prot < 0) | (mmaps.prot & PROT_EXEC != 0))
-    build_ids = [
-        build_id or session.build_ids.get(name, b"")
-        for build_id, name in zip(mmaps.build_id, mmaps.filename, strict=True)
-    ]
-    return UserMappings(mmaps.start, mmaps.pgoff, mmaps.filename, build_ids, is_code)
-
-
-def _make_unwinder(mappings: UserMappings, finder: Finder, arch: str, options: CallGraphOptions) -> Unwinder:
-    from perf2x.unwind.unwinder import Unwinder
-
-    return Unwinder(mappings, _opener(finder), arch, options.max_depth)
-
-
-def _opener(finder: Finder) -> Callable[[str, bytes], tuple[ElfObject | None, ElfObject | None]]:
-    """Return a function that finds the mapped file and the one with its debug info."""
-
-    def find(name: str, build_id: bytes) -> tuple[ElfObject | None, ElfObject | None]:
-        found = finder.find(name, build_id)
-        code = found.code
-        if code is None and name == "[vdso]":
-            code = _running_vdso(build_id)
-        return code, None if found.dwarf is code else found.dwarf
-
-    return find
-
-
-def _running_vdso(build_id: bytes) -> ElfObject | None:
-    """This machine's vDSO if it has the recorded build id, else None."""
-    from perf2x.binary.elf.file import open_elf
-    from perf2x.binary.elf.running_vdso import running_vdso_image
-
-    try:
-        image = open_elf(running_vdso_image(), "[vdso]")
-    except ObjectError:
-        return None
-    return image if build_id and image.build_id == build_id else None

@@ -133,8 +133,8 @@ def _symbolize(profile: Profile, recording: Recording, context: LoadContext) -> 
         from perf2x.symbolize.make_context import make_context
         from perf2x.symbolize.symbolize_profile import ProfileSymbolizer
 
-        session, namespaces = recording.session, recording.sideband.namespaces
-        facts = make_context(profile, session, symbols, context.diagnostics, context.finder, namespaces)
+        session, sideband = recording.session, recording.sideband
+        facts = make_context(profile, session, symbols, context.diagnostics, context.finder, sideband)
         symbolizer = ProfileSymbolizer(profile, facts, load_symbol_sources())
         return symbolizer.finish(_resolve_objects(symbolizer, context))
 

@@ -76,7 +76,7 @@ def build_process_history(
     )  # fmt: skip
     deferred = sideband.deferred
     deferred_rank = order.rank(deferred.time, deferred.position)
-    mappings = merge_mappings(mmaps, session.build_ids, per_process)
+    mappings = merge_mappings(mmaps, session, per_process)
     has_time = any(event.sample_type & SampleType.TIME for event in session.events)
     return ProcessHistory(
         sideband=sideband,

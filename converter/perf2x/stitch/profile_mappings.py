@@ -8,7 +8,7 @@ profile.Merge in github.com/google/pprof). Code that is named by address or belo
     pid 7   //anon 0x2000       pid 8   //anon 0x2000            two mappings
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -17,6 +17,8 @@ from perf2x.columnar.arrays import I32, I64, U64, Bools
 from perf2x.columnar.interner import StringInterner
 from perf2x.columnar.unique import group_rows
 from perf2x.stitch.history.kernel_mappings import end_addresses, is_kernel_mapping
+from perf2x.tables.build_ids import build_id_by_name
+from perf2x.tables.events import Session
 from perf2x.tables.mapping_names import is_real_path, without_deleted
 from perf2x.tables.profile import Mappings
 from perf2x.tables.sideband import Mmaps
@@ -73,15 +75,15 @@ class MergedMappings(Struct, frozen=True):
         )  # fmt: skip
 
 
-def merge_mappings(mmaps: Mmaps, recorded: Mapping[str, bytes], per_process: bool = False) -> MergedMappings:
+def merge_mappings(mmaps: Mmaps, session: Session, per_process: bool = False) -> MergedMappings:
     """Group mappings that are alike.
 
-    ``recorded`` holds the recording's own build ids by file name, for mappings that carry none. With ``per_process``,
-    mappings at different addresses stay apart.
+    Mappings that carry no build id have the one that ``session`` holds by name. With ``per_process``, mappings at
+    different addresses stay apart.
     """
     build_ids = [
-        (build_id or _recorded_build_id(recorded, name)).hex()
-        for build_id, name in zip(mmaps.build_id, mmaps.filename, strict=True)
+        (build_id or build_id_by_name(session, name, start)).hex()
+        for build_id, name, start in zip(mmaps.build_id, mmaps.filename, mmaps.start.tolist(), strict=True)
     ]
     traits = _traits(mmaps, build_ids, per_process)
     first, inverse = group_rows(traits)
@@ -118,8 +120,3 @@ def _text_ranks(texts: Sequence[str]) -> tuple[I64, list[str]]:
 def _is_relative(name: str) -> bool:
     """True if symbols are found by file offset; not in dumps of just-in-time compilers, which one process maps once."""
     return name.startswith("[vdso") or (is_real_path(without_deleted(name)) and not name.endswith(".dump"))
-
-
-def _recorded_build_id(build_ids: Mapping[str, bytes], name: str) -> bytes:
-    """Look up the recording's build-id table, which names the kernel without the reference symbol of its mapping."""
-    return build_ids.get(name) or build_ids.get(name.partition("]")[0] + "]", b"")

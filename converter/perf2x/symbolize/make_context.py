@@ -3,13 +3,13 @@
 import numpy as np
 
 from perf2x.debugfiles.finder import Finder
-from perf2x.symbolize.mapped_objects import recorded_build_id
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.sources.contract import Context
+from perf2x.tables.build_ids import KERNEL, build_id_by_name, kernel_build_id
 from perf2x.tables.diagnostics import Diagnostics
 from perf2x.tables.events import Session
 from perf2x.tables.profile import Profile
-from perf2x.tables.sideband import Namespaces
+from perf2x.tables.sideband import Sideband
 
 
 def make_context(
@@ -18,14 +18,19 @@ def make_context(
     options: SymbolOptions,
     diagnostics: Diagnostics,
     finder: Finder,
-    namespaces: Namespaces | None = None,
+    sideband: Sideband | None = None,
 ) -> Context:
-    """Collect the facts that sources need; those of the kernel come from the first kernel mapping."""
-    reference, build_id = ("", 0), recorded_build_id("[kernel.kallsyms]", session.build_ids)
+    """Collect the facts that sources need; those of the kernel come from the first kernel mapping.
+
+    A profile without kernel frames has none: its kernel is told by the recording's ``sideband``, where there is one.
+    """
+    recorded = kernel_build_id(session, sideband.mmaps) if sideband else build_id_by_name(session, KERNEL, 0)
+    reference, build_id = ("", 0), recorded
     for row in np.flatnonzero(profile.mappings.is_kernel):
         name = profile.strings[int(profile.mappings.filename[row])]
-        if name.startswith("[kernel.kallsyms]"):
-            reference = (name.removeprefix("[kernel.kallsyms]"), int(profile.mappings.offset[row]))
+        if name.startswith(KERNEL):
+            reference = (name.removeprefix(KERNEL), int(profile.mappings.offset[row]))
             build_id = bytes.fromhex(profile.strings[int(profile.mappings.build_id[row])]) or build_id
             break
+    namespaces = sideband.namespaces if sideband else None
     return Context(options, session, finder, diagnostics, build_id, reference, namespaces)

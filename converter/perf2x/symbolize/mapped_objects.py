@@ -1,6 +1,5 @@
 """Group a profile's mappings and locations by object, and compute the addresses to look up in each."""
 
-from collections.abc import Mapping
 from itertools import pairwise
 
 import numpy as np
@@ -11,6 +10,8 @@ from perf2x.binary.elf.file import PF_X, ElfObject
 from perf2x.columnar.arrays import I64, U64, Bools
 from perf2x.debugfiles.object_files import ObjectFiles
 from perf2x.symbolize.sources.contract import Dso, DsoKind
+from perf2x.tables.build_ids import build_id_by_name
+from perf2x.tables.events import Session
 from perf2x.tables.mapping_names import is_real_path, without_deleted
 from perf2x.tables.profile import Profile
 
@@ -37,6 +38,8 @@ class MappedObject(Struct, frozen=True):
     """Rows of locations, ascending."""
     pid: int
     """A process that has the object mapped; −1 for the kernel."""
+    start: int = 0
+    """The lowest address that it is mapped at, 0 if there is no mapping."""
 
 
 def kind_of(filename: str, is_kernel: bool) -> DsoKind:
@@ -50,18 +53,18 @@ def kind_of(filename: str, is_kernel: bool) -> DsoKind:
     return DsoKind.FILE if is_real_path(without_deleted(filename)) else DsoKind.ANONYMOUS
 
 
-def mapped_objects(profile: Profile, build_ids: Mapping[str, bytes]) -> list[MappedObject]:
+def mapped_objects(profile: Profile, session: Session) -> list[MappedObject]:
     """Objects with unnamed locations, in order of their first mappings; unmapped kernel code comes last.
 
-    ``build_ids`` are those in the recording's header, by file name; they serve mappings without a build id.
+    Mappings without a build id have the one that ``session`` holds by name.
     """
     keys: dict[ObjectKey, list[int]] = {}
     for row in range(len(profile.mappings)):
-        keys.setdefault(_object_key(profile, row, build_ids), []).append(row)
+        keys.setdefault(_object_key(profile, row, session), []).append(row)
     unnamed = (np.diff(profile.locations.line_offsets) == 0) & ~profile.locations.synthetic
     by_object = _locations_by_object(profile, list(keys.values()), unnamed)
     result = [
-        MappedObject(key, np.array(rows, np.int64), locations, int(profile.mappings.pid[rows[0]]))
+        _mapped_object(profile, key, np.array(rows, np.int64), locations)
         for (key, rows), locations in zip(keys.items(), by_object, strict=True)
     ]
     unmapped = unnamed & (profile.locations.mapping < 0) & (profile.locations.mode == CpuMode.KERNEL)
@@ -69,6 +72,11 @@ def mapped_objects(profile: Profile, build_ids: Mapping[str, bytes]) -> list[Map
         key = ObjectKey(DsoKind.KERNEL, "[kernel.kallsyms]", b"", -1)
         result.append(MappedObject(key, np.zeros(0, np.int64), np.flatnonzero(unmapped), -1))
     return [mapped for mapped in result if len(mapped.locations)]
+
+
+def _mapped_object(profile: Profile, key: ObjectKey, rows: I64, locations: I64) -> MappedObject:
+    mappings = profile.mappings
+    return MappedObject(key, rows, locations, int(mappings.pid[rows[0]]), int(mappings.start[rows].min()))
 
 
 def _locations_by_object(profile: Profile, rows: list[list[int]], unnamed: Bools) -> list[I64]:
@@ -83,22 +91,17 @@ def _locations_by_object(profile: Profile, rows: list[list[int]], unnamed: Bools
     return [found[order[start:end]] for start, end in pairwise(cuts.tolist())]
 
 
-def _object_key(profile: Profile, row: int, build_ids: Mapping[str, bytes]) -> ObjectKey:
+def _object_key(profile: Profile, row: int, session: Session) -> ObjectKey:
     mappings, strings = profile.mappings, profile.strings
     name = strings[int(mappings.filename[row])]
-    build_id = bytes.fromhex(strings[int(mappings.build_id[row])]) or recorded_build_id(name, build_ids)
+    carried = bytes.fromhex(strings[int(mappings.build_id[row])])
+    build_id = carried or build_id_by_name(session, name, int(mappings.start[row]))
     kind = kind_of(name, bool(mappings.is_kernel[row]))
     if kind is DsoKind.ANONYMOUS:
         return ObjectKey(kind, "", b"", int(mappings.pid[row]))
     if kind is DsoKind.KERNEL:
         name = name.partition("]")[0] + "]" if "]" in name else name
     return ObjectKey(kind, name, build_id, -1)
-
-
-def recorded_build_id(name: str, build_ids: Mapping[str, bytes]) -> bytes:
-    """Build id of a mapping's name in the recording's header, which has the kernel without its reference symbol."""
-    bare = name.partition("]")[0] + "]" if name.startswith(KERNEL_PREFIXES) else name
-    return build_ids.get(name, b"") or build_ids.get(bare, b"")
 
 
 def dso_of(profile: Profile, mapped: MappedObject, found: ObjectFiles) -> Dso:

@@ -13,7 +13,8 @@ from perf2x.symbolize.demangle.names import Demangle, demangle
 from perf2x.symbolize.mapped_objects import MappedObject, addresses_of, dso_of
 from perf2x.symbolize.sources.contract import Context, Dso, DsoKind, Function, Symbols, SymbolSource
 from perf2x.symbolize.sources.elf_symbols import count_broken
-from perf2x.symbolize.sources.vdso import find_running_vdso
+from perf2x.symbolize.vdso_files import vdso_files
+from perf2x.tables.build_ids import VDSO
 from perf2x.tables.diagnostics import Count, Diagnostics, Severity
 from perf2x.tables.errors import ObjectError
 from perf2x.tables.profile import Profile
@@ -60,7 +61,8 @@ class ObjectResolver:
             found = _find_files(self._context, mapped)
             dso = dso_of(self._profile, mapped, found)
             address, index = unique_inverse(addresses_of(self._profile, mapped, found))
-            answers = self._ask_sources(dso, address, found.reason if mapped.key.kind is DsoKind.FILE else "")
+            is_file = mapped.key.kind is DsoKind.FILE or mapped.key.name == VDSO
+            answers = self._ask_sources(dso, address, found.reason if is_file else "")
             function, functions = _shared_functions(answers.parts, self._context.options.demangle)
             lookup, exact = np.split(index, 2)
             # the byte before a signal trampoline belongs to no function; the return address itself names the trampoline
@@ -121,13 +123,13 @@ def _separate_counts(diagnostics: Diagnostics) -> Iterator[dict[str, Count]]:
 
 
 def _find_files(context: Context, mapped: MappedObject) -> ObjectFiles:
-    """The object's files; a vDSO without one may be that of the running kernel."""
+    """The object's files; none for what is no file."""
     key = mapped.key
     if key.kind in (DsoKind.KERNEL, DsoKind.SYMBOL, DsoKind.ANONYMOUS):
         return ObjectFiles()
+    if key.name == VDSO:
+        return vdso_files(context, mapped)
     found = context.finder.find(key.name, key.build_id, mapped.pid)
-    if key.kind is DsoKind.VDSO and not found.files:
-        return find_running_vdso(context, key.name, key.build_id)
     if found.mismatched:
         advice = "files of another build were used, as asked; names may be wrong."
         context.diagnostics.add("build_id_mismatch", Severity.GUESS, advice, where=key.name)

@@ -18,7 +18,7 @@ from perf2x.symbolize.symbol_report import ObjectReport, SymbolReport, location_
 from perf2x.tables.diagnostics import Diagnostics
 from perf2x.tables.events import Session
 from perf2x.tables.profile import Profile
-from perf2x.tables.sideband import Namespaces
+from perf2x.tables.sideband import Sideband
 
 
 def symbolize(
@@ -28,14 +28,14 @@ def symbolize(
     diagnostics: Diagnostics,
     sources: Sequence[type[SymbolSource]],
     finder: Finder | None = None,
-    namespaces: Namespaces | None = None,
+    sideband: Sideband | None = None,
 ) -> tuple[Profile, SymbolReport]:
     """Symbolize a profile in this process; see ``ProfileSymbolizer``.
 
-    ``finder`` is shared with the unwinder if there was one; ``namespaces`` are the recording's.
+    ``finder`` is shared with the unwinder if there was one; ``sideband`` is the recording's.
     """
     finder = finder or make_finder(options, diagnostics)
-    context = make_context(profile, session, options, diagnostics, finder, namespaces)
+    context = make_context(profile, session, options, diagnostics, finder, sideband)
     symbolizer = ProfileSymbolizer(profile, context, sources)
     return symbolizer.finish(map(symbolizer.resolve, range(len(symbolizer.costs))))
 
@@ -53,7 +53,7 @@ class ProfileSymbolizer:
         """``sources`` are the classes behind the entry points (``perf2x.plugins.registry``)."""
         self._profile, self._context = profile, context
         self._resolver = ObjectResolver(profile, context, [source(context) for source in sources])
-        self._objects = mapped_objects(profile, context.session.build_ids)
+        self._objects = mapped_objects(profile, context.session)
         self._units = _units_of_work(self._objects)
         self.costs = [sum(_cost(self._objects[number]) for number in unit) for unit in self._units]
         """Estimated microseconds of each unit of work."""

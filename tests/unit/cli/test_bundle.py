@@ -319,3 +319,19 @@ def test_files_beyond_the_unpacking_limit_are_left_out(tmp_path: Path) -> None:
     assert "left out: [kernel.kallsyms]: xz data: its" in ran.err
     with tarfile.open(target) as tar:
         assert not [name for name in tar.getnames() if name.endswith("kallsyms")]
+
+
+@pytest.mark.parametrize("only", [(), ("--symbols-only",)])
+def test_a_bundle_has_the_vdso(only: tuple[str, ...], tmp_path: Path, nowhere: tuple[object, ...]) -> None:
+    """It lies below /lib/modules, and goes into the bundle by its build id."""
+    data, bundle, root = CORPUS / "unwind_vdso" / "perf.data", tmp_path / "bundle.tar.gz", tmp_path / "root"
+    release = json.loads(perf2x("info", data, "--json").out)["session"]["features"]["osrelease"]
+    shutil.copytree(CORPUS / "common" / "symfs", root)
+    (root / "lib" / "modules" / release / "vdso").mkdir(parents=True)
+    (image,) = (CORPUS / "common" / "buildid").glob(".build-id/*/*/vdso")
+    shutil.copy(image, root / "lib" / "modules" / release / "vdso" / "vdso64.so")
+    places = ("--symfs", root)
+    assert perf2x("bundle", data, *places, *only, "-o", bundle).code == 0
+    whole = perf2x("convert", data, *places, "-t", "collapsed", "-o", "-", "-q").out
+    assert ";read_cpu;__vdso_getcpu " in whole
+    assert perf2x("convert", bundle, *nowhere, "-t", "collapsed", "-o", "-", "-q").out == whole

@@ -329,9 +329,9 @@ def test_missing_names_of_a_recording_are_explained(tmp_path) -> None:
     assert named.advice == ()
 
 
-@pytest.mark.parametrize(("name", "command"), [("[kernel.kallsyms]", "--kallsyms FILE"), ("[vdso]", None),
+@pytest.mark.parametrize(("name", "command"), [("[kernel.kallsyms]", "--kallsyms FILE"), ("[vdso]", "perf2x bundle"),
     ("[unknown]", "-fno-omit-frame-pointer"), ("//anon of process 7", "node --perf-basic-prof")])  # fmt: skip
 def test_missing_names_of_special_mappings_are_explained(tmp_path, name, command) -> None:
     found = why(tmp_path, name, "")
     assert (found.why, found.looked_at) == ("said before", ())
-    assert [one.command for one in found.advice][:1] == ([command] if command else [])
+    assert [one.command for one in found.advice][:1] == [command]

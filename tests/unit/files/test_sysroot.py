@@ -10,10 +10,10 @@ import pytest
 
 from perf2x.binary.elf.running_vdso import running_vdso_image
 from perf2x.debugfiles.finder import Finder
+from perf2x.debugfiles.running_kernel import running_host_name, running_kernel_build_id, running_kernel_release
 from perf2x.debugfiles.search_paths import SearchPaths
 from perf2x.files.sysroot import host_path, sysroot
 from perf2x.symbolize.options import SymbolOptions
-from perf2x.symbolize.sources.kernel import running_kernel_build_id, running_kernel_release
 from perf2x.symbolize.symcache.cache_files import user_cache_dir
 from tests.support.command import folded, recording
 from tests.support.isolation import STEERING
@@ -65,10 +65,11 @@ def test_with_symfs_files_of_this_machine_are_not_used(root: Path, tmp_path: Pat
 
 
 def test_the_running_kernel_is_hidden_by_a_sysroot(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert (running_vdso_image(), running_kernel_build_id(), running_kernel_release()) == (b"", b"", "")
+    assert (running_vdso_image(), running_kernel_build_id()) == (b"", b"")
+    assert (running_kernel_release(), running_host_name()) == ("", "")
     monkeypatch.delenv("PERF2X_SYSROOT")
     if sys.platform == "linux":
-        assert running_kernel_release() == platform.release()
+        assert (running_kernel_release(), running_host_name()) == (platform.release(), platform.node())
 
 
 def test_tests_run_with_an_empty_home_and_no_settings() -> None:

@@ -20,6 +20,7 @@ from perf2x.stitch.history.overlapping_mappings import OverlappingRanges
 from perf2x.stitch.mapping_lookup import MappingLookup, lookup_contexts
 from perf2x.stitch.profile_mappings import MergedMappings, merge_mappings
 from perf2x.tables.sideband import Mmaps
+from tests.support.profile_builder import make_session
 
 LIBC = "/lib/libc.so.6"
 TOP = 2**64 - 1
@@ -68,7 +69,7 @@ def mmaps(ranges: list[tuple[int, int, int]], name: str = LIBC) -> Mmaps:
 
 
 def merged(ranges: list[tuple[int, int, int]], per_process: bool = False) -> MergedMappings:
-    return merge_mappings(mmaps(ranges), {}, per_process)
+    return merge_mappings(mmaps(ranges), make_session(), per_process)
 
 
 def frame_keys(ranges: list[tuple[int, int, int]], per_process: bool = False) -> FrameKeys:
@@ -174,5 +175,5 @@ def test_mappings_that_do_not_fit_are_outside_the_layout(count: int) -> None:
     """600 mappings just below the longest that is laid out fill all room."""
     length = TOP if count == 1 else (1 << 48) - 1
     table = mmaps([(0, 0x1000 + row, length) for row in range(count)], "//anon")
-    layout = AddressLayout(merge_mappings(table, {}, per_process=True))
+    layout = AddressLayout(merge_mappings(table, make_session(), per_process=True))
     assert layout.is_outside[-1] and layout.is_outside[:-1].any() and (count == 1 or not layout.is_outside[:-1].all())

@@ -6,8 +6,10 @@ import pytest
 from perf2x.columnar.interner import StringInterner
 from perf2x.stitch.profile_mappings import merge_mappings
 from perf2x.tables.sideband import Mmaps
+from tests.support.profile_builder import make_session
 
 LIBC = "/lib/libc.so.6"
+SESSION = make_session()
 
 
 def mmaps(*rows: tuple[int, str, int, int, bytes, int]) -> Mmaps:
@@ -24,12 +26,12 @@ def mmaps(*rows: tuple[int, str, int, int, bytes, int]) -> Mmaps:
 
 
 def groups(table: Mmaps, per_process: bool = False) -> list[int]:
-    return merge_mappings(table, {}, per_process).number.tolist()[:-1]
+    return merge_mappings(table, SESSION, per_process).number.tolist()[:-1]
 
 
 def test_one_file_in_two_processes_is_one_mapping_at_the_lower_address() -> None:
     table = mmaps((7, LIBC, 0x9000, 0, b"", 1), (8, LIBC, 0x5000, 0, b"", 1))
-    merged = merge_mappings(table, {})
+    merged = merge_mappings(table, SESSION)
     assert merged.number.tolist() == [0, 0, -1]
     assert (table.start + merged.shift[:2]).tolist() == [0x5000, 0x5000]
     strings = StringInterner()
@@ -58,7 +60,7 @@ def test_different_files_are_different_mappings(other: tuple[int, str, int, int,
 )
 def test_code_that_is_named_by_its_address_stays_where_it_was(name: str) -> None:
     table = mmaps((7, name, 0x9000, 0, b"", 0), (8, name, 0x5000, 0, b"", 0))
-    merged = merge_mappings(table, {})
+    merged = merge_mappings(table, SESSION)
     assert merged.shift.tolist() == [0, 0, 0] and len(set(merged.number[:2].tolist())) == 2
 
 
@@ -69,11 +71,11 @@ def test_modules_stay_where_the_kernel_had_them() -> None:
 
 def test_per_process_mappings_do_not_move() -> None:
     table = mmaps((7, LIBC, 0x9000, 0, b"", 1), (8, LIBC, 0x5000, 0, b"", 1), (9, LIBC, 0x5000, 0, b"", 1))
-    merged = merge_mappings(table, {}, per_process=True)
+    merged = merge_mappings(table, SESSION, per_process=True)
     assert merged.number.tolist() == [1, 0, 0, -1] and not merged.shift.any()
 
 
 def test_build_ids_of_the_header_replace_missing_ones() -> None:
     table = mmaps((7, LIBC, 0x9000, 0, b"", 0), (8, LIBC, 0x5000, 0, b"\1\2", 0))
-    merged = merge_mappings(table, {LIBC: b"\1\2"})
+    merged = merge_mappings(table, make_session(build_ids={LIBC: b"\1\2"}))
     assert merged.build_ids == ["0102", "0102"] and merged.number.tolist() == [0, 0, -1]

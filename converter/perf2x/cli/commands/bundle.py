@@ -89,8 +89,8 @@ def bundle(
         wanted = LoadOptions(allow_empty=allow_empty, symbols=options, look_up=False)
         loaded = load(str(path), wanted, progress)
         finder = make_finder(options, loaded.diagnostics, progress)
-        session, namespaces = loaded.recording.session, loaded.recording.sideband.namespaces
-        context = make_context(loaded.profile, session, options, loaded.diagnostics, finder, namespaces)
+        session, sideband = loaded.recording.session, loaded.recording.sideband
+        context = make_context(loaded.profile, session, options, loaded.diagnostics, finder, sideband)
         contents = collect_contents(loaded.profile, context, only_symbols=symbols_only)
         with open_output(target, inputs=(source,)) as out:
             write_bundle(path, contents, out, only_symbols=symbols_only)

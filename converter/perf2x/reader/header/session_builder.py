@@ -11,6 +11,7 @@ from perf2x.abi.uapi import EventType
 from perf2x.reader.containers.file_header import Container
 from perf2x.reader.event_table import EventTable
 from perf2x.reader.header.attributes import parse_attr
+from perf2x.reader.header.copied_vdso import with_vdso
 from perf2x.reader.header.feature_sections import DECODERS
 from perf2x.reader.header.section_reader import SectionError, SectionReader, text
 from perf2x.tables.diagnostics import Diagnostics, Severity
@@ -176,7 +177,7 @@ class SessionBuilder(Struct):
             cpu_description=known.get("cpudesc", ""),
             clock_id=clock["clockid"] if clock else next((e.clockid for e in self.events.events), -1),
             wall_clock_offset_ns=clock["wall_clock_ns"] - clock["clockid_time_ns"] if clock else None,
-            build_ids=self.build_ids,
+            build_ids=with_vdso(self.build_ids),
             features=self.features,
             kcore_dir=self.kcore_dir,
         )

@@ -12,13 +12,13 @@ from typing import ClassVar
 import numpy as np
 from msgspec import Struct
 
-from perf2x.binary.elf.notes import gnu_build_id
 from perf2x.columnar.arrays import U64
 from perf2x.columnar.unique import unique_known
 from perf2x.debugfiles.archive import name_key
+from perf2x.debugfiles.running_kernel import running_kernel_build_id, running_kernel_release
 from perf2x.debugfiles.search_paths import build_id_cache_paths
 from perf2x.files.rooted_paths import is_file
-from perf2x.files.sysroot import KALLSYMS, KERNEL_NOTES, KERNEL_RELEASE, host_path
+from perf2x.files.sysroot import KALLSYMS, host_path
 from perf2x.symbolize.make_finder import archives_of
 from perf2x.symbolize.sources.contract import Context, Dso, DsoKind, Symbols, no_symbols, symbols_from_names
 from perf2x.symbolize.sources.kallsyms import Kallsyms, parse_kallsyms, read_kallsyms
@@ -154,20 +154,3 @@ def module_name(recorded: str) -> str:
     """Reduce ``/lib/modules/…/snd-hda.ko.xz`` and ``[snd_hda]`` to ``snd_hda``, as kallsyms spells it."""
     last = recorded.rpartition("/")[2].strip("[]")
     return last.partition(".ko")[0].replace("-", "_")
-
-
-def running_kernel_build_id() -> bytes:
-    """Build id of the running kernel, from /sys/kernel/notes; b"" if unknown."""
-    try:
-        notes = host_path(KERNEL_NOTES).read_bytes()
-    except OSError:
-        return b""
-    return gnu_build_id(notes, "<" if sys.byteorder == "little" else ">")
-
-
-def running_kernel_release() -> str:
-    """Release of the running kernel, as uname(2) states it; "" if unknown."""
-    try:
-        return host_path(KERNEL_RELEASE).read_text().strip()
-    except (OSError, UnicodeDecodeError):
-        return ""

@@ -19,7 +19,7 @@ from perf2x.symbolize.symbol_report import SymbolReport
 from perf2x.symbolize.symbolize_profile import symbolize
 from perf2x.tables.diagnostics import Diagnostics
 from perf2x.tables.profile import Profile
-from perf2x.tables.sideband import Namespaces
+from perf2x.tables.sideband import Sideband
 from tests import forge
 from tests.forge.session import write_file
 from tests.support.profile_builder import lines_of, make_profile, make_session, name_of
@@ -34,27 +34,27 @@ not a line
 """
 
 
-def run(frames, pid=77, namespaces=None, finder=None, **options) -> tuple[Profile, SymbolReport, Diagnostics]:
+def run(frames, pid=77, sideband=None, finder=None, **options) -> tuple[Profile, SymbolReport, Diagnostics]:
     profile = make_profile([(0x7F0000000000, 0x7F0000100000, 0, "//anon", "", pid)], [(0, a) for a in frames])
     diagnostics = Diagnostics()
     sources, options = load_symbol_sources(), SymbolOptions(**options)
-    result, report = symbolize(profile, make_session(), options, diagnostics, sources, finder, namespaces)
+    result, report = symbolize(profile, make_session(), options, diagnostics, sources, finder, sideband)
     result.check()
     return result, report, diagnostics
 
 
-def namespaces(tmp_path, *homes) -> Namespaces:
-    """The side-band table of forged records: (process, inode of its pid namespace, of its mount namespace)."""
+def namespaces(tmp_path, *homes) -> Sideband:
+    """The side-band of forged records: (process, inode of its pid namespace, of its mount namespace)."""
     records = [
         forge.Namespaces(pid=pid, tid=pid, links=((4, 1), (4, 2), (4, 3), (4, inner), (4, 5), (4, mount), (4, 7)))
         for pid, inner, mount in homes
     ]
-    return table_of(tmp_path, records)
+    return sideband_of(tmp_path, records)
 
 
-def table_of(tmp_path, records) -> Namespaces:
+def sideband_of(tmp_path, records) -> Sideband:
     (tmp_path / "forged").write_bytes(write_file(forge.Session(), records))
-    return open_recording(str(tmp_path / "forged")).sideband.namespaces
+    return open_recording(str(tmp_path / "forged")).sideband
 
 
 def test_a_map_names_code_of_its_process_only(tmp_path) -> None:
@@ -97,8 +97,8 @@ def test_namespace_records_identify_containers(tmp_path, inner, name) -> None:
     """Only a process that counts its ids apart may have a map under another id."""
     (tmp_path / "tmp").mkdir()
     (tmp_path / "tmp/perf-1.map").write_text(TEXT)
-    table = namespaces(tmp_path, (77, FIRST_PID_NAMESPACE, 9), (77, inner, 9), (78, 0xF0000152, 9))
-    result, _, diagnostics = run([0x7F0000001050], namespaces=table, symfs=tmp_path)
+    sideband = namespaces(tmp_path, (77, FIRST_PID_NAMESPACE, 9), (77, inner, 9), (78, 0xF0000152, 9))
+    result, _, diagnostics = run([0x7F0000001050], sideband=sideband, symfs=tmp_path)
     assert name_of(result, 0) == name and diagnostics["perf_map_of_other_pid"] == (name is not None)
 
 
@@ -109,16 +109,18 @@ def test_the_map_of_a_dead_process_is_found_in_its_live_container(tmp_path, monk
         (proc / pid / "ns/mnt").write_text("")
         (proc / pid / "root/tmp").mkdir(parents=True)
     (proc / "345/root/tmp/perf-3.map").write_text(TEXT)
-    table = namespaces(tmp_path, (77, 0xF0000152, (proc / "345/ns/mnt").stat().st_ino))
+    sideband = namespaces(tmp_path, (77, 0xF0000152, (proc / "345/ns/mnt").stat().st_ino))
     finder = Finder(SearchPaths(system_debug_dir=None, proc=proc))
-    result, _, _ = run([0x7F0000001050], namespaces=table, finder=finder)
+    result, _, _ = run([0x7F0000001050], sideband=sideband, finder=finder)
     assert name_of(result, 0) == "Builtin:Call"
-    table = namespaces(tmp_path, (77, 0xF0000152, (proc / "12/ns/mnt").stat().st_ino))
-    assert name_of(run([0x7F0000001050], namespaces=table, finder=finder)[0], 0) is None
+    sideband = namespaces(tmp_path, (77, 0xF0000152, (proc / "12/ns/mnt").stat().st_ino))
+    assert name_of(run([0x7F0000001050], sideband=sideband, finder=finder)[0], 0) is None
 
 
 def test_records_with_too_few_namespaces_are_ignored(tmp_path) -> None:
-    homes = ProcessNamespaces(table_of(tmp_path, [forge.Namespaces(pid=5, tid=5, links=((4, 1), (4, 2)))]))
+    homes = ProcessNamespaces(
+        sideband_of(tmp_path, [forge.Namespaces(pid=5, tid=5, links=((4, 1), (4, 2)))]).namespaces
+    )
     assert not homes.is_container(5) and homes.mount(5) == 0
 
 
