@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from perf2x.symbolize.symbolize_profile import ProfileSymbolizer
     from perf2x.tables.events import Recording
     from perf2x.tables.profile import Profile
+    from perf2x.transform.selection import Selection
+    from perf2x.transform.wait_report import WaitReport
 
 
 def load(
@@ -75,9 +77,10 @@ def _load_session(recording: Recording, context: LoadContext) -> Loaded:
 
     options = context.options
     check_root(options.grouping.root, recording)
-    selection = Selection(options.choice, recording)
+    selection = Selection(options.choice, recording, late_times=bool(options.off_cpu))
     profile, deferred, unwound = stitch_session(recording, selection, context)
-    profile = selection.before_symbols(_keep_events(_with_off_cpu(profile, recording, context), options))
+    profile, waits = _with_off_cpu(profile, recording, selection, context)
+    profile = selection.before_symbols(_keep_events(profile, options))
     profile, symbols = _symbolize(profile, recording, context)
     profile = grouped(_anonymize(selection.after_symbols(profile), options), options.grouping)
     return Loaded(
@@ -89,21 +92,24 @@ def _load_session(recording: Recording, context: LoadContext) -> Loaded:
         deferred=deferred,
         symbols=symbols,
         diagnostics=context.diagnostics,
+        waits=waits,
     )
 
 
-def _with_off_cpu(profile: Profile, recording: Recording, context: LoadContext) -> Profile:
+def _with_off_cpu(
+    profile: Profile, recording: Recording, selection: Selection, context: LoadContext
+) -> tuple[Profile, WaitReport | None]:
     """The profile with off-CPU time, if wanted; times, which that is computed from, go unless they are wanted, too."""
     options = context.options
     if not options.off_cpu:
-        return profile
+        return profile, None
     from perf2x.tables.stack_tree import without_times
     from perf2x.transform.off_cpu import off_cpu
 
-    profile = off_cpu(profile, recording, options.off_cpu, context.diagnostics)
+    profile, report = off_cpu(profile, recording, options.off_cpu, context.diagnostics, selection.passing)
     profile = profile if options.timeline else without_times(profile, keep_cpu=options.keeps_cpu)
     check_total(recording.session.source, profile.samples.value)
-    return profile
+    return profile, report
 
 
 def _keep_events(profile: Profile, options: LoadOptions) -> Profile:

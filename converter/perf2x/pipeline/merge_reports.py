@@ -33,6 +33,7 @@ def merge_results(parts: Sequence[Loaded], tags: Sequence[Mapping[str, str]]) ->
         deferred=sum_reports([part.deferred for part in parts]),
         unwound=sum_reports([part.unwound for part in parts]),
         symbols=merge_symbol_reports([part.symbols for part in parts]),
+        waits=sum_reports(waits) if (waits := [part.waits for part in parts if part.waits]) else None,
     )
 
 
@@ -43,7 +44,7 @@ def common_tags(tags: Sequence[Mapping[str, str]]) -> dict[str, str]:
 
 
 def sum_reports(reports: Sequence[Report]) -> Report:
-    """Add numbers, and mappings of numbers key by key; take the largest of sizes (``asked``)."""
+    """Add numbers, and mappings of numbers key by key; take the largest of sizes (``asked``, ``near_ns``)."""
     merged = {
         field: _add_values([getattr(report, field) for report in reports], field)
         for field in reports[0].__struct_fields__
@@ -71,4 +72,4 @@ def _add_values(values: Sequence[Any], name: str) -> Any:
         for value in values:
             total.update(value)
         return dict(total)
-    return max(values) if name == "asked" else sum(values)
+    return max(values) if name in ("asked", "near_ns") else sum(values)

@@ -10,6 +10,7 @@ from perf2x.symbolize.symbol_report import SymbolReport
 from perf2x.tables.diagnostics import Diagnostics
 from perf2x.tables.events import Recording
 from perf2x.tables.profile import Profile
+from perf2x.transform.wait_report import WaitReport
 
 
 class EventCount(Struct, frozen=True):
@@ -36,6 +37,8 @@ class Loaded(Struct, frozen=True):
     diagnostics: Diagnostics
     others: tuple[Recording, ...] = ()
     """The recordings after the first when independent ones were merged."""
+    waits: WaitReport | None = None
+    """None without ``off_cpu``."""
 
     @property
     def samples(self) -> int:

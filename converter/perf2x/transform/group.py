@@ -8,13 +8,14 @@ from msgspec.structs import replace
 
 from perf2x.columnar.arrays import I64
 from perf2x.columnar.interner import prefix_tree
-from perf2x.columnar.ragged import Ragged, offsets_of, side_by_side
+from perf2x.columnar.ragged import Ragged, side_by_side
 from perf2x.columnar.unique import group_rows, unique_inverse
 from perf2x.tables.errors import OptionError
-from perf2x.tables.profile import Functions, Locations, Profile, Threads
+from perf2x.tables.profile import Profile, Threads
 from perf2x.tables.stack_tree import location_rows, rewrite_stacks, select_entries, sum_samples, used_stacks
 from perf2x.transform.choice import ROOTS, Grouping
 from perf2x.transform.compact import compact
+from perf2x.transform.made_up_frames import with_made_up_frames
 
 
 def grouped(profile: Profile, grouping: Grouping) -> Profile:
@@ -79,7 +80,7 @@ def with_roots(profile: Profile, root: str) -> Profile:
     texts = [name(profile, row) for row in used.tolist()]
     titles: dict[str, int] = {}
     title_of = np.array([titles.setdefault(text, len(titles)) for text in texts], np.int64)[kind]
-    grown, first_location = _with_made_up(profile, list(titles))
+    grown, first_location = with_made_up_frames(profile, list(titles))
     return _hung(grown, title_of + first_location)
 
 
@@ -106,35 +107,6 @@ def _hung(profile: Profile, root: I64) -> Profile:
     stacks = replace(profile.stacks, parent=parent, location=location)
     samples = replace(profile.samples, stack=leaf[pair] if len(pair) else profile.samples.stack)
     return sum_samples(replace(profile, stacks=stacks, samples=samples))
-
-
-def _with_made_up(profile: Profile, names: list[str]) -> tuple[Profile, int]:
-    """The profile with one made-up location per name at the end of its table, and the first one's row."""
-    strings = list(profile.strings)
-    place = {text: row for row, text in enumerate(strings)}
-    for name in names:
-        if name not in place:
-            place[name] = len(strings)
-            strings.append(name)
-    text = np.array([place[name] for name in names], np.int32)
-    count, none = len(names), np.zeros(len(names), np.int32)
-    old, functions = profile.locations, profile.functions
-    more = Functions(text, text, none, none)
-    grown = Functions(
-        *(np.concatenate([getattr(t, n) for t in (functions, more)]) for n in Functions.__struct_fields__)
-    )
-    lengths = np.concatenate([np.diff(old.line_offsets), np.ones(count, np.int64)])
-    locations = Locations(
-        address=np.concatenate([old.address, np.zeros(count, np.uint64)]),
-        lookup=np.concatenate([old.lookup, np.zeros(count, np.uint64)]),
-        mapping=np.concatenate([old.mapping, np.full(count, -1, np.int32)]),
-        mode=np.concatenate([old.mode, np.zeros(count, np.uint8)]),
-        synthetic=np.concatenate([old.synthetic, np.ones(count, np.bool_)]),
-        line_offsets=offsets_of(lengths),
-        line_function=np.concatenate([old.line_function, np.arange(count, dtype=np.int32) + len(functions)]),
-        line_number=np.concatenate([old.line_number, none]),
-    )
-    return replace(profile, strings=strings, functions=grown, locations=locations), len(old)
 
 
 def _functions_of(profile: Profile) -> I64:

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
+from msgspec.structs import replace
+
 from perf2x.abi.uapi import SampleType
 from perf2x.tables.errors import OptionError
 from perf2x.tables.events import Recording, Samples, Want
@@ -20,11 +22,17 @@ from perf2x.transform.time_ranges import Range, needs_bounds, parse_times, parse
 
 
 class Selection:
-    """One Choice and one recording; call the methods in the order in which they stand."""
+    """One Choice and one recording; call the methods in the order in which they stand.
 
-    def __init__(self, choice: Choice, recording: Recording) -> None:
+    ``passing`` is the filter of samples. With ``late_times`` samples of all times pass ``batches``: what is worked out
+    from the whole recording asks for its times afterwards.
+    """
+
+    def __init__(self, choice: Choice, recording: Recording, *, late_times: bool = False) -> None:
         self._choice = choice
-        self._filter = SampleFilter(choice.pids, choice.tids, choice.cpus, _ranges(choice, recording), choice.no_idle)
+        ranges = _ranges(choice, recording)
+        self.passing = SampleFilter(choice.pids, choice.tids, choice.cpus, ranges, choice.no_idle)
+        self._filter = replace(self.passing, times=()) if late_times else self.passing
         self.seen = Seen()
         self._had_samples = False
 

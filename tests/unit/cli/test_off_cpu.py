@@ -45,20 +45,21 @@ def totals(path: Path, how: str) -> dict[str, int]:
 
 
 def test_the_time_between_leaving_and_coming_back(switching: Path) -> None:
-    assert totals(switching, "apart") == {"samples": 2, "value": 80}
-    assert totals(switching, "merged") == {"samples": 4, "value": 90}
+    assert totals(switching, "apart") == {"samples": 3, "value": 90}
+    assert totals(switching, "merged") == {"samples": 5, "value": 100}
 
 
 def test_what_could_not_be_told_is_said(switching: Path) -> None:
     ran = perf2x("convert", switching, "--no-symbols", "--off-cpu", "apart", "-t", "collapsed", "-o", "-", "-v")
-    assert "loss: 1 wait without a stack; the thread had no sample before it waited\n" in ran.err
-    assert "info: 1 wait without an end; the recording ends while they last; left out\n" in ran.err
-    assert "guess: 3 waits with a guessed stack; the stack of a wait is that of the thread's last sample" in ran.err
+    assert "3 waits of 0.000 s, 0.000 s without a stack (no sample at most 0.1 ms before)\n" in ran.err
+    assert "info: 1 wait without a stack; context-switch records have no stack, and no sample is near;" in ran.err
+    assert "guess: 2 waits with a guessed stack; the stack is that of a sample at most 0.1 ms before" in ran.err
+    assert "lost:" not in ran.err
 
 
 def test_on_and_off_cpu_together_are_the_time_that_threads_lived() -> None:
     wall = sum(folded(CLOCKED, "--off-cpu", "merged", value="period").values())
-    assert 4 * 2.0e9 * 0.95 < wall < 4 * 2.0e9 * 1.05
+    assert 5 * 2.0e9 * 0.95 < wall < 5 * 2.0e9 * 1.05  # four that compute, and their parent, which waits for them
 
 
 def waits_of(path: Path, how: str = "apart") -> list[tuple[int, int]]:
@@ -82,7 +83,7 @@ def waits_of(path: Path, how: str = "apart") -> list[tuple[int, int]]:
 
 
 def test_waits_are_as_long_as_the_records_say_to_the_nanosecond(switching: Path) -> None:
-    assert waits_of(switching) == [(110, 50), (180, 30)]
+    assert waits_of(switching) == [(50, 10), (110, 50), (180, 30)]
 
 
 def test_a_wait_from_sched_switch_to_the_threads_next_sample(tmp_path: Path) -> None:
@@ -101,6 +102,22 @@ def test_a_wait_from_sched_switch_to_the_threads_next_sample(tmp_path: Path) -> 
 def test_beside_keeps_the_other_events() -> None:
     ran = perf2x("convert", CLOCKED, "--no-symbols", "--off-cpu", "beside", "-t", "pprof", "-o", "-")
     assert "2 events (cpu-clock 228, off-cpu" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("how", "shown", "period"), [("beside", "cpu-clock", 3344481), ("apart", "off-cpu", 0), ("merged", "wall-clock", 0)]
+)
+def test_pprof_shows_the_clock_with_its_period_where_there_is_one(
+    how: str, shown: str, period: int, tmp_path: Path
+) -> None:
+    ran = perf2x("convert", CLOCKED, "--no-symbols", "--off-cpu", how, "-q", "-o", tmp_path / "p.pb.gz")
+    assert ran.code == 0, ran.err
+    written = profile_pb2.Profile.FromString(gzip.decompress((tmp_path / "p.pb.gz").read_bytes()))
+    texts = written.string_table
+    assert texts[written.default_sample_type] == shown == texts[written.sample_type[-1].type]
+    assert (texts[written.period_type.type], texts[written.period_type.unit]) == (shown, "nanoseconds")
+    assert written.period == period
+    assert {texts[kind.type] for kind in written.sample_type} == {"samples", shown, *["off-cpu"] * (how == "beside")}
 
 
 @pytest.mark.parametrize("name", ["chrome", "html", "firefox"])

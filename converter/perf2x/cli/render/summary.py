@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from perf2x.pipeline.call_graphs import UnwindReport
     from perf2x.pipeline.result import Loaded
     from perf2x.stitch.deferred_report import DeferredReport
+    from perf2x.transform.wait_report import WaitReport
 
 _VIEWERS = {
     "pprof": "open it: go tool pprof -http=: {0}, or drop it on speedscope.app",
@@ -42,7 +43,8 @@ def summary(
 ) -> Iterator[str]:
     """Lines for standard error: contents, deferred stacks, losses, names, and the files written (``where``)."""
     yield _contents_line(loaded)
-    completed = "; ".join(filter(None, (deferred_line(loaded.deferred), unwound_line(loaded.unwound))))
+    parts = (deferred_line(loaded.deferred), unwound_line(loaded.unwound), waits_line(loaded.waits))
+    completed = "; ".join(filter(None, parts))
     if completed:
         yield completed
     troubles = _loss_line(loaded)
@@ -59,7 +61,7 @@ def summary(
 def verbose_lines(loaded: "Loaded") -> Iterator[str]:
     """Lines of --verbose about a recording, for commands that print tables."""
     yield _contents_line(loaded)
-    yield from filter(None, (deferred_line(loaded.deferred), unwound_line(loaded.unwound)))
+    yield from filter(None, (deferred_line(loaded.deferred), unwound_line(loaded.unwound), waits_line(loaded.waits)))
     yield from warning_lines(loaded, 1000)
     yield from _detail_lines(loaded)
 
@@ -122,6 +124,20 @@ def unwound_line(report: "UnwindReport") -> str:
             parts.append(f"{count:,} {text}")
         if count and end is End.TRUNCATED and report.better_size > report.asked:
             parts[-1] += f" (record with --call-graph dwarf,{report.better_size})"
+    return ", ".join(parts)
+
+
+def waits_line(report: "WaitReport | None") -> str:
+    """Waiting time by kind, and how near a sample must be to have a wait's stack; "" without ``--off-cpu``."""
+    if report is None:
+        return ""
+    parts = [f"{plural(report.waits, 'wait')} of {report.waited_ns / 1e9:.3f} s"]
+    if report.preempted_ns:
+        parts.append(f"{report.preempted_ns / 1e9:.3f} s preempted")
+    if report.nameless_ns:
+        parts.append(
+            f"{report.nameless_ns / 1e9:.3f} s without a stack (no sample at most {report.near_ns / 1e6:.3g} ms before)"
+        )
     return ", ".join(parts)
 
 

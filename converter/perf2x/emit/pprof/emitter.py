@@ -30,7 +30,7 @@ from perf2x.emit.pprof.tables import (
     one_location_per_line,
     without_inlining,
 )
-from perf2x.emit.pprof.values import ValueKind, heaviest, summed_values, value_kinds
+from perf2x.emit.pprof.values import ValueKind, heaviest, shown_event, summed_values, value_kinds
 from perf2x.files.background_writer import BackgroundGzipWriter
 from perf2x.tables.plugin_options import check_choices, option
 from perf2x.tables.profile import Profile
@@ -207,8 +207,8 @@ def _header(profile: Profile, strings: StringTable, kinds: list[ValueKind]) -> "
     if kinds:
         message.default_sample_type = strings.add(kinds[-1].name)
     if profile.events:
-        event = profile.events[profile.default_event]
-        name = plain_names(profile.events)[profile.default_event]
+        shown = shown_event(profile)
+        event, name = profile.events[shown], plain_names(profile.events)[shown]
         message.period_type.type, message.period_type.unit = strings.add(name), strings.add(event.unit)
         by_clock = event.unit == "nanoseconds" and event.frequency
         message.period = 1_000_000_000 // event.frequency if by_clock else event.period

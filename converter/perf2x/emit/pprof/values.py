@@ -25,6 +25,18 @@ class ValueKind(Struct, frozen=True):
     is_count: bool
 
 
+def shown_event(profile: Profile) -> int:
+    """Return the event that viewers show first, whose period the file states: the default one.
+
+    Waits have no period; beside other events they are one event more, and the first of the others stays in front.
+    """
+    chosen = profile.default_event
+    if not profile.events or not profile.events[chosen].is_wait:
+        return chosen
+    others = [row for row in unique(profile.samples.event).tolist() if not profile.events[row].is_wait]
+    return others[0] if others else chosen
+
+
 def value_kinds(profile: Profile, is_compat: bool) -> list[ValueKind]:
     """The sample types in file order; the last one is what viewers should show first.
 
@@ -33,7 +45,7 @@ def value_kinds(profile: Profile, is_compat: bool) -> list[ValueKind]:
     no others; pprof wants names to differ.
     """
     sampled = unique(profile.samples.event).tolist() or list(range(len(profile.events)))
-    default = profile.default_event
+    default = shown_event(profile)
     events = [row for row in sampled if row != default] + [default] * (default in sampled)
     if is_compat:
         times = Counter(event.name for event in profile.events)

@@ -1,9 +1,9 @@
-"""Matching departures and returns of threads against a plain loop."""
+"""Next and last moments of threads against a plain loop."""
 
 import numpy as np
 import pytest
 
-from perf2x.transform.off_cpu import ThreadTimes, first_at_or_after, last_at_or_before, waits_between
+from perf2x.transform.thread_times import ThreadTimes, first_at_or_after, last_at_or_before
 
 
 def moments(rng: np.random.Generator, count: int) -> ThreadTimes:
@@ -22,14 +22,6 @@ def test_next_and_last_against_a_loop(seed: int) -> None:
         assert (among.time[before[row]] if before[row] >= 0 else None) == max(earlier, default=None)
         assert after[row] == -1 or among.tid[after[row]] == tid
         assert before[row] == -1 or among.tid[before[row]] == tid
-
-
-def test_waits_know_their_stack_and_length() -> None:
-    starts = ThreadTimes(np.array([1, 2, 1]), np.array([10, 10, 50], np.uint64))
-    ends = ThreadTimes(np.array([1, 2]), np.array([25, 11], np.uint64))
-    waits, endless = waits_between(starts, ends, np.array([7, 8, 9]))
-    assert (waits.sample.tolist(), waits.since.tolist(), waits.duration.tolist()) == ([7, 8], [10, 10], [15, 1])
-    assert endless == 1
 
 
 def test_the_last_moment_there_is() -> None:

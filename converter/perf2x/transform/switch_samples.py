@@ -1,0 +1,104 @@
+"""Samples of ``sched:sched_switch`` as a table: who left in which state, and who came.
+
+Source of truth: TRACE_EVENT(sched_switch) in include/trace/events/sched.h; the recording's own format file says where
+the fields are.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.columnar.arrays import I32, I64, U64
+from perf2x.columnar.ragged import Ragged
+from perf2x.tables.events import Recording, Samples, Want
+from perf2x.tables.value_limits import LAST_TIME
+from perf2x.transform.thread_times import ThreadTimes, joined_times
+
+SWITCH = "sched:sched_switch"
+Fields = Mapping[str, tuple[int, int]]
+"""Offset and size of the fields of one event's format."""
+
+
+class SwitchSamples(Struct, frozen=True):
+    """One row per sample, in file order: the thread that left."""
+
+    tid: I64
+    pid: I32
+    time: U64
+    cpu: I32
+    """−1 where unknown."""
+    state: I64
+    """prev_state; −1 where the sample does not say it."""
+    next: ThreadTimes
+    """Threads that came to a CPU; fewer than samples where some do not say it."""
+    last: int
+    """Latest time of any sample of the recording, of all events."""
+
+
+def base_name(name: str) -> str:
+    """``sched:sched_switch:u`` and ``offcpu-time`` without modifiers."""
+    parts = name.split(":")
+    return ":".join(parts[:2]) if name.startswith("sched:") else parts[0]
+
+
+def switch_samples(recording: Recording) -> SwitchSamples:
+    """Read all samples of sched_switch of a recording, whatever filters there are."""
+    rows = [row for row, event in enumerate(recording.session.events) if base_name(event.name) == SWITCH]
+    fields = [_fields(recording, row) for row in rows]
+    parts, last = [_none()], 0
+    for batch in recording.samples(Want.RAW):
+        if batch.time is None:
+            continue
+        last = max(last, int(batch.time[batch.time < np.uint64(LAST_TIME)].max(initial=np.uint64(0))))
+        for row, places in zip(rows, fields, strict=True):
+            parts.append(_of_batch(batch, np.flatnonzero(batch.event == row), places, recording.session.byte_order))
+    return _joined(parts, last)
+
+
+def _none() -> SwitchSamples:
+    none = np.zeros(0, np.int64)
+    narrow, time = none.astype(np.int32), none.astype(np.uint64)
+    return SwitchSamples(none, narrow, time, narrow, none, ThreadTimes(none, time), 0)
+
+
+def _joined(parts: Sequence[SwitchSamples], last: int) -> SwitchSamples:
+    columns = {
+        name: np.concatenate([getattr(part, name) for part in parts]) for name in ("tid", "pid", "time", "cpu", "state")
+    }
+    return SwitchSamples(**columns, next=joined_times([part.next for part in parts]), last=last)
+
+
+def _fields(recording: Recording, row: int) -> Fields:
+    traced: Any = recording.session.features.get("tracing_data", {})
+    entry = traced.get("formats", {}).get(str(recording.session.events[row].config))
+    return {field["name"]: (field["offset"], field["size"]) for field in entry["fields"]} if entry else {}
+
+
+def _of_batch(batch: Samples, rows: I64, fields: Fields, order: str) -> SwitchSamples:
+    time = np.zeros(len(batch), np.uint64) if batch.time is None else batch.time
+    held, tid = _numbers(batch.raw, rows, fields.get("next_pid"), order)
+    told, state = _numbers(batch.raw, rows, fields.get("prev_state"), order)
+    states = np.full(len(batch), -1, np.int64)
+    states[told] = np.maximum(state, -1)
+    return SwitchSamples(
+        tid=batch.tid[rows].astype(np.int64),
+        pid=batch.pid[rows].astype(np.int32),
+        time=time[rows].copy(),
+        cpu=np.full(len(rows), -1, np.int32) if batch.cpu is None else batch.cpu[rows].astype(np.int32),
+        state=states[rows],
+        next=ThreadTimes(tid, time[held].copy()),
+        last=0,
+    )
+
+
+def _numbers(raw: Ragged | None, rows: I64, field: tuple[int, int] | None, order: str) -> tuple[I64, I64]:
+    """Return those of ``rows`` whose bytes reach the end of a field, and its number in each; none without the field."""
+    if raw is None or field is None or field[1] not in (4, 8):
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    offset, size = field
+    held = rows[raw.lengths[rows] >= offset + size]
+    octets = raw.values[(raw.offsets[held] + offset)[:, None] + np.arange(size)]
+    dtype = np.dtype(f"{order}i{size}")
+    return held, octets.astype(np.uint8).reshape(-1).view(dtype).astype(np.int64)
