@@ -6,10 +6,11 @@ from contextlib import contextmanager
 import numpy as np
 from msgspec import Struct
 
-from perf2x.columnar.arrays import I32, I64, U64
+from perf2x.columnar.arrays import I32, I64, U64, Bools
 from perf2x.columnar.unique import unique_inverse
 from perf2x.debugfiles.object_files import ObjectFiles
 from perf2x.symbolize.demangle.names import Demangle, demangle
+from perf2x.symbolize.entry_names import not_called, without_padding
 from perf2x.symbolize.mapped_objects import MappedObject, addresses_of, dso_of
 from perf2x.symbolize.sources.contract import Context, Dso, DsoKind, Function, Symbols, SymbolSource
 from perf2x.symbolize.sources.elf_symbols import count_broken
@@ -18,6 +19,8 @@ from perf2x.tables.build_ids import VDSO
 from perf2x.tables.diagnostics import Count, Diagnostics, Severity
 from perf2x.tables.errors import ObjectError
 from perf2x.tables.profile import Profile
+
+_KERNEL = (DsoKind.KERNEL, DsoKind.MODULE)
 
 FunctionRow = tuple[str, str, str, int]
 """(displayed name, system name, file, start line)."""
@@ -34,6 +37,8 @@ class ResolveResult(Struct, frozen=True):
     """(locations,)"""
     count: I64
     """(locations,)"""
+    is_exact: Bools
+    """(locations,) whether the name tells that the address is no return address."""
     function: I32
     """(rows,) index into ``functions``."""
     line: I32
@@ -65,14 +70,16 @@ class ObjectResolver:
             answers = self._ask_sources(dso, address, found.reason if is_file else "")
             function, functions = _shared_functions(answers.parts, self._context.options.demangle)
             lookup, exact = np.split(index, 2)
-            # the byte before a signal trampoline belongs to no function; the return address itself names the trampoline
-            row = np.where(answers.count[lookup] > 0, lookup, exact)
+            outermost = _outermost_functions(answers, function)
+            is_exact = not_called(outermost[lookup], outermost[exact], [row[1] for row in functions])
+            row = np.where(is_exact | (answers.count[lookup] == 0), exact, lookup)
         return ResolveResult(
             start=answers.start[row],
             count=answers.count[row],
+            is_exact=is_exact,
             function=function,
             line=np.concatenate([np.zeros(0, np.int32), *(part.line for part in answers.parts)]),
-            functions=functions,
+            functions=[_behind_padding(row) for row in functions] if mapped.key.kind in _KERNEL else functions,
             has_inlines=any(part.has_inlines for part in answers.parts),
             build_id=dso.build_id,
             reason=answers.reason or "no symbol at these addresses",
@@ -148,6 +155,20 @@ def _shared_functions(parts: Sequence[Symbols], style: Demangle) -> tuple[I32, l
         functions += [_function_row(function, style) for function in used]
         columns.append(number[part.function].astype(np.int32))
     return np.concatenate(columns), functions
+
+
+def _outermost_functions(answers: _Answers, function: I32) -> I64:
+    """(addresses,) the function that each address lies in, −1 where no source names it."""
+    last = (answers.start + answers.count - 1)[answers.count > 0]
+    outermost = np.full(len(answers.count), -1, np.int64)
+    outermost[answers.count > 0] = function[last]
+    return outermost
+
+
+def _behind_padding(function: FunctionRow) -> FunctionRow:
+    """The function itself, for what its padding is called."""
+    name, system_name, filename, start_line = function
+    return without_padding(name), without_padding(system_name), filename, start_line
 
 
 def _function_row(function: Function, style: Demangle) -> FunctionRow:

@@ -31,6 +31,7 @@ class ProfileLineBuilder:
         self.count = np.diff(profile.locations.line_offsets)
         """(locations,) number of lines."""
         self._has_inlines = np.zeros(len(profile.mappings), np.bool_)
+        self._is_exact = np.zeros(len(profile.locations), np.bool_)
 
     def add(self, mapped: MappedObject, result: ResolveResult) -> None:
         """Add the lines of one object's locations."""
@@ -39,6 +40,7 @@ class ProfileLineBuilder:
         self._line_number.append(result.line)
         self._start[mapped.locations], self.count[mapped.locations] = result.start + self._rows, result.count
         self._rows += len(result.line)
+        self._is_exact[mapped.locations] = result.is_exact
         self._has_inlines[mapped.mappings] |= result.has_inlines
 
     def _function_numbers(self, functions: Sequence[FunctionRow]) -> list[int]:
@@ -60,6 +62,7 @@ class ProfileLineBuilder:
         functions = Functions(*(np.ascontiguousarray(column) for column in columns))
         locations = replace(
             profile.locations,
+            lookup=np.where(self._is_exact, profile.locations.address, profile.locations.lookup),
             line_offsets=offsets_of(self.count),
             line_function=np.concatenate(self._line_function)[rows].astype(np.int32),
             line_number=np.concatenate(self._line_number)[rows].astype(np.int32),

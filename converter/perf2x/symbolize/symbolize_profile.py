@@ -7,6 +7,7 @@ import numpy as np
 from perf2x.abi.uapi import CpuMode
 from perf2x.columnar.arrays import I64
 from perf2x.debugfiles.finder import Finder
+from perf2x.symbolize.interrupted_frames import settle_interrupted, with_exact_twins
 from perf2x.symbolize.make_context import make_context
 from perf2x.symbolize.make_finder import make_finder
 from perf2x.symbolize.mapped_objects import MappedObject, mapped_objects
@@ -51,9 +52,10 @@ class ProfileSymbolizer:
 
     def __init__(self, profile: Profile, context: Context, sources: Sequence[type[SymbolSource]]) -> None:
         """``sources`` are the classes behind the entry points (``perf2x.plugins.registry``)."""
-        self._profile, self._context = profile, context
-        self._resolver = ObjectResolver(profile, context, [source(context) for source in sources])
-        self._objects = mapped_objects(profile, context.session)
+        self._context = context
+        self._profile, self._twin = with_exact_twins(profile)
+        self._resolver = ObjectResolver(self._profile, context, [source(context) for source in sources])
+        self._objects = mapped_objects(self._profile, context.session)
         self._units = _units_of_work(self._objects)
         self.costs = [sum(_cost(self._objects[number]) for number in unit) for unit in self._units]
         """Estimated microseconds of each unit of work."""
@@ -86,7 +88,8 @@ class ProfileSymbolizer:
             lines.add(mapped, result)
             rows.append(_object_row(mapped, result, weights))
         rows.append(_unmapped_row(self._profile, lines.count, weights))
-        return lines.finish(self._profile), sorted_report(rows)
+        named = settle_interrupted(lines.finish(self._profile), self._twin, self._context.session.arch)
+        return named, sorted_report(rows)
 
 
 def _units_of_work(objects: Sequence[MappedObject]) -> list[list[int]]:

@@ -120,3 +120,22 @@ def without_times(profile: Profile, *, keep_cpu: bool) -> Profile:
     cpu = profile.samples.cpu if keep_cpu else None
     samples = replace(profile.samples, time=None, cpu=cpu, wait=None)
     return sum_samples(replace(profile, samples=samples, switches=None))
+
+
+def equal_rows(parent: I64, location: I64, changed: I64) -> I64:
+    """Return (rows,) the first of the rows that are equal, for a tree in which ``changed`` rows may equal others.
+
+    Children of equal rows may become equal themselves, one round a level; only children of the same row as a changed
+    one are looked at.
+    """
+    same = np.arange(len(parent))
+    while len(changed):
+        beside = np.zeros(len(parent) + 1, np.bool_)  # the last one serves −1
+        beside[parent[changed]] = True
+        rows = np.flatnonzero(beside[parent])
+        first, group = group_rows([parent[rows], location[rows]])
+        stands_for = np.arange(len(parent) + 1)
+        stands_for[rows], stands_for[-1] = rows[first[group]], -1
+        same, above = stands_for[same], stands_for[parent]
+        parent, changed = above, np.flatnonzero(above != parent)
+    return same

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from perf2x.plugins.contracts import ProfileBuilder
 from perf2x.plugins.registry import load_symbol_sources
 from perf2x.symbolize.make_context import make_context
 from perf2x.symbolize.make_finder import make_finder
@@ -48,6 +49,28 @@ def run(profile, session=None, **options) -> tuple[Profile, SymbolReport, Diagno
     )
     result.check()
     return result, report, diagnostics
+
+
+def test_a_signal_trampoline_is_not_called_by_the_function_in_front_of_it(symfs) -> None:
+    symbols = [TinySymbol("first", 0x1000, 0x10), TinySymbol("__restore_rt", 0x1010, 0x20)]
+    (symfs / "usr/lib/libx.so").write_bytes(library(symbols))
+    base, offset = 0x7F0000000000, text_offset(symfs)
+    builder = ProfileBuilder()
+    builder.event()
+    builder.thread("prog", 7)
+    row = builder.mapping("/lib/libx.so", base, 0x1000, BUILD_ID.hex(), pid=7)
+    trampoline, called = base + offset + 0x10, base + offset + 0x8
+    frames = [builder.location(address, row, caller=1) for address in (trampoline, called)]
+    builder.sample([*frames, builder.location(trampoline, row)])
+    result, _, _ = run(builder.build(), symfs=symfs)
+    assert [name_of(result, location) for location in result.stacks.location] == [
+        "__restore_rt",
+        "first",
+        "__restore_rt",
+    ]
+    lookup = result.locations.lookup[result.stacks.location] - np.uint64(base + offset)
+    assert lookup.tolist() == [0x10, 0x7, 0x10]
+    assert len(result.locations) == 2
 
 
 def text_offset(symfs) -> int:
