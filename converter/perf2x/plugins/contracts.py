@@ -44,7 +44,7 @@ class ProfileBuilder:
         self._functions: dict[tuple[str, int], int] = {}
         self._events: list[ProfileEvent] = []
         self._samples: list[tuple[int, ...]] = []
-        self._switches: list[tuple[int, int, bool]] = []
+        self._switches: list[tuple[int, int, bool, int]] = []
 
     def event(
         self,
@@ -122,9 +122,9 @@ class ProfileBuilder:
         """Add a row of samples, with the stack root first; a wait lasts from ``time`` for ``value`` ns."""
         self._samples.append((event, thread, self.stack(locations), value, count, time, cpu, wait))
 
-    def switch(self, time: int, thread: int = 0, is_out: bool = True) -> None:
-        """Record that a thread left or entered a CPU at this time (ns)."""
-        self._switches.append((time, thread, is_out))
+    def switch(self, time: int, thread: int = 0, is_out: bool = True, cpu: int = -1) -> None:
+        """Record that a thread left or entered a CPU (−1: unknown which) at this time (ns)."""
+        self._switches.append((time, thread, is_out, cpu))
 
     def build(self, timeline: bool = False, meta: Meta | None = None) -> Profile:
         """The checked profile. Without ``timeline``, rows of equal event, thread and stack are summed; no times."""
@@ -188,6 +188,7 @@ class ProfileBuilder:
             np.array([row[0] for row in rows], np.uint64),
             np.array([row[1] for row in rows], np.int32),
             np.array([row[2] for row in rows], np.bool_),
+            np.array([row[3] for row in rows], np.int32),
         )
 
 

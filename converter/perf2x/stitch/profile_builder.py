@@ -204,17 +204,21 @@ def _thread_switches(history: ProcessHistory, threads: Threads, strings: StringI
         (int(pid), int(tid), table[comm]): row
         for row, (pid, tid, comm) in enumerate(zip(threads.pid, threads.tid, threads.comm.tolist(), strict=True))
     }
+    any_name = {
+        (pid, tid): row for (pid, tid, _), row in index.items()
+    }  # a thread may have samples under one name only
     columns = [switches.pid.astype(np.int64), switches.tid.astype(np.int64), names]
     first, group = group_rows(columns)
     distinct = [column[first] for column in columns]
     numbers = np.array([
-        index.get((pid, tid, _thread_name(texts, name, tid)), -1)
+        index.get((pid, tid, _thread_name(texts, name, tid)), any_name.get((pid, tid), -1))
         for pid, tid, name in zip(*(column.tolist() for column in distinct), strict=True)
     ], np.int64)  # fmt: skip
     thread = numbers[group]
     keep = np.flatnonzero(thread >= 0)
     keep = keep[np.lexsort([switches.is_out[keep], thread[keep], switches.time[keep]])]
-    return ThreadSwitches(switches.time[keep], thread[keep].astype(np.int32), switches.is_out[keep])
+    cpu = switches.cpu[keep]
+    return ThreadSwitches(switches.time[keep], thread[keep].astype(np.int32), switches.is_out[keep], cpu)
 
 
 def _first_event(samples: ProfileSamples) -> int:

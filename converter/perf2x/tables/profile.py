@@ -151,6 +151,8 @@ class ThreadSwitches(Struct, frozen=True):
     time: U64
     thread: I32
     is_out: Bools
+    cpu: I32
+    """−1: unknown."""
 
 
 class Meta(Struct, frozen=True):

@@ -74,11 +74,8 @@ def _compact_threads(profile: Profile) -> Profile:
     number, kept = _used(profile.samples.thread, len(profile.threads))
     switches = profile.switches
     if switches is not None:
-        thread = number[switches.thread]
-        held = thread >= 0
-        switches = replace(
-            switches, time=switches.time[held], thread=thread[held].astype(np.int32), is_out=switches.is_out[held]
-        )
+        thread = number[switches.thread].astype(np.int32)
+        switches = take_rows_of(replace(switches, thread=thread), thread >= 0)
     samples = replace(profile.samples, thread=number[profile.samples.thread].astype(np.int32))
     return replace(profile, threads=take_rows_of(profile.threads, kept), samples=samples, switches=switches)
 

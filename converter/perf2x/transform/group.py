@@ -60,10 +60,8 @@ def merge_threads(profile: Profile) -> Profile:
     )
     number = rank[inverse].astype(np.int32)
     samples = replace(profile.samples, thread=number[profile.samples.thread])
-    switches = profile.switches
-    if switches is not None:
-        switches = replace(switches, thread=number[switches.thread])
-    return compact(sum_samples(replace(profile, threads=merged, samples=samples, switches=switches)))
+    # Switches of several threads under one name do not say when it ran.
+    return compact(sum_samples(replace(profile, threads=merged, samples=samples, switches=None)))
 
 
 def with_roots(profile: Profile, root: str) -> Profile:

@@ -1,12 +1,14 @@
 import io
 import json
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from perf2x.emit.chrome.emitter import Chrome
-from perf2x.emit.timeline.tracks import CPUS_ID, UNKNOWN_ID
+from perf2x.emit.timeline.shown import in_ticks, shown_samples
+from perf2x.emit.timeline.tracks import CPUS_ID, UNKNOWN_ID, tracks_of
 from perf2x.plugins.contracts import EmitterContract, ProfileBuilder
 from perf2x.tables.errors import OptionError
 from perf2x.tables.profile import Profile
@@ -27,7 +29,7 @@ def trace(profile: Profile, **options: object) -> dict:
 
 
 def check_trace(parsed: dict) -> None:
-    """Check what viewers demand: no args on slices, integer times, ids in range, strict nesting in file order."""
+    """Check what viewers demand: no args on slices, exact times, ids in range, strict nesting in file order."""
     assert "samples" not in parsed
     assert "stackFrames" not in parsed
     open_slices: dict[tuple[int, int], list[tuple[int, int]]] = {}
@@ -38,9 +40,10 @@ def check_trace(parsed: dict) -> None:
             continue
         assert "args" not in event
         assert "cat" not in event
-        assert event["dur"] * 4 == int(event["dur"] * 4), "not exact in binary"
+        for number in (event["ts"], event["dur"]):
+            assert number * 8 == int(number * 8), "not exact in binary"
+            assert isinstance(number, int) or number != int(number), "a fraction that is none"
         begin, end = event["ts"], event["ts"] + event["dur"]
-        assert isinstance(begin, int)
         assert end > begin >= 0
         stack = open_slices.setdefault((event["pid"], event["tid"]), [])
         while stack and stack[-1][1] <= begin:
@@ -99,7 +102,7 @@ def stacks(builder: ProfileBuilder, *texts: str) -> list[list[int]]:
 def test_common_callers_are_one_slice(builder) -> None:
     for row, stack in enumerate(stacks(builder, "abc", "ab", "ad")):
         builder.sample(stack, time=row * MS)
-    expected = [("a", 0, 3500), ("b", 0, 2000), ("c", 0, 1000), ("d", 2000, 1500)]
+    expected = [("a", 0, 3000), ("b", 0, 2000), ("c", 0, 1000), ("d", 2000, 1000)]
     assert slices(trace(builder.build(timeline=True))) == expected
 
 
@@ -107,33 +110,25 @@ def test_sleep_is_not_drawn_as_work(builder) -> None:
     (stack,) = stacks(builder, "a")
     for time in (0, 1, 500):
         builder.sample(stack, time=time * MS)
-    assert slices(trace(builder.build(timeline=True))) == [("a", 0, 2500), ("a", 500_000, 1500)]
+    assert slices(trace(builder.build(timeline=True))) == [("a", 0, 2000), ("a", 500_000, 1000)]
 
 
-def test_switch_out_ends_a_slice_exactly(builder) -> None:
+def test_a_slice_begins_and_ends_at_the_switches(builder) -> None:
     (stack,) = stacks(builder, "a")
-    builder.sample(stack, time=0)
-    builder.sample(stack, time=4 * MS)
-    builder.switch(300_000)
+    for time in (0, 4_000_000, 5_100_000):
+        builder.sample(stack, time=time)
+    builder.switch(300_250)
     builder.switch(3_900_000, is_out=False)
-    builder.switch(9 * MS)
-    assert slices(trace(builder.build(timeline=True))) == [("a", 0, 300), ("a", 4000, 5000)]
+    builder.switch(5_700_000)
+    assert slices(trace(builder.build(timeline=True))) == [("a", 0, 1300.25), ("a", 4900, 1800)]
 
 
-def test_recorded_switches_leave_no_gap_while_running(builder) -> None:
-    (stack,) = stacks(builder, "a")
-    for time in (0, 5):
-        builder.sample(stack, time=time * MS)
-    builder.switch(6 * MS)
-    assert slices(trace(builder.build(timeline=True))) == [("a", 0, 6000)]
-
-
-def test_fixed_period_of_other_events_takes_the_median(builder) -> None:
+def test_samples_of_other_events_stand_for_their_typical_interval(builder) -> None:
     cycles = builder.event("cycles", "count", period=1_000_000, frequency=0)
     (stack,) = stacks(builder, "a")
     for time in (0, 2, 4, 90):
         builder.sample(stack, event=cycles, time=time * MS)
-    assert slices(trace(builder.build(timeline=True))) == [("a", 0, 7000), ("a", 90_000, 3000)]
+    assert slices(trace(builder.build(timeline=True))) == [("a", 0, 6000), ("a", 90_000, 2000)]
 
 
 def test_rare_events_do_not_draw_sleep_as_work(builder) -> None:
@@ -142,16 +137,16 @@ def test_rare_events_do_not_draw_sleep_as_work(builder) -> None:
     for time in (0, 400, 800):
         builder.sample(first, event=faults, time=time * MS)
     profile = builder.build(timeline=True)
-    assert [one[2] for one in slices(trace(profile))] == [15_000] * 3  # ten milliseconds at most, once and a half
+    assert [one[2] for one in slices(trace(profile))] == [10_000] * 3  # ten milliseconds at most
     builder.sample(second, time=1000 * MS)
     with_clock = builder.build(timeline=True)
-    assert [one[2] for one in slices(trace(with_clock))] == [1500] * 4
+    assert slices(trace(with_clock)) == [("b", 999_000, 1000)]
 
 
-def test_samples_of_one_microsecond(builder) -> None:
+def test_samples_that_cannot_all_be_placed_are_cut_at_the_beginning(builder) -> None:
     for row, stack in enumerate(stacks(builder, "a", "b", "c")):
-        builder.sample(stack, time=row * 100)
-    assert slices(trace(builder.build(timeline=True))) == [("c", 0, 1500)]
+        builder.sample(stack, time=row * 500)
+    assert slices(trace(builder.build(timeline=True))) == [("b", 0, 1), ("c", 1, 1000)]
 
 
 def test_names_of_processes_and_threads(builder) -> None:
@@ -180,7 +175,7 @@ def test_a_thread_that_renames_itself_is_one_track(builder) -> None:
     builder.sample(stack, time=0)
     builder.sample(stack, renamed, time=1 * MS)
     parsed = trace(builder.build(timeline=True))
-    assert slices(parsed) == [("a", 0, 2500)]
+    assert slices(parsed) == [("a", 0, 2000)]
     assert names(parsed, "thread_name") == {(7, 8): "new name"}
 
 
@@ -188,7 +183,7 @@ def test_guards(builder) -> None:
     for row, stack in enumerate(stacks(builder, "ab", "ac")):
         builder.sample(stack, time=row * MS)
     profile = builder.build(timeline=True)
-    assert slices(trace(profile, min_duration=1200)) == [("a", 0, 2500), ("c", 1000, 1500)]
+    assert slices(trace(profile, min_duration=1200)) == [("a", 0, 2000)]
     with pytest.raises(OptionError, match="3 slices are more than max_events=2"):
         trace(profile, max_events=2)
     trace(profile, max_events=3)
@@ -199,8 +194,9 @@ def test_one_event_only(builder) -> None:
     first, second = stacks(builder, "a", "b")
     builder.sample(first, time=0)
     builder.sample(second, event=other, time=MS // 2)
-    assert [name for name, _, _ in slices(trace(builder.build(timeline=True), event="cpu-clock"))] == ["a"]
-    assert len(slices(trace(builder.build(timeline=True)))) == 2
+    profile = builder.build(timeline=True)
+    for event, name in ((None, "a"), ("cpu-clock", "a"), ("page-faults", "b")):
+        assert [drawn for drawn, _, _ in slices(trace(profile, event=event))] == [name]
 
 
 def test_text_is_raw_utf8(builder) -> None:
@@ -216,8 +212,8 @@ ROWS = st.lists(st.tuples(STACKS, st.integers(0, 2), st.integers(0, 6_000_000)),
 
 
 @given(ROWS, st.lists(st.tuples(st.integers(0, 6_000_000), st.integers(0, 2)), max_size=4))
-def test_slices_show_each_sample_s_stack(rows, switches) -> None:
-    """At the moment of a sample, the slices open on its track are its stack; of one microsecond's samples, the last."""
+def test_slices_show_the_stacks_of_samples(rows, switches) -> None:
+    """Where a sample is drawn, the slices open on its track are its stack."""
     builder = ProfileBuilder()
     builder.event("cpu-clock", "nanoseconds", frequency=1000)
     threads = [builder.thread(f"t{row}", 1, 1 + row) for row in range(3)]
@@ -225,18 +221,18 @@ def test_slices_show_each_sample_s_stack(rows, switches) -> None:
         builder.sample([builder.function(name) for name in stack], threads[thread], time=time)
     for time, thread in switches:
         builder.switch(time, thread)
-    parsed = trace(builder.build(timeline=True))
-    begin = min((time for _, _, time in rows), default=0)
-    last = {}
-    for stack, thread, time in sorted(rows, key=lambda row: row[2]):
-        last[thread, (time - begin) // 1000] = stack
-    for (thread, moment), stack in last.items():
+    profile = builder.build(timeline=True)
+    parsed, tracks = trace(profile), tracks_of(profile)
+    ordered = sorted(rows, key=lambda row: row[2])
+    drawn = in_ticks(shown_samples(profile, tracks[1], np.arange(len(rows))), 125)
+    for track, sample, start, end in zip(drawn.track, drawn.sample, drawn.start, drawn.end, strict=True):
+        moment, tid = (start + end - 1) / 16, int(tracks[0].tid[track])
         shown = [
             one["name"]
             for one in parsed["traceEvents"]
-            if one["ph"] == "X" and one["tid"] == 1 + thread and one["ts"] <= moment < one["ts"] + one["dur"]
+            if one["ph"] == "X" and one["tid"] == tid and one["ts"] <= moment < one["ts"] + one["dur"]
         ]
-        assert shown == list(stack)
+        assert shown == list(ordered[sample][0])
     assert speedscope_import(parsed) == []
 
 
@@ -245,7 +241,7 @@ def test_a_new_frame_named_like_an_ending_one_comes_a_moment_later(builder) -> N
     builder.sample(first, time=0)
     builder.sample(second, time=MS)
     parsed = trace(builder.build(timeline=True))
-    assert slices(parsed) == [("x", 0, 2500), ("a", 0, 999.75), ("b", 0, 999.75), ("b", 1000, 1500)]
+    assert slices(parsed) == [("x", 0, 2000), ("a", 0, 999.875), ("b", 0, 999.875), ("b", 1000, 1000)]
     assert speedscope_import(parsed) == []
 
 
@@ -287,7 +283,7 @@ def test_cpuprofile_tells_stacks_and_idleness(builder) -> None:
     parsed = json.loads(written(builder.build(timeline=True), style="cpuprofile"))
     idle = ["(idle)"]
     expected = [(["a", "b", "c"], 0), (["a", "b"], 1000), (["a", "d"], 2000)]
-    expected += [(idle, 3500), (["a", "b"], 900_000), (idle, 901_500)]
+    expected += [(idle, 3000), (["a", "b"], 900_000), (idle, 901_000)]
     assert profiles(parsed) == {(7, 8): expected}
     assert parsed["traceEvents"][0]["cat"]
     assert names(parsed, "thread_name") == {(7, 8): "my prog"}
@@ -299,7 +295,7 @@ def test_cpuprofile_spans_chunks(builder) -> None:
         builder.sample((a, b)[time % 2], time=time * MS)
     parsed = json.loads(written(builder.build(timeline=True), style="cpuprofile"))
     (rows,) = profiles(parsed).values()
-    assert rows == [([("a", "b")[time % 2]], time * 1000) for time in range(40_000)] + [(["(idle)"], 40_000_500)]
+    assert rows == [([("a", "b")[time % 2]], time * 1000) for time in range(40_000)] + [(["(idle)"], 40_000_000)]
 
 
 def test_cpu_tracks_show_who_ran(builder) -> None:
@@ -324,7 +320,7 @@ def test_counters_of_other_events(builder) -> None:
         builder.sample(stack, event=faults, time=time, value=2)
     parsed = trace(builder.build(timeline=True), counters=True)
     curve = [(one["ts"], one["args"]["value"]) for one in parsed["traceEvents"] if one["ph"] == "C"]
-    assert curve == [(0, 0), (1000, 4), (2000, 0), (5000, 2), (6000, 0)]
+    assert curve == [(0, 0), (2000, 4), (3000, 0), (6000, 2), (7000, 0)]
 
 
 def test_busiest_process_first(builder) -> None:

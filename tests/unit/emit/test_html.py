@@ -56,7 +56,7 @@ def test_tree_and_moments(builder) -> None:
         builder.sample(stack, time=time * MS, value=MS)
     held = data(page(builder.build(timeline=True)))
     assert stacks(held) == {("main", "work"): 2 * MS, ("main",): MS}
-    assert held["moments"]["duration"] == [2000, 1500]
+    assert held["moments"]["duration"] == [2000, 1000]
     assert held["moments"]["start"] == [0, 2000]  # differences: the second run starts 2 ms behind the first
     assert held["threads"] == [{"name": "my prog", "process": "leader", "pid": 7, "tid": 8}]
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from perf2x.emit.encoding.text_chunks import chunk_array, interleaved, number_chunks
 from perf2x.emit.flame.frame_tree import FrameTree
+from perf2x.emit.timeline.shown import ShownSamples
 from perf2x.emit.timeline.slices import count_of, slices_of
-from perf2x.emit.timeline.tracks import ShownSamples
 from perf2x.tables.stack_tree import ancestors, depths, paths_of_length
 
 TREES = st.lists(st.integers(0, 30), min_size=1, max_size=30)
@@ -47,8 +47,14 @@ def twin(shown: ShownSamples, node: list[int], tree: FrameTree, key: list[int], 
             while shared < min(len(opened), len(wanted)) and made[opened[shared]][2] == wanted[shared]:
                 shared += 1
         closed, opened = opened[shared:], opened[:shared]
+        is_long = row > 0 and shown.end[row - 1] > shown.start[row - 1] + 1
         for number in closed:
-            met = shown.joined[row - 1] and shared < len(wanted) and key[wanted[shared]] == key[made[number][2]]
+            met = (
+                is_long
+                and shown.joined[row - 1]
+                and shared < len(wanted)
+                and key[wanted[shared]] == key[made[number][2]]
+            )
             if met:
                 for other in closed:
                     made[other][3] = 1

@@ -6,6 +6,8 @@ import numpy as np
 
 from perf2x.columnar.unique import rows_by
 from perf2x.emit.encoding.json_encoder import json_bytes
+from perf2x.emit.timeline.running_time import since
+from perf2x.emit.timeline.shown import origin_of
 from perf2x.emit.timeline.tracks import Tracks, tracks_of
 from perf2x.tables.output_text import one_line
 from perf2x.tables.profile import Profile
@@ -22,7 +24,7 @@ def counter_events(profile: Profile, tracks: Tracks) -> Iterator[bytes]:
     samples = profile.samples
     if samples.time is None or not len(samples):
         return
-    time = ((samples.time - samples.time[0]) // np.uint64(1000)).astype(np.int64)
+    time = since(samples.time, origin_of(profile)) // 1000
     step = max(_SHORTEST_STEP_US, int(time[-1]) // _STEPS)
     pid = tracks.pid[tracks_of(profile)[1]]
     for kind, of_kind in rows_by(samples.event):

@@ -15,7 +15,7 @@ from perf2x.emit.chrome.drawing import Drawing
 from perf2x.emit.encoding.json_encoder import json_numbers
 from perf2x.emit.encoding.text_chunks import chunk_array, interleaved
 from perf2x.emit.flame.frame_tree import closure
-from perf2x.emit.timeline.tracks import ShownSamples
+from perf2x.emit.timeline.shown import ShownSamples
 
 _CATEGORY = b'"cat":"disabled-by-default-v8.cpu_profiler"'
 _ROOT, _IDLE = 1, 2

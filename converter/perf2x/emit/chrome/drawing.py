@@ -11,8 +11,9 @@ from perf2x.columnar.columns import take_rows_of
 from perf2x.columnar.unique import unique_inverse
 from perf2x.emit.encoding.json_encoder import json_bytes
 from perf2x.emit.flame.frame_tree import FrameTree, expand, merge_stacks
+from perf2x.emit.timeline.shown import ShownSamples, in_ticks, on_cpus, shown_samples
 from perf2x.emit.timeline.slices import Slices, count_of, slices_of
-from perf2x.emit.timeline.tracks import ShownSamples, Tracks, cpu_tracks_of, shown_samples, tracks_of
+from perf2x.emit.timeline.tracks import Tracks, cpu_tracks_of, knows_cpus, tracks_of
 from perf2x.tables.output_text import printable
 from perf2x.tables.profile import Profile
 
@@ -35,19 +36,23 @@ class Drawing(Struct, frozen=True):
     """Depth of the outermost boxes: 0 where the tree's groups are drawn, too."""
     weight: I64
     """(tracks,) samples on each lane."""
+    tick: int
+    """Nanoseconds in a unit of the times of ``shown``."""
 
     def at_most(self) -> int:
         """An upper bound of the number of slices that costs nothing."""
         return int(self.tree.depth[self.node].sum())
 
     def count(self, shortest: int) -> int:
-        """The number of slices that will be written."""
-        return sum(count_of(shown, node, self.tree, self.key, self.outermost, shortest) for shown, node in self.parts())
+        """The number of slices that will be written; ``shortest`` is microseconds."""
+        least = shortest * 1000 // self.tick
+        return sum(count_of(shown, node, self.tree, self.key, self.outermost, least) for shown, node in self.parts())
 
     def slices(self, shortest: int) -> Iterator[tuple[ShownSamples, Slices]]:
         """Yield the slices, whole tracks at a time, with the samples that they are made of."""
+        least = shortest * 1000 // self.tick
         for shown, node in self.parts():
-            yield shown, slices_of(shown, node, self.tree, self.key, self.outermost, shortest)
+            yield shown, slices_of(shown, node, self.tree, self.key, self.outermost, least)
 
     def parts(self) -> Iterator[tuple[ShownSamples, I64]]:
         """Yield whole tracks, some hundred thousand shown samples and the tree row of each.
@@ -64,26 +69,29 @@ class Drawing(Struct, frozen=True):
                 first = end
 
 
-def threads_drawing(profile: Profile, wanted: I64) -> Drawing:
-    """One lane per thread; ``wanted`` are the sample rows to draw, ascending."""
+def drawings_of(profile: Profile, wanted: I64, tick: int, *, per_cpu: bool) -> list[Drawing]:
+    """One lane per thread, and one per CPU if asked for; ``wanted`` are the sample rows to draw, ascending."""
     tracks, track = tracks_of(profile)
     shown = shown_samples(profile, track, wanted)
-    return _drawing(profile, tracks, shown, np.zeros(len(shown), np.int64), [""], 1)
+    drawn = in_ticks(shown, tick)
+    drawings = [_drawing(profile, tracks, drawn, np.zeros(len(drawn), np.int64), [""], 1, tick)]
+    if per_cpu and knows_cpus(profile):
+        drawings.append(_cpus_drawing(profile, in_ticks(on_cpus(profile, shown), tick), tick))
+    return drawings
 
 
-def cpus_drawing(profile: Profile, wanted: I64) -> Drawing:
-    """One lane per CPU, each stack below the name of its thread."""
-    tracks, track = cpu_tracks_of(profile)
-    shown = shown_samples(profile, track, wanted)
+def _cpus_drawing(profile: Profile, shown: ShownSamples, tick: int) -> Drawing:
+    """Each stack below the name of its thread."""
     thread = profile.samples.thread[shown.sample].astype(np.int64)
     threads, text = profile.threads, profile.strings
     labels = [f"{printable(text[comm])} ({tid})" for comm, tid in zip(threads.comm, threads.tid, strict=True)]
     used, group = unique_inverse(thread)
-    return _drawing(profile, tracks, shown, group, [labels[row] for row in used.tolist()], 0)
+    names = [labels[row] for row in used.tolist()]
+    return _drawing(profile, cpu_tracks_of(profile), shown, group, names, 0, tick)
 
 
 def _drawing(
-    profile: Profile, tracks: Tracks, shown: ShownSamples, group: I64, groups: list[str], outermost: int
+    profile: Profile, tracks: Tracks, shown: ShownSamples, group: I64, groups: list[str], outermost: int, tick: int
 ) -> Drawing:
     frames = location_frames(profile)
     index: dict[str, int] = {}
@@ -95,4 +103,4 @@ def _drawing(
     roots = np.flatnonzero(tree.key < 0)
     key[roots] = group_key[roots]
     weight = np.bincount(shown.track, minlength=len(tracks)).astype(np.int64)
-    return Drawing(tracks, shown, tree, node, key, [json_bytes(name) for name in index], outermost, weight)
+    return Drawing(tracks, shown, tree, node, key, [json_bytes(name) for name in index], outermost, weight, tick)

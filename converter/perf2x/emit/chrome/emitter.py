@@ -13,21 +13,25 @@ from typing import BinaryIO, ClassVar, cast
 import numpy as np
 
 from perf2x.analysis.event_lookup import find_event
-from perf2x.columnar.arrays import I64, AnyArray
+from perf2x.columnar.arrays import I64
 from perf2x.columnar.unique import unique_inverse
 from perf2x.emit.chrome.counters import counter_events
 from perf2x.emit.chrome.cpuprofile import cpu_profile_events
-from perf2x.emit.chrome.drawing import Drawing, cpus_drawing, threads_drawing
+from perf2x.emit.chrome.drawing import Drawing, drawings_of
 from perf2x.emit.chrome.metadata import recording_facts, track_names
 from perf2x.emit.encoding.json_encoder import json_bytes
 from perf2x.emit.encoding.text_chunks import chunk_array, interleaved, number_chunks
-from perf2x.emit.timeline.slices import Slices
 from perf2x.files.background_writer import BackgroundWriter
 from perf2x.tables.errors import OptionError
 from perf2x.tables.plugin_options import check_choices, option
 from perf2x.tables.profile import Profile
 
 _SLICES_PER_WRITE = 1 << 12
+_MICROSECOND = 1000
+_TICK_NS = 125
+"""Times of slices are whole eighths of a microsecond: three decimals at most, and exact in binary, so that the ends of
+parents and children meet wherever a viewer adds start and duration as floating-point numbers."""
+_PARTS = [b""] + [b".%d" % part for part in (125, 25, 375, 5, 625, 75, 875)]
 _MANY = 1_000_000
 """Slices that viewers are slow with."""
 _LARGE = 200_000
@@ -90,11 +94,8 @@ class Chrome:
         return (f"{count / 1e6:.1f} million slices make viewers slow; {_WAYS_OUT}",) if count > _MANY else ()
 
     def _drawings(self, profile: Profile) -> list[Drawing]:
-        wanted = self._wanted(profile)
-        drawings = [threads_drawing(profile, wanted)]
-        if self.per_cpu and profile.samples.cpu is not None:
-            drawings.append(cpus_drawing(profile, wanted))
-        return drawings
+        tick = _TICK_NS if self.style == "slices" else _MICROSECOND
+        return drawings_of(profile, self._wanted(profile), tick, per_cpu=self.per_cpu)
 
     def _wanted(self, profile: Profile) -> I64:
         """Rows of samples to draw."""
@@ -124,23 +125,16 @@ def slice_events(drawing: Drawing, shortest: int) -> Iterator[memoryview]:
     heads = chunk_array(b'{"ph":"X","name":%b,"ts":' % name for name in drawing.names)
     ids = zip(drawing.tracks.pid.tolist(), drawing.tracks.tid.tolist(), strict=True)
     tails = chunk_array(b',"pid":%d,"tid":%d},\n' % pair for pair in ids)
+    starting, ending = (chunk_array(part + end for part in _PARTS) for end in (b',"dur":', b""))
     for shown, slices in drawing.slices(shortest):
-        starts, (durations, duration) = number_chunks(shown.start), _durations(slices)
+        whole = number_chunks(shown.start // len(_PARTS))
+        part = starting[shown.start % len(_PARTS)]
+        duration = slices.duration - slices.is_early
+        distinct, place = unique_inverse(duration // len(_PARTS))
+        lengths = number_chunks(distinct)
         for start in range(0, len(slices), _SLICES_PER_WRITE):
             rows = slice(start, start + _SLICES_PER_WRITE)
             row = slices.row[rows]
             name = drawing.key[slices.node[rows]]
-            columns = heads[name], starts[row], durations[duration[rows]], tails[shown.track[row]]
-            yield memoryview(interleaved(*columns))[:-2]
-
-
-def _durations(slices: Slices) -> tuple[AnyArray, I64]:
-    """Return the few distinct texts that follow the start of a slice, and which of them each slice has.
-
-    An early end is a quarter of a microsecond before the whole one: 7 becomes 6.75.
-    """
-    early = slices.is_early.astype(np.int64)
-    distinct, place = unique_inverse((slices.duration - early) * 2 + early)
-    columns = (distinct // 2).tolist(), (distinct % 2).tolist()
-    texts = (b',"dur":%d%b' % (whole, b".75" * quarter) for whole, quarter in zip(*columns, strict=True))
-    return chunk_array(texts), place
+            lasting = lengths[place[rows]], ending[duration[rows] % len(_PARTS)]
+            yield memoryview(interleaved(heads[name], whole[row], part[row], *lasting, tails[shown.track[row]]))[:-2]

@@ -10,6 +10,7 @@ import numpy as np
 from perf2x.columnar.arrays import I64
 from perf2x.columnar.unique import group_rows
 from perf2x.emit.encoding.json_encoder import json_bytes
+from perf2x.emit.timeline.shown import origin_of
 from perf2x.emit.timeline.tracks import CPUS_ID, Tracks
 from perf2x.tables.output_text import base_name, printable
 from perf2x.tables.profile import Profile
@@ -56,10 +57,10 @@ def _metadata(name: str, ids: tuple[int, int], args: dict[str, object]) -> bytes
 
 def recording_facts(profile: Profile) -> dict[str, object]:
     """The ``metadata`` member; ``ts`` 0 is ``start-ns`` on the recording's clock."""
-    meta, start = profile.meta, profile.samples.time
+    meta = profile.meta
     facts = {
         "source": printable(base_name(meta.source)),
-        "start-ns": int(start[0]) if start is not None and len(start) else 0,
+        "start-ns": origin_of(profile),
         "wall-start-ns": meta.wall_start_ns,
         "hostname": printable(meta.hostname),
         "os-release": printable(meta.os_release),

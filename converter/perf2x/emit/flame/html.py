@@ -17,10 +17,13 @@ from perf2x.emit.encoding.json_encoder import json_bytes, json_table
 from perf2x.emit.flame.frame_tree import FrameTree, expand, merge_stacks
 from perf2x.emit.flame.page_file import field, write_page
 from perf2x.emit.flame.title import facts, heading
-from perf2x.emit.timeline.tracks import Tracks, shown_samples, tracks_of
+from perf2x.emit.timeline.shown import in_ticks, shown_samples
+from perf2x.emit.timeline.tracks import Tracks, tracks_of
 from perf2x.tables.output_text import one_line
 from perf2x.tables.plugin_options import check_choices, option
 from perf2x.tables.profile import Profile
+
+_MICROSECOND = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +142,8 @@ def _sample_rows(profile: Profile, track: I64, node: I64) -> Iterator[bytes]:
 
 
 def _moments(profile: Profile, track: I64, node: I64) -> Iterator[bytes]:
-    """Runs of one stack on one track; ``start`` holds differences, which compress well."""
-    shown = shown_samples(profile, track, np.arange(len(profile.samples)))
+    """Runs of one stack on one track, in microseconds; ``start`` holds differences, which compress well."""
+    shown = in_ticks(shown_samples(profile, track, np.arange(len(profile.samples))), _MICROSECOND)
     stack = node[shown.sample]
     begins = np.ones(len(shown), np.bool_)
     begins[1:] = (stack[1:] != stack[:-1]) | ~shown.joined[:-1]

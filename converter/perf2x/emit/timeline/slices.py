@@ -10,8 +10,7 @@
 A slice is a run of rows, so it can never overlap another one of its track without holding it.
 
 Where slices end at the very time at which others begin, Speedscope opens the first new one before it has closed the
-old ones if any of those has its name, and then loses its place. Exactly there ends come a quarter of a microsecond
-earlier: a fraction that doubles hold exactly, so that nothing misnests elsewhere.
+old ones if any of those has its name, and then loses its place. Exactly there ends come a tick earlier.
 """
 
 import numpy as np
@@ -21,7 +20,7 @@ from perf2x.columnar.arrays import I64, Bools
 from perf2x.columnar.columns import take_rows_of
 from perf2x.columnar.ragged import argsort_small, ranges, row_numbers
 from perf2x.emit.flame.frame_tree import FrameTree
-from perf2x.emit.timeline.tracks import ShownSamples
+from perf2x.emit.timeline.shown import ShownSamples
 from perf2x.tables.stack_tree import ancestors, paths_of_length
 
 
@@ -34,7 +33,7 @@ class Slices(Struct, frozen=True):
     node: I64
     """Row of the frame tree."""
     is_early: Bools
-    """The slice ends a quarter of a microsecond before ``start + duration``."""
+    """The slice ends a tick before ``start + duration``."""
 
     def __len__(self) -> int:
         return len(self.row)
@@ -43,7 +42,7 @@ class Slices(Struct, frozen=True):
 def slices_of(shown: ShownSamples, node: I64, tree: FrameTree, key: I64, outermost: int, shortest: int) -> Slices:
     """Return the slices of all rows; ``node`` is the tree row of each shown sample, ``key`` the name of each tree row.
 
-    Tree rows above depth ``outermost`` are not drawn; slices under ``shortest`` µs are left out.
+    Tree rows above depth ``outermost`` are not drawn; slices under ``shortest`` ticks are left out.
     """
     depth = tree.depth[node]
     shared = np.append(_shared(shown, node, tree, outermost), outermost - 1)  # (rows + 1,) at the end all slices end
@@ -55,6 +54,7 @@ def slices_of(shown: ShownSamples, node: I64, tree: FrameTree, key: I64, outermo
     begins[some] = key[which[opened.offsets[some]]]
     is_mistakable = np.zeros(len(node), np.bool_)  # (rows,) a slice ends with the row that bears the next one's name
     is_mistakable[last[shown.joined[last] & (begins[last + 1] == key[which])]] = True
+    is_mistakable &= shown.end > shown.start + 1
     duration = shown.end[last] - shown.start[first]
     slices = Slices(first, duration, which, is_mistakable[last])
     kept = duration >= shortest

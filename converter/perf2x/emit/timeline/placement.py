@@ -1,0 +1,116 @@
+"""Boxes of known lengths on tracks: each as late as it fits, but not behind the moment of its sample.
+
+A sample says that its stack ran at its moment, and that its thread ran for a period until then. Timers fire late now
+and then, so moments are not a period apart. Boxes stand in the order of their samples and give way backwards::
+
+    moments      1.3   2.0   3.0   4.1          period 1
+    boxes     (0-1) (1-2) (2-3)  (3.1-4.1)
+
+What cannot be placed (more CPU time than time) is cut: a box is pushed back by few periods at most, and ends where
+the one before it ends at the latest.
+"""
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.columnar.arrays import I64, Bools
+from perf2x.columnar.unique import argsort_rows
+
+_FARTHEST = 4
+"""Periods that a box may end before its moment."""
+_ROUNDS = 16
+_CLOSED = 200
+"""Gaps are closed, the shortest first, until they sum to one part in so many of a track's time."""
+_LIMIT = 1 << 62
+
+
+class Chains(Struct, frozen=True):
+    """Boxes in an order in which none may overlap the one before: those of one track, or of one CPU, by time."""
+
+    order: I64
+    """(boxes,) Rows of boxes, chain by chain."""
+    first: Bools
+    """(boxes,) True where a chain begins."""
+
+    @staticmethod
+    def of(chain: I64, moment: I64) -> "Chains":
+        """Return the chains of boxes that stand on numbered lines and belong to moments."""
+        order = argsort_rows([chain, moment, np.arange(len(chain))])
+        lane = chain[order]
+        return Chains(order, np.append(True, lane[1:] != lane[:-1])[: len(lane)])
+
+
+def place(moment: I64, length: I64, chains: list[Chains]) -> tuple[I64, I64]:
+    """Return starts and ends of boxes that overlap in no chain. All times are at least 0."""
+    length = np.minimum(length, _LIMIT // max(len(length), 1))
+    end = moment
+    for _ in range(_ROUNDS):
+        before = end
+        for chain in chains:
+            end = _pushed_back(end, length, chain)
+        if len(chains) == 1 or np.array_equal(before, end):
+            break
+    end = np.maximum(end, moment - _FARTHEST * length)
+    start, end = np.maximum(end - length, 0), np.maximum(end, 0)
+    for chain in chains:
+        start = np.maximum(start, earlier_ends(end, chain))
+    return _without_short_gaps(np.minimum(start, end), end, chains)
+
+
+def _pushed_back(end: I64, length: I64, chain: Chains) -> I64:
+    """(boxes,) latest ends, not behind the given ones, at which the boxes of a chain do not overlap."""
+    total = np.cumsum(length[chain.order])
+    slack = end[chain.order] - total
+    result = np.empty(len(end), np.int64)
+    result[chain.order] = _minimum_from_behind(slack, chain.first) + total
+    return result
+
+
+def _minimum_from_behind(values: I64, first: Bools) -> I64:
+    """(n,) the minimum of each value and all behind it in its chain.
+
+    Chains are lifted above each other, so that one running minimum serves all.
+    """
+    if not len(values):
+        return values
+    starts = np.flatnonzero(first)
+    chain = np.cumsum(first) - 1
+    highest = np.maximum.reduceat(values, starts)
+    values = np.maximum(values, (highest - _LIMIT // len(starts))[chain])
+    lowest = np.minimum.reduceat(values, starts)
+    lift = np.append(0, np.cumsum(highest - lowest)[:-1]) - lowest
+    lifted = values + lift[chain]
+    lowered: I64 = np.minimum.accumulate(lifted[::-1])[::-1] - lift[chain]
+    return lowered
+
+
+def earlier_ends(end: I64, chain: Chains) -> I64:
+    """(boxes,) the latest end of all earlier boxes of the chain; 0 for the first."""
+    ends = end[chain.order]
+    latest = -_minimum_from_behind(-ends[::-1], np.append(chain.first[1:], True)[: len(ends)][::-1])[::-1]
+    result = np.zeros(len(end), np.int64)
+    result[chain.order[1:]] = np.where(chain.first[1:], 0, latest[:-1])
+    return result
+
+
+def _without_short_gaps(start: I64, end: I64, chains: list[Chains]) -> tuple[I64, I64]:
+    """Let boxes begin where the one before on their track ends, if the gap is short and free in all chains.
+
+    A thread that runs on is one run, whatever the jitter of its samples.
+    """
+    own = chains[0]
+    before = np.maximum.reduce([earlier_ends(end, chain) for chain in chains])
+    gap = np.where(before == earlier_ends(end, own), start - before, 0)
+    gap[own.order[own.first]] = 0
+    track = np.empty(len(end), np.int64)
+    track[own.order] = np.cumsum(own.first) - 1
+    rows = np.flatnonzero((gap > 0) & (end > start))
+    rows = rows[argsort_rows([track[rows], gap[rows], rows])]
+    spent = np.cumsum(gap[rows])
+    held = np.bincount(track, (end - start) / _CLOSED, minlength=1)
+    opening = np.append(True, track[rows][1:] != track[rows][:-1])[: len(rows)]
+    base = np.maximum.accumulate(np.where(opening, spent - gap[rows], 0))
+    closed = rows[spent - base <= held[track[rows]]]
+    start = start.copy()
+    start[closed] = before[closed]
+    return start, end

@@ -1,0 +1,176 @@
+"""The stretches of time in which each sample's stack is drawn on its track: what all timelines have in common.
+
+perf writes nothing while a thread sleeps. Showing each stack until the next sample would draw hours of work that never
+happened. So a stack is drawn for the CPU time that its sample stands for (durations.py), up to its moment:
+
+- Where the thread's context switches were recorded, it ran from each switch in to the next switch out, and only then.
+  The first stack of a run is drawn from the switch in, the last one to the switch out. A run that no sample fell into
+  is drawn with the next stack, if its period reaches back so far.
+- Elsewhere boxes of known lengths are placed before their moments (placement.py). Where samples tell their CPUs, boxes
+  of one CPU do not overlap either: another thread's sample ends a box, and no more threads run at once than CPUs.
+- A wait begins at its sample and lasts as long as it says. No box of its thread lies in it.
+
+So per track the boxes sum to the periods of the clock event, or to samples × typical interval for other events. With
+context switches they sum to the time between the switches, which is that to a period.
+"""
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.columnar.arrays import I64, Bools
+from perf2x.columnar.columns import take_rows_of
+from perf2x.columnar.ragged import argsort_small
+from perf2x.columnar.unique import argsort_rows
+from perf2x.emit.timeline.durations import Durations, durations_of
+from perf2x.emit.timeline.placement import Chains, place
+from perf2x.emit.timeline.running_time import FAR, RunningTime, Spans, gaps_between, since, spans_of
+from perf2x.emit.timeline.switches import runs_of
+from perf2x.emit.timeline.tracks import cpu_tracks_of, knows_cpus, tracks_of
+from perf2x.tables.profile import Profile
+from perf2x.tables.waits import Wait
+
+_REACH = 2
+"""Periods before a sample that are drawn with its stack where switches say that its thread ran."""
+
+
+class ShownSamples(Struct, frozen=True):
+    """One row per stretch of time, by track, then start. Times are nanoseconds since ``origin_of(profile)``.
+
+    Rows of a track never overlap; ``joined`` says that row i ends where row i + 1 of the same track begins. A sample
+    has several rows where its period began before a wait, and none where it is a moment.
+    """
+
+    track: I64
+    sample: I64
+    """Row in Profile.samples."""
+    start: I64
+    end: I64
+    joined: Bools
+
+    def __len__(self) -> int:
+        return len(self.track)
+
+
+class _Boxes(Struct, frozen=True):
+    """One row per sample that is drawn, by track, then time: what is known of it before it is placed."""
+
+    track: I64
+    sample: I64
+    moment: I64
+    length: I64
+
+
+def origin_of(profile: Profile) -> int:
+    """The time (ns on the recording's clock) that is 0 on every timeline: where the first box may begin."""
+    time = profile.samples.time
+    if time is None or not len(time):
+        return 0
+    standing = durations_of(profile, tracks_of(profile)[1], np.arange(len(time)))
+    length = np.where(standing.is_wait, 0, standing.time).astype(np.uint64)
+    earlier = int((length - np.minimum(length, time)).max())  # by so much the first box begins before the clock's zero
+    return -earlier if earlier else int((time - np.minimum(length, time)).min())
+
+
+def shown_samples(profile: Profile, track: I64, wanted: I64) -> ShownSamples:
+    """Return when each wanted sample (rows, ascending) is drawn; ``track`` (samples,) is the one of its thread."""
+    if profile.samples.time is None or not len(wanted):
+        none = np.zeros(0, np.int64)
+        return ShownSamples(none, none, none, none, np.zeros(0, np.bool_))
+    origin = origin_of(profile)
+    time = since(profile.samples.time, origin)
+    standing = durations_of(profile, track, wanted)
+    waits = wanted[standing.is_wait]
+    waiting = Spans(track[waits], time[waits], time[waits] + np.minimum(standing.time[standing.is_wait], FAR))
+    boxes = _boxes(track, wanted, time, standing)
+    runs = runs_of(profile, origin, Spans(boxes.track, boxes.moment, boxes.length))
+    watched = np.isin(boxes.track, runs.track)
+    parts = [_in_runs(take_rows_of(boxes, watched), runs), (waits, waiting)]
+    parts.append(_without_switches(profile, take_rows_of(boxes, ~watched), waiting))
+    return _in_order(parts)
+
+
+def in_ticks(shown: ShownSamples, tick: int) -> ShownSamples:
+    """Return the rows in whole ticks of so many nanoseconds; those that are shorter vanish."""
+    start, end = ((time + tick // 2) // tick for time in (shown.start, shown.end))
+    kept = end > start
+    return _joined(shown.track[kept], shown.sample[kept], start[kept], end[kept])
+
+
+def on_cpus(profile: Profile, shown: ShownSamples) -> ShownSamples:
+    """Return what ran on each CPU that is known, on the tracks of ``cpu_tracks_of``; waits lie on none."""
+    samples = profile.samples
+    cpu = np.full(len(shown), -1) if samples.cpu is None else samples.cpu[shown.sample].astype(np.int64)
+    ran = np.ones(len(shown), np.bool_) if samples.wait is None else samples.wait[shown.sample] == Wait.RAN
+    known = np.flatnonzero((cpu >= 0) & ran)
+    track = np.searchsorted(cpu_tracks_of(profile).cpu, cpu[known])
+    return _in_order([(shown.sample[known], Spans(track, shown.start[known], shown.end[known]))])
+
+
+def _boxes(track: I64, wanted: I64, time: I64, standing: Durations) -> _Boxes:
+    held = np.flatnonzero((standing.time > 0) & ~standing.is_wait)
+    order = held[argsort_small(track[wanted[held]])]
+    rows = wanted[order]
+    return _Boxes(track[rows], rows, time[rows], np.minimum(standing.time[order], FAR))
+
+
+def _in_runs(boxes: _Boxes, runs: Spans) -> tuple[I64, Spans]:
+    """Return the pieces of boxes whose threads' runs are known: each run is drawn from end to end.
+
+    ::
+
+        runs       |-----------|      |--|     |----------|
+        samples       A    B                      C   D
+        boxes       AAABBBBBBBBB       CC       CCCCDDDDDDD
+    """
+    clock = RunningTime.without(gaps_between(runs))
+    lane, ran = boxes.track, clock.of(boxes.track, boxes.moment)
+    run, run_end = clock.stretch(lane, boxes.moment)
+    goes_on = np.append((lane[1:] == lane[:-1]) & (run[1:] == run[:-1]), False)[: len(lane)]
+    end = np.where(goes_on, ran, np.minimum(run_end, ran + boxes.length))
+    before = np.append(0, np.where(lane[1:] == lane[:-1], end[:-1], 0))[: len(lane)]
+    start = np.maximum(before, ran - np.minimum(_REACH * boxes.length, ran))
+    owner, pieces = clock.pieces(lane, start, end)
+    return boxes.sample[owner], pieces
+
+
+def _without_switches(profile: Profile, boxes: _Boxes, waiting: Spans) -> tuple[I64, Spans]:
+    """Return the pieces of boxes whose threads' switches were not recorded: placed one by one, around waits."""
+    holes = spans_of(*(getattr(waiting, name) for name in Spans.__struct_fields__))
+    clock = RunningTime.without(holes)
+    moment = clock.of(boxes.track, boxes.moment)
+    chains = [Chains.of(boxes.track, moment)]
+    cpu = _cpu_of(profile, boxes)
+    if cpu is not None:
+        chains.append(Chains.of(cpu, moment))
+    start, end = place(moment, boxes.length, chains)
+    owner, pieces = clock.pieces(boxes.track, start, end)
+    return boxes.sample[owner], pieces
+
+
+def _cpu_of(profile: Profile, boxes: _Boxes) -> I64 | None:
+    """(boxes,) a number for each CPU, and for the unknown ones of each track; None where no CPU is known."""
+    cpu = profile.samples.cpu
+    if cpu is None or not len(boxes.sample) or not knows_cpus(profile):
+        return None
+    own = cpu[boxes.sample].astype(np.int64)
+    return np.where(own >= 0, own, int(own.max()) + 1 + boxes.track)
+
+
+def _in_order(parts: list[tuple[I64, Spans]]) -> ShownSamples:
+    """Return rows of all parts by track and start; one ends where the next begins."""
+    sample = np.concatenate([rows for rows, _ in parts])
+    track, start, end = (
+        np.concatenate([getattr(spans, name) for _, spans in parts]) for name in Spans.__struct_fields__
+    )
+    order = argsort_rows([track, start, sample])
+    track, sample, start, end = track[order], sample[order], start[order], end[order]
+    same = np.append(track[1:] == track[:-1], False)[: len(track)]
+    end = np.where(same, np.minimum(end, np.append(start[1:], 0)[: len(end)]), end)
+    some = end > start
+    return _joined(track[some], sample[some], start[some], end[some])
+
+
+def _joined(track: I64, sample: I64, start: I64, end: I64) -> ShownSamples:
+    joined = np.zeros(len(track), np.bool_)
+    joined[:-1] = (track[1:] == track[:-1]) & (start[1:] == end[:-1])
+    return ShownSamples(track, sample, start, end, joined)

@@ -1,0 +1,62 @@
+"""Context switches → the stretches of time in which threads ran.
+
+A recording begins and ends while threads run, and records are lost: a switch out without a switch in ends a run that
+began a period before the thread's first sample in it, a switch in without a switch out begins one that ends at the
+thread's last sample.
+"""
+
+import numpy as np
+
+from perf2x.columnar.arrays import I64, Bools
+from perf2x.columnar.unique import argsort_rows
+from perf2x.emit.timeline.running_time import FAR, Spans, last_until, rows_until, since, spans_of
+from perf2x.emit.timeline.tracks import switch_tracks
+from perf2x.tables.profile import Profile
+
+
+def runs_of(profile: Profile, origin: int, samples: Spans) -> Spans:
+    """Return the runs of all tracks whose switches were recorded, in nanoseconds since the origin.
+
+    ``samples`` are moments (``start``) by track, then time, with the time that each stands for as ``end``.
+    """
+    switches = profile.switches
+    if switches is None or not len(switches.time):
+        none = np.zeros(0, np.int64)
+        return Spans(none, none, none)
+    track, time = switch_tracks(profile, switches), since(switches.time, origin)
+    known = np.flatnonzero(track >= 0)
+    order = known[argsort_rows([track[known], time[known], known])]
+    track, time, is_out = track[order], time[order], switches.is_out[order]
+    is_run, start, end = _bounds(track, time, is_out, samples)
+    return spans_of(track[is_run], start[is_run], end[is_run])
+
+
+def _bounds(track: I64, time: I64, is_out: Bools, samples: Spans) -> tuple[Bools, I64, I64]:
+    """Return which switches tell of a run of their own, and its start and end: all in, and those out without an in."""
+    same = track[1:] == track[:-1]
+    is_first, is_last = np.append(True, ~same)[: len(track)], np.append(~same, True)[: len(track)]
+    before, after = np.roll(time, 1), np.roll(time, -1)
+    is_orphan = is_out & (is_first | np.roll(is_out, 1))
+    is_open = ~is_out & (is_last | ~np.roll(is_out, -1))
+    start, end = time.copy(), after
+    end[is_open] = _last_sample(samples, track[is_open], np.where(is_last, FAR, after)[is_open], time[is_open])
+    end[is_orphan] = time[is_orphan]
+    start[is_orphan] = _first_sample(
+        samples, track[is_orphan], np.where(is_first, 0, before)[is_orphan], time[is_orphan]
+    )
+    return ~is_out | is_orphan, start, end
+
+
+def _last_sample(samples: Spans, track: I64, until: I64, otherwise: I64) -> I64:
+    """The moment of the last sample of a track until a time; ``otherwise`` where none is later than that."""
+    row = last_until((samples.track, samples.start), (track, until))
+    return np.where(row >= 0, np.maximum(np.append(samples.start, 0)[row], otherwise), otherwise)
+
+
+def _first_sample(samples: Spans, track: I64, behind: I64, otherwise: I64) -> I64:
+    """A period before the first sample of a track behind a time, but not before that; ``otherwise`` without one."""
+    row = rows_until((samples.track, samples.start), (track, behind))
+    moment = np.append(samples.start, FAR)[row]
+    found = (np.append(samples.track, -1)[row] == track) & (moment <= otherwise)
+    begin = np.maximum(moment - np.append(samples.end, 0)[row], behind)
+    return np.where(found, begin, otherwise)
