@@ -130,6 +130,8 @@ class ReadOptions(TypedDict, total=False):
     """Secret to hash names with; empty: leave them."""
     tags: tuple[Mapping[str, str], ...]
     """Labels of each input; empty: none."""
+    start_time: int | Literal["file"] | None
+    """Time of the first sample in nanoseconds since the epoch; ``file``: by the recording's date; None: as recorded."""
     max_unpacked: int | None
     """Bytes that each compressed input may unpack to; None: 200 times its size, and never less than 256 MiB."""
     allow_empty: bool

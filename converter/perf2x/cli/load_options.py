@@ -19,14 +19,16 @@ def load_options(
     timeline: bool = False,
     columns: frozenset[str] = frozenset(),
     tags: tuple[Mapping[str, str], ...] = (),
+    start_time: str | None = None,
 ) -> "LoadOptions":
     """Make the options from a command's parameters by name, which include those of the four groups below.
 
     ``columns`` are those that the output format wants (``wanted_columns`` in plugins/registry.py), ``tags`` one mapping
-    for each input. OptionError for a value that cannot be used.
+    for each input, ``start_time`` the text of ``--start-time``. OptionError for a value that cannot be used.
     """
     from perf2x.pipeline.call_graphs import CallGraphOptions
     from perf2x.pipeline.options import LoadOptions
+    from perf2x.pipeline.start_time import parse_start_time
 
     filters, grouping = make_group(FilterFlags, parameters), make_group(GroupingFlags, parameters)
     stacks, symbols = make_group(StackFlags, parameters), make_group(SymbolFlags, parameters)
@@ -44,6 +46,7 @@ def load_options(
         events=filters.events(),
         choice=filters.choice(),
         grouping=grouping.grouping(),
+        start_time=parse_start_time(start_time),
         allow_empty=filters.allow_empty,
         max_unpacked=symbols.unpacked(),
         symbols=symbols.options(),

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from perf2x.pipeline.context import LoadContext, Progress
 from perf2x.pipeline.options import LoadOptions
 from perf2x.pipeline.result import Loaded, event_counts
-from perf2x.pipeline.sessions import Input, open_sessions
+from perf2x.pipeline.sessions import Input, SessionInput, open_sessions
 from perf2x.pipeline.stage_timer import Stages
 from perf2x.tables.diagnostics import Diagnostics
 from perf2x.tables.value_limits import check_total
@@ -53,7 +53,7 @@ def load(
             sessions = open_sessions(inputs, context)
         recordings = [session.recording for session in sessions]
         _require_samples(sum(recording.sample_count for recording in recordings), recordings, context)
-        loaded = [_load_session(recording, context) for recording in recordings]
+        loaded = [_load_session(session, context) for session in sessions]
     _require_samples(sum(len(part.profile.samples) for part in loaded), recordings, context)
     if len(loaded) == 1:
         return replace(loaded[0], profile=replace(loaded[0].profile, labels=dict(sessions[0].tags)))
@@ -69,13 +69,13 @@ def _require_samples(samples: int, recordings: Sequence[Recording], context: Loa
         raise no_samples(recordings, context.diagnostics)
 
 
-def _load_session(recording: Recording, context: LoadContext) -> Loaded:
+def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
     """One session: stitch, filter, symbolize and group its samples."""
     from perf2x.pipeline.stitch_session import stitch_session
     from perf2x.transform.group import grouped
     from perf2x.transform.selection import Selection, check_root
 
-    options = context.options
+    options, recording = context.options, session.recording
     check_root(options.grouping.root, recording)
     selection = Selection(options.choice, recording, late_times=bool(options.off_cpu))
     profile, deferred, unwound = stitch_session(recording, selection, context)
@@ -83,6 +83,7 @@ def _load_session(recording: Recording, context: LoadContext) -> Loaded:
     profile = selection.before_symbols(_keep_events(profile, options))
     profile, symbols = _symbolize(profile, recording, context)
     profile = grouped(_anonymize(selection.after_symbols(profile), options), options.grouping)
+    profile = _with_start_time(profile, session, options)
     return Loaded(
         profile=_with_comments(profile, deferred, context.diagnostics),
         recording=recording,
@@ -110,6 +111,15 @@ def _with_off_cpu(
     profile = profile if options.timeline else without_times(profile, keep_cpu=options.keeps_cpu)
     check_total(recording.session.source, profile.samples.value)
     return profile, report
+
+
+def _with_start_time(profile: Profile, session: SessionInput, options: LoadOptions) -> Profile:
+    if options.start_time is None:
+        return profile
+    from perf2x.pipeline.start_time import with_start_time
+
+    meta = with_start_time(profile.meta, session.recording.session, options.start_time, session.files)
+    return replace(profile, meta=meta)
 
 
 def _keep_events(profile: Profile, options: LoadOptions) -> Profile:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal
 
 from msgspec import Struct, field
 
@@ -36,6 +37,8 @@ class LoadOptions(Struct, frozen=True):
     """Labels of each input; empty: none."""
     max_unpacked: int | None = None
     """Bytes that each compressed input may unpack to; None: the default of files/unpack_limit.py."""
+    start_time: int | Literal["file"] | None = None
+    """Time of the first sample in nanoseconds since the epoch; ``file``: by the recording's date; None: as recorded."""
     allow_empty: bool = True
     """False: recordings without a single sample are an error that says why."""
     symbols: SymbolOptions | None = None

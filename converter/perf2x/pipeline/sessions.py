@@ -25,6 +25,8 @@ class SessionInput(Struct, frozen=True):
 
     recording: Recording
     tags: Mapping[str, str]
+    files: tuple[str, ...]
+    """The user's names for its files."""
 
 
 def open_sessions(inputs: Sequence[Input], context: LoadContext) -> list[SessionInput]:
@@ -33,7 +35,7 @@ def open_sessions(inputs: Sequence[Input], context: LoadContext) -> list[Session
     Sessions keep the order of their first files. OptionError for a file given twice and for files of one session with
     different tags.
     """
-    opened = [SessionInput(_open(one, context), one.tags) for one in inputs]
+    opened = [SessionInput(_open(one, context), one.tags, (one.name,)) for one in inputs]
     return opened if len(opened) == 1 else list(_join_sessions(opened, context.diagnostics))
 
 
@@ -60,7 +62,7 @@ def _join_sessions(opened: Sequence[SessionInput], diagnostics: Diagnostics) -> 
     for group in groups:
         parts = [part.recording for part in group]
         recording = parts[0] if len(parts) == 1 else JoinedRecording(order_by_time(parts), diagnostics)
-        yield SessionInput(recording, group[0].tags)
+        yield SessionInput(recording, group[0].tags, tuple(name for part in group for name in part.files))
 
 
 def _check_joinable(group: Sequence[SessionInput], part: SessionInput) -> None:

@@ -66,7 +66,10 @@ class Session(Struct, frozen=True):
     cpu_description: str = ""
     clock_id: int = -1
     wall_clock_offset_ns: int | None = None
-    """Add to a recorded time to get nanoseconds since the epoch; None when CLOCK_DATA is absent."""
+    """Add to a recorded time to get nanoseconds since the epoch; None when the recording does not tell.
+
+    CLOCK_DATA tells, and so does CLOCK_REALTIME.
+    """
     build_ids: Mapping[str, bytes] = field(default_factory=dict)
     """Recorded file name to build id, from HEADER_BUILD_ID or record 67."""
     features: Mapping[str, object] = field(default_factory=dict)

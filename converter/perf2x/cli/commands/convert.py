@@ -50,6 +50,7 @@ def convert(
     output: outputs.Output = None,
     settings: outputs.Set = None,
     tag: outputs.Tag = None,
+    start_time: outputs.StartTime = None,
     event: filters.Event = None,
     pid: filters.Pid = None,
     tid: filters.Tid = None,
@@ -137,7 +138,7 @@ def convert(
     _refuse_terminal(target, name)
     columns = wanted_columns(emitter)
     tags = _parse_tags_for(tag, len(sources), name, columns)
-    options = load_options(parameters, timeline=emitter.timeline, columns=columns, tags=tags)
+    options = load_options(parameters, timeline=emitter.timeline, columns=columns, tags=tags, start_time=start_time)
     check_gates(limits, options.symbols is not None)
     if stats:
         from perf2x.cli.render.stats_json import check_stats

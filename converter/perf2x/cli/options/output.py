@@ -55,6 +55,17 @@ Tag = Annotated[
     ),
     Rare,
 ]
+StartTime = Annotated[
+    str | None,
+    typer.Option(
+        "--start-time",
+        metavar="TIME|file",
+        help="Time of day of the first sample, where the recording lacks it: 2026-11-21T10:00:05Z, "
+        "seconds since the epoch, or file (its date).",
+        rich_help_panel=_PANEL,
+    ),
+    Rare,
+]
 
 
 class OutputFlags(Struct, frozen=True):

@@ -26,6 +26,8 @@ _VIEWERS = {
     "firefox": "open it: profiler.firefox.com",
 }
 
+_WITH_TIME_OF_DAY = frozenset({"pprof", "firefox", "perfetto"})
+"""Formats that say when a recording was made; the others have times from its start alone."""
 _NAMED_OBJECTS = 3
 _UNWIND_ENDS = {
     End.TRUNCATED: "truncated",
@@ -42,7 +44,8 @@ def summary(
     loaded: "Loaded", name: str, where: Sequence[str], notes: tuple[str, ...], *, verbose: bool
 ) -> Iterator[str]:
     """Lines for standard error: contents, deferred stacks, losses, names, and the files written (``where``)."""
-    yield _contents_line(loaded)
+    is_dated = loaded.profile.meta.wall_start_ns or name not in _WITH_TIME_OF_DAY
+    yield _contents_line(loaded) + ("" if is_dated else "; time of day not recorded (--start-time)")
     parts = (deferred_line(loaded.deferred), unwound_line(loaded.unwound), waits_line(loaded.waits))
     completed = "; ".join(filter(None, parts))
     if completed:

@@ -166,7 +166,7 @@ def _meta_object(profile: Profile, kind: int) -> dict[str, object]:
         "product": heading(profile),
         "importedFrom": "perf2x",
         "interval": interval,
-        "startTime": meta.wall_start_ns / 1e6,
+        "startTime": meta.wall_start_ns / 1_000_000,
         "processType": 0,
         "debug": False,
         "stackwalk": 1,

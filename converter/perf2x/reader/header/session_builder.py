@@ -1,6 +1,7 @@
 """Builds a Session from attributes and feature sections, and from the records that replace them in pipes."""
 
 import struct
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct, field
@@ -17,6 +18,7 @@ from perf2x.reader.header.section_reader import SectionError, SectionReader, tex
 from perf2x.tables.diagnostics import Diagnostics, Severity
 from perf2x.tables.events import Session
 
+CLOCK_REALTIME = 0
 _NAMES = {int(feature): feature.name.lower() for feature in Feature}
 
 
@@ -163,6 +165,7 @@ class SessionBuilder(Struct):
         self._name_tracepoints()
         self._join_groups()
         known, clock = self.features, self.features.get("clock_data")
+        clock_id = clock["clockid"] if clock else next((e.clockid for e in self.events.events), -1)
         return Session(
             source=self.source,
             byte_order=self.order,
@@ -175,9 +178,16 @@ class SessionBuilder(Struct):
             command_line=tuple(known.get("cmdline", ())),
             cpus_online=known.get("nrcpus", {}).get("online", 0),
             cpu_description=known.get("cpudesc", ""),
-            clock_id=clock["clockid"] if clock else next((e.clockid for e in self.events.events), -1),
-            wall_clock_offset_ns=clock["wall_clock_ns"] - clock["clockid_time_ns"] if clock else None,
+            clock_id=clock_id,
+            wall_clock_offset_ns=_wall_clock_offset(clock, clock_id),
             build_ids=with_vdso(self.build_ids),
             features=self.features,
             kcore_dir=self.kcore_dir,
         )
+
+
+def _wall_clock_offset(clock: Mapping[str, int] | None, clock_id: int) -> int | None:
+    """Distance from recorded times to the time of day; CLOCK_REALTIME shows that itself, without CLOCK_DATA."""
+    if clock:
+        return clock["wall_clock_ns"] - clock["clockid_time_ns"]
+    return 0 if clock_id == CLOCK_REALTIME else None

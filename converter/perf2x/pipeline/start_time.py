@@ -1,0 +1,85 @@
+"""The time of day of a recording that does not tell: as the user says, or by the date of its files."""
+
+import re
+import stat
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Literal
+
+from msgspec.structs import replace
+
+from perf2x.tables.errors import OptionError
+from perf2x.tables.events import Session
+from perf2x.tables.profile import Meta
+from perf2x.tables.value_limits import LAST_TIME
+
+StartTime = int | Literal["file"] | None
+"""Nanoseconds since the epoch; ``file``: the date of the recording's files, less its duration; None: not known."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SECONDS = re.compile(r"(\d{1,10})(?:\.(\d{1,9}))?")
+
+
+def parse_start_time(text: str | None) -> StartTime:
+    """Parse ``--start-time``: seconds since the epoch, ISO 8601 (UTC without a zone) or ``file``.
+
+    OptionError for anything else, and for times before 1970.
+    """
+    if text is None:
+        return None
+    if text == "file":
+        return "file"
+    seconds = _SECONDS.fullmatch(text)
+    if seconds:
+        return int(seconds[1]) * 10**9 + int((seconds[2] or "").ljust(9, "0"))
+    try:
+        moment = datetime.fromisoformat(text)
+        since = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - _EPOCH
+    except (ValueError, OverflowError):
+        since = timedelta(-1)
+    if since < timedelta(0):
+        raise OptionError(
+            f"--start-time: {text!r} is no time; write 2026-11-21T10:00:05Z, seconds since the epoch, or file"
+        )
+    return min(since // timedelta(microseconds=1) * 1000, LAST_TIME)
+
+
+def date_of(path: str) -> int:
+    """Modification time of a recording in nanoseconds, of a directory that of its first file.
+
+    OptionError for inputs that have none, such as pipes.
+    """
+    file = Path(path) / "data" if Path(path).is_dir() else Path(path)
+    try:
+        status = file.stat() if path != "-" else None
+    except OSError as error:
+        raise OptionError(f"--start-time file: {file}: {error.strerror}") from None
+    if status is None or not stat.S_ISREG(status.st_mode):
+        raise OptionError("--start-time file: a pipe has no date; give the time itself")
+    return status.st_mtime_ns
+
+
+def with_start_time(meta: Meta, session: Session, start: StartTime, files: Sequence[str]) -> Meta:
+    """Add the start that the user asked for, with a comment that says where it comes from.
+
+    A time replaces what the recording says of its clock; the date of its ``files`` only stands in for it.
+    """
+    if start is None or (start == "file" and session.wall_clock_offset_ns is not None):
+        return meta
+    if start != "file":
+        return replace(meta, wall_start_ns=start, comments=(*meta.comments, "perf2x-start-time:given"))
+    last = max(map(date_of, files))
+    comment = f"perf2x-start-time:file written until {_iso(last)}"
+    begin = min(max(last - _recorded_after_start(meta, session), 0), LAST_TIME)
+    return replace(meta, wall_start_ns=begin, comments=(*meta.comments, comment))
+
+
+def _recorded_after_start(meta: Meta, session: Session) -> int:
+    """Nanoseconds from the profile's first sample to the recording's last one, as perf wrote it down."""
+    known: Any = session.features.get("sample_time") or {}
+    return max(int(known.get("last", 0)) - meta.start_ns if meta.start_ns else 0, meta.duration_ns)
+
+
+def _iso(nanoseconds: int) -> str:
+    return (_EPOCH + timedelta(seconds=nanoseconds // 10**9)).isoformat().replace("+00:00", "Z")
