@@ -156,8 +156,10 @@ def _order_and_news(columns: Sequence[AnyArray]) -> tuple[I64, Bools]:
         return _order_few(columns)
     below = np.uint64((count - 1).bit_length())
     key, rest = _pack_columns(columns, count, _WORD_BITS - int(below))
-    key = np.sort(key << below | np.arange(count, dtype=np.uint64))
-    order = (key & ((np.uint64(1) << below) - np.uint64(1))).astype(np.int64)
+    key <<= below  # in place, here and below: millions of rows are not copied more often than needed
+    key |= np.arange(count, dtype=np.uint64)
+    key.sort()
+    order = (key & ((np.uint64(1) << below) - np.uint64(1))).view(np.int64)
     key >>= below
     is_new = _is_new(key)
     if rest and not is_new.all():
@@ -182,10 +184,11 @@ def _pack_columns(columns: Sequence[AnyArray], count: int, room: int) -> tuple[U
         above = (wide - wide.min()).view(np.uint64)
         bits = int(above.max()).bit_length()
         taken = min(bits, room)
-        if taken:
-            key = key << np.uint64(taken) | above >> np.uint64(bits - taken)
         if taken < bits:
             rest.append(above & np.uint64((1 << (bits - taken)) - 1))
+        if taken:
+            key <<= np.uint64(taken)
+            key |= above >> np.uint64(bits - taken)
         room -= taken
     return key, rest
 

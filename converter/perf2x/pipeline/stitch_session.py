@@ -70,9 +70,10 @@ def _process_history(recording: Recording, stacks: bool, context: LoadContext) -
 def _stitch_options(options: LoadOptions) -> StitchOptions:
     from perf2x.stitch.stitcher import StitchOptions
 
+    timeline = options.timeline or bool(options.off_cpu)
     return StitchOptions(
-        timeline=options.timeline or bool(options.off_cpu),
-        by_cpu=options.keeps_cpu,
+        timeline=timeline,
+        by_cpu=options.keeps_cpu and not timeline,  # every row of a timeline has its CPU
         by_cgroup=options.keeps_cgroup,
         deferred_missing=options.deferred_missing,
         merge_callchains=options.merge_callchains,

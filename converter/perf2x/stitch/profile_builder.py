@@ -4,11 +4,14 @@ Every table is sorted by content (strings, mappings, locations, threads, samples
 records in different order, or one file read in two parts, give the same profile.
 """
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 from msgspec.structs import replace
 
 from perf2x.abi.uapi import EventType, SoftwareConfig
-from perf2x.columnar.arrays import I32, I64
+from perf2x.columnar.arrays import I32, I64, AnyArray
 from perf2x.columnar.interner import StringInterner, prefix_tree
 from perf2x.columnar.ragged import Ragged
 from perf2x.columnar.unique import argsort_rows, group_rows, unique, unique_inverse
@@ -37,6 +40,8 @@ from perf2x.tables.value_limits import LAST_TIME, MOST_PERIOD, MOST_VALUE, too_m
 
 _NO_CGROUP = 2**64 - 1
 """The id of samples that do not carry one."""
+_CgroupNames = Callable[[I64], I64]
+"""Returns the name of each row's cgroup, as a string index."""
 
 
 def build_profile(session: Session, history: ProcessHistory, result: StitchResult) -> Profile:
@@ -49,12 +54,12 @@ def build_profile(session: Session, history: ProcessHistory, result: StitchResul
     strings = StringInterner()
     threads, thread_rank = _sorted_threads(history, result.threads, strings)
     mappings, locations, functions, stacks, leaf = _resolve_stacks(history, result, strings)
-    timeline = result.timeline
-    rows = result.samples if timeline is None else concatenate_rows([part.rows for part in timeline])
-    rows = replace(rows, thread=thread_rank[rows.thread], stack=leaf[rows.stack])
-    if rows.cgroup is not None:
-        rows = replace(rows, cgroup=_cgroup_names(history.sideband.cgroups, rows.cgroup, strings))
-    samples = _sum_rows(rows) if timeline is None else _timeline_samples(timeline, rows)
+    name_cgroups = partial(_cgroup_names, history.sideband.cgroups, strings)
+    if result.timeline is None:
+        rows = replace(result.samples, thread=thread_rank[result.samples.thread], stack=leaf[result.samples.stack])
+        samples = _sum_rows(rows if rows.cgroup is None else replace(rows, cgroup=name_cgroups(rows.cgroup)))
+    else:
+        samples = _timeline_samples(result.timeline, thread_rank, leaf, name_cgroups)
     return Profile(
         strings=strings.table(),
         events=tuple(profile_event(event) for event in session.events),
@@ -65,7 +70,7 @@ def build_profile(session: Session, history: ProcessHistory, result: StitchResul
         stacks=stacks,
         samples=samples,
         meta=_profile_meta(session, result.totals),
-        switches=None if timeline is None else _thread_switches(history, threads, strings),
+        switches=None if result.timeline is None else _thread_switches(history, threads, strings),
         default_event=_first_event(samples),
     )
 
@@ -167,24 +172,32 @@ def _sum_rows(rows: SampleRows) -> ProfileSamples:
     )
 
 
-def _timeline_samples(timeline: list[TimedRows], rows: SampleRows) -> ProfileSamples:
-    """One row per sample; samples of the same time are ordered by content."""
-    time = np.concatenate([*(part.time for part in timeline), np.zeros(0, np.uint64)])
-    cpu = np.concatenate([*(part.cpu for part in timeline), np.zeros(0, np.int32)])
-    order = argsort_rows([time, rows.thread, rows.event, rows.stack, rows.value])
-    return ProfileSamples(
-        event=rows.event[order],
-        thread=rows.thread[order],
-        stack=rows.stack[order],
-        value=rows.value[order],
-        count=rows.count,
-        time=time[order],
-        cpu=cpu[order],
-        cgroup=None if rows.cgroup is None else rows.cgroup[order].astype(np.int32),
-    )
+def _timeline_samples(parts: list[TimedRows], thread_rank: I32, leaf: I32, cgroups: _CgroupNames) -> ProfileSamples:
+    """One row per sample; samples of the same time are ordered by content.
+
+    Empties the list, and puts one column in order after the other: there is not room for millions of samples twice.
+    """
+    rows = concatenate_rows([part.rows for part in parts])
+    columns: dict[str, AnyArray] = {
+        "event": rows.event,
+        "thread": thread_rank[rows.thread],
+        "stack": leaf[rows.stack],
+        "value": rows.value,
+        "count": rows.count,
+        "time": np.concatenate([*(part.time for part in parts), np.zeros(0, np.uint64)]),
+        "cpu": np.concatenate([*(part.cpu for part in parts), np.zeros(0, np.int32)]),
+    }
+    if rows.cgroup is not None:
+        columns["cgroup"] = cgroups(rows.cgroup).astype(np.int32)
+    parts.clear()
+    del rows
+    order = argsort_rows([columns[name] for name in ("time", "thread", "event", "stack", "value")])
+    for name in columns:
+        columns[name] = columns[name][order]
+    return ProfileSamples(**columns)
 
 
-def _cgroup_names(cgroups: Cgroups, cgroup: I64, strings: StringInterner) -> I64:
+def _cgroup_names(cgroups: Cgroups, strings: StringInterner, cgroup: I64) -> I64:
     """(n,) string index of each row's cgroup path: the id where no record names it, "" for samples without an id."""
     paths = dict(zip(cgroups.id.tolist(), cgroups.path, strict=True))
     ids, index = unique_inverse(cgroup.view(np.uint64))

@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 from msgspec import Struct
 
-from perf2x.columnar.arrays import I64, U64, AnyArray
+from perf2x.columnar.arrays import I64, U8, U64, AnyArray
 from perf2x.columnar.ragged import Ragged, offsets_of, side_by_side
 from perf2x.columnar.unique import unique_inverse
 from perf2x.emit.encoding.decimal_text import without_nulls
@@ -33,15 +33,33 @@ def varints(values: AnyArray) -> Ragged:
 
         value   1 0010111         word   0000 0001 | 1001 0111      bytes, the lowest first   97 01
     """
+    rest, size = _with_sizes(values)
+    if size.max(initial=1) > 8:
+        return _long_varints(rest, size)
+    cells = _varint_words(rest, size)
+    held = np.arange(cells.itemsize) < size[:, None]
+    return Ragged(offsets_of(size), cells.view(np.uint8).reshape(len(rest), cells.itemsize)[held])
+
+
+def varint_cells(values: AnyArray) -> tuple[U8, I64]:
+    """Encode values as varints in (n, width) bytes, of which the first of each row count, and (n,) how many."""
+    rest, size = _with_sizes(values)
+    width = int(size.max(initial=1))
+    if width <= 8:
+        words = _varint_words(rest, size)
+        return words.view(np.uint8).reshape(len(rest), words.itemsize)[:, :width], size
+    octets = np.zeros((len(rest), width), np.uint8)
+    octets[np.arange(width) < size[:, None]] = _long_varints(rest, size).values
+    return octets, size
+
+
+def _with_sizes(values: AnyArray) -> tuple[U64, I64]:
+    """Return values as unsigned numbers, and how many bytes each takes."""
     rest = values.astype(np.int64).view(np.uint64) if values.dtype.kind == "i" else values.astype(np.uint64)
     size = np.ones(len(rest), np.int64)
     for limit in _LIMITS[: np.searchsorted(_LIMITS, rest.max(initial=0), side="right")]:
         size += rest >= limit
-    if size.max(initial=1) > 8:
-        return _long_varints(rest, size)
-    cells = _varint_cells(rest, size)
-    held = np.arange(cells.itemsize) < size[:, None]
-    return Ragged(offsets_of(size), cells.view(np.uint8).reshape(len(rest), cells.itemsize)[held])
+    return rest, size
 
 
 def varint(value: int) -> bytes:
@@ -50,7 +68,7 @@ def varint(value: int) -> bytes:
     return bytes(value >> shift & 127 | (shift < groups[-1]) << 7 for shift in groups)
 
 
-def _varint_cells(rest: U64, size: I64) -> AnyArray:
+def _varint_words(rest: U64, size: I64) -> AnyArray:
     """Return the bytes of each varint, lowest first, in words of four or eight."""
     width = int(size.max(initial=1))
     words = _MORE[size - 1]
@@ -68,7 +86,7 @@ class Ids:
     def __init__(self, count: int, field: int = 0) -> None:
         encoded = varints(np.arange(1, count + 1, dtype=np.uint64))
         self._size = encoded.lengths
-        self._cells = _varint_cells(np.arange(1, count + 1, dtype=np.uint64), self._size)
+        self._cells = _varint_words(np.arange(1, count + 1, dtype=np.uint64), self._size)
         if field:
             self._cells = (self._cells.astype("<u8") << np.uint64(8)) | np.uint64(field << 3 | VARINT)
             self._size = self._size + 1

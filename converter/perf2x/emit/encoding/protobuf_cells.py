@@ -2,12 +2,11 @@
 
 ::
 
-    octets   08 97 01 00    held   x x x .      one row of each column, side by side
-             08 05 00 00           x x . .
-    bytes    08 97 01 08 05
+    cells    08 | 97 01 00 00 | 10 | 05 00      sizes   1 2 1 1      one row: a tag, a number, a tag, a number
+    bytes    08   97 01         10   05
 
-A column takes a few numpy passes over small blocks, and rows are joined by one pass over all cells; tables of ragged
-rows (protobuf.py) cost several times that where the fields are as short as these.
+A column takes a few numpy passes over a block of rows, and all columns are joined by one; tables of ragged rows
+(protobuf.py) cost several times that where the fields are as short as these.
 """
 
 from collections.abc import Sequence
@@ -16,41 +15,47 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.columnar.arrays import I64, U8, AnyArray, Bools
-from perf2x.emit.encoding.protobuf import LENGTH, VARINT, varint
+from perf2x.emit.encoding.protobuf import LENGTH, VARINT, varint, varint_cells
+
+
+class Column(Struct, frozen=True):
+    """Bytes of every row: ``octets`` (rows, width), of which the first ``sizes`` (rows,) are written."""
+
+    octets: U8
+    sizes: I64
 
 
 class Cells(Struct, frozen=True):
-    """(rows, width) bytes, and which of them are written."""
+    """Columns side by side, and how many bytes of each row are written."""
 
-    octets: U8
-    held: Bools
-
-    @property
-    def sizes(self) -> I64:
-        """(rows,) bytes that are written."""
-        sizes: I64 = np.count_nonzero(self.held, axis=1).astype(np.int64)
-        return sizes
+    columns: tuple[Column, ...]
+    sizes: I64
 
     def tobytes(self) -> bytes:
         """All rows, one behind the other."""
-        return self.octets[self.held].tobytes()
+        widths = [column.octets.shape[1] for column in self.columns]
+        octets = np.empty((len(self.sizes), sum(widths)), np.uint8)
+        held = np.empty(octets.shape, np.bool_)
+        for column, width, end in zip(self.columns, widths, np.cumsum(widths).tolist(), strict=True):
+            octets[:, end - width : end] = column.octets
+            np.less(np.arange(width), column.sizes[:, None], out=held[:, end - width : end])
+        return octets[held].tobytes()
 
 
 def constant(count: int, text: bytes) -> Cells:
     """The same bytes in every row."""
     octets = np.broadcast_to(np.frombuffer(text, np.uint8), (count, len(text)))
-    return Cells(octets, np.ones((count, len(text)), np.bool_))
+    return _cells(Column(octets, np.full(count, len(text))))
 
 
 def numbers(field: int, values: AnyArray, left_out: Bools | None = None) -> Cells:
     """A varint field of every row, 0 included; rows that are left out have no bytes."""
-    return _behind(varint(field << 3 | VARINT), _varints(values), left_out)
-
-
-def beside(columns: Sequence[Cells]) -> Cells:
-    """Columns side by side."""
-    octets = np.concatenate([column.octets for column in columns], axis=1)
-    return Cells(octets, np.concatenate([column.held for column in columns], axis=1))
+    tag, number = constant(len(values), varint(field << 3 | VARINT)), _varints(values)
+    both = beside([tag, number])
+    if left_out is None:
+        return both
+    columns = [Column(column.octets, np.where(left_out, 0, column.sizes)) for column in both.columns]
+    return Cells(tuple(columns), np.where(left_out, 0, both.sizes))
 
 
 def packed(field: int, columns: Sequence[AnyArray]) -> Cells:
@@ -60,23 +65,20 @@ def packed(field: int, columns: Sequence[AnyArray]) -> Cells:
 
 def nested(field: int, message: Cells) -> Cells:
     """Every row as a message of its own."""
-    return beside([_behind(varint(field << 3 | LENGTH), _varints(message.sizes), None), message])
+    tag = constant(len(message.sizes), varint(field << 3 | LENGTH))
+    return beside([tag, _varints(message.sizes), message])
 
 
-def _behind(tag: bytes, cells: Cells, left_out: Bools | None) -> Cells:
-    both = beside([constant(len(cells.octets), tag), cells])
-    return both if left_out is None else Cells(both.octets, both.held & ~left_out[:, None])
+def beside(parts: Sequence[Cells]) -> Cells:
+    """Fields of one message."""
+    sizes: I64 = np.sum([part.sizes for part in parts], axis=0)
+    return Cells(tuple(column for part in parts for column in part.columns), sizes)
+
+
+def _cells(column: Column) -> Cells:
+    return Cells((column,), column.sizes)
 
 
 def _varints(values: AnyArray) -> Cells:
     """Numbers from 0 to 2**64 − 1, lowest seven bits first; `varint` is the scalar twin."""
-    rest = values.astype(np.uint64)
-    width = max(1, -(-int(rest.max(initial=0)).bit_length() // 7))
-    octets, held = np.empty((len(rest), width), np.uint8), np.ones((len(rest), width), np.bool_)
-    for place in range(width):
-        octets[:, place] = rest & np.uint64(127)
-        rest = rest >> np.uint64(7)
-        if place + 1 < width:
-            held[:, place + 1] = rest > 0
-            octets[:, place] |= held[:, place + 1].view(np.uint8) << np.uint8(7)
-    return Cells(octets, held)
+    return _cells(Column(*varint_cells(values)))

@@ -6,7 +6,7 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.abi.uapi import CpuMode
-from perf2x.columnar.arrays import I64, U64
+from perf2x.columnar.arrays import I32, I64, U8, U64
 from perf2x.columnar.unique import rows_by
 from perf2x.emit.encoding.protobuf_cells import Cells, beside, constant, nested, numbers
 from perf2x.emit.perfetto.counters import event_names, perf_sample_defaults, stack_sample_defaults
@@ -43,13 +43,13 @@ class EventSamples(Struct, frozen=True):
 
     sequence: int
     time: U64
-    thread: I64
+    thread: I32
     """Row of Profile.threads."""
-    cpu: I64
+    cpu: I32
     """−1 where unknown."""
-    mode: I64
+    mode: U8
     """CpuMode of the innermost frame; what perf2x made up has none."""
-    callstack: I64
+    callstack: I32
     """Number of the stack, from 1 on."""
     weight: I64
 
@@ -73,15 +73,14 @@ def sample_packets(profile: Profile, style: str) -> Iterator[bytes]:
 def _samples_of(profile: Profile, event: int, rows: I64, paths: StackPaths) -> tuple[I64, EventSamples]:
     """Return the stacks of an event's samples, as leaves in the order of their numbers, and the samples."""
     samples = profile.samples
-    leaves, callstack = by_frequency(samples.stack[rows].astype(np.int64))
-    mode = np.append(np.where(profile.locations.synthetic, 0, profile.locations.mode), 0).astype(np.int64)
-    none = np.zeros(len(rows), np.int64)
+    leaves, callstack = by_frequency(samples.stack[rows])
+    mode = np.append(np.where(profile.locations.synthetic, 0, profile.locations.mode), 0).astype(np.uint8)
     return leaves, EventSamples(
         sequence=COMMON_SEQUENCE + 1 + event,
-        time=none.astype(np.uint64) if samples.time is None else samples.time[rows],
-        thread=samples.thread[rows].astype(np.int64),
-        cpu=none - 1 if samples.cpu is None else samples.cpu[rows].astype(np.int64),
-        mode=mode[paths.location[leaves]][callstack - 1],
+        time=np.zeros(len(rows), np.uint64) if samples.time is None else samples.time[rows],
+        thread=samples.thread[rows],
+        cpu=np.full(len(rows), -1, np.int32) if samples.cpu is None else samples.cpu[rows],
+        mode=np.append(np.uint8(0), mode[paths.location[leaves]])[callstack],
         callstack=callstack,
         weight=samples.value[rows],
     )
@@ -147,7 +146,7 @@ def _packets(samples: EventSamples, rows: slice, sample: Cells) -> bytes:
     head = number(TracePacket.TRUSTED_PACKET_SEQUENCE_ID, samples.sequence)
     head += number(TracePacket.SEQUENCE_FLAGS, GOES_ON)
     time = numbers(TracePacket.TIMESTAMP, samples.time[rows])
-    return nested(TRACE_PACKET, beside([time, constant(len(time.held), head), sample])).tobytes()
+    return nested(TRACE_PACKET, beside([time, constant(len(time.sizes), head), sample])).tobytes()
 
 
 _STYLES: dict[str, tuple[Callable[[ProfileEvent, str], bytes], Encoder]] = {

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from msgspec import Struct
 
-from perf2x.columnar.arrays import I64
+from perf2x.columnar.arrays import I32, I64, AnyArray
 from perf2x.columnar.ragged import Ragged, offsets_of, ranges, row_batches
 from perf2x.columnar.unique import unique_inverse
 from perf2x.emit.perfetto.frames import FrameTable
@@ -45,7 +45,7 @@ def stack_paths(stacks: Stacks, frames: FrameTable) -> StackPaths:
     return StackPaths(parent, depths(parent), location, frames)
 
 
-def by_frequency(values: I64) -> tuple[I64, I64]:
+def by_frequency(values: AnyArray) -> tuple[I64, I32]:
     """Return the distinct values, the most frequent first, and (n,) the number of each value, from 1 on.
 
     ::
@@ -54,9 +54,9 @@ def by_frequency(values: I64) -> tuple[I64, I64]:
     """
     distinct, place = unique_inverse(values)
     order = np.argsort(-np.bincount(place, minlength=len(distinct)), kind="stable")
-    number = np.empty(len(order), np.int64)
+    number = np.empty(len(order), np.int32)
     number[order] = np.arange(1, len(order) + 1)
-    return distinct[order], number[place]
+    return distinct[order].astype(np.int64), number[place]
 
 
 def used_frames(paths: StackPaths, leaves: I64) -> tuple[I64, I64]:
