@@ -18,9 +18,10 @@ from perf2x.columnar.unique import argsort_rows, group_rows, unique, unique_inve
 from perf2x.stitch.frame_keys import decode_keys, distinct_keys
 from perf2x.stitch.process_history import ProcessHistory
 from perf2x.stitch.root_frames import ROOT_FRAME_NAMES, RootFrame
-from perf2x.stitch.sample_sums import SampleRows, concatenate_rows
+from perf2x.stitch.sample_sums import SampleRows
 from perf2x.stitch.stack_interner import ThreadRows
-from perf2x.stitch.stitch_result import SampleTotals, StitchResult, TimedRows
+from perf2x.stitch.stitch_result import SampleTotals, StitchResult
+from perf2x.stitch.timed_samples import TimedRows
 from perf2x.tables.events import Event, Session
 from perf2x.tables.profile import (
     Functions,
@@ -172,29 +173,26 @@ def _sum_rows(rows: SampleRows) -> ProfileSamples:
     )
 
 
-def _timeline_samples(parts: list[TimedRows], thread_rank: I32, leaf: I32, cgroups: _CgroupNames) -> ProfileSamples:
+def _timeline_samples(rows: TimedRows, thread_rank: I32, leaf: I32, cgroups: _CgroupNames) -> ProfileSamples:
     """One row per sample; samples of the same time are ordered by content.
 
-    Empties the list, and puts one column in order after the other: there is not room for millions of samples twice.
+    Columns change where they are, one after the other: there is not room for millions of samples twice.
     """
-    rows = concatenate_rows([part.rows for part in parts])
-    columns: dict[str, AnyArray] = {
-        "event": rows.event,
-        "thread": thread_rank[rows.thread],
-        "stack": leaf[rows.stack],
-        "value": rows.value,
-        "count": rows.count,
-        "time": np.concatenate([*(part.time for part in parts), np.zeros(0, np.uint64)]),
-        "cpu": np.concatenate([*(part.cpu for part in parts), np.zeros(0, np.int32)]),
-    }
-    if rows.cgroup is not None:
-        columns["cgroup"] = cgroups(rows.cgroup).astype(np.int32)
-    parts.clear()
-    del rows
-    order = argsort_rows([columns[name] for name in ("time", "thread", "event", "stack", "value")])
-    for name in columns:
-        columns[name] = columns[name][order]
-    return ProfileSamples(**columns)
+    rows.thread[:], rows.stack[:] = thread_rank[rows.thread], leaf[rows.stack]
+    order = argsort_rows([rows.time, rows.thread, rows.event, rows.stack, rows.value])
+    columns: tuple[AnyArray, ...] = (rows.event, rows.thread, rows.stack, rows.cpu, rows.value, rows.time)
+    for column in columns:
+        column[:] = column[order]
+    return ProfileSamples(
+        event=rows.event,
+        thread=rows.thread,
+        stack=rows.stack,
+        value=rows.value,
+        count=np.ones(len(rows), np.int64),
+        time=rows.time,
+        cpu=rows.cpu,
+        cgroup=None if rows.cgroup is None else cgroups(rows.cgroup[order]).astype(np.int32),
+    )
 
 
 def _cgroup_names(cgroups: Cgroups, strings: StringInterner, cgroup: I64) -> I64:

@@ -1,7 +1,5 @@
 """Sums of samples that are alike: equal event, thread and stack (and cpu and cgroup where requested)."""
 
-from collections.abc import Sequence
-
 import numpy as np
 from msgspec import Struct
 
@@ -29,17 +27,6 @@ class SampleRows(Struct, frozen=True):
 
     def __len__(self) -> int:
         return len(self.event)
-
-
-def concatenate_rows(parts: Sequence[SampleRows]) -> SampleRows:
-    """Rows of all parts, in order."""
-    first = parts[0] if parts else None
-    sums = SampleSums(
-        by_cpu=first is not None and first.cpu is not None, by_cgroup=first is not None and first.cgroup is not None
-    )
-    for part in parts:
-        sums.append(part)
-    return sums.rows()
 
 
 class SampleSums:

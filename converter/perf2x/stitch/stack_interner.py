@@ -11,6 +11,7 @@ from perf2x.columnar.lookup_cache import LookupCache
 from perf2x.columnar.ragged import Ragged, row_batches
 from perf2x.stitch.frame_keys import renumber_keys
 from perf2x.stitch.sample_sums import SampleRows, SampleSums
+from perf2x.stitch.timed_samples import TimedRows
 
 _NEVER = np.iinfo(np.int64).max
 _WORDS_AT_ONCE = 1 << 18
@@ -36,6 +37,10 @@ class Renumbering(Struct, frozen=True):
 
     def renumber(self, rows: SampleRows) -> SampleRows:
         """Sample rows in the numbers of this interner."""
+        return replace(rows, thread=self.thread[rows.thread], stack=self.stack[rows.stack])
+
+    def renumber_timed(self, rows: TimedRows) -> TimedRows:
+        """Samples of a timeline in the numbers of this interner."""
         return replace(rows, thread=self.thread[rows.thread], stack=self.stack[rows.stack])
 
 

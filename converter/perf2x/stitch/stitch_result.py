@@ -2,12 +2,13 @@
 
 from msgspec import Struct
 
-from perf2x.columnar.arrays import I32, U64, Bools
+from perf2x.columnar.arrays import Bools
 from perf2x.columnar.ragged import Ragged
 from perf2x.stitch.deferred_join import DeferredTally
 from perf2x.stitch.frame_keys import SideTable
 from perf2x.stitch.sample_sums import SampleRows
 from perf2x.stitch.stack_interner import ThreadRows
+from perf2x.stitch.timed_samples import TimedRows
 from perf2x.tables.events import Samples
 
 
@@ -35,16 +36,6 @@ def totals_of(samples: Samples) -> SampleTotals:
     return SampleTotals(int(samples.time.min()), int(samples.time.max()), period)
 
 
-class TimedRows(Struct, frozen=True):
-    """One row per sample of a batch, for timelines."""
-
-    time: U64
-    """Nanoseconds; the position in the file where samples carry no time."""
-    rows: SampleRows
-    cpu: I32
-    """−1 where samples do not say."""
-
-
 class StitchResult(Struct, frozen=True):
     """Distinct threads and stacks of many samples, and the sums of samples that are alike.
 
@@ -61,6 +52,6 @@ class StitchResult(Struct, frozen=True):
     threads: ThreadRows
     samples: SampleRows
     """Sums; empty where there is a timeline."""
-    timeline: list[TimedRows] | None
+    timeline: TimedRows | None
     totals: SampleTotals
     deferred: DeferredTally

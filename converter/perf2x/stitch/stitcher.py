@@ -25,7 +25,8 @@ from perf2x.stitch.root_frames import RootFrame
 from perf2x.stitch.sample_sums import SampleRows
 from perf2x.stitch.stack_interner import StackInterner
 from perf2x.stitch.stack_rows import StackInputs, StackRowBuilder
-from perf2x.stitch.stitch_result import SampleTotals, StitchResult, TimedRows, totals_of
+from perf2x.stitch.stitch_result import SampleTotals, StitchResult, totals_of
+from perf2x.stitch.timed_samples import TimedRows, TimedSamples
 from perf2x.tables.events import Samples
 
 Column = TypeVar("Column", U64, I32)
@@ -58,7 +59,7 @@ class Stitcher:
         self._builder = StackRowBuilder(self._keys, history.sideband.deferred.chain)
         self._cache = RawStackCache()
         self._interner = StackInterner(options.by_cpu, options.by_cgroup)
-        self._timeline: list[TimedRows] = []
+        self._timeline = TimedSamples(options.by_cgroup)
         self._totals = SampleTotals()
 
     def add(self, samples: Samples, root: U8 | None = None) -> None:
@@ -89,7 +90,7 @@ class Stitcher:
             hit=self._keys.hit,
             threads=self._interner.threads(),
             samples=self._interner.samples(),
-            timeline=self._timeline if self._options.timeline else None,
+            timeline=self._timeline.rows() if self._options.timeline else None,
             totals=self._totals,
             deferred=self._join.tally(),
         )
@@ -98,8 +99,8 @@ class Stitcher:
         """Add what a stitcher of the same history and options made of other batches."""
         numbers = self._keys.absorb(result.side_table, result.hit)
         renumbering = self._interner.absorb(result.stacks, result.threads, result.samples, numbers)
-        for part in result.timeline or ():
-            self._timeline.append(replace(part, rows=renumbering.renumber(part.rows)))
+        if result.timeline is not None:
+            self._timeline.add(renumbering.renumber_timed(result.timeline))
         self._join.absorb(result.deferred)
         self._totals = self._totals.plus(result.totals)
 
@@ -120,7 +121,7 @@ class Stitcher:
         stack = self._stacks(samples, chain, record, roots, rank, pid)
         rows = self._sample_rows(samples, thread, stack)
         if self._options.timeline:
-            self._timeline.append(_timed_rows(samples, rows))
+            self._timeline.add(_timed_rows(samples, rows))
         else:
             self._interner.add(rows)
 
@@ -159,9 +160,9 @@ class Stitcher:
 
 
 def _timed_rows(samples: Samples, rows: SampleRows) -> TimedRows:
-    time = samples.position.astype(np.uint64) if samples.time is None else samples.time.copy()
+    time = samples.position.astype(np.uint64) if samples.time is None else samples.time
     cpu = np.full(len(samples), -1, np.int32) if samples.cpu is None else samples.cpu.astype(np.int32)
-    return TimedRows(time, rows, cpu)
+    return TimedRows(rows.event, rows.thread, rows.stack, cpu, rows.value, time, rows.cgroup)
 
 
 def _take_valid(values: I32 | I64, index: I64, valid: Bools) -> I64:

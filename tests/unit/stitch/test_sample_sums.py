@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from perf2x.stitch import sample_sums as sums
-from perf2x.stitch.sample_sums import SampleRows, SampleSums, concatenate_rows
+from perf2x.stitch.sample_sums import SampleRows, SampleSums
 
 ROWS = st.tuples(*[st.integers(0, 2)] * 3, st.integers(0, 2**48), st.integers(-1, 1), st.integers(-1, 1))
 BATCHES = st.lists(st.lists(ROWS, max_size=10), max_size=5)
@@ -45,11 +45,3 @@ def test_sums_agree_with_a_dictionary(
     assert dict(zip(tuples(found), found.value.tolist(), strict=True)) == value
     assert dict(zip(tuples(found), found.count.tolist(), strict=True)) == count
     assert len(found) == len(value)
-
-
-@given(BATCHES, st.booleans())
-def test_rows_are_concatenated_in_order(batches: list[list[tuple[int, ...]]], with_places: bool) -> None:
-    parts = [sample_rows(rows, with_places) for rows in batches]
-    rows = concatenate_rows(parts)
-    assert tuples(rows) == [row for part in parts for row in tuples(part)]
-    assert rows.value.tolist() == [row[3] for part in batches for row in part]

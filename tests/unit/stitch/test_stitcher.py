@@ -112,8 +112,7 @@ def test_a_timeline_has_the_cpu_of_samples_that_carry_it(tmp_path: Path, event: 
     stitcher.add(batch)
     timeline = stitcher.result().timeline
     assert timeline is not None
-    (part,) = timeline
-    assert (part.time.tolist(), part.cpu.tolist()) == ([3, 4], cpu)
+    assert (timeline.time.tolist(), timeline.cpu.tolist()) == ([3, 4], cpu)
 
 
 @pytest.mark.parametrize("timeline", [False, True])
