@@ -38,7 +38,7 @@ def varints(values: AnyArray) -> Ragged:
         return _long_varints(rest, size)
     cells = _varint_words(rest, size)
     held = np.arange(cells.itemsize) < size[:, None]
-    return Ragged(offsets_of(size), cells.view(np.uint8).reshape(len(rest), cells.itemsize)[held])
+    return Ragged(offsets_of(size), cells.view(np.uint8).compress(held.reshape(-1)))
 
 
 def varint_cells(values: AnyArray) -> tuple[U8, I64]:

@@ -39,7 +39,7 @@ class Cells(Struct, frozen=True):
         for column, width, end in zip(self.columns, widths, np.cumsum(widths).tolist(), strict=True):
             octets[:, end - width : end] = column.octets
             np.less(np.arange(width), column.sizes[:, None], out=held[:, end - width : end])
-        return octets[held].tobytes()
+        return octets.reshape(-1).compress(held.reshape(-1)).tobytes()  # a third of the time of octets[held]
 
 
 def constant(count: int, text: bytes) -> Cells:

@@ -37,6 +37,9 @@ _MODES = {
     CpuMode.GUEST_USER: Mode.MODE_GUEST_USER,
 }
 
+_WIDTH = np.int32(len(CpuMode))
+"""Modes below one CPU, in a number that stands for both."""
+
 
 class EventSamples(Struct, frozen=True):
     """The samples of one event, (n,) columns in order of time, and the sequence that they are written on."""
@@ -89,7 +92,7 @@ def _samples_of(profile: Profile, event: int, rows: I64, paths: StackPaths) -> t
 def _stack_samples(samples: EventSamples, threads: ThreadIds) -> Iterator[bytes]:
     """Yield StackSample packets, behind the threads, CPUs and modes that they refer to."""
     tasks, task = by_frequency(threads.number[samples.thread])
-    contexts, context = by_frequency((samples.cpu + 1) * len(_MODES) * 2 + samples.mode)
+    contexts, context = by_frequency((samples.cpu + 1) * _WIDTH + samples.mode)
     yield _contexts(threads, tasks, contexts, samples.sequence)
     for rows in _batches(len(task)):
         fields = [
@@ -109,7 +112,7 @@ def _contexts(threads: ThreadIds, tasks: I64, contexts: I64, sequence: int) -> b
         numbers(TaskContext.PID, threads.pid[tasks]),
         numbers(TaskContext.TID, threads.tid[tasks]),
     ]
-    cpu, mode = contexts // (len(_MODES) * 2) - 1, contexts % (len(_MODES) * 2)
+    cpu, mode = contexts // _WIDTH - 1, contexts % _WIDTH
     modes = np.array([_MODES.get(CpuMode(row), 0) for row in CpuMode], np.int64)[mode]
     context = [
         numbers(ExecutionContext.IID, np.arange(1, len(contexts) + 1)),

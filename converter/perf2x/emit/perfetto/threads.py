@@ -3,7 +3,7 @@
 import numpy as np
 from msgspec import Struct
 
-from perf2x.columnar.arrays import I64
+from perf2x.columnar.arrays import I32, I64
 from perf2x.columnar.unique import unique_inverse
 from perf2x.emit.perfetto.message import message, number, packet, text
 from perf2x.emit.perfetto.schema import Process, ProcessTree, Thread, TracePacket
@@ -15,7 +15,7 @@ from perf2x.tables.profile import Profile
 class ThreadIds(Struct, frozen=True):
     """Distinct threads, by pid, then tid, as readers take them: no negative ids."""
 
-    number: I64
+    number: I32
     """(threads of the profile,) the row here of each; a thread that changed its name has several there."""
     pid: I64
     tid: I64
@@ -30,7 +30,7 @@ def thread_ids(profile: Profile) -> ThreadIds:
     pid = np.where(pid < 0, UNKNOWN_ID, pid)
     tid = np.where((tid < 0) | (tid == 0) & (pid != 0), UNKNOWN_ID, tid)
     ids, number_of = unique_inverse(pid << 32 | tid)
-    return ThreadIds(number_of, ids >> 32, ids & 0xFFFF_FFFF)
+    return ThreadIds(number_of.astype(np.int32), ids >> 32, ids & 0xFFFF_FFFF)
 
 
 def process_tree(profile: Profile) -> bytes:
