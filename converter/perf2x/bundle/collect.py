@@ -29,7 +29,7 @@ from perf2x.tables.profile import Profile
 from perf2x.unwind.aarch64 import AARCH64
 from perf2x.unwind.x86_64 import I386, X86_64
 
-_TRAMPOLINES = [code for machine in (X86_64, I386, AARCH64) for code, _ in machine.trampolines]
+_KNOWN_CODE = [known.pattern for machine in (X86_64, I386, AARCH64) for known in machine.known_code]
 
 
 class BundledObject(Struct, frozen=True):
@@ -125,7 +125,7 @@ class _ContentsCollector:
         on_disk = _size_on_disk(file)
         if file.size > (limit := memory_limit(on_disk)):
             raise ObjectError(f"{file.name}: {too_large(on_disk, limit)}")
-        return lambda: keep_symbols_only(file, _TRAMPOLINES) if self._only_symbols else file.read(0, file.size)
+        return lambda: keep_symbols_only(file, _KNOWN_CODE) if self._only_symbols else file.read(0, file.size)
 
     def _add_members(self, name: str, build_id: bytes, members: dict[str, Callable[[], bytes]]) -> None:
         folder = f"objects/{(build_id or name_key(name)).hex()}"

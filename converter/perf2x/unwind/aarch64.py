@@ -3,8 +3,10 @@
 Sources: "DWARF for the Arm 64-bit Architecture"; the kernel's arch/arm64/kernel/signal.c and uapi/asm/sigcontext.h.
 """
 
+import re
+
 from perf2x.abi.registers import AARCH64_DWARF
-from perf2x.unwind.architecture import Architecture
+from perf2x.unwind.architecture import Architecture, KnownCode
 from perf2x.unwind.cfi_rules import RegisterRule, Rule, RuleKind
 
 FRAME_POINTER, STACK_POINTER, PROGRAM_COUNTER = 29, 31, 32
@@ -22,6 +24,9 @@ SIGNAL_RETURN = Rule(
 )  # fmt: skip
 """sp points at the struct rt_sigframe, which holds all registers, also the link register of an interrupted leaf."""
 
+CONTEXT_START = Rule(STACK_POINTER, 0, PROGRAM_COUNTER, True, ((PROGRAM_COUNTER, RegisterRule(RuleKind.UNDEFINED, 0)),))
+"""makecontext puts it into the link register of the coroutine's function; nothing called it."""
+
 AARCH64 = Architecture(
     name="aarch64",
     machine="EM_AARCH64",
@@ -32,6 +37,10 @@ AARCH64 = Architecture(
     frame_pointer=FRAME_POINTER,
     program_counter=PROGRAM_COUNTER,
     address_mask=2**48 - 1,  # signatures are in the bits above the 48 of user addresses
-    # mov x8, #139; svc #0
-    trampolines=((bytes.fromhex("681180d2010000d4"), SIGNAL_RETURN),),
+    known_code=(
+        # mov x8, #139; svc #0
+        KnownCode(8, re.compile(rb"\x68\x11\x80\xd2\x01\0\0\xd4"), SIGNAL_RETURN),
+        # glibc's __startcontext: mov x0, x19; cbnz x0, __setcontext
+        KnownCode(8, re.compile(rb"\xe0\x03\x13\xaa[\0\x20\x40\x60\x80\xa0\xc0\xe0]..\xb5", re.DOTALL), CONTEXT_START),
+    ),
 )

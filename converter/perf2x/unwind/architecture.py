@@ -1,10 +1,21 @@
 """Description of a processor for the unwinder; instances are in ``x86_64`` and ``aarch64``."""
 
+import re
 from collections.abc import Mapping
 
 from msgspec import Struct
 
 from perf2x.unwind.cfi_rules import Rule
+
+
+class KnownCode(Struct, frozen=True):
+    """Code that is put on a stack as a return address without a call, known by its first bytes."""
+
+    size: int
+    """Bytes that the pattern covers."""
+    pattern: re.Pattern[bytes]
+    rule: Rule
+    """The rule at the first byte; a rule of a signal frame, as the address is exact."""
 
 
 class Architecture(Struct, frozen=True):
@@ -25,8 +36,8 @@ class Architecture(Struct, frozen=True):
     """Register of the sampled instruction pointer; on x86 the return address column of every rule."""
     address_mask: int
     """Bits that form the address; removes the signature from return addresses (pointer authentication)."""
-    trampolines: tuple[tuple[bytes, Rule], ...] = ()
-    """Code that returns from a signal handler, and the rule at its first byte."""
+    known_code: tuple[KnownCode, ...] = ()
+    """Code that returns from a signal handler, and code that a coroutine's function returns to."""
     linkage_rule: Rule | None = None
     """At the jump of a .plt.sec or .plt.got entry; None where linkers leave nothing on the stack."""
     lazy_linkage: tuple[Rule, ...] = ()

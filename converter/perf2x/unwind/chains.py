@@ -16,7 +16,7 @@ class End(IntEnum):
     """The reason why a chain ends."""
 
     COMPLETE = 0
-    """At the outermost frame: its return address is undefined, or 0."""
+    """At the outermost frame: its return address is undefined, or 0, or it is a coroutine's start."""
     TRUNCATED = 1
     """The caller's frame lies beyond the bytes that the kernel copied."""
     NO_UNWIND_INFO = 2
@@ -26,8 +26,9 @@ class End(IntEnum):
     NOT_MAPPED = 4
     """The return address lies in no mapping; it is not part of the chain."""
     OTHER_STACK = 5
-    """The chain continues on a stack that the kernel did not copy: that of a thread whose signal handler runs on an
-    alternate stack, or of the old program when a sample was taken inside execve."""
+    """The chain continues in memory that the kernel did not copy: the stack of a thread whose signal handler runs on an
+    alternate stack, that of the old program when a sample was taken inside execve, or the part behind a page that was
+    not in memory."""
     REGISTERS_MISSING = 6
     """A rule needs a register that was not recorded."""
     TOO_DEEP = 7

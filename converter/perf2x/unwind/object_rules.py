@@ -1,7 +1,8 @@
 """Unwind rules of one ELF file by address; functions are decoded when an address first falls into them.
 
 Order of the sources for an address: .eh_frame, .debug_frame, code that is known without call frame information (signal
-trampolines, the procedure linkage table). Source of truth for the order of the first two: elfutils, libdwfl.
+trampolines, starts of coroutines, the procedure linkage table). Source of truth for the order of the first two:
+elfutils, libdwfl.
 """
 
 from collections.abc import Callable
@@ -79,15 +80,17 @@ class ObjectRules(Struct):
             return None
 
     def _known_code(self, svma: int) -> int:
-        rule = self._trampoline(svma) or self._linkage(svma)
+        rule = self._started(svma) or self._linkage(svma)
         return NO_RULE if rule is None else self.table.number(rule)
 
-    def _trampoline(self, svma: int) -> Rule | None:
-        """The rule at, or one byte before (where a return address is looked up), a signal trampoline's first byte."""
-        for code, rule in self.architecture.trampolines:
-            found = b"" if self.elf.machine != self.architecture.machine else self._code(svma, len(code) + 1)
-            if found.startswith(code) or found[1:] == code:
-                return rule
+    def _started(self, svma: int) -> Rule | None:
+        """The rule at, or one byte before (where a return address is looked up), the first byte of known code."""
+        if self.elf.machine != self.architecture.machine:
+            return None
+        for known in self.architecture.known_code:
+            found = self._code(svma, known.size + 1)
+            if known.pattern.match(found) or known.pattern.match(found, 1):
+                return known.rule
         return None
 
     def _code(self, svma: int, size: int) -> bytes:

@@ -15,6 +15,7 @@ from perf2x.tables.events import UserStacks
 
 MAX_COPY = 60_000
 """Records are at most 64 KiB, so the kernel cuts larger requests to what is left (perf_sample_ustack_size)."""
+PAGE = 4096
 MAX_STACK_DISTANCE = 1 << 26
 """Largest distance of a frame above the stack pointer of the same stack: 64 MiB, eight times the usual limit."""
 
@@ -64,6 +65,17 @@ class StackMemory(Struct, frozen=True):
         return (
             self.is_full[rows] & (offset >= self.count[rows] << np.uint64(3)) & (offset < np.uint64(MAX_STACK_DISTANCE))
         )
+
+    def is_unread(self, rows: I64, address: U64) -> Bools:
+        """(n,) bool: whether an address lies above a copy that ended early, at the border of a page.
+
+        The kernel waits for no page that is not in memory (copy_from_user_nmi), and large frames have pages that
+        nobody has touched yet.
+        """
+        offset, copied = address - self.base[rows], self.count[rows] << np.uint64(3)
+        at_border = self.base[rows] + copied & np.uint64(PAGE - 1) == 0
+        found: Bools = ~self.is_full[rows] & at_border & (offset >= copied) & (offset < np.uint64(MAX_STACK_DISTANCE))
+        return found
 
 
 def stack_memory(stacks: UserStacks, stack_pointer: U64) -> StackMemory:

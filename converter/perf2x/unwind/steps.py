@@ -119,6 +119,7 @@ def _end_reasons(view: SampleView, columns: RuleColumns, rule: I32, cfa: U64, so
     rows, word = view.rows[bad], np.uint64(view.architecture.word)
     elsewhere = view.frames.crossed_signal[rows] | (view.memory.count[rows] == 0)
     end = np.where(elsewhere, End.OTHER_STACK, End.BROKEN).astype(np.uint8)
+    end[view.memory.is_unread(rows, cfa[bad] - word)] = End.OTHER_STACK
     end[view.memory.is_beyond(rows, cfa[bad] - word)] = End.TRUNCATED
     register = columns.cfa_register[rule[bad]]
     needed = np.where(register == CFA_BY_EXPRESSION, view.architecture.stack_pointer, register)

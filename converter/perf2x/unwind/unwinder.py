@@ -125,7 +125,7 @@ class _BatchUnwinder(Struct):
         return np.where(self.code.is_code(mapping), mapping, np.int32(-1))
 
     def _is_trampoline(self, rule: I32) -> Bools:
-        """(n,) bool: whether each frame is a signal trampoline, which handlers return to without having been called."""
+        """(n,) bool: whether each frame is a signal trampoline or its like, returned to without having called."""
         signal = np.append(self.code.table.columns().is_signal_frame, False)  # NO_RULE is the last
         found: Bools = signal[rule]
         return found

@@ -3,8 +3,10 @@
 Sources: System V ABI, AMD64 supplement; the kernel's arch/x86/include/uapi/asm/sigcontext.h and kernel/signal_64.c.
 """
 
+import re
+
 from perf2x.abi.registers import I386_DWARF, X86_64_DWARF
-from perf2x.unwind.architecture import Architecture
+from perf2x.unwind.architecture import Architecture, KnownCode
 from perf2x.unwind.cfi_rules import RegisterRule, Rule, RuleKind
 
 RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP, R8, RA = 0, 1, 2, 3, 4, 5, 6, 7, 8, 16
@@ -19,6 +21,9 @@ SIGNAL_RETURN = Rule(
     tuple((register, RegisterRule(RuleKind.OFFSET, MCONTEXT + 8 * slot)) for slot, register in enumerate(SIGCONTEXT)),
 )  # fmt: skip
 """The handler's ``ret`` popped the trampoline's address, so rsp points at the struct ucontext."""
+
+CONTEXT_START = Rule(RSP, 0, RA, True, ((RA, RegisterRule(RuleKind.UNDEFINED, 0)),))
+"""makecontext and its like put it above the coroutine's function; nothing called it."""
 
 
 def _rule_after_call(pushed: int) -> Rule:
@@ -36,8 +41,14 @@ X86_64 = Architecture(
     frame_pointer=RBP,
     program_counter=RA,
     address_mask=2**64 - 1,
-    # mov $15, %rax; syscall
-    trampolines=((bytes.fromhex("48c7c00f0000000f05"), SIGNAL_RETURN),),
+    known_code=(
+        # mov $15, %rax; syscall
+        KnownCode(9, re.compile(rb"\x48\xc7\xc0\x0f\0\0\0\x0f\x05"), SIGNAL_RETURN),
+        # glibc's __start_context: mov %rbx, %rsp; pop %rdi or mov (%rsp), %rdi; test %rdi, %rdi; je
+        KnownCode(11, re.compile(rb"\x48\x89\xdc(?:\x5f|\x48\x8b\x3c\x24)\x48\x85\xff\x74"), CONTEXT_START),
+        # Boost.Context, the end of make_fcontext: xor %rdi, %rdi; call _exit; hlt
+        KnownCode(9, re.compile(rb"\x48\x31\xff\xe8.{4}\xf4", re.DOTALL), CONTEXT_START),
+    ),
     linkage_rule=_rule_after_call(0),
     lazy_linkage=(_rule_after_call(0), _rule_after_call(1), _rule_after_call(2)),
 )

@@ -2,6 +2,7 @@
 
 from random import Random
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,12 +10,14 @@ from msgspec.structs import replace
 
 from perf2x.binary.elf.file import open_elf
 from perf2x.unwind.chains import End
+from perf2x.unwind.stack_memory import StackMemory
 from tests.support.examples import examples
 from tests.support.frame_writer import TEXT, Frame, FrameFile, def_cfa, offset
 from tests.support.simulated_program import (
     LOAD_BIAS,
     SITE,
     SIZE,
+    STACK_TOP,
     Function,
     Machine,
     Program,
@@ -59,6 +62,49 @@ def test_a_frame_that_does_not_rise_is_broken_even_at_the_end_of_the_copy() -> N
     ]
     result = by_hand(frames, [caller])
     assert result.end.tolist() == [End.BROKEN]
+
+
+@pytest.mark.parametrize(
+    ("copied", "frame", "end"),
+    [
+        (1, 600, End.OTHER_STACK),  # the copy ends at the page of 0x7FFF_F000, the frame in the next page
+        (1, 512, End.OTHER_STACK),
+        (2, 600, End.BROKEN),  # ends within a page: that is the end of all memory there
+        (1, 1 << 24, End.BROKEN),  # no stack reaches so far
+    ],
+)
+def test_a_copy_ends_at_a_page_that_is_not_in_memory(copied, frame, end) -> None:
+    """A function with a large frame, pages of which nobody has touched yet; 1,024 bytes were asked for."""
+    machine = Machine("x86_64", Random(1))
+    machine.registers[7] = STACK_TOP - 0x1000 - 8 * copied + 8 * (copied - 1)
+    machine.registers[16] = LOAD_BIAS + TEXT + SITE
+    frames = [Frame(TEXT, SIZE, def_cfa(7, 8 * frame) + offset(16, -8))]
+    unwinder, lookup = unwinder_of(open_elf(FrameFile(frames).bytes()), "x86_64")
+    stacks = stacks_of([machine], 1024)
+    result = unwinder.unwind(replace(stacks, size=stacks.size * 0 + 8 * copied), lookup)
+    assert result.end.tolist() == [end]
+
+
+def unread(base: int, count: int, full: bool, address: int) -> bool:
+    end = base + 8 * count
+    return not full and end % 4096 == 0 and end <= address < base + (1 << 26)
+
+
+@given(
+    st.integers(0, 1 << 20),
+    st.sampled_from([0, 1, 511, 512, 600]),
+    st.booleans(),
+    st.integers(-2, 1 << 27),
+)
+def test_unread_addresses_are_told_one_by_one(base, count, full, above) -> None:
+    base = 4096 * (base + 1) if above % 3 else 8 * (base + 1)
+    memory = StackMemory(
+        np.zeros(count, np.uint64), np.zeros(1, np.int64), np.array([base], np.uint64), np.array([count], np.uint64),
+        np.array([full]),
+    )  # fmt: skip
+    address = base + 8 * count + above
+    found = memory.is_unread(np.zeros(1, np.int64), np.array([address], np.uint64))
+    assert found.tolist() == [unread(base, count, full, address)]
 
 
 @pytest.mark.parametrize(("copied", "end"), [(2, End.TRUNCATED), (3, End.TRUNCATED), (4, End.COMPLETE)])

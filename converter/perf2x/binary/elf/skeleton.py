@@ -20,11 +20,12 @@ SHT_NOBITS = 8
 SHF_EXECINSTR = 0x4
 
 
-def keep_symbols_only(elf: ElfObject, known_code: Sequence[bytes] = ()) -> bytes:
+def keep_symbols_only(elf: ElfObject, known_code: Sequence[re.Pattern[bytes]] = ()) -> bytes:
     """Return the file with zeros for everything but symbols and unwind tables; debug sections become SHT_NOBITS.
 
-    ``known_code`` are instructions that unwinders recognize by their bytes (signal trampolines); they are kept. A file
-    without section headers is returned unchanged: its parts are unknown. ObjectError when it cannot be read.
+    ``known_code`` are instructions that unwinders recognize by their bytes (signal trampolines, starts of coroutines);
+    they are kept. A file without section headers is returned unchanged: its parts are unknown. ObjectError when it
+    cannot be read.
     """
     whole = elf.read(0, elf.size)
     if not elf.sections:
@@ -33,7 +34,7 @@ def keep_symbols_only(elf: ElfObject, known_code: Sequence[bytes] = ()) -> bytes
     go = is_go(elf)
     ranges = [(0, 64), *_header_tables(elf, whole)]
     ranges += [(s.offset, s.size) for s in elf.sections if s.type != "SHT_NOBITS" and _is_kept(s, go)]
-    ranges += [(at, len(code)) for code in known_code for at in _find_code(elf, whole, code)]
+    ranges += [span for pattern in known_code for span in _find_code(elf, whole, pattern)]
     for start, size in ranges:
         kept[start : start + size] = whole[start : start + size]
     _without_debug(elf, kept)
@@ -44,15 +45,12 @@ def _is_kept(section: ElfSection, go: bool) -> bool:
     return _KEPT.fullmatch(section.name) is not None or (go and section.name == ".data.rel.ro")
 
 
-def _find_code(elf: ElfObject, whole: bytes, code: bytes) -> Iterator[int]:
-    """Yield the offsets of ``code`` in executable sections."""
+def _find_code(elf: ElfObject, whole: bytes, pattern: re.Pattern[bytes]) -> Iterator[tuple[int, int]]:
+    """Yield offset and size of the pattern's matches in executable sections."""
     for section in elf.sections:
         if section.flags & SHF_EXECINSTR and section.type != "SHT_NOBITS":
-            end = section.offset + section.size
-            at = whole.find(code, section.offset, end)
-            while at >= 0:
-                yield at
-                at = whole.find(code, at + 1, end)
+            for match in pattern.finditer(whole, section.offset, section.offset + section.size):
+                yield match.start(), match.end() - match.start()
 
 
 def _header_tables(elf: ElfObject, whole: bytes) -> list[tuple[int, int]]:
