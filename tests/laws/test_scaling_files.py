@@ -150,7 +150,7 @@ def jitdump_shared(count: int, place: Path) -> Work:
 
     def announce() -> None:
         diagnostics, context = Diagnostics(), Context(options, make_session(), options_finder(options), Diagnostics())
-        made = with_jitdump_mappings(recording.sideband, recording.session, options, diagnostics, context.finder)
+        made, _ = with_jitdump_mappings(recording.sideband, recording.session, options, diagnostics, context.finder)
         assert len(made.mmaps) - count >= min(count * count, MAX_SHARED_CODE - count)
         assert bool(diagnostics["jitdump_shared"]) == (count * count > MAX_SHARED_CODE + count)
         source, found = JitdumpSource(context), context.finder.find("/none", b"")

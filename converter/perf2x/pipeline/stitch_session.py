@@ -60,9 +60,10 @@ def stitch_session(
 
 
 def _process_history(recording: Recording, stacks: bool, context: LoadContext) -> ProcessHistory:
+    from perf2x.pipeline.jit_code import with_jit_code
     from perf2x.stitch.process_history import build_process_history
 
-    sideband = _with_jit_code(recording, context)
+    sideband = with_jit_code(recording, context)
     sideband = sideband if stacks else _without_maps(sideband)
     return build_process_history(recording.session, sideband, context.diagnostics)
 
@@ -91,20 +92,6 @@ def _has_deferred_chains(recording: Recording) -> bool:
     """Whether the ends of chains tell which samples wait for a user stack."""
     requested = any("defer_callchain" in event.flags for event in recording.session.events)
     return requested or len(recording.sideband.deferred) > 0
-
-
-def _with_jit_code(recording: Recording, context: LoadContext) -> Sideband:
-    """The side-band records, with mappings for the code in jitdump files that were mapped."""
-    sideband, symbols = recording.sideband, context.options.symbols
-    if symbols is None:
-        return sideband
-    from perf2x.symbolize.sources.jit_names import is_jitdump
-
-    if not any(is_jitdump(name) for name in sideband.mmaps.filename):
-        return sideband
-    from perf2x.symbolize.sources.jitdump_mappings import with_jitdump_mappings
-
-    return with_jitdump_mappings(sideband, recording.session, symbols, context.diagnostics, context.finder)
 
 
 def _without_maps(sideband: Sideband) -> Sideband:

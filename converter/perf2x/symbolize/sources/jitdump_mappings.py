@@ -8,18 +8,15 @@ the file offset names the function. Programs announce a dump by mapping its firs
 
 from __future__ import annotations
 
-import contextlib
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.abi.uapi import CpuMode, SampleType
+from perf2x.abi.uapi import CpuMode
 from perf2x.columnar.arrays import U64, Bools
 from perf2x.columnar.secret_keys import secret_key
 from perf2x.columnar.unique import rows_by
@@ -52,26 +49,34 @@ class _CodeMapping(Struct, frozen=True):
     code: JitCode
 
 
+class AnnouncedDump(Struct, frozen=True):
+    """A dump under the name by which a process announced it."""
+
+    name: str
+    dump: JitDump
+
+
 def with_jitdump_mappings(
     sideband: Sideband, session: Session, options: SymbolOptions, diagnostics: Diagnostics, finder: Finder | None = None
-) -> Sideband:
+) -> tuple[Sideband, list[AnnouncedDump]]:
     """Add a mapping for each piece of code in each dump that can be found; call this before stitching.
 
     Processes that went through ``perf inject --jit`` have their mappings already. Without dumps, ``sideband`` itself is
-    returned.
+    returned. Returns the dumps as well, in the order in which they were announced.
     """
     mmaps = sideband.mmaps
     markers = _markers(mmaps)
     if not markers:
-        return sideband
+        return sideband, []
     finder = finder or make_finder(options, diagnostics)
     added: list[_CodeMapping] = []
-    dumps: list[tuple[str, JitDump]] = []
+    dumps: list[AnnouncedDump] = []
     for row, dump in _open_dumps(markers, mmaps, JitdumpFiles(options, finder, diagnostics), diagnostics):
         added += _code_mappings(dump, row, mmaps, session, diagnostics)
-        dumps.append((mmaps.filename[row], dump))
-    _provide_images(dumps, session, finder)
-    return replace(sideband, mmaps=_append(_anonymous_first(mmaps, added), added)) if added else sideband
+        dumps.append(AnnouncedDump(mmaps.filename[row], dump))
+    if added:
+        sideband = replace(sideband, mmaps=_append(_anonymous_first(mmaps, added), added))
+    return sideband, dumps
 
 
 def _markers(mmaps: Mmaps) -> list[int]:
@@ -119,21 +124,6 @@ def _code_mappings(
         )
         diagnostics.add("jitdump_other_clock", Severity.GUESS, advice, where=mmaps.filename[marker])
     return [_CodeMapping(marker, max(code.time, start) if comparable else start, code) for code in dump.codes]
-
-
-def _provide_images(dumps: Sequence[tuple[str, JitDump]], session: Session, finder: Finder) -> None:
-    """Give the unwinder the call frame information that runtimes wrote; not if two processes have dumps of one name."""
-    if not any(event.sample_type & SampleType.STACK_USER for event in session.events):
-        return
-    from perf2x.symbolize.sources.jit_image import unwinding_image
-
-    times = Counter(name for name, _ in dumps)
-    for name, dump in dumps:
-        if times[name] == 1 and any(code.unwinding for code in dump.codes):
-            with contextlib.suppress(OSError):
-                image = unwinding_image(Path(dump.name).read_bytes(), dump.machine, dump.codes, dump.name)
-                if image is not None:
-                    finder.provide(name, image)
 
 
 def _anonymous_first(mmaps: Mmaps, added: Sequence[_CodeMapping]) -> Mmaps:

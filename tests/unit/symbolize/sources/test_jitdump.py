@@ -38,7 +38,7 @@ def convert(tmp_path, dump, records, event=MONOTONIC, name="jit-5.dump") -> tupl
     diagnostics = Diagnostics()
     recording = open_recording(str(path), diagnostics=diagnostics)
     options = SymbolOptions(perf_map_dir=tmp_path, symfs=tmp_path)
-    sideband = with_jitdump_mappings(recording.sideband, recording.session, options, diagnostics)
+    sideband, _ = with_jitdump_mappings(recording.sideband, recording.session, options, diagnostics)
     history = build_process_history(recording.session, sideband, diagnostics)
     stitcher = Stitcher(history, StitchOptions(timeline=True))
     for batch in recording.samples(Want.CHAIN):
