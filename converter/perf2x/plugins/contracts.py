@@ -44,7 +44,7 @@ class ProfileBuilder:
         self._functions: dict[tuple[str, int], int] = {}
         self._events: list[ProfileEvent] = []
         self._samples: list[tuple[int, ...]] = []
-        self._switches: list[tuple[int, int, bool, int]] = []
+        self._switches: list[tuple[int, int, bool, int, bool]] = []
 
     def event(
         self,
@@ -122,9 +122,11 @@ class ProfileBuilder:
         """Add a row of samples, with the stack root first; a wait lasts from ``time`` for ``value`` ns."""
         self._samples.append((event, thread, self.stack(locations), value, count, time, cpu, wait))
 
-    def switch(self, time: int, thread: int = 0, is_out: bool = True, cpu: int = -1) -> None:
+    def switch(
+        self, time: int, thread: int = 0, is_out: bool = True, cpu: int = -1, is_preempted: bool = False
+    ) -> None:
         """Record that a thread left or entered a CPU (−1: unknown which) at this time (ns)."""
-        self._switches.append((time, thread, is_out, cpu))
+        self._switches.append((time, thread, is_out, cpu, is_preempted))
 
     def build(self, timeline: bool = False, meta: Meta | None = None) -> Profile:
         """The checked profile. Without ``timeline``, rows of equal event, thread and stack are summed; no times."""
@@ -189,6 +191,7 @@ class ProfileBuilder:
             np.array([row[1] for row in rows], np.int32),
             np.array([row[2] for row in rows], np.bool_),
             np.array([row[3] for row in rows], np.int32),
+            np.array([row[4] for row in rows], np.bool_),
         )
 
 

@@ -215,9 +215,8 @@ def _thread_switches(history: ProcessHistory, threads: Threads, strings: StringI
         (int(pid), int(tid), table[comm]): row
         for row, (pid, tid, comm) in enumerate(zip(threads.pid, threads.tid, threads.comm.tolist(), strict=True))
     }
-    any_name = {
-        (pid, tid): row for (pid, tid, _), row in index.items()
-    }  # a thread may have samples under one name only
+    # A thread that took another name may have samples under one of them only.
+    any_name = {(pid, tid): row for (pid, tid, _), row in index.items()}
     columns = [switches.pid.astype(np.int64), switches.tid.astype(np.int64), names]
     first, group = group_rows(columns)
     distinct = [column[first] for column in columns]
@@ -228,8 +227,13 @@ def _thread_switches(history: ProcessHistory, threads: Threads, strings: StringI
     thread = numbers[group]
     keep = np.flatnonzero(thread >= 0)
     keep = keep[np.lexsort([switches.is_out[keep], thread[keep], switches.time[keep]])]
-    cpu = switches.cpu[keep]
-    return ThreadSwitches(switches.time[keep], thread[keep].astype(np.int32), switches.is_out[keep], cpu)
+    return ThreadSwitches(
+        switches.time[keep],
+        thread[keep].astype(np.int32),
+        switches.is_out[keep],
+        switches.cpu[keep],
+        switches.preempted[keep],
+    )
 
 
 def _first_event(samples: ProfileSamples) -> int:

@@ -153,6 +153,8 @@ class ThreadSwitches(Struct, frozen=True):
     is_out: Bools
     cpu: I32
     """−1: unknown."""
+    is_preempted: Bools
+    """The thread left although it could have run on; False of switches in, and where the kernel does not tell."""
 
 
 class Meta(Struct, frozen=True):

@@ -6,12 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from perf2x.abi.uapi import CpuMode
 from perf2x.emit.chrome.emitter import Chrome
 from perf2x.emit.timeline.shown import in_ticks, shown_samples
 from perf2x.emit.timeline.tracks import CPUS_ID, UNKNOWN_ID, tracks_of
 from perf2x.plugins.contracts import EmitterContract, ProfileBuilder
 from perf2x.tables.errors import OptionError
 from perf2x.tables.profile import Profile
+from perf2x.tables.waits import Wait
 
 MS = 1_000_000
 
@@ -29,7 +31,7 @@ def trace(profile: Profile, **options: object) -> dict:
 
 
 def check_trace(parsed: dict) -> None:
-    """Check what viewers demand: no args on slices, exact times, ids in range, strict nesting in file order."""
+    """Check what viewers demand: exact times, ids in range, strict nesting in file order."""
     assert "samples" not in parsed
     assert "stackFrames" not in parsed
     open_slices: dict[tuple[int, int], list[tuple[int, int]]] = {}
@@ -38,8 +40,6 @@ def check_trace(parsed: dict) -> None:
         assert 0 < event["tid"] < 2**32
         if event["ph"] != "X":
             continue
-        assert "args" not in event
-        assert "cat" not in event
         for number in (event["ts"], event["dur"]):
             assert number * 8 == int(number * 8), "not exact in binary"
             assert isinstance(number, int) or number != int(number), "a fraction that is none"
@@ -304,12 +304,91 @@ def test_cpu_tracks_show_who_ran(builder) -> None:
     for time, (thread, cpu) in enumerate(((0, 0), (other, 0), (0, 1))):
         builder.sample(stack, thread, time=time * MS, cpu=cpu)
     parsed = trace(builder.build(timeline=True), per_cpu=True)
-    assert names(parsed, "process_name")[CPUS_ID, 1] == "CPUs"
+    cpus = {(CPUS_ID, CPUS_ID): "CPU 0", (CPUS_ID + 1, CPUS_ID + 1): "CPU 1"}
+    assert {ids: name for ids, name in names(parsed, "process_name").items() if ids[0] >= CPUS_ID} == cpus
     assert set(names(parsed, "thread_name").values()) == {"my prog", "other", "CPU 0", "CPU 1"}
-    drawn = [one for one in parsed["traceEvents"] if one["ph"] == "X" and one["pid"] == CPUS_ID]
-    mine, others = (1, "my prog (8)", 0), (1, "other (9)", 1000)
-    expected = [mine, (1, "a", 0), others, (1, "a", 1000), (2, "my prog (8)", 2000), (2, "a", 2000)]
-    assert [(one["tid"], one["name"], one["ts"]) for one in drawn] == expected
+    drawn = [one for one in parsed["traceEvents"] if one["ph"] == "X" and one["pid"] >= CPUS_ID]
+    mine, others = (0, "my prog (8)", 0), (0, "other (9)", 1000)
+    expected = [mine, (0, "a", 0), others, (0, "a", 1000), (1, "my prog (8)", 2000), (1, "a", 2000)]
+    assert [(one["tid"] - CPUS_ID, one["name"], one["ts"]) for one in drawn] == expected
+
+
+def test_a_recording_without_cpus_has_no_tracks_of_them_and_says_so(builder) -> None:
+    builder.sample(stacks(builder, "a")[0], cpu=-1)
+    profile = builder.build(timeline=True)
+    assert all(one["pid"] < CPUS_ID for one in trace(profile, per_cpu=True)["traceEvents"])
+    assert ["do not say where" in note for note in Chrome(per_cpu=True).notes(profile)] == [True]
+    assert Chrome().notes(profile) == ()
+
+
+def test_categories_and_arguments(builder) -> None:
+    library = builder.mapping("/usr/lib/libu.so")
+    user = builder.location(0x400100, library, lines=[("u", "src/u.c", 7)])
+    jit = builder.location(0x500100, builder.mapping("//anon", 0x500000), lines=["j"])
+    builder.sample([user, jit, builder.function("k", CpuMode.KERNEL)])
+    profile = builder.build(timeline=True)
+    drawn = [one for one in trace(profile)["traceEvents"] if one["ph"] == "X"]
+    assert [(one["name"], one["cat"]) for one in drawn] == [("u", "user"), ("j", "jit"), ("k", "kernel")]
+    assert all("args" not in one for one in drawn)
+    told = [one.get("args") for one in trace(profile, args=True)["traceEvents"] if one["ph"] == "X"]
+    assert told == [{"object": "libu.so", "source": "src/u.c"}, {"object": "anon"}, None]
+
+
+def test_a_wait_is_a_slice_of_its_length_and_colour(builder) -> None:
+    """A wait shares callers with what ran before and behind it, and is a slice beside them all the same."""
+    ran, waits = stacks(builder, "ab", "aw")
+    off = builder.event("off-cpu", "nanoseconds", is_wait=True)
+    builder.sample(ran, time=MS)
+    for time, kind in ((MS, Wait.BLOCKED), (9 * MS, Wait.PREEMPTED)):
+        builder.sample(waits, event=off, value=6 * MS, time=time, wait=kind)
+    builder.sample(ran, time=7_500_000)
+    drawn = [one for one in trace(builder.build(timeline=True))["traceEvents"] if one["ph"] == "X"]
+    found = [(one["name"], one["ts"], one["dur"], one["cat"], one.get("cname")) for one in drawn]
+    sleeping, ready = "thread_state_sleeping", "thread_state_runnable"
+    assert found == [
+        ("a", 0, 999.875, "user", None),
+        ("b", 0, 999.875, "user", None),
+        ("a", 1000, 5999.875, "off-cpu", sleeping),
+        ("w", 1000, 5999.875, "off-cpu", sleeping),
+        ("a", 7000, 500, "user", None),
+        ("b", 7000, 500, "user", None),
+        ("a", 9000, 6000, "off-cpu", ready),
+        ("w", 9000, 6000, "off-cpu", ready),
+    ]
+
+
+def test_thread_states_come_from_context_switches(builder) -> None:
+    builder.sample(stacks(builder, "a")[0], time=3 * MS, cpu=1)
+    for time, is_out, preempted in ((2, False, False), (4, True, True), (5, False, False), (6, True, False)):
+        builder.switch(time * MS, is_out=is_out, cpu=1, is_preempted=preempted)
+    builder.switch(8 * MS, is_out=False, cpu=-1)
+    builder.switch(9 * MS)
+    profile = builder.build(timeline=True)
+    states = [one for one in trace(profile)["traceEvents"] if one["ph"] == "T"]
+    cpu = {"cpu": 1}
+    assert [(one["name"], one["ts"], one["dur"], one.get("args")) for one in states] == [
+        ("Running", 0, 2000, cpu),
+        ("R+", 2000, 1000, None),
+        ("Running", 3000, 1000, cpu),
+        ("S", 4000, 2000, None),
+        ("Running", 6000, 1000, None),
+    ]
+    assert {(one["pid"], one["tid"]) for one in states} == {(7, 8)}
+    assert all(one["ph"] != "T" for one in trace(profile, states=False)["traceEvents"])
+
+
+def test_samples_of_no_time_are_instants(builder) -> None:
+    faults = builder.event("page-faults", "count", period=1)
+    first, second = stacks(builder, "a", "b")
+    builder.sample(first, time=MS)
+    builder.sample(second, event=faults, time=2 * MS)
+    profile = builder.build(timeline=True)
+    instants = [one for one in trace(profile)["traceEvents"] if one["ph"] == "i"]
+    assert [(one["name"], one["ts"], one["s"], one["pid"], one["tid"]) for one in instants] == [
+        ("page-faults", 2000, "t", 7, 8)
+    ]
+    for options in ({"markers": False}, {"event": "page-faults"}, {"event": "cpu-clock"}):
+        assert all(one["ph"] != "i" for one in trace(profile, **options)["traceEvents"])
 
 
 def test_counters_of_other_events(builder) -> None:

@@ -59,7 +59,7 @@ class _NodeTexts(Struct, frozen=True):
 
 def cpu_profile_events(drawing: Drawing, first_id: int) -> Iterator[bytes]:
     """The events of every lane; ``first_id`` numbers the profiles, which are one per lane."""
-    call_frames = chunk_array(b',"callFrame":{"functionName":%b,"scriptId":0}}' % name for name in drawing.names)
+    call_frames = chunk_array(b',"callFrame":{"functionName":%b,"scriptId":0}}' % name for name in drawing.labels.name)
     for shown, node in drawing.parts():
         lanes = _lanes_of_tracks(drawing, shown, node)
         ids = range(_IDLE + 1 + int(np.diff(lanes.node_offsets).max(initial=0)))

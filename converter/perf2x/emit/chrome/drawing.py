@@ -9,15 +9,25 @@ from perf2x.analysis.frames import location_frames
 from perf2x.columnar.arrays import I64
 from perf2x.columnar.columns import take_rows_of
 from perf2x.columnar.unique import unique_inverse
-from perf2x.emit.encoding.json_encoder import json_bytes
+from perf2x.emit.chrome.labels import Labels, labels_of
 from perf2x.emit.flame.frame_tree import FrameTree, expand, merge_stacks
 from perf2x.emit.timeline.shown import ShownSamples, in_ticks, on_cpus, shown_samples
 from perf2x.emit.timeline.slices import Slices, count_of, slices_of
 from perf2x.emit.timeline.tracks import Tracks, cpu_tracks_of, knows_cpus, tracks_of
 from perf2x.tables.output_text import printable
 from perf2x.tables.profile import Profile
+from perf2x.tables.stack_tree import ancestors
 
 _ROWS_AT_ONCE = 1 << 18
+
+
+class Style(Struct, frozen=True):
+    """What the options ask for."""
+
+    tick: int
+    """Nanoseconds in the smallest difference of times."""
+    per_cpu: bool
+    with_arguments: bool
 
 
 class Drawing(Struct, frozen=True):
@@ -29,9 +39,10 @@ class Drawing(Struct, frozen=True):
     node: I64
     """Tree row of each shown sample."""
     key: I64
-    """(tree rows,) name of each row."""
-    names: list[bytes]
-    """Names as JSON texts."""
+    """(tree rows,) label of each row."""
+    kind: I64
+    """(tree rows,) the Wait that a row belongs to; 0: no wait."""
+    labels: Labels
     outermost: int
     """Depth of the outermost boxes: 0 where the tree's groups are drawn, too."""
     weight: I64
@@ -45,14 +56,18 @@ class Drawing(Struct, frozen=True):
 
     def count(self, shortest: int) -> int:
         """The number of slices that will be written; ``shortest`` is microseconds."""
-        least = shortest * 1000 // self.tick
-        return sum(count_of(shown, node, self.tree, self.key, self.outermost, least) for shown, node in self.parts())
+        least, names = shortest * 1000 // self.tick, self.names()
+        return sum(count_of(shown, node, self.tree, names, self.outermost, least) for shown, node in self.parts())
 
     def slices(self, shortest: int) -> Iterator[tuple[ShownSamples, Slices]]:
         """Yield the slices, whole tracks at a time, with the samples that they are made of."""
-        least = shortest * 1000 // self.tick
+        least, names = shortest * 1000 // self.tick, self.names()
         for shown, node in self.parts():
-            yield shown, slices_of(shown, node, self.tree, self.key, self.outermost, least)
+            yield shown, slices_of(shown, node, self.tree, names, self.outermost, least)
+
+    def names(self) -> I64:
+        """(tree rows,) a number for each distinct name."""
+        return self.labels.same_name[self.key]
 
     def parts(self) -> Iterator[tuple[ShownSamples, I64]]:
         """Yield whole tracks, some hundred thousand shown samples and the tree row of each.
@@ -69,38 +84,50 @@ class Drawing(Struct, frozen=True):
                 first = end
 
 
-def drawings_of(profile: Profile, wanted: I64, tick: int, *, per_cpu: bool) -> list[Drawing]:
+def drawings_of(profile: Profile, wanted: I64, how: Style) -> list[Drawing]:
     """One lane per thread, and one per CPU if asked for; ``wanted`` are the sample rows to draw, ascending."""
     tracks, track = tracks_of(profile)
     shown = shown_samples(profile, track, wanted)
-    drawn = in_ticks(shown, tick)
-    drawings = [_drawing(profile, tracks, drawn, np.zeros(len(drawn), np.int64), [""], 1, tick)]
-    if per_cpu and knows_cpus(profile):
-        drawings.append(_cpus_drawing(profile, in_ticks(on_cpus(profile, shown), tick), tick))
+    drawings = [_threads_drawing(profile, tracks, in_ticks(shown, how.tick), how)]
+    if how.per_cpu and knows_cpus(profile):
+        drawings.append(_cpus_drawing(profile, in_ticks(on_cpus(profile, shown), how.tick), how))
     return drawings
 
 
-def _cpus_drawing(profile: Profile, shown: ShownSamples, tick: int) -> Drawing:
+def _threads_drawing(profile: Profile, tracks: Tracks, shown: ShownSamples, how: Style) -> Drawing:
+    """Stacks that wait are boxes of their own beside those that run, whatever callers they share."""
+    wait = profile.samples.wait
+    kind = np.zeros(len(shown), np.int64) if wait is None else wait[shown.sample].astype(np.int64)
+    kinds, group = unique_inverse(kind)
+    return _drawing(profile, tracks, shown, (group, [""] * len(kinds), kinds), how, 1)
+
+
+def _cpus_drawing(profile: Profile, shown: ShownSamples, how: Style) -> Drawing:
     """Each stack below the name of its thread."""
     thread = profile.samples.thread[shown.sample].astype(np.int64)
     threads, text = profile.threads, profile.strings
     labels = [f"{printable(text[comm])} ({tid})" for comm, tid in zip(threads.comm, threads.tid, strict=True)]
     used, group = unique_inverse(thread)
     names = [labels[row] for row in used.tolist()]
-    return _drawing(profile, cpu_tracks_of(profile), shown, group, names, 0, tick)
+    return _drawing(profile, cpu_tracks_of(profile), shown, (group, names, np.zeros(len(names), np.int64)), how, 0)
 
 
 def _drawing(
-    profile: Profile, tracks: Tracks, shown: ShownSamples, group: I64, groups: list[str], outermost: int, tick: int
+    profile: Profile,
+    tracks: Tracks,
+    shown: ShownSamples,
+    groups: tuple[I64, list[str], I64],
+    how: Style,
+    outermost: int,
 ) -> Drawing:
+    """Merge the stacks of each group; ``groups``: that of each row, their names, their kinds of wait."""
+    group, names, kinds = groups
     frames = location_frames(profile)
-    index: dict[str, int] = {}
-    key_of_frame = np.array([index.setdefault(printable(name), len(index)) for name in frames.name], np.int64)
+    labels, of_frame, of_group = labels_of(profile, frames, names, with_arguments=how.with_arguments)
     stack = profile.samples.stack[shown.sample].astype(np.int64)
-    tree, node = merge_stacks(expand(profile.stacks, frames.of_location), key_of_frame, group, stack)
-    group_key = np.array([index.setdefault(name, len(index)) for name in groups], np.int64)
-    key = tree.key.copy()
-    roots = np.flatnonzero(tree.key < 0)
-    key[roots] = group_key[roots]
+    tree, node = merge_stacks(expand(profile.stacks, frames.of_location), of_frame, group, stack)
+    root = ancestors(tree.parent, np.arange(len(tree)), tree.depth)  # groups are the first rows
+    key = np.where(tree.key < 0, np.append(of_group, 0)[np.minimum(root, len(of_group))], tree.key)
+    kind = kinds[root] if len(kinds) else np.zeros(len(tree), np.int64)
     weight = np.bincount(shown.track, minlength=len(tracks)).astype(np.int64)
-    return Drawing(tracks, shown, tree, node, key, [json_bytes(name) for name in index], outermost, weight, tick)
+    return Drawing(tracks, shown, tree, node, key, kind, labels, outermost, weight, how.tick)

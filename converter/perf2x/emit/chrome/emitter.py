@@ -1,9 +1,9 @@
 """Chrome trace JSON: a flame chart over time for Perfetto, chrome://tracing and Speedscope.
 
-Source of truth: the "Trace Event Format" document, and what the three viewers' importers accept. Complete events
-(``X``) and metadata (``M``) only; no ``args`` on slices (Speedscope shows them as part of the name), no ``cat`` on the
+Source of truth: the "Trace Event Format" document, and what the three viewers' importers accept. Stacks are complete
+events (``X``); no ``args`` on them unless asked for (Speedscope shows them as part of the name), no ``cat`` on the
 first event (Speedscope would look for V8 profiles), no escapes beyond JSON's own (Perfetto refuses surrogate pairs).
-The compact style, V8's profiles, stands in chrome_cpuprofile.py.
+The compact style, V8's profiles, stands in cpuprofile.py.
 """
 
 from collections.abc import Iterator
@@ -14,24 +14,22 @@ import numpy as np
 
 from perf2x.analysis.event_lookup import find_event
 from perf2x.columnar.arrays import I64
-from perf2x.columnar.unique import unique_inverse
 from perf2x.emit.chrome.counters import counter_events
 from perf2x.emit.chrome.cpuprofile import cpu_profile_events
-from perf2x.emit.chrome.drawing import Drawing, drawings_of
+from perf2x.emit.chrome.drawing import Drawing, Style, drawings_of
+from perf2x.emit.chrome.instants import marker_events
 from perf2x.emit.chrome.metadata import recording_facts, track_names
+from perf2x.emit.chrome.slice_events import slice_events
+from perf2x.emit.chrome.states import state_events
+from perf2x.emit.chrome.times import TICK_NS
 from perf2x.emit.encoding.json_encoder import json_bytes
-from perf2x.emit.encoding.text_chunks import chunk_array, interleaved, number_chunks
+from perf2x.emit.timeline.tracks import knows_cpus
 from perf2x.files.background_writer import BackgroundWriter
 from perf2x.tables.errors import OptionError
 from perf2x.tables.plugin_options import check_choices, option
 from perf2x.tables.profile import Profile
 
-_SLICES_PER_WRITE = 1 << 12
 _MICROSECOND = 1000
-_TICK_NS = 125
-"""Times of slices are whole eighths of a microsecond: three decimals at most, and exact in binary, so that the ends of
-parents and children meet wherever a viewer adds start and duration as floating-point numbers."""
-_PARTS = [b""] + [b".%d" % part for part in (125, 25, 375, 5, 625, 75, 875)]
 _MANY = 1_000_000
 """Slices that viewers are slow with."""
 _LARGE = 200_000
@@ -54,6 +52,9 @@ class Chrome:
     )
     event: str | None = option(None, "draw the samples of this event only; default: of all events")
     per_cpu: bool = option(False, "a track for each CPU, too, with what ran there")
+    args: bool = option(False, "object and source file of each slice (Speedscope shows them behind its name)")
+    states: bool = option(True, "when threads ran on which CPU and when not, where context switches were recorded")
+    markers: bool = option(True, "instants for samples that stand for no time: other events beside a clock event")
     counters: bool = option(False, "a curve for each other event and process")
     min_duration: int = option(0, "leave out slices shorter than this many microseconds")
     max_events: int = option(0, "refuse to write more slices than this; 0: no limit")
@@ -84,7 +85,12 @@ class Chrome:
         out.write(b"\n]}\n")
 
     def notes(self, profile: Profile) -> tuple[str, ...]:
-        """A word of warning where viewers will be slow."""
+        """Words of warning: where viewers will be slow, and where there are no tracks of CPUs."""
+        if self.per_cpu and not knows_cpus(profile):
+            return (*self._slowness(profile), _NO_CPUS)
+        return self._slowness(profile)
+
+    def _slowness(self, profile: Profile) -> tuple[str, ...]:
         if self.style != "slices":
             return ()
         drawings = self._drawings(profile)
@@ -94,8 +100,8 @@ class Chrome:
         return (f"{count / 1e6:.1f} million slices make viewers slow; {_WAYS_OUT}",) if count > _MANY else ()
 
     def _drawings(self, profile: Profile) -> list[Drawing]:
-        tick = _TICK_NS if self.style == "slices" else _MICROSECOND
-        return drawings_of(profile, self._wanted(profile), tick, per_cpu=self.per_cpu)
+        tick = TICK_NS if self.style == "slices" else _MICROSECOND
+        return drawings_of(profile, self._wanted(profile), Style(tick, self.per_cpu, self.args))
 
     def _wanted(self, profile: Profile) -> I64:
         """Rows of samples to draw."""
@@ -108,33 +114,20 @@ class Chrome:
         if self.style == "cpuprofile":
             for number, drawing in enumerate(drawings):
                 yield from cpu_profile_events(drawing, first_id=1 + number * len(drawings[0].tracks))
+        place = 0
         for drawing in drawings:
-            yield from track_names(profile, drawing.tracks, drawing.weight)
+            yield from track_names(profile, drawing.tracks, drawing.weight, place)
+            place += len(drawing.tracks)
         if self.style == "slices":
             for drawing in drawings:
                 yield from slice_events(drawing, self.min_duration)
+            if self.states:
+                yield from state_events(profile, drawings[0].tracks)
+            if self.markers:
+                yield from marker_events(profile, drawings[0].tracks, self._wanted(profile))
         if self.counters:
             yield from counter_events(profile, drawings[0].tracks)
 
 
+_NO_CPUS = "there are no tracks of CPUs: the samples do not say where they were taken (perf record --sample-cpu, or -a)"
 _WAYS_OUT = "--min-duration leaves out the short ones, --chrome-style cpuprofile is ten times smaller"
-
-
-def slice_events(drawing: Drawing, shortest: int) -> Iterator[memoryview]:
-    """Complete events, parents before children."""
-    heads = chunk_array(b'{"ph":"X","name":%b,"ts":' % name for name in drawing.names)
-    ids = zip(drawing.tracks.pid.tolist(), drawing.tracks.tid.tolist(), strict=True)
-    tails = chunk_array(b',"pid":%d,"tid":%d},\n' % pair for pair in ids)
-    starting, ending = (chunk_array(part + end for part in _PARTS) for end in (b',"dur":', b""))
-    for shown, slices in drawing.slices(shortest):
-        whole = number_chunks(shown.start // len(_PARTS))
-        part = starting[shown.start % len(_PARTS)]
-        duration = slices.duration - slices.is_early
-        distinct, place = unique_inverse(duration // len(_PARTS))
-        lengths = number_chunks(distinct)
-        for start in range(0, len(slices), _SLICES_PER_WRITE):
-            rows = slice(start, start + _SLICES_PER_WRITE)
-            row = slices.row[rows]
-            name = drawing.key[slices.node[rows]]
-            lasting = lengths[place[rows]], ending[duration[rows] % len(_PARTS)]
-            yield memoryview(interleaved(heads[name], whole[row], part[row], *lasting, tails[shown.track[row]]))[:-2]

@@ -16,17 +16,21 @@ from perf2x.tables.output_text import base_name, printable
 from perf2x.tables.profile import Profile
 
 
-def track_names(profile: Profile, tracks: Tracks, weight: I64) -> Iterator[bytes]:
-    """Yield name and place of each process and thread, the busiest process first, leaders before other threads."""
+def track_names(profile: Profile, tracks: Tracks, weight: I64, place: int) -> Iterator[bytes]:
+    """Yield name and place of processes and threads: the busiest process first, CPUs by number; leaders before others.
+
+    The first process has this ``place``.
+    """
     first, process = group_rows([tracks.pid])
     pids = tracks.pid[first]
     busy = np.zeros(len(pids), np.int64)
     np.add.at(busy, process, weight)
-    for place, row in enumerate(np.lexsort((pids, -busy, pids == CPUS_ID)).tolist()):
+    busy[pids >= CPUS_ID] = 0
+    for at, row in enumerate(np.lexsort((pids, -busy)).tolist(), place):
         lane = int(first[row])
         ids = (int(pids[row]), int(tracks.tid[lane]))
         yield _metadata("process_name", ids, {"name": _process_name(profile, tracks, lane)})
-        yield _metadata("process_sort_index", ids, {"sort_index": place})
+        yield _metadata("process_sort_index", ids, {"sort_index": at})
     for lane in range(len(tracks)):
         ids = (int(tracks.pid[lane]), int(tracks.tid[lane]))
         yield _metadata("thread_name", ids, {"name": track_name(profile, tracks, lane)})
@@ -37,17 +41,17 @@ def track_names(profile: Profile, tracks: Tracks, weight: I64) -> Iterator[bytes
 def track_name(profile: Profile, tracks: Tracks, lane: int) -> str:
     """Return a lane's name: the thread's comm, ``swapper/3`` for an idle one, ``CPU 3`` for a processor's."""
     cpu = int(tracks.cpu[lane])
-    if tracks.pid[lane] == CPUS_ID:
-        return f"CPU {cpu}" if cpu >= 0 else "CPU unknown"
     if cpu >= 0:
-        return f"swapper/{cpu}"
+        return f"CPU {cpu}" if tracks.pid[lane] >= CPUS_ID else f"swapper/{cpu}"
     return printable(profile.strings[profile.threads.comm[tracks.thread[lane]]])
 
 
 def _process_name(profile: Profile, tracks: Tracks, lane: int) -> str:
     pid = int(tracks.pid[lane])
-    if pid in (0, CPUS_ID):
-        return "idle" if pid == 0 else "CPUs"
+    if pid >= CPUS_ID:
+        return track_name(profile, tracks, lane)
+    if pid == 0:
+        return "idle"
     return printable(profile.strings[profile.threads.process[tracks.thread[lane]]])
 
 

@@ -24,7 +24,7 @@ from perf2x.columnar.unique import argsort_rows
 from perf2x.emit.timeline.durations import Durations, durations_of
 from perf2x.emit.timeline.placement import Chains, place
 from perf2x.emit.timeline.running_time import FAR, RunningTime, Spans, gaps_between, since, spans_of
-from perf2x.emit.timeline.switches import runs_of
+from perf2x.emit.timeline.switches import Runs, runs_of
 from perf2x.emit.timeline.tracks import cpu_tracks_of, knows_cpus, tracks_of
 from perf2x.tables.profile import Profile
 from perf2x.tables.waits import Wait
@@ -60,6 +60,16 @@ class _Boxes(Struct, frozen=True):
     length: I64
 
 
+def thread_runs(profile: Profile) -> Runs:
+    """When the threads of all tracks (``tracks_of``) had a CPU, as context switches say; empty without them."""
+    samples = profile.samples
+    everything, track = np.arange(len(samples)), tracks_of(profile)[1]
+    time = np.zeros(len(samples), np.uint64) if samples.time is None else samples.time
+    origin = origin_of(profile)
+    boxes = _boxes(track, everything, since(time, origin), durations_of(profile, track, everything))
+    return runs_of(profile, origin, Spans(boxes.track, boxes.moment, boxes.length))
+
+
 def origin_of(profile: Profile) -> int:
     """The time (ns on the recording's clock) that is 0 on every timeline: where the first box may begin."""
     time = profile.samples.time
@@ -82,7 +92,7 @@ def shown_samples(profile: Profile, track: I64, wanted: I64) -> ShownSamples:
     waits = wanted[standing.is_wait]
     waiting = Spans(track[waits], time[waits], time[waits] + np.minimum(standing.time[standing.is_wait], FAR))
     boxes = _boxes(track, wanted, time, standing)
-    runs = runs_of(profile, origin, Spans(boxes.track, boxes.moment, boxes.length))
+    runs = runs_of(profile, origin, Spans(boxes.track, boxes.moment, boxes.length)).spans()
     watched = np.isin(boxes.track, runs.track)
     parts = [_in_runs(take_rows_of(boxes, watched), runs), (waits, waiting)]
     parts.append(_without_switches(profile, take_rows_of(boxes, ~watched), waiting))

@@ -81,7 +81,7 @@ def _shared(shown: ShownSamples, node: I64, tree: FrameTree, outermost: int) -> 
     depth = np.append(tree.depth, -1)  # the last one stands for what lies above different roots
     while len(rows):
         met = one == other
-        shared[rows[met]] = depth[one[met]]
+        shared[rows[met]] = np.maximum(depth[one[met]], outermost - 1)  # groups that are not drawn are not shared
         rows, one, other = rows[~met], tree.parent[one[~met]], tree.parent[other[~met]]
     return shared
 

@@ -6,29 +6,61 @@ thread's last sample.
 """
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from perf2x.columnar.arrays import I64, Bools
+from perf2x.columnar.columns import take_rows_of
 from perf2x.columnar.unique import argsort_rows
-from perf2x.emit.timeline.running_time import FAR, Spans, last_until, rows_until, since, spans_of
+from perf2x.emit.timeline.running_time import FAR, Spans, last_until, rows_until, since
 from perf2x.emit.timeline.tracks import switch_tracks
 from perf2x.tables.profile import Profile
 
 
-def runs_of(profile: Profile, origin: int, samples: Spans) -> Spans:
-    """Return the runs of all tracks whose switches were recorded, in nanoseconds since the origin.
+class Runs(Struct, frozen=True):
+    """Stretches of time in which threads had a CPU, by track, then start, in nanoseconds since the origin."""
+
+    track: I64
+    start: I64
+    end: I64
+    cpu: I64
+    """The CPU of the switch that tells of the run, −1 where it is unknown."""
+    is_preempted: Bools
+    """The thread could have run on when it left."""
+
+    def __len__(self) -> int:
+        return len(self.track)
+
+    def spans(self) -> Spans:
+        """When, without where."""
+        return Spans(self.track, self.start, self.end)
+
+
+def runs_of(profile: Profile, origin: int, samples: Spans) -> Runs:
+    """Return the runs of all tracks (``tracks_of``) whose switches were recorded.
 
     ``samples`` are moments (``start``) by track, then time, with the time that each stands for as ``end``.
     """
     switches = profile.switches
     if switches is None or not len(switches.time):
         none = np.zeros(0, np.int64)
-        return Spans(none, none, none)
+        return Runs(none, none, none, none, np.zeros(0, np.bool_))
     track, time = switch_tracks(profile, switches), since(switches.time, origin)
     known = np.flatnonzero(track >= 0)
     order = known[argsort_rows([track[known], time[known], known])]
     track, time, is_out = track[order], time[order], switches.is_out[order]
     is_run, start, end = _bounds(track, time, is_out, samples)
-    return spans_of(track[is_run], start[is_run], end[is_run])
+    leaving = switches.is_preempted[order]
+    leaving = np.where(is_out, leaving, np.append(leaving[1:], False) & (end == np.append(time[1:], FAR)))
+    runs = Runs(track, start, end, switches.cpu[order].astype(np.int64), leaving)
+    return _in_order(take_rows_of(runs, is_run))
+
+
+def _in_order(runs: Runs) -> Runs:
+    runs = take_rows_of(runs, argsort_rows([runs.track, runs.start, runs.end]))
+    same = np.append(runs.track[1:] == runs.track[:-1], False)[: len(runs)]
+    end = np.where(same, np.minimum(runs.end, np.append(runs.start[1:], 0)[: len(runs)]), runs.end)
+    return take_rows_of(replace(runs, end=end), end > runs.start)
 
 
 def _bounds(track: I64, time: I64, is_out: Bools, samples: Spans) -> tuple[Bools, I64, I64]:

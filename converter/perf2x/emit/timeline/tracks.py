@@ -11,7 +11,8 @@ UNKNOWN_ID = 4_194_305
 """Stands for pid −1: just above the kernel's largest pid (PID_MAX_LIMIT); viewers turn negative ids into 0."""
 
 CPUS_ID = 4_194_306
-"""The process that holds the tracks of CPUs."""
+"""Pid and tid of CPU 0's track; other CPUs' follow. Each is a process of its own, so that viewers, which show a
+process's name first, say "CPU 3"."""
 
 
 class Tracks(Struct, frozen=True):
@@ -77,7 +78,7 @@ def cpu_tracks_of(profile: Profile) -> Tracks:
     """Return one track per CPU that samples know."""
     cpu = np.zeros(0, np.int32) if profile.samples.cpu is None else profile.samples.cpu
     cpus = unique(cpu[cpu >= 0]).astype(np.int64)
-    return Tracks(np.full(len(cpus), CPUS_ID), 1 + cpus, np.zeros(len(cpus), np.int64), cpus)
+    return Tracks(CPUS_ID + cpus, CPUS_ID + cpus, np.zeros(len(cpus), np.int64), cpus)
 
 
 def _ids(profile: Profile, thread: I64) -> tuple[I64, I64]:

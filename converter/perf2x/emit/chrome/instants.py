@@ -1,0 +1,38 @@
+"""Instants of a Chrome trace: samples that stand for no time, such as page faults beside a clock event."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from perf2x.columnar.arrays import I64
+from perf2x.emit.chrome.times import ids_of, pieces, ticks_of, time_chunks
+from perf2x.emit.encoding.json_encoder import json_string
+from perf2x.emit.encoding.text_chunks import chunk_array, interleaved
+from perf2x.emit.timeline.durations import durations_of
+from perf2x.emit.timeline.running_time import since
+from perf2x.emit.timeline.shown import origin_of
+from perf2x.emit.timeline.tracks import Tracks, tracks_of
+from perf2x.tables.output_text import one_line
+from perf2x.tables.profile import Profile
+from perf2x.tables.waits import Wait
+
+_EVENTS_PER_WRITE = 1 << 12
+
+
+def marker_events(profile: Profile, tracks: Tracks, wanted: I64) -> Iterator[memoryview]:
+    """Yield an instant, named after its event, for each wanted sample that is drawn nowhere else."""
+    samples = profile.samples
+    if samples.time is None or not len(wanted):
+        return
+    track = tracks_of(profile)[1]
+    standing = durations_of(profile, track, wanted)
+    ran = np.ones(len(samples), np.bool_) if samples.wait is None else samples.wait == Wait.RAN
+    rows = wanted[(standing.time == 0) & ran[wanted]]
+    ticks = ticks_of(since(samples.time[rows], origin_of(profile)))
+    names = [json_string(one_line(event.name)).encode() for event in profile.events]
+    heads = chunk_array(b'{"ph":"i","s":"t","name":%b,"ts":' % name for name in names)
+    tails = ids_of(tracks.pid, tracks.tid)
+    for part in pieces(len(rows), _EVENTS_PER_WRITE):
+        chosen = rows[part]
+        columns = heads[samples.event[chosen]], *time_chunks(ticks[part]), tails[track[chosen]]
+        yield memoryview(interleaved(*columns))[:-2]
