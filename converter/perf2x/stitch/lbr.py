@@ -23,6 +23,8 @@ from perf2x.tables.events import Branches
 
 USER_MARKER = np.uint64(CallchainContext.USER)
 UNKNOWN_INDEX = np.uint64(2**64 - 1)
+_UPPER_HALF = np.uint64(1 << 63)
+"""The kernel's addresses: the ip of a sample that an interrupt of the kernel took first."""
 MAX_STITCHED = 1024
 """Calls that may be added to one sample: a thread whose stack seems to grow forever must not exhaust memory."""
 
@@ -44,13 +46,15 @@ def empty_lbr_state() -> LbrState:
 
 
 def call_stack_chains(chain: Ragged, ip: U64, branches: Branches, older: Ragged | None = None) -> Ragged:
-    """Take the user part of chains (n rows) from the branches; rows without a user part or branches stay unchanged.
+    """Take the user part of chains (n rows) from the branches; rows without a user part or branches keep theirs.
 
-    The innermost user address is the one that the kernel recorded behind PERF_CONTEXT_USER, else the ``to`` of the
-    newest branch; ``ip`` stands in for samples with a bare marker that were taken in user mode. ``older`` (n rows)
-    holds calls from ``stitch_older_calls`` to append to the branches.
+    The innermost user address of a sample that was taken in user mode is its own ``ip``: processors tell it precisely
+    (PEBS), while the chain begins where the interrupt came, some instructions later. For samples in the kernel it is
+    the address that the kernel recorded behind PERF_CONTEXT_USER, else the ``to`` of the newest branch. ``older`` (n
+    rows) holds calls from ``stitch_older_calls`` to append to the branches.
     """
     user = _first_user_marker(chain)
+    chain = _with_own_addresses(chain, user, ip)
     count = np.diff(branches.offsets)
     use = (user >= 0) & (count > 0)
     kept = np.where(use, user - chain.offsets[:-1], chain.lengths)
@@ -64,6 +68,15 @@ def call_stack_chains(chain: Ragged, ip: U64, branches: Branches, older: Ragged 
         lengths = np.where(use, older.lengths, 0)
         parts.append(_mark_each(Ragged(offsets_of(lengths), older.values[ranges(older.offsets[:-1], lengths)])))
     return side_by_side(parts)
+
+
+def _with_own_addresses(chain: Ragged, user: I64, ip: U64) -> Ragged:
+    """The chains, those of samples in user mode with ``ip`` behind their marker if an address stands there."""
+    rows = np.flatnonzero((user == chain.offsets[:-1]) & (chain.lengths > 1) & (ip != 0) & (ip < _UPPER_HALF))
+    rows = rows[chain.values[user[rows] + 1] < np.uint64(CALLCHAIN_CONTEXT_MAX)]
+    values = chain.values.copy()
+    values[user[rows] + 1] = ip[rows]
+    return Ragged(chain.offsets, values)
 
 
 def _first_user_marker(chain: Ragged) -> I64:

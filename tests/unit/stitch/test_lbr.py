@@ -38,6 +38,40 @@ def test_a_user_mode_sample_is_its_branches() -> None:
     assert chains([[USER, 0x210, 0x106]], [0x210], [CALLS]) == [[USER, 0x210, USER, 0x105, USER, 0x55]]
 
 
+def test_a_user_mode_sample_begins_at_its_own_address_not_where_the_interrupt_came() -> None:
+    """As perf 7.2 prints the 16 samples of this kind in perfparser's vector_static_gcc/perf.lbr.data."""
+    assert chains([[USER, 0x210, 0x106]], [0x20C], [CALLS]) == [[USER, 0x20C, USER, 0x105, USER, 0x55]]
+    assert chains([[USER, 0x210, 0x106]], [0x20C], [[]]) == [[USER, 0x20C, 0x106]]
+
+
+WORDS = st.sampled_from([KERNEL, USER, 0x210, 0x106, 0xFFFF_8000_0000_0000])
+
+
+def scalar_leaf(chain: list[int], ip: int, branches: list) -> list[int]:
+    """One sample without stitched calls, word by word."""
+    if USER not in chain:
+        return chain
+    at = chain.index(USER)
+    word = chain[at + 1] if len(chain) > at + 1 and chain[at + 1] < 2**64 - 4095 else None
+    if at == 0 and word is not None and 0 < ip < 1 << 63:
+        word = ip
+    if not branches:
+        return chain if word is None else [*chain[: at + 1], word, *chain[at + 2 :]]
+    leaf = word if word is not None else ip if at == 0 else branches[0][1]
+    return [*chain[:at], USER, leaf, *(word for branch in branches for word in (USER, branch[0]))]
+
+
+@given(
+    st.lists(
+        st.tuples(st.lists(WORDS, max_size=5), st.sampled_from([0, 0x20C, 1 << 63]), st.sampled_from([CALLS, []])),
+        max_size=6,
+    )
+)
+def test_samples_are_completed_as_one_by_one(samples) -> None:
+    recorded, ips, branches = ([sample[part] for sample in samples] for part in range(3))
+    assert chains(recorded, ips, branches) == [scalar_leaf(*sample) for sample in samples]
+
+
 def test_the_kernel_part_comes_first() -> None:
     recorded = [[KERNEL, 0xF1, 0xF2, USER, 0x210, 0x106]]
     assert chains(recorded, [0xF1], [CALLS]) == [[KERNEL, 0xF1, 0xF2, USER, 0x210, USER, 0x105, USER, 0x55]]
@@ -49,7 +83,7 @@ def test_a_bare_marker_takes_the_sample_or_the_newest_target() -> None:
 
 
 def test_samples_without_user_part_or_branches_stay_unchanged() -> None:
-    recorded = [[KERNEL, 0xF1], [USER, 0x210, 0x106], []]
+    recorded = [[KERNEL, 0xF1], [USER, 0x210, 0x106], []]  # the second is at its own address
     assert chains(recorded, [0xF1, 0x210, 1], [CALLS, [], CALLS]) == recorded
 
 
