@@ -18,11 +18,12 @@ from perf2x.tables.profile import Profile
 from perf2x.tables.stack_tree import location_rows
 
 KINDS = ("function", "object", "thread")
+VALUES = ("period", "samples", "latency")
 _LEAVES_AT_ONCE = 1 << 15
 
 
 class Total(Struct, frozen=True):
-    """One line of a table; values are periods in the event's unit, or samples."""
+    """One line of a table; values are periods or latencies in the event's unit, or samples."""
 
     name: str
     object: str
@@ -55,13 +56,13 @@ def totals(profile: Profile, event: str | None = None, by: str = "function", val
     """
     if by not in KINDS:
         raise OptionError(f"--by {by}: it is one of {', '.join(KINDS)}")
-    if value not in ("period", "samples"):
-        raise OptionError(f"--value {value}: it is period or samples")
+    if value not in VALUES:
+        raise OptionError(f"--value {value}: it is one of {', '.join(VALUES)}")
     if not profile.events:
         return Totals("", "samples", 0, 0, ())
     chosen = find_event(profile, event)
     rows = np.flatnonzero(profile.samples.event == chosen)
-    weight = (profile.samples.count if value == "samples" else profile.samples.value)[rows]
+    weight = _weights(profile, value)[rows]
     unit = "samples" if value == "samples" else profile.events[chosen].unit
     squares = _squares(profile, rows, weight)
     table = (
@@ -70,7 +71,18 @@ def totals(profile: Profile, event: str | None = None, by: str = "function", val
         else _frame_costs(profile, rows, weight, squares, by)
     )
     samples = int(profile.samples.count[rows].sum())
-    return Totals(profile.events[chosen].name, unit, samples, int(weight.sum()), table, float(squares.sum()))
+    name = "latency:" * (value == "latency") + profile.events[chosen].name
+    return Totals(name, unit, samples, int(weight.sum()), table, float(squares.sum()))
+
+
+def _weights(profile: Profile, value: str) -> I64:
+    """(samples,) the numbers to add up; OptionError for latencies that were not asked for when the profile was made."""
+    samples = profile.samples
+    if value != "latency":
+        return samples.count if value == "samples" else samples.value
+    if samples.latency is None:
+        raise OptionError("--value latency: the profile has none; read it with latency='beside'")
+    return samples.latency
 
 
 def _squares(profile: Profile, rows: I64, weight: I64) -> F64:

@@ -18,13 +18,15 @@ def load_options(
     *,
     timeline: bool = False,
     columns: frozenset[str] = frozenset(),
+    latency: str = "",
     tags: tuple[Mapping[str, str], ...] = (),
     start_time: str | None = None,
 ) -> "LoadOptions":
     """Make the options from a command's parameters by name, which include those of the four groups below.
 
-    ``columns`` are those that the output format wants (``wanted_columns`` in plugins/registry.py), ``tags`` one mapping
-    for each input, ``start_time`` the text of ``--start-time``. OptionError for a value that cannot be used.
+    ``columns`` are those that the output format wants (``wanted_columns`` in plugins/registry.py), ``latency`` the
+    field of LoadOptions, ``tags`` one mapping for each input, ``start_time`` the text of ``--start-time``. OptionError
+    for a value that cannot be used.
     """
     from perf2x.pipeline.call_graphs import CallGraphOptions
     from perf2x.pipeline.options import LoadOptions
@@ -38,6 +40,7 @@ def load_options(
         by_cgroup="cgroup" in columns,
         tags=tags,
         off_cpu=grouping.off_cpu or "",
+        latency=latency,
         anonymize=grouping.anonymize or "",
         deferred_missing=stacks.deferred_missing,
         call_graphs=CallGraphOptions(stitch_lbr=stacks.stitch_lbr),

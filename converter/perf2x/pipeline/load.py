@@ -16,7 +16,6 @@ from perf2x.pipeline.result import Loaded, event_counts
 from perf2x.pipeline.sessions import Input, SessionInput, open_sessions
 from perf2x.pipeline.stage_timer import Stages
 from perf2x.tables.diagnostics import Diagnostics
-from perf2x.tables.value_limits import check_total
 
 if TYPE_CHECKING:
     from perf2x.stitch.deferred_report import DeferredReport
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
     from perf2x.symbolize.symbolize_profile import ProfileSymbolizer
     from perf2x.tables.events import Recording
     from perf2x.tables.profile import Profile
-    from perf2x.transform.selection import Selection
-    from perf2x.transform.wait_report import WaitReport
 
 
 def load(
@@ -71,6 +68,7 @@ def _require_samples(samples: int, recordings: Sequence[Recording], context: Loa
 
 def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
     """One session: stitch, filter, symbolize and group its samples."""
+    from perf2x.pipeline.over_time import with_times_used
     from perf2x.pipeline.stitch_session import stitch_session
     from perf2x.transform.group import grouped
     from perf2x.transform.selection import Selection, check_root
@@ -79,10 +77,11 @@ def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
     check_root(options.grouping.root, recording)
     selection = Selection(options.choice, recording, late_times=bool(options.off_cpu))
     profile, deferred, unwound = stitch_session(recording, selection, context)
-    profile, waits = _with_off_cpu(profile, recording, selection, context)
+    profile, waits = with_times_used(profile, recording, selection, context)
     profile = selection.before_symbols(_keep_events(profile, options))
     profile, symbols = _symbolize(profile, recording, context)
     profile = grouped(_anonymize(selection.after_symbols(profile), options), options.grouping)
+    profile = _with_latency_as_value(profile, options)
     profile = _with_start_time(profile, session, options)
     return Loaded(
         profile=_with_comments(profile, deferred, context.diagnostics),
@@ -97,22 +96,6 @@ def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
     )
 
 
-def _with_off_cpu(
-    profile: Profile, recording: Recording, selection: Selection, context: LoadContext
-) -> tuple[Profile, WaitReport | None]:
-    """The profile with off-CPU time, if wanted; times, which that is computed from, go unless they are wanted, too."""
-    options = context.options
-    if not options.off_cpu:
-        return profile, None
-    from perf2x.tables.stack_tree import without_times
-    from perf2x.transform.off_cpu import off_cpu
-
-    profile, report = off_cpu(profile, recording, options.off_cpu, context.diagnostics, selection.passing)
-    profile = profile if options.timeline else without_times(profile, keep_cpu=options.keeps_cpu)
-    check_total(recording.session.source, profile.samples.value)
-    return profile, report
-
-
 def _with_start_time(profile: Profile, session: SessionInput, options: LoadOptions) -> Profile:
     if options.start_time is None:
         return profile
@@ -120,6 +103,14 @@ def _with_start_time(profile: Profile, session: SessionInput, options: LoadOptio
 
     meta = with_start_time(profile.meta, session.recording.session, options.start_time, session.files)
     return replace(profile, meta=meta)
+
+
+def _with_latency_as_value(profile: Profile, options: LoadOptions) -> Profile:
+    if options.latency != "value":
+        return profile
+    from perf2x.transform.latency import latency_as_value
+
+    return latency_as_value(profile)
 
 
 def _keep_events(profile: Profile, options: LoadOptions) -> Profile:

@@ -31,6 +31,9 @@ class LoadOptions(Struct, frozen=True):
     """Grouping of the samples of that part."""
     off_cpu: str = ""
     """Way to show the time that threads waited: apart, beside or merged; empty: not at all."""
+    latency: str = ""
+    """``value``: values are divided by the number of threads that ran at that moment; ``beside``: those are in
+    Profile.samples.latency; empty: neither."""
     anonymize: str = ""
     """Secret to hash names with; empty: leave them."""
     tags: tuple[Mapping[str, str], ...] = ()
@@ -49,6 +52,16 @@ class LoadOptions(Struct, frozen=True):
     """Processes that read, stitch and look up names, 0: as many as pay. A library does not fork unasked."""
     call_graphs: CallGraphOptions | None = None
     """Unwinding of stack copies and branch records; None: the defaults."""
+
+    @property
+    def needs_times(self) -> bool:
+        """Whether samples are processed one by one, in order of time."""
+        return self.timeline or self.reads_again
+
+    @property
+    def reads_again(self) -> bool:
+        """Whether samples may be read once more behind the pass over them."""
+        return bool(self.off_cpu or self.latency or self.choice.parallelism)
 
     @property
     def keeps_cpu(self) -> bool:

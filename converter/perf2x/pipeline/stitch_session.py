@@ -47,8 +47,8 @@ def stitch_session(
     )
     want = _wanted_columns(options, stacks)
     sample_pass = SamplePass(recording, want, selection, call_graphs, stitcher, diagnostics, stages, stacks)
-    # off-CPU time reads the samples again, and would count malformed ones of other processes' blocks twice
-    one_process = call_graphs.in_order or bool(options.off_cpu)
+    # what reads the samples again would count malformed ones of other processes' blocks twice
+    one_process = call_graphs.in_order or options.reads_again
     jobs = 1 if one_process else processes_for(recording.sample_count, bool(call_graphs.want), options.jobs)
     sample_pass.run(jobs, context.progress_of("stitching"))
     selection.check()
@@ -71,7 +71,7 @@ def _process_history(recording: Recording, stacks: bool, context: LoadContext) -
 def _stitch_options(options: LoadOptions) -> StitchOptions:
     from perf2x.stitch.stitcher import StitchOptions
 
-    timeline = options.timeline or bool(options.off_cpu)
+    timeline = options.needs_times
     return StitchOptions(
         timeline=timeline,
         by_cpu=options.keeps_cpu and not timeline,  # every row of a timeline has its CPU

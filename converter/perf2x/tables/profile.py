@@ -137,6 +137,8 @@ class ProfileSamples(Struct, frozen=True):
     """String index of the cgroup's path; of the empty string where a sample has none."""
     tags: I32 | None = None
     """Row of Profile.tag_sets; None when there are none."""
+    latency: I64 | None = None
+    """``value`` divided by the number of threads that ran at the same moment; None unless asked for."""
     wait: U8 | None = None
     """A tables.waits.Wait: 0 where the thread ran, else it waited from ``time`` for ``value`` nanoseconds; None in
     aggregated profiles and without ``--off-cpu``."""
@@ -155,6 +157,20 @@ class ThreadSwitches(Struct, frozen=True):
     """−1: unknown."""
     is_preempted: Bools
     """The thread left although it could have run on; False of switches in, and where the kernel does not tell."""
+
+
+class RunningThreads(Struct, frozen=True):
+    """Parallelism over time, as a step curve: ``threads`` (n,) ran from ``time`` (n,) to the next row's.
+
+    Threads are all of the recording, or those of the processes that were asked for, without the idle task; none ran
+    before the first row. Neighbouring rows differ.
+    """
+
+    time: U64
+    threads: I32
+
+    def __len__(self) -> int:
+        return len(self.time)
 
 
 class Meta(Struct, frozen=True):
@@ -188,6 +204,8 @@ class Profile(Struct, frozen=True):
     samples: ProfileSamples
     meta: Meta = field(default_factory=Meta)
     switches: ThreadSwitches | None = None
+    running: RunningThreads | None = None
+    """None in aggregated profiles, and where the recording has no context switches."""
     default_event: int = 0
     """The event the user wants to see first: the first one that has samples unless chosen otherwise."""
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -265,6 +283,8 @@ def _check_samples(profile: Profile) -> None:
     if samples.wait is not None:
         _check_waits(profile, samples, samples.wait)
     _require(_within(samples.count, 1, 2**62), "a sample counts nothing")
+    if samples.latency is not None:
+        _require(samples.latency.dtype == np.int64, "latencies are not int64")
     _require(samples.value.dtype == np.int64 and samples.count.dtype == np.int64, "values are not int64")
     if samples.time is not None:
         _require(bool(np.all(samples.time[1:] >= samples.time[:-1])), "a timeline is not in time order")

@@ -11,6 +11,9 @@ from perf2x.columnar.ragged import Ragged, argsort_small, offsets_of, row_number
 from perf2x.columnar.unique import group_rows, unique_inverse
 from perf2x.tables.profile import Profile, ProfileSamples, Stacks
 
+_SUMMED = frozenset({"value", "count", "latency"})
+"""Columns of samples that are added up where the others are equal."""
+
 
 def depths(parent: I64) -> I64:
     """Return the distance of every row from its root (0 for roots), by pointer doubling in log(depth) passes.
@@ -105,21 +108,22 @@ def sum_samples(profile: Profile) -> Profile:
 
 def sum_sample_rows(samples: ProfileSamples) -> ProfileSamples:
     """Sum equal rows of samples without times, in the order of their contents."""
-    names = [field for field in ProfileSamples.__struct_fields__ if field not in ("value", "count", "time")]
-    present = [name for name in names if getattr(samples, name) is not None]
-    first, kind = group_rows([getattr(samples, name).astype(np.int64) for name in present])
-    value, count = np.zeros(len(first), np.int64), np.zeros(len(first), np.int64)
-    np.add.at(value, kind, samples.value)
-    np.add.at(count, kind, samples.count)
-    chosen = {name: getattr(samples, name)[first] for name in present}
-    return replace(samples, value=value, count=count, **chosen)
+    columns = {name: getattr(samples, name) for name in ProfileSamples.__struct_fields__ if name != "time"}
+    present = {name: column for name, column in columns.items() if column is not None}
+    keys = {name: column for name, column in present.items() if name not in _SUMMED}
+    first, kind = group_rows([column.astype(np.int64) for column in keys.values()])
+    changed = {name: column[first] for name, column in keys.items()}
+    for name in _SUMMED & present.keys():
+        changed[name] = np.zeros(len(first), np.int64)
+        np.add.at(changed[name], kind, present[name])
+    return replace(samples, **changed)
 
 
 def without_times(profile: Profile, *, keep_cpu: bool) -> Profile:
-    """Turn a timeline into an aggregated profile: drop times, kinds of waits and switches, and sum equal samples."""
+    """Turn a timeline into an aggregated profile: drop all that belongs to moments, and sum equal samples."""
     cpu = profile.samples.cpu if keep_cpu else None
     samples = replace(profile.samples, time=None, cpu=cpu, wait=None)
-    return sum_samples(replace(profile, samples=samples, switches=None))
+    return sum_samples(replace(profile, samples=samples, switches=None, running=None))
 
 
 def equal_rows(parent: I64, location: I64, changed: I64) -> I64:

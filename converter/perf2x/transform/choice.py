@@ -29,6 +29,8 @@ class Choice(Struct, frozen=True):
     """Names or globs of the object that a sample was taken in."""
     symbols: tuple[str, ...] = ()
     """Names, globs or addresses (``0x1000``, ``0x1000-0x1fff``) of the function that a sample was taken in."""
+    parallelism: tuple[int, ...] = ()
+    """Numbers of threads that ran when the sample was taken; see transform/parallelism.py."""
     no_kernel: bool = False
     no_user: bool = False
     max_stack: int | None = None

@@ -187,6 +187,7 @@ def _merged_samples(
         time=joined("time"),
         cpu=joined("cpu"),
         cgroup=np.concatenate(named) if len(named) == len(profiles) else None,
+        latency=joined("latency"),
         wait=joined("wait"),
     )
 

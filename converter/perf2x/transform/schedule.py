@@ -51,6 +51,8 @@ class Schedule(Struct, frozen=True):
 
     left: Departures
     """Without those of threads that had ended: they never come back."""
+    stopped: ThreadTimes
+    """All moments at which threads stopped running: departures, the last ones of their threads, too, and exits."""
     entered: ThreadTimes
     exits: ThreadTimes
     forks: ThreadTimes
@@ -77,11 +79,14 @@ def schedule_of(recording: Recording) -> Schedule:
         traced = switch_samples(recording)
         entered.append(_without_idle(traced.next))
         left, last = _departures_of_samples(traced), traced.last
+        stopped = ThreadTimes(traced.tid, traced.time)
     else:
         left, last = _departures_of_records(sideband.switches, recording.session), 0
+        stopped = left.times
     alive = (left.tid != 0) & ~_has_ended(left.times, exits, forks)
     return Schedule(
         left=take_rows_of(left, np.flatnonzero(alive)),
+        stopped=_without_idle(joined_times([stopped, exits])),
         entered=joined_times(entered),
         exits=exits,
         forks=forks,

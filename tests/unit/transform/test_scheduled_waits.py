@@ -236,3 +236,20 @@ def test_raw_bytes_of_other_events_say_nothing() -> None:
     """The forged events above carry RAW; this one does not, and must be told from them by its type."""
     assert RAW & k.RAW
     assert not CLOCK.sample_type & k.RAW
+
+
+def test_frames_of_both_kinds_in_one_recording(tmp_path: Path) -> None:
+    """Each made-up frame is one location; a stack that was preempted twice stands in the tree once."""
+    records = [
+        ran(7, 10), switch(7, 20, out=True, preempted=True), switch(7, 30), switch(7, 5 * MS, out=True),
+        switch(7, 6 * MS), switch(8, 6 * MS, out=True, preempted=True), switch(8, 7 * MS),
+        ran(7, 8 * MS), switch(7, 8 * MS + 5, out=True, preempted=True), switch(7, 9 * MS),
+    ]  # fmt: skip
+    found = loaded(tmp_path, *records)
+    assert [(tid, frame) for tid, _, _, _, frame in waits(found)] == [
+        (7, "[preempted]"), (7, "[waiting]"), (8, "[preempted]"), (7, "[preempted]")
+    ]  # fmt: skip
+    stacks = found.profile.samples.stack.tolist()
+    assert stacks[0] == stacks[3] != stacks[2]
+    assert found.profile.stacks.parent[stacks].tolist()[1:3] == [-1, -1]
+    assert int(found.profile.locations.synthetic.sum()) == 2

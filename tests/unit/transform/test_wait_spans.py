@@ -23,9 +23,10 @@ def times(moments: Moments) -> ThreadTimes:
 
 def schedule(left: Moments, entered: Moments, exits: Moments, is_traced: bool) -> Schedule:
     at = times(sorted(left, key=lambda moment: moment[1]))
-    none = np.zeros(len(at), np.int32)
-    departures = Departures(at.tid, at.time, np.full(len(at), Wait.BLOCKED, np.uint8), none, none)
-    return Schedule(departures, times(entered), times(exits), times([]), END, is_traced)
+    unknown = np.full(len(at), -1, np.int32)
+    departures = Departures(at.tid, at.time, np.full(len(at), Wait.BLOCKED, np.uint8), unknown, unknown)
+    none = times([])
+    return Schedule(departures, none, times(entered), times(exits), none, END, is_traced)
 
 
 def one_after_the_other(left: Moments, entered: Moments, exits: Moments, seen: Moments) -> list[Wanted]:

@@ -60,6 +60,7 @@ def convert(
     symbol: filters.Symbol = None,
     time: filters.Time = None,
     time_wall: filters.TimeWall = None,
+    parallelism: filters.Parallelism = None,
     max_stack: filters.MaxStack = None,
     no_kernel: filters.NoKernel = False,
     no_user: filters.NoUser = False,
@@ -138,7 +139,14 @@ def convert(
     _refuse_terminal(target, name)
     columns = wanted_columns(emitter)
     tags = _parse_tags_for(tag, len(sources), name, columns)
-    options = load_options(parameters, timeline=emitter.timeline, columns=columns, tags=tags, start_time=start_time)
+    options = load_options(
+        parameters,
+        timeline=emitter.timeline,
+        columns=columns,
+        latency="value" if value == "latency" else "",
+        tags=tags,
+        start_time=start_time,
+    )
     check_gates(limits, options.symbols is not None)
     if stats:
         from perf2x.cli.render.stats_json import check_stats

@@ -48,6 +48,7 @@ def diff(
     symbol: filters.Symbol = None,
     time: filters.Time = None,
     time_wall: filters.TimeWall = None,
+    parallelism: filters.Parallelism = None,
     max_stack: filters.MaxStack = None,
     no_kernel: filters.NoKernel = False,
     no_user: filters.NoUser = False,
@@ -95,9 +96,10 @@ def diff(
     file_format = format_to_write(to, output)
     if output == STDOUT and table.shape != "table":
         raise OptionError(f"-o - and --format {table.shape} would both write to standard output; choose one")
-    options = load_options(parameters)
+    options = load_options(parameters, latency="value" if value == "latency" else "")
     with progress_bar(quiet) as progress:
-        pair = load_pair((before, after), options, value, normalize, progress)
+        numbers = "samples" if value == "samples" else "period"  # the profiles' values are latencies already
+        pair = load_pair((before, after), options, numbers, normalize, progress)
     for line in pair.renamed_events:
         print_message(f"perf2x: {line}")
     verdict = gate.verdict(by, pair.compared)

@@ -38,6 +38,7 @@ def top(
     symbol: filters.Symbol = None,
     time: filters.Time = None,
     time_wall: filters.TimeWall = None,
+    parallelism: filters.Parallelism = None,
     max_stack: filters.MaxStack = None,
     no_kernel: filters.NoKernel = False,
     no_user: filters.NoUser = False,
@@ -79,14 +80,17 @@ def top(
 
     sources = recordings(inputs)
     with progress_bar(quiet) as progress:
-        loaded = load(sources, load_options(parameters), progress)
+        loaded = load(sources, load_options(parameters, latency="beside" if value == "latency" else ""), progress)
     found = totals(loaded.profile, None, by, value)
     rows = table.first(sort_rows(found, sort))
-    report = top_report(found, rows, by, sort, loaded.profile.meta.duration_ns, sources)
+    beside = totals(loaded.profile, None, by) if value == "latency" else None
+    report = top_report(found, rows, by, sort, loaded.profile.meta.duration_ns, sources, beside)
     print_report(report, table.shape, wide=wide)
     if quiet:
         return
-    others = [event.name for event in loaded.events if event.samples and event.name != found.event]
+    others = [
+        event.name for event in loaded.events if event.samples and event.name != found.event.removeprefix("latency:")
+    ]
     if others:
         print_message(f"left out: {', '.join(others)} (--event NAME chooses)")
     for line in verbose_lines(loaded) if verbose else quality_lines(loaded):

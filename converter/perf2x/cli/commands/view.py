@@ -52,6 +52,7 @@ def view(
     symbol: filters.Symbol = None,
     time: filters.Time = None,
     time_wall: filters.TimeWall = None,
+    parallelism: filters.Parallelism = None,
     max_stack: filters.MaxStack = None,
     no_kernel: filters.NoKernel = False,
     no_user: filters.NoUser = False,

@@ -57,6 +57,16 @@ TimeWall = Annotated[
     ),
     Rare,
 ]
+Parallelism = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--parallelism",
+        metavar="1-2",
+        help="Taken while so many threads ran; needs context switches.",
+        rich_help_panel=_PANEL,
+    ),
+    Rare,
+]
 MaxStack = Annotated[
     int | None,
     typer.Option("--max-stack", metavar="N", min=0, help="Keep the N innermost frames.", rich_help_panel=_PANEL),
@@ -87,6 +97,7 @@ class FilterFlags(Struct, frozen=True):
     symbol: Symbol = None
     time: Time = None
     time_wall: TimeWall = None
+    parallelism: Parallelism = None
     max_stack: MaxStack = None
     no_kernel: NoKernel = False
     no_user: NoUser = False
@@ -103,6 +114,7 @@ class FilterFlags(Struct, frozen=True):
             cpus=split_numbers("--cpu", self.cpu or ()),
             times=tuple(self.time or ()),
             wall_times=tuple(self.time_wall or ()),
+            parallelism=split_numbers("--parallelism", self.parallelism or ()),
             no_idle=self.no_idle,
             comms=split_names(self.comm or ()),
             dsos=split_names(self.dso or ()),

@@ -17,8 +17,13 @@ if TYPE_CHECKING:
 _PANEL = "Options of output formats"
 
 Value = Annotated[
-    Literal["period", "samples"] | None,
-    typer.Option("--value", help="collapsed: kind of the numbers.", show_default="period", rich_help_panel=_PANEL),
+    Literal["period", "samples", "latency"] | None,
+    typer.Option(
+        "--value",
+        help="latency: period divided by threads that ran; samples (collapsed): their number.",
+        show_default="period",
+        rich_help_panel=_PANEL,
+    ),
     Rare,
 ]
 KernelSuffix = Annotated[
@@ -159,6 +164,8 @@ class FormatFlags(Struct, frozen=True):
         """The options that were given, by the names of the formats' fields; of switches those that are on."""
         flags = {field: getattr(self, field) for field in self.__struct_fields__ if field != "per_event"}
         given = {name: value for name, value in flags.items() if value is not None and value is not False}
+        if self.value in ("period", "latency"):  # every format has them: the profile's values
+            del given["value"]
         return {_FIELD_OF_FLAG.get(name, name): value for name, value in given.items()}
 
     def outputs(self, profile: "Profile", target: str, suffix: str) -> "Iterable[tuple[str, Profile]]":

@@ -16,7 +16,10 @@ By = Annotated[
     Literal["function", "object", "thread"], typer.Option("--by", help="Kind of the rows.", rich_help_panel=_PANEL)
 ]
 Value = Annotated[
-    Literal["period", "samples"], typer.Option("--value", help="Kind of the numbers.", rich_help_panel=_PANEL)
+    Literal["period", "samples", "latency"],
+    typer.Option(
+        "--value", help="Kind of the numbers; latency: period divided by threads that ran.", rich_help_panel=_PANEL
+    ),
 ]
 Format = Annotated[
     Literal["table", "json", "markdown", "csv"],

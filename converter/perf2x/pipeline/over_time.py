@@ -1,0 +1,51 @@
+"""What is worked out from the times of samples: waits, latencies, how many threads ran."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from perf2x.tables.value_limits import check_total
+
+if TYPE_CHECKING:
+    from perf2x.pipeline.context import LoadContext
+    from perf2x.tables.events import Recording
+    from perf2x.tables.profile import Profile
+    from perf2x.transform.selection import Selection
+    from perf2x.transform.wait_report import WaitReport
+
+
+def with_times_used(
+    profile: Profile, recording: Recording, selection: Selection, context: LoadContext
+) -> tuple[Profile, WaitReport | None]:
+    """The profile with what was asked for, and figures about waits; times go unless they are wanted, too."""
+    options = context.options
+    profile, report = _with_off_cpu(profile, recording, selection, context)
+    if options.latency or options.choice.parallelism:
+        from perf2x.transform.latency import Latency, with_latency
+
+        wanted = Latency(options.latency, options.choice.parallelism)
+        profile = with_latency(profile, recording, wanted, options.choice.pids)
+    elif options.timeline and len(recording.sideband.switches):
+        from perf2x.transform.parallelism import running_threads
+
+        profile = replace(profile, running=running_threads(profile, recording, options.choice.pids))
+    if options.needs_times and not options.timeline:
+        from perf2x.tables.stack_tree import without_times
+
+        profile = without_times(profile, keep_cpu=options.keeps_cpu)
+    return profile, report
+
+
+def _with_off_cpu(
+    profile: Profile, recording: Recording, selection: Selection, context: LoadContext
+) -> tuple[Profile, WaitReport | None]:
+    options = context.options
+    if not options.off_cpu:
+        return profile, None
+    from perf2x.transform.off_cpu import off_cpu
+
+    profile, report = off_cpu(profile, recording, options.off_cpu, context.diagnostics, selection.passing)
+    check_total(recording.session.source, profile.samples.value)
+    return profile, report

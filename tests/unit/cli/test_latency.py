@@ -1,0 +1,80 @@
+"""``--value latency`` and ``--parallelism`` against what perf 7.2 says of the same recording.
+
+perf report -i clocked.data --stdio -g none --no-children --latency -F latency,overhead,comm,parallelism
+"""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from perf2x.emit.pprof import profile_pb2
+from tests.support.command import folded, perf2x, recording
+
+CLOCKED = Path(__file__).parent / "data" / "clocked.data"
+PERF = {
+    ("faults", 1): (23.94, 22.37),
+    ("read zero", 1): (23.47, 21.93),
+    ("compute", 1): (23.00, 21.49),
+    ("zufällig", 1): (22.54, 21.05),
+    ("zufällig", 2): (2.35, 4.39),
+    ("faults", 2): (2.11, 3.95),
+    ("compute", 2): (1.41, 2.63),
+    ("read zero", 2): (1.17, 2.19),
+}
+"""Latency and overhead in percent, by thread's name and parallelism."""
+
+
+def by_thread(*words: object) -> dict[str, dict[str, int]]:
+    ran = perf2x("top", CLOCKED, "--no-symbols", "--by", "thread", "--json", "-q", *words)
+    assert ran.code == 0, ran.err
+    return {row["name"].rpartition(" ")[0]: row for row in json.loads(ran.out)["rows"]}
+
+
+def test_shares_are_perfs() -> None:
+    whole = by_thread("--value", "latency")
+    latency, period = (sum(row[name] for row in whole.values()) for name in ("self", "self_period"))
+    for level in (1, 2):
+        for comm, row in by_thread("--value", "latency", "--parallelism", level).items():
+            shares = (100 * row["self"] / latency, 100 * row["self_period"] / period)
+            assert shares == pytest.approx(PERF[comm, level], abs=0.0051), (comm, level)
+
+
+def test_the_table_has_a_column_of_periods() -> None:
+    ran = perf2x("top", CLOCKED, "--no-symbols", "--by", "thread", "--value", "latency", "-q")
+    assert ran.out.splitlines()[0].startswith("latency:cpu-clock: 228 samples, 712.37 ms in 2.000 s;")
+    assert ran.out.splitlines()[1].split() == ["self", "total", "self", "period", "thread"]
+    assert "26.1 %  185.62 ms  26.1 %       26.3 %  faults" in ran.out
+    by_total = perf2x("top", CLOCKED, "--no-symbols", "--value", "latency", "--sort", "total", "-q").out
+    assert by_total.splitlines()[1].split() == ["self", "total", "total", "period", "object", "function"]
+    rows = perf2x("top", CLOCKED, "--no-symbols", "--by", "thread", "--value", "latency", "--format", "csv", "-q").out
+    assert rows.splitlines()[0] == "event,unit,name,object,self,total,self_period,total_period"
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_every_format_has_latencies(jobs: int, tmp_path: Path) -> None:
+    """The same in any number of processes."""
+    words = ("--value", "latency", "--jobs", jobs)
+    assert sum(folded(CLOCKED, *words[2:], value="latency").values()) == 712_374_453
+    ran = perf2x("convert", CLOCKED, "--no-symbols", *words, "-q", "-o", tmp_path / "p.pb.gz")
+    assert ran.code == 0, ran.err
+    written = profile_pb2.Profile.FromString(gzip.decompress((tmp_path / "p.pb.gz").read_bytes()))
+    assert [written.string_table[kind.type] for kind in written.sample_type] == ["samples", "latency:cpu-clock"]
+    assert [sum(sample.value[at] for sample in written.sample) for at in (0, 1)] == [228, 712_374_453]
+    for name in ("html", "svg", "chrome", "speedscope", "firefox"):
+        assert perf2x("convert", CLOCKED, "--no-symbols", *words, "-q", "-t", name, "-o", tmp_path / name).code == 0
+
+
+def test_differences_of_latencies() -> None:
+    ran = perf2x("diff", CLOCKED, CLOCKED, "--no-symbols", "--value", "latency", "--all", "-q")
+    assert ran.code == 0, ran.err
+    assert "latency:cpu-clock" in ran.out
+    assert "712.37 ms" in ran.out
+
+
+def test_without_context_switches() -> None:
+    for words in (("--value", "latency"), ("--parallelism", "1-2")):
+        ran = perf2x("convert", recording("calls"), "--no-symbols", *words, "-t", "collapsed", "-o", "-")
+        assert (ran.code, ran.out) == (2, "")
+        assert "record with: perf record --switch-events" in ran.said
