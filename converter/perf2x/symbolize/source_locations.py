@@ -16,8 +16,9 @@ class DebugFunction(Struct, frozen=True):
     """Linkage name if debug info has one, else its plain name; "" for a function without a name."""
     path: str
     start_line: int = 0
-    """The declared line if debug info was read unit by unit. Symcaches do not keep it: from them, the line of the first
-    instruction. 0 if unknown; symcaches have none for inlined functions.
+    """The declared line if debug info was read unit by unit; from a symcache, which does not keep it, the lowest line
+    of any instruction: viewers that begin there leave no sampled line out. 0 if unknown, and
+    from a symcache if the function is inlined wherever it is used.
     """
 
 

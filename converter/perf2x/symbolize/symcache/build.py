@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-from msgspec.structs import replace
 
 from perf2x.binary.elf.file import ElfObject
 from perf2x.binary.elf.relocate import relocate_debug_info
@@ -48,7 +47,7 @@ class RebasedLineLookup:
 
 
 class LibrarySymcache:
-    """Looks addresses up one by one in a symcache of a version that only the library can read."""
+    """Looks addresses up one by one in a symcache of a version that only the library can read, without start lines."""
 
     def __init__(self, cache: Any) -> None:
         self._cache = cache
@@ -59,11 +58,7 @@ class LibrarySymcache:
 
     def _at(self, address: int) -> list[tuple[DebugFunction, int]]:
         found = self._cache.lookup(address)
-        chain = [(DebugFunction(where.symbol, where.full_path or ""), where.line) for where in found]
-        if chain:
-            entry = self._cache.lookup(found[-1].sym_addr) if found[-1].sym_addr < 2**32 - 1 else []
-            chain[-1] = (replace(chain[-1][0], start_line=entry[-1].line if entry else 0), chain[-1][1])
-        return chain
+        return [(DebugFunction(where.symbol, where.full_path or ""), where.line) for where in found]
 
 
 def open_line_lookup(file: ElfObject | None, options: SymbolOptions, diagnostics: Diagnostics) -> LineLookup | None:

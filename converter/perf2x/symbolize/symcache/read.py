@@ -18,17 +18,17 @@ import posixpath
 import numpy as np
 from msgspec import Struct
 
-from perf2x.columnar.arrays import I64, U8, U32, U64
+from perf2x.columnar.arrays import I64, U8, U32, U64, AnyArray
 from perf2x.columnar.ragged import offsets_of
 from perf2x.columnar.unique import unique_inverse
 from perf2x.symbolize.source_locations import DebugFunction, SourceLocations
+from perf2x.symbolize.symcache.first_lines import NOTHING, first_lines
 from perf2x.tables.errors import ObjectError
 
 VERSION = 9
 MAX_INLINE_DEPTH = 256
 """Deeper nesting of inlined functions than compilers produce; a damaged file may contain a cycle."""
 _HEADER_WORDS = 20
-_NOTHING = 0xFFFFFFFF
 
 
 class Symcache(Struct, frozen=True):
@@ -56,14 +56,14 @@ class Symcache(Struct, frozen=True):
             rows[offsets[:-1][level >= 0] + depth] = level[level >= 0]
         line = self.locations[rows, 1].astype(np.int64)
         function, functions = self._functions(rows)
-        return SourceLocations(offsets, function, np.where(line == _NOTHING, 0, line), functions)
+        return SourceLocations(offsets, function, np.where(line == NOTHING, 0, line), functions)
 
     def _location(self, address: U64) -> I64:
         """(n,) innermost location of each address, −1 for none."""
         row = np.searchsorted(self.ranges, address, "right").astype(np.int64) - 1
         location = row + len(self.locations) - len(self.ranges)
-        usable = (row >= 0) & (address < np.uint64(_NOTHING))
-        usable[usable] = (self.locations[location[usable]] != _NOTHING).any(1)
+        usable = (row >= 0) & (address < np.uint64(NOTHING))
+        usable[usable] = (self.locations[location[usable]] != NOTHING).any(1)
         return np.where(usable, location, -1)
 
     def _chains(self, location: I64) -> list[I64]:
@@ -79,32 +79,24 @@ class Symcache(Struct, frozen=True):
         """(index of each row, distinct pairs of function and file)."""
         pair = self.locations[rows, 2].astype(np.uint64) << np.uint64(32) | self.locations[rows, 0]
         pairs, which = unique_inverse(pair)
-        function, file = pairs >> np.uint64(32), (pairs & np.uint64(_NOTHING)).tolist()
-        start = self._entry_lines(function).tolist()
-        paths = {one: self._path(one) for one in set(file)}
-        names = self._names(function)
-        columns = zip(names, file, start, strict=True)
+        function, file = pairs >> np.uint64(32), pairs & np.uint64(NOTHING)
+        name = self._name_offsets(function)
+        start = first_lines((self.files, self.functions, self.locations), name, file)
+        paths = {one: self._path(one) for one in set(file.tolist())}
+        columns = zip(self._names(name), file.tolist(), start.tolist(), strict=True)
         functions = [DebugFunction(name, paths[where], line) for name, where, line in columns]
         return which, functions
 
-    def _entry_lines(self, function: U64) -> I64:
-        """(n,) line of each function's first instruction, 0 if unknown."""
-        entry = np.full(len(function), _NOTHING, np.uint64)
-        known = function < np.uint64(len(self.functions))
-        entry[known] = self.functions[function[known], 2]
-        outermost = np.full(len(function), -1, np.int64)
-        for level in self._chains(self._location(entry)):
-            outermost = np.where(level >= 0, level, outermost)
-        line = np.zeros(len(function), np.int64)
-        line[outermost >= 0] = self.locations[outermost[outermost >= 0], 1]
-        return np.where(line == _NOTHING, 0, line)
-
-    def _names(self, function: U64) -> list[str]:
-        """(n,) names of functions by number; each name is read once."""
-        offset = np.full(len(function), _NOTHING, np.uint32)
-        known = function < np.uint64(len(self.functions))
+    def _name_offsets(self, function: AnyArray) -> U64:
+        """(n,) where the names of functions begin, by the functions' numbers."""
+        offset = np.full(len(function), NOTHING, np.uint64)
+        known = function < len(self.functions)
         offset[known] = self.functions[function[known], 0]
-        distinct, which = unique_inverse(offset.astype(np.uint64))
+        return offset
+
+    def _names(self, offset: U64) -> list[str]:
+        """(n,) names at these offsets; each is read once."""
+        distinct, which = unique_inverse(offset)
         names = [self._string(at) for at in distinct.tolist()]
         return [names[i] for i in which.tolist()]
 

@@ -12,13 +12,14 @@ from perf2x.binary.elf.file import open_elf
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.source_locations import DebugFunction, source_locations_of, with_replaced
 from perf2x.symbolize.symcache.build import LibrarySymcache, open_line_lookup
-from perf2x.symbolize.symcache.read import MAX_INLINE_DEPTH, VERSION, Symcache, read_symcache
+from perf2x.symbolize.symcache.read import MAX_INLINE_DEPTH, NOTHING, VERSION, Symcache, read_symcache
 from perf2x.tables.diagnostics import Diagnostics
 from perf2x.tables.errors import ObjectError
 from tests.support.examples import examples
 
 symbolic = pytest.importorskip("symbolic", reason="the dwarf extra is not installed")
 DATA = Path(__file__).parents[1] / "data"
+MANY = 1 << 40
 A, B, C = DebugFunction("a", "/a.c", 1), DebugFunction("b", "/b.c", 2), DebugFunction("c", "/c.c", 3)
 
 
@@ -35,9 +36,26 @@ def test_lookups_agree_with_the_library(name) -> None:
     data = made(name)
     addresses = np.array([*range(0x5000), 2**32 - 2, 2**32 - 1, 2**32, 2**63, 2**64 - 1], np.uint64)
     ours, theirs = table(data).find(addresses), LibrarySymcache(symbolic.SymCache.from_bytes(data)).find(addresses)
-    chains = [ours.chain(row) for row in range(len(ours))]
-    assert chains == [theirs.chain(row) for row in range(len(theirs))]
+    chains = [[(one.symbol, one.path, line) for one, line in ours.chain(row)] for row in range(len(ours))]
+    assert chains == [[(f.symbol, f.path, line) for f, line in theirs.chain(row)] for row in range(len(theirs))]
     assert max(map(len, chains)) >= 3
+
+
+@pytest.mark.parametrize("name", ["inlines.so", "lto.so", "rust.so", "split.so.debug"])
+def test_functions_start_at_their_lowest_line_in_a_file(name) -> None:
+    """Whichever addresses are asked for; functions that are always inlined have no start."""
+    symcache = table(made(name))
+    called = {symcache._string(row[0]) for row in symcache.functions.tolist() if row[2] != NOTHING}
+    whole = symcache.find(np.arange(0x5000, dtype=np.uint64))
+    lowest: dict[tuple[str, str], int] = {}
+    for which, line in set(zip(whole.function.tolist(), whole.line.tolist(), strict=True)):
+        place = whole.functions[which].symbol, whole.functions[which].path
+        lowest[place] = min(line or MANY, lowest.get(place, MANY))
+    assert len(lowest) > 5
+    for address in range(0x1000, 0x1400, 37):
+        for function, _ in symcache.find(np.array([address], np.uint64)).chain(0):
+            known = function.symbol in called
+            assert function.start_line == (lowest[function.symbol, function.path] % MANY if known else 0)
 
 
 def test_no_addresses_and_no_ranges_give_no_rows() -> None:
