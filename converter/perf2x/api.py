@@ -112,6 +112,8 @@ class ReadOptions(TypedDict, total=False):
     """Keep samples of different CPUs apart."""
     by_cgroup: bool
     """Keep samples of different control groups apart."""
+    tracepoint_fields: bool
+    """Keep the fields of tracepoints, in timelines."""
     stacks: bool
     """False: count samples by event and thread only."""
     deferred_missing: Literal["mark", "kernel-only", "drop"]
@@ -214,7 +216,10 @@ def convert(
     columns = wanted_columns(emitter)
     wanted = _load_options(symbols, {"timeline": emitter.timeline, **options})
     wanted = replace(
-        wanted, by_cpu=wanted.by_cpu or "cpu" in columns, by_cgroup=wanted.by_cgroup or "cgroup" in columns
+        wanted,
+        by_cpu=wanted.by_cpu or "cpu" in columns,
+        by_cgroup=wanted.by_cgroup or "cgroup" in columns,
+        tracepoint_fields=wanted.tracepoint_fields or "fields" in columns,
     )
     loaded = load(names, wanted)
     _write_output(emitter, loaded.profile, target, tuple(names))

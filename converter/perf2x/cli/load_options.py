@@ -38,6 +38,7 @@ def load_options(
         timeline=timeline,
         by_cpu="cpu" in columns,
         by_cgroup="cgroup" in columns,
+        tracepoint_fields="fields" in columns,
         tags=tags,
         off_cpu=grouping.off_cpu or "",
         latency=latency,

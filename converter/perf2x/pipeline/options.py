@@ -20,6 +20,8 @@ class LoadOptions(Struct, frozen=True):
     by_cgroup: bool = False
     stacks: bool = True
     """False: only count samples; stacks are read only to tell what became of deferred or copied ones."""
+    tracepoint_fields: bool = False
+    """Whether samples of a timeline carry the fields of their tracepoint."""
     deferred_missing: str = "mark"
     merge_callchains: bool = True
     """False: leave deferred user chains where they are and mark the samples that wait for one."""

@@ -1,4 +1,4 @@
-"""What is worked out from the times of samples: waits, latencies, how many threads ran."""
+"""What is worked out from the times of samples: waits, latencies, how many threads ran, fields of tracepoints."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ def with_times_used(
 ) -> tuple[Profile, WaitReport | None]:
     """The profile with what was asked for, and figures about waits; times go unless they are wanted, too."""
     options = context.options
+    profile = _with_fields(profile, recording, context)
     profile, report = _with_off_cpu(profile, recording, selection, context)
     if options.latency or options.choice.parallelism:
         from perf2x.transform.latency import Latency, with_latency
@@ -36,6 +37,16 @@ def with_times_used(
 
         profile = without_times(profile, keep_cpu=options.keeps_cpu)
     return profile, report
+
+
+def _with_fields(profile: Profile, recording: Recording, context: LoadContext) -> Profile:
+    """The timeline with the fields of its tracepoints, if wanted; they name programs and files."""
+    options = context.options
+    if not options.timeline or not options.tracepoint_fields or options.anonymize:
+        return profile
+    from perf2x.transform.tracepoint_fields import with_fields
+
+    return with_fields(profile, recording)
 
 
 def _with_off_cpu(

@@ -136,7 +136,10 @@ def build_emitter(name: str, options: Mapping[str, object] | None = None) -> Emi
 
 
 def wanted_columns(emitter: Emitter) -> frozenset[str]:
-    """Optional columns of Profile.samples that this emitter wants: ``cpu``, ``cgroup``; ``tags`` for ``--tag``."""
+    """Optional columns of Profile.samples that this emitter wants.
+
+    ``cpu``, ``cgroup``, ``fields`` (of tracepoints); ``tags`` for ``--tag``.
+    """
     columns: frozenset[str] = getattr(emitter, "columns", frozenset())
     return columns
 

@@ -11,6 +11,7 @@ from msgspec import Struct, field
 
 from perf2x.columnar.arrays import I32, I64, U8, U64, AnyArray, Bools
 from perf2x.columnar.unique import unique
+from perf2x.tables.tracepoint_fields import TracepointFields
 
 
 class ProfileEvent(Struct, frozen=True):
@@ -142,6 +143,8 @@ class ProfileSamples(Struct, frozen=True):
     wait: U8 | None = None
     """A tables.waits.Wait: 0 where the thread ran, else it waited from ``time`` for ``value`` nanoseconds; None in
     aggregated profiles and without ``--off-cpu``."""
+    fields: I32 | None = None
+    """Row in all of Profile.fields, one behind the other; −1: none. None unless fields of tracepoints were wanted."""
 
     def __len__(self) -> int:
         return len(self.event)
@@ -212,6 +215,8 @@ class Profile(Struct, frozen=True):
     """Labels that hold for every sample (``--tag key=value``)."""
     tag_sets: tuple[Mapping[str, str], ...] = ()
     """Labels of some samples: of one input among several (``samples.tags``)."""
+    fields: tuple[TracepointFields, ...] = ()
+    """Fields of tracepoints (``samples.fields``)."""
 
     def check(self) -> None:
         """Check every invariant; ValueError names the first that does not hold."""
@@ -282,6 +287,9 @@ def _check_samples(profile: Profile) -> None:
         _require(_within(samples.tags, 0, len(profile.tag_sets)), "a sample's tags are out of range")
     if samples.wait is not None:
         _check_waits(profile, samples, samples.wait)
+    if samples.fields is not None:
+        rows = sum(entry.count for entry in profile.fields)
+        _require(_within(samples.fields, -1, rows), "a sample's fields are out of range")
     _require(_within(samples.count, 1, 2**62), "a sample counts nothing")
     if samples.latency is not None:
         _require(samples.latency.dtype == np.int64, "latencies are not int64")

@@ -56,6 +56,7 @@ def merge_profiles(profiles: Sequence[Profile], tags: Sequence[Tags] | None = No
         locations=locations, stacks=stacks, samples=samples, meta=_merged_meta(profiles),
         default_event=int(event_of[0][profiles[0].default_event]) if events else 0,
         labels=_common_labels(profiles), tag_sets=tuple(dict(entry) for entry in sets) if any(sets) else (),
+        fields=tuple(entry for profile in profiles for entry in profile.fields),
     )  # fmt: skip
     return sum_samples(_in_time_order(whole))
 
@@ -189,7 +190,21 @@ def _merged_samples(
         cgroup=np.concatenate(named) if len(named) == len(profiles) else None,
         latency=joined("latency"),
         wait=joined("wait"),
+        fields=_merged_fields(profiles),
     )
+
+
+def _merged_fields(profiles: Sequence[Profile]) -> I32 | None:
+    """Rows of the fields of all profiles, which stand one behind the other; none where no profile has any."""
+    if all(profile.samples.fields is None for profile in profiles):
+        return None
+    columns, base = [], 0
+    for profile in profiles:
+        rows = profile.samples.fields
+        rows = np.full(len(profile.samples), -1, np.int32) if rows is None else rows
+        columns.append(np.where(rows >= 0, rows + base, -1).astype(np.int32))
+        base += sum(entry.count for entry in profile.fields)
+    return np.concatenate(columns)
 
 
 def _cgroups(profile: Profile, column: I32, strings: StringInterner) -> I32:

@@ -1,0 +1,72 @@
+"""Threads of Firefox Profiler's format, in its order: processes by pid, leaders first."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.columnar.arrays import I64
+from perf2x.emit.timeline.running_time import since
+from perf2x.emit.timeline.tracks import Tracks, tracks_of
+from perf2x.tables.output_text import one_line
+from perf2x.tables.profile import Profile
+
+
+class Timeline(Struct, frozen=True):
+    """The track and the moment of each row of Profile.samples."""
+
+    tracks: Tracks
+    track: I64
+    time: I64
+    """Nanoseconds since ``origin``, as in all tables."""
+    origin: int
+    """Time of the first sample on the recording's clock, in nanoseconds."""
+
+
+def timeline_of(profile: Profile) -> Timeline:
+    """Return tracks and moments of all samples; those without times have the moment 0."""
+    tracks, track = tracks_of(profile)
+    recorded = profile.samples.time
+    origin = int(recorded[0]) if recorded is not None and len(recorded) else 0
+    time = np.zeros(len(track), np.int64) if recorded is None else since(recorded, origin)
+    return Timeline(tracks, track, time, origin)
+
+
+class Lane(Struct, frozen=True):
+    """One thread: its row in Tracks, the times (ns) of its first and its last event."""
+
+    track: int
+    first: int
+    last: int
+
+
+def lanes_of(timeline: Timeline) -> Iterator[Lane]:
+    """Yield all threads."""
+    tracks, track, time = timeline.tracks, timeline.track, timeline.time
+    last = np.zeros(len(tracks), np.int64)
+    last[track] = time  # the last assignment wins
+    first = np.zeros(len(tracks), np.int64)
+    first[track[::-1]] = time[::-1]
+    for row in np.lexsort((tracks.tid, tracks.tid != tracks.pid, tracks.pid)).tolist():
+        yield Lane(row, int(first[row]), int(last[row]))
+
+
+def thread_head(profile: Profile, tracks: Tracks, lane: Lane) -> dict[str, object]:
+    """Return all members of a thread but its tables."""
+    pid, tid = int(tracks.pid[lane.track]), int(tracks.tid[lane.track])
+    cpu, thread = int(tracks.cpu[lane.track]), int(tracks.thread[lane.track])
+    threads, text = profile.threads, profile.strings
+    return {
+        "name": f"swapper/{cpu}" if cpu >= 0 else one_line(text[threads.comm[thread]]),
+        "processName": "idle" if pid == 0 else one_line(text[threads.process[thread]]),
+        "processType": "default",
+        "isMainThread": pid == tid,
+        "pid": str(pid),
+        "tid": str(tid),
+        "registerTime": lane.first / 1e6,
+        "unregisterTime": lane.last / 1e6,
+        "processStartupTime": lane.first / 1e6,
+        "processShutdownTime": None,
+        "pausedRanges": [],
+        "showMarkersInTimeline": False,
+    }

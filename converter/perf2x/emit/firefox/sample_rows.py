@@ -1,0 +1,140 @@
+"""Samples of Firefox Profiler's format: when they were, what they weigh, how much CPU time went by between two.
+
+The viewer shows a stack until the thread's next sample, spreads CPU time over the time since the row before, and takes
+a thread without ``threadCPUDelta`` to run all the time. So rows without a stack and without weight stand where a thread
+begins to run and where it stops::
+
+    runs        |-------|         |-----|              |----|
+    samples         A   B      wait: C                      D
+    rows        -   A   B  -   C  -     -              -    D   -
+    CPU         0   4   4  0   0  0     6              0    5   0
+"""
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+
+from perf2x.columnar.arrays import I64, AnyArray, Bools
+from perf2x.columnar.ragged import argsort_small
+from perf2x.columnar.unique import argsort_rows
+from perf2x.emit.firefox.lanes import Timeline
+from perf2x.emit.timeline.running_time import rows_until
+from perf2x.emit.timeline.shown import ShownSamples, origin_of, shown_samples
+from perf2x.tables.profile import Profile
+from perf2x.tables.waits import placed_waits
+
+_JITTER = 0.5
+"""A pause of at most this part of a sample's time is none: sampling is not exact."""
+
+_SHORTEST_NS = 1000
+"""A stack that stands for no time is shown so long, so that it can be seen."""
+
+
+class SampleRows(Struct, frozen=True):
+    """Rows of all threads' samples, by track, then time."""
+
+    track: I64
+    time: I64
+    """Nanoseconds since the first sample."""
+    sample: I64
+    """Row in Profile.samples, −1 where a thread begins to run or stops."""
+    cpu_time: I64
+    """Nanoseconds of CPU time since the row before; of a thread's first row since it began to run."""
+
+    def __len__(self) -> int:
+        return len(self.track)
+
+
+class _Points(Struct, frozen=True):
+    """Moments of tracks, in no order."""
+
+    track: I64
+    time: I64
+    sample: I64
+
+
+def sample_rows(profile: Profile, timeline: Timeline, chosen: I64) -> SampleRows:
+    """Return the rows of the chosen samples (rows of Profile.samples, ascending)."""
+    track, time = timeline.track, timeline.time
+    if not len(chosen):
+        none = np.zeros(0, np.int64)
+        return SampleRows(none, none, none, none)
+    shown = _since_first_sample(shown_samples(profile, track, chosen), timeline.origin - origin_of(profile))
+    length = np.zeros(len(profile.samples) + 1, np.int64)  # the last one serves rows that are no samples
+    np.add.at(length, shown.sample, shown.end - shown.start)
+    order = chosen[argsort_small(track[chosen])]
+    own = _Points(track[order], time[order], order)
+    is_wait = np.append(placed_waits(profile.samples), False)
+    points = _in_order([own, _bounds(shown, is_wait[shown.sample], length)])
+    points = _in_order([points, _ends_of_stacks(points, length, is_wait)])
+    return SampleRows(points.track, points.time, points.sample, _cpu_time(points, shown, is_wait))
+
+
+def _since_first_sample(shown: ShownSamples, first: int) -> ShownSamples:
+    return replace(shown, start=shown.start - first, end=shown.end - first)
+
+
+def _bounds(shown: ShownSamples, is_wait: Bools, length: I64) -> _Points:
+    """Return the moments at which runs begin and end, and waits end."""
+    pause = np.append(shown.start[1:] - shown.end[:-1], 0)[: len(shown)]
+    after = np.append(shown.sample[1:], -1)[: len(shown)]
+    same = np.append(shown.track[1:] == shown.track[:-1], False)[: len(shown)]
+    runs_on = same & ~is_wait & ~np.append(is_wait[1:], False)[: len(shown)] & (pause <= _JITTER * length[after])
+    begins = ~is_wait & ~np.append(False, runs_on[:-1])[: len(shown)]
+    ends = ~runs_on
+    track = np.append(shown.track[begins], shown.track[ends])
+    time = np.append(shown.start[begins], shown.end[ends])
+    held = time >= 0  # what ran before the first sample counts with the thread's first row
+    return _Points(track[held], time[held], np.full(int(held.sum()), -1))
+
+
+def _in_order(parts: list[_Points]) -> _Points:
+    """Return all moments by track and time; of several at one time the samples, or one if none is a sample."""
+    track, time, sample = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in _Points.__struct_fields__
+    )
+    order = argsort_rows([track, time, (sample < 0).astype(np.int64), np.maximum(sample, 0)])
+    track, time, sample = track[order], time[order], sample[order]
+    is_new = np.append(True, (track[1:] != track[:-1]) | (time[1:] != time[:-1]))[: len(track)]
+    kept = is_new | (sample >= 0)
+    return _Points(track[kept], time[kept], sample[kept])
+
+
+def _ends_of_stacks(points: _Points, length: I64, is_wait: Bools) -> _Points:
+    """Return where stacks that nothing follows soon end: as long after their sample as that stands for."""
+    is_sample = (points.sample >= 0) & ~is_wait[points.sample]
+    shown = np.maximum(length[points.sample], _SHORTEST_NS)
+    same = np.append(points.track[1:] == points.track[:-1], False)
+    is_followed = same & np.append(points.time[1:] - points.time[:-1] <= (1 + _JITTER) * shown[:-1], False)
+    rows = np.flatnonzero(is_sample & ~is_followed)
+    return _Points(points.track[rows], points.time[rows] + shown[rows], np.full(len(rows), -1))
+
+
+def _cpu_time(points: _Points, shown: ShownSamples, is_wait: Bools) -> I64:
+    """(points,) nanoseconds that each row's thread ran since the row before."""
+    ran = np.flatnonzero(~is_wait[shown.sample])
+    track, start, length = shown.track[ran], shown.start[ran], (shown.end - shown.start)[ran]
+    before = np.append(0, np.cumsum(length))  # may wrap around; differences within a track do not
+    row = rows_until((track, start), (points.track, points.time))  # spans that begin until then, all tracks before too
+    last = np.maximum(row - 1, 0)
+    inside = (row > 0) & (np.append(track, -1)[last] == points.track)
+    left = np.where(inside, np.maximum(np.append(start + length, 0)[last] - points.time, 0), 0)
+    covered = before[row] - left
+    same = np.append(False, points.track[1:] == points.track[:-1])[: len(row)]
+    of_others = before[np.searchsorted(track, points.track)]
+    return covered - np.where(same, np.append(0, covered[:-1])[: len(row)], of_others)
+
+
+class Weights(Struct, frozen=True):
+    """``weightType``, and (samples,) what each sample weighs."""
+
+    kind: str
+    of_sample: AnyArray
+
+
+def weights_of(profile: Profile, chosen: I64) -> Weights:
+    """Milliseconds where waits are among the chosen samples, as a wait is as long as it is; else numbers of samples."""
+    waits = profile.samples.wait
+    if waits is not None and np.any(waits[chosen]):
+        return Weights("tracing-ms", profile.samples.value / 1e6)
+    return Weights("samples", profile.samples.count)
