@@ -129,11 +129,10 @@ def _resolve_stacks(
     frames = decode_keys(keys, history.layout, result.side_table)
     mappings, row_of_group = history.mappings.table(result.hit, strings)
     mapping = row_of_group[frames.mapping]
-    lookup = frames.address - frames.is_return.astype(np.uint64)
-    columns = [mapping, frames.address, lookup, frames.mode.astype(np.int64), frames.root]
-    order = argsort_rows(columns)
-    rank = np.empty(len(order), np.int32)
-    rank[order] = np.arange(len(order), dtype=np.int32)
+    # no call stands in front of a mapping's first byte; such frames may equal others now
+    called = frames.is_return & (frames.address != np.append(mappings.start, np.uint64(0))[mapping])
+    lookup = frames.address - called.astype(np.uint64)
+    order, rank = group_rows([mapping, frames.address, lookup, frames.mode.astype(np.int64), frames.root])
     root = frames.root[order]
     functions, line_function = _root_functions(root, strings)
     locations = Locations(

@@ -223,6 +223,7 @@ class Profile(Struct, frozen=True):
         _check_strings(self)
         _check_lengths(self)
         _check_ranges(self)
+        _check_addresses(self)
         _check_tree(self.stacks)
         _check_samples(self)
 
@@ -267,6 +268,15 @@ def _check_ranges(profile: Profile) -> None:
     _require(_within(locations.line_function, 0, len(profile.functions)), "a line's function is out of range")
     _require(_within(np.diff(locations.line_offsets), 0, 2**31), "line_offsets falls")
     _require(locations.address.dtype == np.uint64 and locations.lookup.dtype == np.uint64, "addresses are not uint64")
+
+
+def _check_addresses(profile: Profile) -> None:
+    locations, mappings = profile.locations, profile.mappings
+    held = np.flatnonzero(locations.mapping >= 0)
+    mapping = locations.mapping[held]
+    for column in (locations.address[held], locations.lookup[held]):
+        inside = (column >= mappings.start[mapping]) & (column < mappings.limit[mapping])
+        _require(bool(inside.all()), "an address lies outside its mapping")
 
 
 def _check_tree(stacks: Stacks) -> None:

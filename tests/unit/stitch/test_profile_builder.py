@@ -7,6 +7,7 @@ import pytest
 
 from perf2x.pipeline.load import load
 from perf2x.pipeline.options import LoadOptions
+from perf2x.plugins.contracts import ProfileBuilder
 from perf2x.reader import open_recording
 from perf2x.stitch.profile_builder import profile_event
 from perf2x.tables.profile import ProfileEvent
@@ -63,6 +64,38 @@ def test_the_kernel_extends_one_gibibyte_where_no_mapping_follows(tmp_path: Path
     profile = load(str(path), LoadOptions()).profile
     (mapping,) = profile.locations.mapping.tolist()
     assert bool(name) == (mapping >= 0)
+
+
+def test_nothing_is_taken_off_the_first_address_of_a_mapping(tmp_path: Path) -> None:
+    """Uprobes put the first address of [uprobes] in place of a return address; garbage meets a program's first one."""
+    path = tmp_path / "perf.data"
+    text = Mmap(pid=1, tid=1, addr=0x1000, len=0x1000, filename="/bin/prog", misc=2)
+    samples = [
+        Sample(ip=0x1050, chain=(USER, 0x1050, caller, 0x1000)) for caller in (0x1000, 0x1001, 0x1FFF, 0x2000, 0)
+    ]
+    samples.append(Sample(ip=0x1000, chain=(USER, 0x1000, 0x1000)))
+    path.write_bytes(write_file(Session(), [text, *samples]))
+    profile = load(str(path), LoadOptions()).profile
+    profile.check()
+    locations = profile.locations
+    held = [
+        (address, address - lookup)
+        for address, lookup, mapping in zip(
+            locations.address.tolist(), locations.lookup.tolist(), locations.mapping.tolist(), strict=True
+        )
+        if mapping >= 0
+    ]
+    assert held == [(0x1000, 0), (0x1001, 1), (0x1050, 0), (0x1FFF, 1)]
+    assert len(profile.stacks) == 9  # the root, four callers, the sampled address under each
+
+
+def test_a_profile_with_an_address_outside_its_mapping_is_broken() -> None:
+    for address, caller in ((0x400000, 1), (0x410000, 0), (0x3FFFFF, 0)):
+        builder = ProfileBuilder()
+        mapping = builder.mapping("/bin/prog", 0x400000, 0x10000)
+        builder.location(address, mapping, caller=caller)
+        with pytest.raises(ValueError, match="an address lies outside its mapping"):
+            builder.build()
 
 
 @pytest.mark.parametrize(("how", "left"), [("drop", 1), ("mark", 3), ("keep", 3)])
