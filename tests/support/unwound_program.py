@@ -19,11 +19,14 @@ from tests.support.simulated_program import (
 TEXT_END = 0x8000
 
 
-def unwinder_of(elf, arch, max_depth=1024) -> tuple[Unwinder, Callable[[np.ndarray, np.ndarray], np.ndarray]]:
+def unwinder_of(
+    elf, arch, max_depth=1024, is_jit=False
+) -> tuple[Unwinder, Callable[[np.ndarray, np.ndarray], np.ndarray]]:
     """An unwinder of one mapped object, and its lookup."""
     load = next(segment for segment in elf.segments if segment.type == "PT_LOAD" and segment.address == TEXT)
     start = np.array([LOAD_BIAS + TEXT], np.uint64)
-    mappings = UserMappings(start, np.array([load.offset], np.uint64), ["/bin/program"], [b""], np.array([True]))
+    offset, yes, jit = np.array([load.offset], np.uint64), np.array([True]), np.array([is_jit])
+    mappings = UserMappings(start, offset, ["/bin/program"], [b""], yes, jit)
 
     def lookup(rows, address) -> np.ndarray:
         inside = (address >= start[0]) & (address < np.uint64(LOAD_BIAS + TEXT_END))

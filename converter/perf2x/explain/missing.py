@@ -58,6 +58,7 @@ def _for_no_file(name: str) -> Iterator[Advice]:
         yield Advice("or record copies of the stacks", "perf record --call-graph dwarf")
     elif name.startswith("//anon"):
         yield Advice("a just-in-time compiler has to say what it makes, for node", "node --perf-basic-prof")
+        yield Advice("if it wrote a jit-PID.dump, which is not here: where it is", "perf inject --jit")
 
 
 def _for_missing(found: ObjectFiles, build_id: str) -> Iterator[Advice]:

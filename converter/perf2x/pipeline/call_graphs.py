@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from perf2x.debugfiles.finder import Finder
     from perf2x.unwind.unwinder import Unwinder
 
+DESCRIBED_CODE = "compilers describe theirs with python -X perf_jit, node --perf-prof --perf-prof-unwinding-info"
+"""Advice on compiled code that no call frame information covers."""
 MAX_COPY = 65528
 """Largest SIZE of ``--call-graph dwarf,SIZE`` (get_stack_size in tools/perf/util/callchain.c)."""
 ROOTS = {
@@ -59,6 +61,10 @@ class UnwindReport(Struct, frozen=True):
     """Frames left by frame pointer, for lack of unwind information."""
     asked: int = 0
     """Bytes of stack that were requested, 0 when nothing was unwound."""
+    cut_in_jit: int = 0
+    """Samples with the end NO_UNWIND_INFO whose last frame is just-in-time compiled code."""
+    dumps_missing: bool = False
+    """Whether a compiler announced a dump of its code that was not found."""
 
     @property
     def samples(self) -> int:
@@ -77,6 +83,8 @@ class UnwindCounts(Struct, frozen=True):
     ends: I64
     frames: int
     guessed: int
+    guessed_in_jit: int
+    cut_in_jit: int
     problems: list[str]
 
 
@@ -93,7 +101,7 @@ class CallGraphs:
         self._session_arch = session.arch or "x86_64"
         self._state = empty_lbr_state()
         self._ends = np.zeros(len(End), np.int64)
-        self._frames = self._guessed = 0
+        self._frames = self._guessed = self._guessed_in_jit = self._cut_in_jit = 0
         self._problems: list[str] = []
         self._asked = max((session.events[row].sample_stack_user for row in self._copied.tolist()), default=0)
         self._unwinder: Unwinder | None = None
@@ -127,24 +135,29 @@ class CallGraphs:
     def counted(self) -> UnwindCounts:
         """Counts of all batches so far."""
         problems = self._unwinder.problems() if self._unwinder is not None else []
-        return UnwindCounts(self._ends, self._frames, self._guessed, problems)
+        return UnwindCounts(self._ends, self._frames, self._guessed, self._guessed_in_jit, self._cut_in_jit, problems)
 
     def absorb(self, unwound: UnwindCounts) -> None:
         """Add the counts of other batches."""
         self._ends += unwound.ends
         self._frames += unwound.frames
         self._guessed += unwound.guessed
+        self._guessed_in_jit += unwound.guessed_in_jit
+        self._cut_in_jit += unwound.cut_in_jit
         self._problems += unwound.problems
 
-    def report(self) -> UnwindReport:
-        """Figures of all batches so far."""
+    def report(self, diagnostics: Diagnostics) -> UnwindReport:
+        """Figures of all batches so far; ``diagnostics`` tell whether dumps of compiled code are missing."""
         ends = {end: int(self._ends[end]) for end in End if self._ends[end]}
-        return UnwindReport(ends, self._frames, self._guessed, self._asked if ends else 0)
+        asked, missing = self._asked if ends else 0, diagnostics["jitdump_missing"] > 0
+        return UnwindReport(ends, self._frames, self._guessed, asked, self._cut_in_jit, missing)
 
     def note(self, diagnostics: Diagnostics) -> None:
         """Report guessed frames, unsupported processors and damaged objects."""
         advice = "code without unwind information was crossed by frame pointer; install its debug info."
-        diagnostics.add("guessed_frames", Severity.GUESS, advice, self._guessed)
+        diagnostics.add("guessed_frames", Severity.GUESS, advice, self._guessed - self._guessed_in_jit)
+        advice = f"just-in-time compiled code was crossed by frame pointer; {DESCRIBED_CODE}."
+        diagnostics.add("guessed_jit_frames", Severity.GUESS, advice, self._guessed_in_jit)
         if self._unwinder is not None and not self._unwinder.knows_arch:
             advice = f"stacks of {self._session_arch} processors cannot be unwound; record with frame pointers."
             diagnostics.add("stacks_not_unwound", Severity.LOSS, advice, int(self._ends[End.NO_REGISTERS]))
@@ -161,6 +174,8 @@ class CallGraphs:
         self._ends += np.bincount(chains.end[use], minlength=len(End))
         self._frames += len(chains.chain.values)
         self._guessed += int(chains.guessed.sum())
+        self._guessed_in_jit += int(chains.guessed_in_jit.sum())
+        self._cut_in_jit += int(chains.cut_in_jit[use].sum())
         roots = np.zeros(len(End), np.uint8)
         roots[list(ROOTS)] = list(ROOTS.values())
         return with_user_part(samples.chain, chains, use), roots[chains.end]

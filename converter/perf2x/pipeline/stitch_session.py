@@ -56,7 +56,7 @@ def stitch_session(
     with stages.stage("resolve"):
         result = stitcher.result()
         profile = build_profile(recording.session, history, result)
-    return profile, deferred_report(history, result.deferred), call_graphs.report()
+    return profile, deferred_report(history, result.deferred), call_graphs.report(diagnostics)
 
 
 def _process_history(recording: Recording, stacks: bool, context: LoadContext) -> ProcessHistory:

@@ -8,8 +8,10 @@ from perf2x.binary.elf.file import ElfObject
 from perf2x.debugfiles.finder import Finder
 from perf2x.debugfiles.vdso import find_vdso
 from perf2x.stitch.process_history import ProcessHistory
+from perf2x.symbolize.sources.jit_names import is_jitdump
 from perf2x.tables.build_ids import VDSO, has_64_bits, kernel_build_id
 from perf2x.tables.events import Session
+from perf2x.tables.mapping_names import is_real_path
 from perf2x.tables.sideband import Mmaps
 from perf2x.unwind.chains import UserMappings
 from perf2x.unwind.unwinder import Unwinder
@@ -29,7 +31,15 @@ def _user_mappings(history: ProcessHistory) -> UserMappings:
     named = np.array([name not in DATA_NAMES for name in mmaps.filename], np.bool_)
     is_code = named & ~mmaps.is_data & ((mmaps.prot < 0) | (mmaps.prot & PROT_EXEC != 0))
     build_ids = [bytes.fromhex(text) for text in history.mappings.build_ids]
-    return UserMappings(mmaps.start, mmaps.pgoff, mmaps.filename, build_ids, is_code)
+    compiled = {name: _is_jit(name) for name in set(mmaps.filename)}
+    is_jit = np.array([compiled[name] for name in mmaps.filename], np.bool_)
+    return UserMappings(mmaps.start, mmaps.pgoff, mmaps.filename, build_ids, is_code, is_jit)
+
+
+def _is_jit(name: str) -> bool:
+    """True for a dump of compiled code and for memory without a file: all that is no path and no part of the kernel."""
+    by_kernel = name.startswith("[") and not name.startswith("[anon")
+    return is_jitdump(name) or not (by_kernel or is_real_path(name))
 
 
 def _opener(

@@ -48,6 +48,7 @@ _WORDS = {
     "implausible_period": ("sample with an implausible period", "samples with an implausible period"),
     "fork_lines_cut": ("line of forks that is too long", "lines of forks that are too long"),
     "guessed_frames": ("guessed frame", "guessed frames"),
+    "guessed_jit_frames": ("guessed frame of compiled code", "guessed frames of compiled code"),
     "damaged_unwind_info": ("object with damaged unwind information", "objects with damaged unwind information"),
     "stacks_not_unwound": ("copied stack that was not unwound", "copied stacks that were not unwound"),
     "waits_without_stack": ("wait without a stack", "waits without a stack"),

@@ -46,6 +46,8 @@ class UserMappings(Struct, frozen=True):
     build_id: list[bytes]
     is_code: Bools
     """False for mappings that certainly hold no code."""
+    is_jit: Bools
+    """Whether a just-in-time compiler made the code: mappings of its dump, and memory without a file."""
 
     def __len__(self) -> int:
         return len(self.start)
@@ -63,6 +65,10 @@ class UserChains(Struct, frozen=True):
     """(n,) ``End`` of each chain."""
     guessed: I64
     """(n,) frames that were left by frame pointer, for lack of unwind information."""
+    guessed_in_jit: I64
+    """(n,) those of ``guessed`` that are just-in-time compiled code."""
+    cut_in_jit: Bools
+    """(n,) whether the last frame is just-in-time compiled code, and the end NO_UNWIND_INFO."""
 
 
 FindMapping = Callable[[I64, U64], I32]

@@ -62,6 +62,11 @@ class CodeMap:
         found: Bools = np.append(self.mappings.is_code, False)[mapping]
         return found
 
+    def is_jit(self, mapping: I32) -> Bools:
+        """(n,) bool: whether mappings hold just-in-time compiled code; −1 does not."""
+        found: Bools = np.append(self.mappings.is_jit, False)[mapping]
+        return found
+
     def rules(self, mapping: I32, address: U64) -> I32:
         """(n,) rule numbers of addresses in their mappings (−1: none); NO_RULE without unwind information."""
         result = np.full(len(address), NO_RULE, np.int32)

@@ -52,14 +52,15 @@ class Unwinder(Struct):
         """Unwind a batch; ``lookup`` finds the mapping of addresses as of their samples."""
         count = len(stacks.abi)
         end = np.full(count, End.NO_REGISTERS, np.uint8)
-        guessed = np.zeros(count, np.int64)
+        guesses = _Guesses(np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros(count, np.bool_))
         visits: list[FrameVisit] = []
         for abi, architecture in BY_ABI.get(self.machine, {}).items():
             rows = np.flatnonzero(stacks.abi == abi)
             if len(rows) and architecture.from_perf.keys() & _bits(stacks.mask):
-                run = _BatchUnwinder(self._code_map(architecture), stacks, lookup, end, guessed, self.max_depth)
+                run = _BatchUnwinder(self._code_map(architecture), stacks, lookup, end, guesses, self.max_depth)
                 visits += run.all_visits(rows)
-        return _chains_of_visits(visits, count, end, guessed)
+        chain, exact = _chains_of_visits(visits, count)
+        return UserChains(chain, exact, end, guesses.frames, guesses.in_jit, guesses.cut_in_jit)
 
     @property
     def knows_arch(self) -> bool:
@@ -77,14 +78,33 @@ class Unwinder(Struct):
         return self._code[architecture.name]
 
 
+class _Guesses(Struct, frozen=True):
+    """Frames of each sample that no unwind information covers; see ``UserChains``."""
+
+    frames: I64
+    in_jit: I64
+    cut_in_jit: Bools
+
+    def forget(self, rows: I64) -> None:
+        """Start ``rows`` anew."""
+        for column in (self.frames, self.in_jit, self.cut_in_jit):
+            column[rows] = 0
+
+    def add(self, rows: I64, is_jit: Bools, goes_on: Bools) -> None:
+        """Count one frame of each of ``rows``, which are distinct; the chain ``goes_on`` by frame pointer or is cut."""
+        self.frames[rows[goes_on]] += 1
+        self.in_jit[rows[goes_on & is_jit]] += 1
+        self.cut_in_jit[rows[~goes_on & is_jit]] = True
+
+
 class _BatchUnwinder(Struct):
-    """Unwinds the samples of one architecture in a batch; fills in ``end`` and ``guessed``."""
+    """Unwinds the samples of one architecture in a batch; fills in ``end`` and ``guesses``."""
 
     code: CodeMap
     stacks: UserStacks
     lookup: FindMapping
     end: U8
-    guessed: I64
+    guesses: _Guesses
     max_depth: int
 
     def all_visits(self, rows: I64) -> list[FrameVisit]:
@@ -95,7 +115,7 @@ class _BatchUnwinder(Struct):
         """
         while True:
             needed = self.code.table.needed
-            self.guessed[rows] = 0
+            self.guesses.forget(rows)
             visits = list(self.visits(rows))
             if self.code.table.needed == needed:
                 return visits
@@ -115,7 +135,7 @@ class _BatchUnwinder(Struct):
             here = np.flatnonzero(~lost)
             rule = self.code.rules(mapping[here], look[here])
             yield FrameVisit(rows[here], address[here], exact[here] | self._is_trampoline(rule))
-            rows = self._step(SampleView(frames, memory, architecture, rows[here]), rule)
+            rows = self._step(SampleView(frames, memory, architecture, rows[here]), rule, mapping[here])
             if not len(rows):
                 return
         self.end[rows] = End.TOO_DEEP
@@ -130,23 +150,25 @@ class _BatchUnwinder(Struct):
         found: Bools = signal[rule]
         return found
 
-    def _step(self, view: SampleView, rule: I32) -> I64:
+    def _step(self, view: SampleView, rule: I32, mapping: I32) -> I64:
         """Take one step with all samples; returns the unfinished rows."""
         end = np.full(len(rule), UNFINISHED, np.uint8)
         ruled, guess = np.flatnonzero(rule != NO_RULE), np.flatnonzero(rule == NO_RULE)
         if len(ruled):
             end[ruled] = step_by_rules(view.part(ruled), self.code.table, rule[ruled])
         if len(guess):
-            end[guess] = self._guess(view.part(guess))
+            end[guess] = self._guess(view.part(guess), mapping[guess])
         self.end[view.rows] = end
         return view.rows[np.flatnonzero(end == UNFINISHED)]
 
-    def _guess(self, view: SampleView) -> U8:
+    def _guess(self, view: SampleView, mapping: I32) -> U8:
         end, address = step_by_frame_pointer(view)
         going = np.flatnonzero(end == UNFINISHED)
         mapped = self._code_mapping(view.rows[going], address[going] - np.uint64(1)) >= 0
         end[going[~mapped]] = End.NO_UNWIND_INFO
-        self.guessed[view.rows[going[mapped]]] += 1
+        goes_on = end == UNFINISHED
+        counted = np.flatnonzero(goes_on | (end == End.NO_UNWIND_INFO))
+        self.guesses.add(view.rows[counted], self.code.is_jit(mapping[counted]), goes_on[counted])
         return end
 
 
@@ -154,8 +176,8 @@ def _bits(mask: int) -> set[int]:
     return {bit for bit in range(64) if mask >> bit & 1}
 
 
-def _chains_of_visits(visits: list[FrameVisit], count: int, end: U8, guessed: I64) -> UserChains:
-    """Turn frames in order of depth into one chain per sample.
+def _chains_of_visits(visits: list[FrameVisit], count: int) -> tuple[Ragged, Bools]:
+    """Turn frames in order of depth into one chain per sample; returns the chains, and whether each entry is exact.
 
     ::
 
@@ -172,4 +194,4 @@ def _chains_of_visits(visits: list[FrameVisit], count: int, end: U8, guessed: I6
         address[filled[visit.rows]] = visit.address
         exact[filled[visit.rows]] = visit.is_exact
         filled[visit.rows] += 1
-    return UserChains(Ragged(offsets, address), exact, end, guessed)
+    return Ragged(offsets, address), exact

@@ -1,10 +1,12 @@
 """Copied stacks through code of a raw jitdump; recorded ones are in tests/oracle/test_unwinder_jit.py."""
 
 import struct
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from perf2x.cli.render.summary import unwound_line
 from perf2x.debugfiles.finder import Finder
 from perf2x.debugfiles.search_paths import SearchPaths
 from perf2x.pipeline.jit_code import provide_images
@@ -14,6 +16,7 @@ from perf2x.pipeline.result import Loaded
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.sources.jitdump import read_jitdump
 from perf2x.symbolize.sources.jitdump_mappings import AnnouncedDump
+from perf2x.unwind.chains import End
 from tests.forge import Event, Features, Mmap2, Registers, Sample, Stamp, write_file
 from tests.forge import kernel as k
 from tests.forge.session import Session
@@ -78,6 +81,8 @@ def test_a_sample_before_the_frame_is_set_up_is_unwound(tmp_path: Path, told: bo
     (tmp_path / "jit-5.dump").write_bytes(dump_of(*NAMES, told=told))
     found = loaded(tmp_path, announced(5, "/tmp/jit-5.dump"), sampled(5))
     assert stacks(found) == [list(NAMES) if told else ["inner", "outer"]]
+    assert found.diagnostics["guessed_jit_frames"] == (0 if told else 1) == found.unwound.guessed
+    assert found.diagnostics["guessed_frames"] == 0
 
 
 @pytest.mark.parametrize(
@@ -95,6 +100,61 @@ def test_processes_that_share_a_dump_share_its_call_frame_information(tmp_path: 
     name = "/tmp/jit-5.dump"
     found = loaded(tmp_path, announced(5, name), announced(6, name), sampled(5), sampled(6))
     assert stacks(found) == [list(NAMES)] * 2
+
+
+FILE = Mmap2(pid=5, tid=5, addr=CODE, len=0x1000, filename="/bin/prog", stamp=Stamp(5, 5, 0))
+MEMORY = Mmap2(pid=5, tid=5, addr=CODE, len=0x1000, filename="//anon", stamp=Stamp(5, 5, 0))
+NAMED = Mmap2(pid=5, tid=5, addr=CODE, len=0x1000, filename="[anon:jit]", stamp=Stamp(5, 5, 0))
+KERNELS = Mmap2(pid=5, tid=5, addr=CODE, len=0x1000, filename="[uprobes]", stamp=Stamp(5, 5, 0))
+DELETED = Mmap2(pid=5, tid=5, addr=CODE, len=0x1000, filename="/bin/prog (deleted)", stamp=Stamp(5, 5, 0))
+WITHOUT_FRAMES = Registers(2, (1, STACK, CODE))
+"""The frame pointer leads nowhere."""
+
+
+@pytest.mark.parametrize(
+    ("code", "cut"),
+    [(FILE, 0), (DELETED, 0), (KERNELS, 0), (MEMORY, 1), (NAMED, 1), (announced(5, "/tmp/jit-5.dump"), 1)],
+)
+def test_stacks_cut_in_compiled_code_are_told_from_others(tmp_path: Path, code: Mmap2, cut: int) -> None:
+    (tmp_path / "jit-5.dump").write_bytes(dump_of(*NAMES, told=False))
+    found = loaded(tmp_path, code, replace(sampled(5), regs_user=WITHOUT_FRAMES))
+    assert (found.unwound.ends, found.unwound.cut_in_jit) == ({End.NO_UNWIND_INFO: 1}, cut)
+    assert ("just-in-time" in unwound_line(found.unwound)) is bool(cut)
+
+
+def test_frames_of_files_are_guessed_apart(tmp_path: Path) -> None:
+    found = loaded(tmp_path, FILE, sampled(5))
+    assert found.diagnostics["guessed_frames"] == found.unwound.guessed == 1
+    assert found.diagnostics["guessed_jit_frames"] == 0
+
+
+def test_the_last_frame_says_where_a_stack_was_cut(tmp_path: Path) -> None:
+    """Compiled code is crossed by frame pointer; the program that it returns to is not."""
+    program = Mmap2(pid=5, tid=5, addr=0x400000, len=0x1000, filename="/bin/prog", stamp=Stamp(5, 5, 0))
+    stack = struct.pack("<8Q", 1, 0x400010, *[0] * 6)
+    sample = replace(sampled(5), regs_user=Registers(2, (STACK, STACK, CODE)), stack=stack)
+    found = loaded(tmp_path, MEMORY, program, sample)
+    assert found.unwound.ends == {End.NO_UNWIND_INFO: 1} and found.unwound.guessed == 1
+    assert found.unwound.cut_in_jit == 0
+
+
+def test_the_advice_fits_what_is_missing(tmp_path: Path) -> None:
+    records = (announced(5, "/tmp/jit-5.dump"), MEMORY, replace(sampled(5), regs_user=WITHOUT_FRAMES))
+    gone = loaded(tmp_path, *records)
+    assert unwound_line(gone.unwound).endswith(
+        "1 without unwind info (in just-in-time compiled code: perf inject --jit where its jit-PID.dump is)"
+    )
+    assert "perf inject --jit" in gone.diagnostics.counts["jitdump_missing"].advice
+    (tmp_path / "jit-5.dump").write_bytes(dump_of(*NAMES, told=False))
+    silent = loaded(tmp_path, *records)
+    assert "python -X perf_jit" in unwound_line(silent.unwound) and "inject" not in unwound_line(silent.unwound)
+
+
+def test_some_of_the_cut_stacks_are_compiled_code(tmp_path: Path) -> None:
+    other = Mmap2(pid=6, tid=6, addr=CODE, len=0x1000, filename="/bin/prog", stamp=Stamp(6, 6, 0))
+    samples = [replace(sampled(pid), regs_user=WITHOUT_FRAMES) for pid in (5, 6)]
+    line = unwound_line(loaded(tmp_path, MEMORY, other, *samples).unwound)
+    assert ", 2 without unwind info (1 of them in just-in-time compiled code: " in line
 
 
 def test_two_dumps_of_one_name_are_not_taken_for_each_other(tmp_path: Path) -> None:

@@ -24,7 +24,9 @@ class Asked:
 
 def test_keys_are_looked_up_once_and_sorted_rarely(monkeypatch) -> None:
     none = np.zeros(0, np.uint64)
-    code = CodeMap(UserMappings(none, none, [], [], np.zeros(0, np.bool_)), None, X86_64, RuleTable(17))
+    code = CodeMap(
+        UserMappings(none, none, [], [], np.zeros(0, np.bool_), np.zeros(0, np.bool_)), None, X86_64, RuleTable(17)
+    )
     code.objects += [Asked(), Asked()]
     sort, moved = np.argsort, []
     monkeypatch.setattr(np, "argsort", lambda values, **how: moved.append(len(values)) or sort(values, **how))

@@ -17,7 +17,7 @@ def joined(recorded, unwound, exact=None, use=None) -> list[list[int]]:
     if exact is not None:
         flags = np.array(exact, np.bool_)
     zeros = np.zeros(len(unwound), np.int64)
-    chains = UserChains(chain, flags, zeros.astype(np.uint8) + End.COMPLETE, zeros)
+    chains = UserChains(chain, flags, zeros.astype(np.uint8) + End.COMPLETE, zeros, zeros, zeros > 0)
     use = np.ones(len(unwound), np.bool_) if use is None else np.array(use)
     return [row.tolist() for row in with_user_part(ragged_of(recorded), chains, use).rows()]
 

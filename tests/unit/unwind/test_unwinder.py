@@ -240,7 +240,8 @@ def test_linkage_tables_without_an_entry() -> None:
         load = {segment.address: segment.offset for segment in elf.segments}
         mappings = UserMappings(
             np.array([LOAD_BIAS + TEXT, LOAD_BIAS + 0x6000], np.uint64),
-            np.array([load[TEXT], load[0x6000]], np.uint64), ["/bin/program"] * 2, [b""] * 2, np.array([True, True]),
+            np.array([load[TEXT], load[0x6000]], np.uint64), ["/bin/program"] * 2, [b""] * 2,
+            np.array([True, True]), np.array([False, False]),
         )  # fmt: skip
         unwinder = Unwinder(mappings, lambda name, build_id, elf=elf: (elf, None), "x86_64")
         result = unwinder.unwind(
@@ -248,6 +249,19 @@ def test_linkage_tables_without_an_entry() -> None:
             lambda rows, at: np.where(at >= np.uint64(LOAD_BIAS + 0x6000), np.int32(1), np.int32(0)),
         )
         assert result.chain.row(0).tolist() == [address, program.site(0), *chain[1:]]
+
+
+def test_guesses_are_counted_once_when_a_rule_asks_for_a_further_register() -> None:
+    """The caller's rule needs %rbx, which was not restored: the batch is unwound again."""
+    machine = Machine("x86_64", Random(1))
+    machine.push(LOAD_BIAS + TEXT + 3 * SITE)
+    machine.push(1)
+    machine.registers |= {6: machine.registers[7], 16: LOAD_BIAS + TEXT + SITE, 3: STACK_TOP - 16}
+    elf = open_elf(FrameFile([Frame(TEXT + 2 * SITE, 64, def_cfa(3, 16))]).bytes())
+    unwinder, lookup = unwinder_of(elf, "x86_64", is_jit=True)
+    result = unwinder.unwind(stacks_of([machine], 4096), lookup)
+    assert (result.guessed.tolist(), result.guessed_in_jit.tolist(), result.cut_in_jit.tolist()) == ([1], [1], [False])
+    assert result.chain.row(0).tolist() == [LOAD_BIAS + TEXT + SITE, LOAD_BIAS + TEXT + 3 * SITE]
 
 
 @settings(deadline=None)

@@ -127,6 +127,8 @@ def unwound_line(report: "UnwindReport") -> str:
             parts.append(f"{count:,} {text}")
         if count and end is End.TRUNCATED and report.better_size > report.asked:
             parts[-1] += f" (record with --call-graph dwarf,{report.better_size})"
+        if end is End.NO_UNWIND_INFO and report.cut_in_jit:
+            parts[-1] += f" ({_compiled_code(count, report)})"
     return ", ".join(parts)
 
 
@@ -142,6 +144,15 @@ def waits_line(report: "WaitReport | None") -> str:
             f"{report.nameless_ns / 1e9:.3f} s without a stack (no sample at most {report.near_ns / 1e6:.3g} ms before)"
         )
     return ", ".join(parts)
+
+
+def _compiled_code(count: int, report: "UnwindReport") -> str:
+    """Number of those ``count`` stacks that end in just-in-time compiled code, and what helps."""
+    from perf2x.pipeline.call_graphs import DESCRIBED_CODE
+
+    some = "" if report.cut_in_jit == count else f"{report.cut_in_jit:,} of them "
+    helps = "perf inject --jit where its jit-PID.dump is" if report.dumps_missing else DESCRIBED_CODE
+    return f"{some}in just-in-time compiled code: {helps}"
 
 
 def _loss_line(loaded: "Loaded") -> str:

@@ -99,7 +99,10 @@ def _open_dumps(
         filename = mmaps.filename[row]
         dump = files.open(filename, int(mmaps.pid[row]))
         if dump is None:
-            advice = "code of a just-in-time compiler has no names: its jit-PID.dump is gone (--perf-map-dir)."
+            advice = (
+                "code of a just-in-time compiler has neither names nor call frame information: its jit-PID.dump is not "
+                "here (--perf-map-dir DIR, or perf inject --jit where it is)."
+            )
             diagnostics.add("jitdump_missing", Severity.LOSS, advice, where=filename)
             continue
         if dump.name in opened:
