@@ -72,7 +72,7 @@ from perf2x.pipeline.load import load
 from perf2x.pipeline.options import LoadOptions
 from perf2x.pipeline.output_names import wants_gzip
 from perf2x.pipeline.result import EventCount, Loaded
-from perf2x.plugins.registry import Emitter, build_emitter, needs_time, wanted_columns
+from perf2x.plugins.registry import Emitter, build_emitter, needs_time, shows_full_names, wanted_columns
 from perf2x.plugins.suffix import format_of
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.tables.errors import OptionError
@@ -215,6 +215,8 @@ def convert(
     emitter = build_emitter(to or format_of(target), settings)
     columns = wanted_columns(emitter)
     wanted = _load_options(symbols, {"timeline": emitter.timeline, **options})
+    if wanted.symbols is not None and shows_full_names(emitter):
+        wanted = replace(wanted, symbols=replace(wanted.symbols, keep_full_names=True))
     wanted = replace(
         wanted,
         by_cpu=wanted.by_cpu or "cpu" in columns,

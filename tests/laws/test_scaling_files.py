@@ -20,7 +20,6 @@ from perf2x.pipeline.load import load
 from perf2x.pipeline.options import LoadOptions
 from perf2x.reader import open_recording
 from perf2x.reader.header.session_builder import SessionBuilder
-from perf2x.symbolize.demangle.names import Demangle
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.sources.contract import Context, Dso, DsoKind
 from perf2x.symbolize.sources.elf_symbols import _SymbolTables
@@ -176,7 +175,7 @@ def symbols(count: int, _: Path) -> Work:
     def look_up() -> None:
         rows = function_symbols(elf, ".symtab")
         assert isinstance(rows, SymbolRows)
-        assert (_SymbolTables([rows]).index(Demangle.SIMPLE).find(address) >= 0).any()
+        assert (_SymbolTables([rows]).index().find(address) >= 0).any()
 
     return look_up
 

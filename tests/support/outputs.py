@@ -12,7 +12,7 @@ from perf2x.emit.pprof import profile_pb2
 from perf2x.pipeline.load import load
 from perf2x.pipeline.options import LoadOptions
 from perf2x.plugins.registry import load_emitter
-from perf2x.symbolize.demangle.names import Demangle
+from perf2x.symbolize.demangle.names import NameStyle
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.tables.profile import Profile
 from tests.support.recordings import Case
@@ -28,7 +28,7 @@ def symbols_of(case: Case) -> SymbolOptions:
         buildid_dir=nowhere,
         perf_map_dir=nowhere,
         inline=False,
-        demangle=Demangle.FULL,
+        names=NameStyle.FULL,
     )
 
 

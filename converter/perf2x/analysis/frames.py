@@ -13,7 +13,7 @@ from perf2x.columnar.arrays import I64, U8, Bools
 from perf2x.columnar.ragged import Ragged, offsets_of, ranges, row_numbers
 from perf2x.columnar.unique import group_rows
 from perf2x.tables.output_text import base_name, bracketed
-from perf2x.tables.profile import Locations, Profile
+from perf2x.tables.profile import Functions, Locations, Profile
 
 NO_STACK = "[no stack]"
 """The frame of samples that carry no stack, where a format must show one."""
@@ -31,7 +31,7 @@ class LocationFrames(Struct, frozen=True):
     mapping: I64
     """A mapping that holds the frame, −1 for none."""
     function: I64
-    """Row in Profile.functions, −1 for unresolved frames."""
+    """First of the rows in Profile.functions that have the frame's name and source file, −1 for unresolved frames."""
     mode: U8
     """uapi.CpuMode"""
     inlined: Bools
@@ -46,6 +46,9 @@ class LocationFrames(Struct, frozen=True):
 def location_frames(profile: Profile) -> LocationFrames:
     """Return the frames of every location. Order: first by function, then object, mode and inlining.
 
+    Functions that are called alike and stand in one source file are one frame: instances of a template and overloads
+    when names are short, copies of a constructor in any style. With ``--names full`` instances stay apart.
+
     ::
 
         lines of locations, innermost first      c a      c b
@@ -54,7 +57,7 @@ def location_frames(profile: Profile) -> LocationFrames:
         of_location                              0 2      1 2
     """
     line, offsets = lines_outermost_first(profile.locations)
-    function = functions_of(profile.locations, line)
+    function = np.append(_first_alike(profile.functions), -1)[functions_of(profile.locations, line)]
     inlined = np.ones(len(line), np.bool_)
     inlined[offsets[:-1]] = False
     owner = row_numbers(np.diff(offsets))
@@ -72,6 +75,34 @@ def location_frames(profile: Profile) -> LocationFrames:
         inlined[first],
         Ragged(offsets, frame),
     )
+
+
+def full_names(profile: Profile, frames: LocationFrames) -> list[str]:
+    """(frames,) names in full as Profile.full_names has them, "" where there is none to add.
+
+    Of several the first is chosen, and their number said.
+    """
+    if not profile.full_names:
+        return [""] * len(frames)
+    known: dict[int, dict[str, None]] = {}
+    functions = zip(_first_alike(profile.functions).tolist(), profile.functions.system_name.tolist(), strict=True)
+    for first, system_name in functions:
+        if full := profile.full_names.get(profile.strings[system_name]):
+            known.setdefault(first, {})[full] = None
+    return [_with_number([*known.get(function, ())]) for function in frames.function.tolist()]
+
+
+def _with_number(texts: list[str]) -> str:
+    if len(texts) < 2:
+        return "".join(texts)
+    return f"{texts[0]} (and {len(texts) - 1} more of this name)"
+
+
+def _first_alike(functions: Functions) -> I64:
+    """(functions,) the first function of the same name in the same source file."""
+    first, kind = group_rows([functions.name, functions.filename])
+    result: I64 = first[kind]
+    return result
 
 
 def are_jit(profile: Profile, frames: LocationFrames) -> Bools:

@@ -21,12 +21,13 @@ def load_options(
     latency: str = "",
     tags: tuple[Mapping[str, str], ...] = (),
     start_time: str | None = None,
+    full_names: bool = False,
 ) -> "LoadOptions":
     """Make the options from a command's parameters by name, which include those of the four groups below.
 
     ``columns`` are those that the output format wants (``wanted_columns`` in plugins/registry.py), ``latency`` the
-    field of LoadOptions, ``tags`` one mapping for each input, ``start_time`` the text of ``--start-time``. OptionError
-    for a value that cannot be used.
+    field of LoadOptions, ``tags`` one mapping for each input, ``start_time`` the text of ``--start-time``. ``full_names``
+    says that the format shows them beside short ones. OptionError for a value that cannot be used.
     """
     from perf2x.pipeline.call_graphs import CallGraphOptions
     from perf2x.pipeline.options import LoadOptions
@@ -53,5 +54,5 @@ def load_options(
         start_time=parse_start_time(start_time),
         allow_empty=filters.allow_empty,
         max_unpacked=symbols.unpacked(),
-        symbols=symbols.options(),
+        symbols=symbols.options(keep_full_names=full_names),
     )

@@ -140,6 +140,8 @@ def _symbolize(profile: Profile, recording: Recording, context: LoadContext) -> 
         from perf2x.symbolize.make_context import make_context
         from perf2x.symbolize.symbolize_profile import ProfileSymbolizer
 
+        if context.options.choice.symbols:
+            symbols = replace(symbols, keep_full_names=True)  # they may be what the user typed
         session, sideband = recording.session, recording.sideband
         facts = make_context(profile, session, symbols, context.diagnostics, context.finder, sideband)
         symbolizer = ProfileSymbolizer(profile, facts, load_symbol_sources())

@@ -33,6 +33,7 @@ __all__ = [
     "needs_time",
     "notes",
     "option",
+    "shows_full_names",
     "wanted_columns",
 ]
 
@@ -142,6 +143,11 @@ def wanted_columns(emitter: Emitter) -> frozenset[str]:
     """
     columns: frozenset[str] = getattr(emitter, "columns", frozenset())
     return columns
+
+
+def shows_full_names(emitter: Emitter) -> bool:
+    """Whether this emitter has a place for full names beside the displayed ones (``Profile.full_names``)."""
+    return bool(getattr(emitter, "full_names", False))
 
 
 def needs_time(emitter: Emitter) -> bool:

@@ -9,8 +9,8 @@ from msgspec import Struct
 from perf2x.columnar.arrays import I32, I64, U64, Bools
 from perf2x.columnar.unique import unique_inverse
 from perf2x.debugfiles.object_files import ObjectFiles
-from perf2x.symbolize.demangle.names import Demangle, demangle
 from perf2x.symbolize.entry_names import not_called, without_padding
+from perf2x.symbolize.function_names import FunctionRow, full_names, function_row
 from perf2x.symbolize.mapped_objects import MappedObject, addresses_of, dso_of
 from perf2x.symbolize.sources.contract import Context, Dso, DsoKind, Function, Symbols, SymbolSource
 from perf2x.symbolize.sources.elf_symbols import count_broken
@@ -21,9 +21,6 @@ from perf2x.tables.errors import ObjectError
 from perf2x.tables.profile import Profile
 
 _KERNEL = (DsoKind.KERNEL, DsoKind.MODULE)
-
-FunctionRow = tuple[str, str, str, int]
-"""(displayed name, system name, file, start line)."""
 
 
 class ResolveResult(Struct, frozen=True):
@@ -45,6 +42,8 @@ class ResolveResult(Struct, frozen=True):
     """(rows,) source line, 0 if unknown."""
     functions: list[FunctionRow]
     """In order of first appearance; some may be equal."""
+    full_names: dict[str, str]
+    """Full names by system name, where they are kept and say more than the displayed name."""
     has_inlines: bool
     build_id: bytes
     reason: str
@@ -62,13 +61,15 @@ class ObjectResolver:
 
     def resolve(self, mapped: MappedObject) -> ResolveResult:
         """Resolve one object. Diagnostics are part of the result, so that any process can do it."""
+        options = self._context.options
         with _separate_counts(self._context.diagnostics) as counts:
             found = _find_files(self._context, mapped)
             dso = dso_of(self._profile, mapped, found)
             address, index = unique_inverse(addresses_of(self._profile, mapped, found))
             is_file = mapped.key.kind is DsoKind.FILE or mapped.key.name == VDSO
             answers = self._ask_sources(dso, address, found.reason if is_file else "")
-            function, functions = _shared_functions(answers.parts, self._context.options.demangle)
+            function, used = _shared_functions(answers.parts)
+            functions = [function_row(each, options.names) for each in used]
             lookup, exact = np.split(index, 2)
             outermost = _outermost_functions(answers, function)
             is_exact = not_called(outermost[lookup], outermost[exact], [row[1] for row in functions])
@@ -80,6 +81,7 @@ class ObjectResolver:
             function=function,
             line=np.concatenate([np.zeros(0, np.int32), *(part.line for part in answers.parts)]),
             functions=[_behind_padding(row) for row in functions] if mapped.key.kind in _KERNEL else functions,
+            full_names=full_names(used, options.names) if options.keep_full_names else {},
             has_inlines=any(part.has_inlines for part in answers.parts),
             build_id=dso.build_id,
             reason=answers.reason or "no symbol at these addresses",
@@ -143,16 +145,15 @@ def _find_files(context: Context, mapped: MappedObject) -> ObjectFiles:
     return found
 
 
-def _shared_functions(parts: Sequence[Symbols], style: Demangle) -> tuple[I32, list[FunctionRow]]:
+def _shared_functions(parts: Sequence[Symbols]) -> tuple[I32, list[Function]]:
     """(function index of every row, one table of the functions that rows of any part refer to)."""
-    functions: list[FunctionRow] = []
+    functions: list[Function] = []
     columns = [np.zeros(0, np.int32)]
     for part in parts:
         is_used = np.zeros(len(part.functions), np.bool_)
         is_used[part.function] = True
         number = np.cumsum(is_used) - 1 + len(functions)
-        used = [part.functions[row] for row in np.flatnonzero(is_used).tolist()]
-        functions += [_function_row(function, style) for function in used]
+        functions += [part.functions[row] for row in np.flatnonzero(is_used).tolist()]
         columns.append(number[part.function].astype(np.int32))
     return np.concatenate(columns), functions
 
@@ -169,8 +170,3 @@ def _behind_padding(function: FunctionRow) -> FunctionRow:
     """The function itself, for what its padding is called."""
     name, system_name, filename, start_line = function
     return without_padding(name), without_padding(system_name), filename, start_line
-
-
-def _function_row(function: Function, style: Demangle) -> FunctionRow:
-    name = function.name or demangle(function.system_name, style)
-    return name, function.system_name or name, function.filename, function.start_line

@@ -5,7 +5,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from perf2x.debugfiles.search_paths import SearchPaths
-from perf2x.symbolize.demangle.names import Demangle
+from perf2x.symbolize.demangle.names import NameStyle
 
 
 class SymbolOptions(Struct, frozen=True):
@@ -31,7 +31,10 @@ class SymbolOptions(Struct, frozen=True):
     """``--debuginfod URL`` or DEBUGINFOD_URLS; empty: no network."""
     cache_dir: Path | None = None
     """Directory of symcaches; None: the user's cache directory."""
-    demangle: Demangle = Demangle.SIMPLE
+    names: NameStyle = NameStyle.SHORT
+    """``--names``: how functions are called."""
+    keep_full_names: bool = False
+    """Fill ``Profile.full_names``, for outputs that have a place for them."""
     inline: bool = True
     """``--inline``: show inlined frames from debug info; without it, one function per address."""
     allow_mismatch: bool = False

@@ -8,8 +8,9 @@ from msgspec.structs import replace
 
 from perf2x.columnar.arrays import AnyArray
 from perf2x.columnar.ragged import offsets_of, ranges
+from perf2x.symbolize.function_names import FunctionRow
 from perf2x.symbolize.mapped_objects import MappedObject
-from perf2x.symbolize.object_resolver import FunctionRow, ResolveResult
+from perf2x.symbolize.object_resolver import ResolveResult
 from perf2x.tables.profile import Functions, Locations, Mappings, Profile
 
 
@@ -30,6 +31,7 @@ class ProfileLineBuilder:
         self._start = profile.locations.line_offsets[:-1].copy()
         self.count = np.diff(profile.locations.line_offsets)
         """(locations,) number of lines."""
+        self._full_names = dict(profile.full_names)
         self._has_inlines = np.zeros(len(profile.mappings), np.bool_)
         self._is_exact = np.zeros(len(profile.locations), np.bool_)
 
@@ -42,6 +44,7 @@ class ProfileLineBuilder:
         self._rows += len(result.line)
         self._is_exact[mapped.locations] = result.is_exact
         self._has_inlines[mapped.mappings] |= result.has_inlines
+        self._full_names.update(result.full_names)
 
     def _function_numbers(self, functions: Sequence[FunctionRow]) -> list[int]:
         """Numbers of functions in the profile's table; new functions are appended to it."""
@@ -69,8 +72,9 @@ class ProfileLineBuilder:
         )
         mappings = _with_has_flags(profile.mappings, locations, functions, self._has_inlines)
         return replace(
-            profile, strings=list(self._strings), functions=functions, locations=locations, mappings=mappings
-        )
+            profile, strings=list(self._strings), functions=functions, locations=locations, mappings=mappings,
+            full_names=self._full_names,
+        )  # fmt: skip
 
 
 def _with_has_flags(mappings: Mappings, locations: Locations, functions: Functions, has_inlines: AnyArray) -> Mappings:

@@ -38,7 +38,7 @@ class SymbolColumns(Struct, frozen=True):
     name: Callable[[int], str]
     """Returns the name of a row. A function, as decoding all names would take longer than the lookups."""
     shown: Callable[[str], str] = _unchanged
-    """Returns the displayed (demangled) form of a name, which decides ties."""
+    """Returns the form of a name that perf displays (demangled), which decides ties."""
 
 
 class SymbolIndex:

@@ -66,7 +66,11 @@ class Mappings(Struct, frozen=True):
 
 
 class Functions(Struct, frozen=True):
-    """Unique (name, system_name, filename, start_line); the first three index strings."""
+    """Unique (name, system_name, filename, start_line); the first three index strings.
+
+    ``name`` is displayed, in the style that was asked for. Several functions may have one: instances of a template,
+    overloads. ``system_name`` tells them apart; it is what the symbol table or a just-in-time compiler wrote.
+    """
 
     name: I32
     system_name: I32
@@ -217,6 +221,8 @@ class Profile(Struct, frozen=True):
     """Labels of some samples: of one input among several (``samples.tags``)."""
     fields: tuple[TracepointFields, ...] = ()
     """Fields of tracepoints (``samples.fields``)."""
+    full_names: Mapping[str, str] = field(default_factory=dict)
+    """Names in full by system name, of functions whose ``name`` says less; empty unless they are asked for."""
 
     def check(self) -> None:
         """Check every invariant; ValueError names the first that does not hold."""

@@ -34,7 +34,9 @@ def anonymized(profile: Profile, salt: str) -> Profile:
     kernel = hidden.kernel_functions()
     pids = _renumbered(profile.threads.pid)
     functions, mappings, threads = profile.functions, profile.mappings, profile.threads
-    names = hidden.texts(functions.name, "f", keep=kernel)
+    names, system_names = (
+        strings.add_all(hidden.texts(column, "f", keep=kernel)) for column in (functions.name, functions.system_name)
+    )
     return replace(
         profile,
         events=tuple(hidden.event(event) for event in profile.events),
@@ -53,12 +55,13 @@ def anonymized(profile: Profile, salt: str) -> Profile:
         ),
         functions=replace(
             functions,
-            name=strings.add_all(names),
-            system_name=strings.add_all(names),
+            name=names,
+            system_name=system_names,
             filename=strings.add_all(hidden.texts(functions.filename, "file")),
         ),
         samples=_anonymized_samples(profile, hidden, strings),
         strings=strings.table(),
+        full_names={},
         meta=Meta(
             start_ns=profile.meta.start_ns, duration_ns=profile.meta.duration_ns, arch=profile.meta.arch,
             perf_version=profile.meta.perf_version, source="anonymized",

@@ -76,7 +76,7 @@ def keep_objects(profile: Profile, patterns: tuple[str, ...]) -> Profile:
 
 
 def keep_functions(profile: Profile, patterns: tuple[str, ...]) -> Profile:
-    """Only samples taken in these functions or in code inlined into them; names as shown or as linked.
+    """Only samples taken in these functions or in code inlined into them; names as shown, as linked or in full.
 
     Code without a name is called what outputs call it, ``[libc.so.6]``, or by its recorded addresses, ``0x7f01…`` or
     ``0x7f01…-0x7f02…``, both ends included.
@@ -103,7 +103,7 @@ def _called(profile: Profile, patterns: tuple[str, ...], weight: I64) -> Bools:
     rows = np.flatnonzero(total)
     rows = rows[np.argsort(-total[rows], kind="stable")]
     shown = [profile.strings[functions.name[row]] for row in rows.tolist()]
-    linked = [[profile.strings[functions.system_name[row]]] for row in rows.tolist()]
+    linked = [_other_names(profile, profile.strings[functions.system_name[row]]) for row in rows.tolist()]
     nameless, places = _nameless(profile, weight)
     found = Names("function", [*shown, *nameless], [*linked, *([name] for name in nameless)]).matching(patterns)
     wanted = rows[sorted(row for row in found if row < len(rows))]
@@ -113,6 +113,12 @@ def _called(profile: Profile, patterns: tuple[str, ...], weight: I64) -> Bools:
         if row >= len(rows):
             chosen[places[row - len(rows)]] = True
     return chosen
+
+
+def _other_names(profile: Profile, system_name: str) -> list[str]:
+    """A function's name as linked, and in full if that is known."""
+    full = profile.full_names.get(system_name)
+    return [system_name] if full is None else [system_name, full]
 
 
 def _at_addresses(profile: Profile, span: tuple[int, int], weight: I64) -> Bools:

@@ -14,7 +14,6 @@ from perf2x.binary.elf.file import ElfObject, open_elf
 from perf2x.binary.elf.plt import LinkageTable
 from perf2x.binary.elf.symtab import function_symbols
 from perf2x.debugfiles.object_files import ObjectFiles
-from perf2x.symbolize.demangle.names import Demangle
 from perf2x.symbolize.sources.elf_symbols import ElfNames
 from perf2x.tables.diagnostics import Diagnostics
 from perf2x.tables.errors import ObjectError
@@ -105,7 +104,7 @@ def test_damage_is_reported_when_a_name_is_read() -> None:
 
 def test_a_damaged_table_is_counted_and_skipped() -> None:
     elf, diagnostics = linked([(0x7008, 99, 7, 0)], got=jump(0x2000, 0x8000)), Diagnostics()
-    names = ElfNames(ObjectFiles([elf]), Demangle.SIMPLE, diagnostics)
+    names = ElfNames(ObjectFiles([elf]), diagnostics)
     assert names.find(np.array([0x1004], np.uint64)).tolist() == [1] and not diagnostics.counts
     assert names.find(np.array([0x1004, 0x1014], np.uint64)).tolist() == [-1, -1]
     assert diagnostics["objects_unreadable"] == 1
@@ -119,7 +118,7 @@ def test_addresses_wrap_at_the_end_of_the_address_space() -> None:
 
 def test_names_are_freed_with_their_object() -> None:
     """Tables of large objects take tens of megabytes; they must not wait for the garbage collector."""
-    names = ElfNames(ObjectFiles([linked([(0x7008, 1, 7, 0)])]), Demangle.SIMPLE, Diagnostics())
+    names = ElfNames(ObjectFiles([linked([(0x7008, 1, 7, 0)])]), Diagnostics())
     names.find(np.array([0x1014], np.uint64))
     gone = weakref.ref(names._index)
     gc.disable()

@@ -8,12 +8,13 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from perf2x.pipeline.load import load
 from perf2x.pipeline.options import LoadOptions
 from perf2x.plugins.registry import load_symbol_sources
 from perf2x.reader import open_recording
-from perf2x.symbolize.demangle.names import Demangle
+from perf2x.symbolize.demangle.names import NameStyle
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.symbolize_profile import symbolize
 from perf2x.tables.diagnostics import Diagnostics
@@ -31,7 +32,7 @@ def options(name, tmp_path, program=None) -> SymbolOptions:
     if packed.exists():
         (tmp_path / "srv/demo").mkdir(parents=True)
         (tmp_path / "srv/demo" / name).write_bytes(lzma.decompress(packed.read_bytes()))
-    return SymbolOptions(symfs=tmp_path, perf_map_dir=LANG / name, demangle=Demangle.FULL, inline=False)
+    return SymbolOptions(symfs=tmp_path, perf_map_dir=LANG / name, names=NameStyle.FULL, inline=False)
 
 
 def wanted(name) -> tuple[dict, int]:
@@ -97,11 +98,12 @@ def test_the_share_of_named_frames_is_at_least_perfs(name, tmp_path) -> None:
 
 
 def test_python_functions_have_their_files(tmp_path) -> None:
-    loaded = load(str(LANG / "python" / "perf.data"), LoadOptions(symbols=options("python", tmp_path)))
+    wanted = replace(options("python", tmp_path), names=NameStyle.SHORT)
+    loaded = load(str(LANG / "python" / "perf.data"), LoadOptions(symbols=wanted))
     profile = loaded.profile
     names = {lines_of(profile, row)[-1][:2] for row in range(len(profile.locations)) if lines_of(profile, row)}
     assert names >= {
-        ("<module>", "/srv/demo/tool.py"),
+        ("<module> tool.py", "/srv/demo/tool.py"),
         ("Tool.run", "/srv/demo/tool.py"),
         ("helper", "/srv/demo/lib/util.py"),
     }

@@ -7,7 +7,7 @@ import pytest
 
 from perf2x.plugins.registry import load_symbol_sources
 from perf2x.reader.recording import open_recording
-from perf2x.symbolize.demangle.names import Demangle
+from perf2x.symbolize.demangle.names import NameStyle
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.symbolize_profile import symbolize
 from perf2x.tables.diagnostics import Diagnostics
@@ -66,7 +66,7 @@ def test_names_agree_with_perf(case) -> None:
     if not frames:
         pytest.skip("perf cannot read this one")
     profile, asked, session = profile_of(case, frames)
-    options = SymbolOptions(symfs=case.symfs, kallsyms=case.kallsyms, demangle=Demangle.FULL, inline=False)
+    options = SymbolOptions(symfs=case.symfs, kallsyms=case.kallsyms, names=NameStyle.FULL, inline=False)
     result, _ = symbolize(profile, session, options, Diagnostics(), load_symbol_sources())
     result.check()
     differing = []

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from perf2x.plugins.contracts import ProfileBuilder
 from perf2x.plugins.registry import load_symbol_sources
+from perf2x.symbolize.demangle.names import NameStyle
 from perf2x.symbolize.make_context import make_context
 from perf2x.symbolize.make_finder import make_finder
 from perf2x.symbolize.options import SymbolOptions
@@ -102,6 +103,21 @@ def test_locations_get_functions_and_mappings_get_flags(symfs) -> None:
     assert [(row.name, row.named, row.unnamed) for row in report.objects] == [("/lib/libx.so", 3, 1), ("/gone", 0, 1)]
     assert {row.name: row.reason for row in report.objects}["/gone"] == "file not found"
     assert report.total == 5 and report.named == 3
+
+
+@pytest.mark.parametrize(
+    ("style", "shown"), [("short", "ns::second"), ("full", "ns::second(int)"), ("mangled", "_ZN2ns6secondEi")]
+)
+def test_names_are_displayed_in_the_style_that_was_asked_for(symfs, style, shown) -> None:
+    base, offset = 0x7F0000000000, text_offset(symfs)
+    mappings = [(base, base + 0x1000, 0, "/lib/libx.so", BUILD_ID.hex(), 7)]
+    profile = make_profile(mappings, [(0, base + offset + 4), (0, base + offset + 0x14)])
+    result, _, _ = run(profile, symfs=symfs, names=NameStyle(style))
+    assert [name_of(result, row) for row in (0, 1)] == ["first", shown]
+    assert [result.strings[int(row)] for row in result.functions.system_name] == ["first", "_ZN2ns6secondEi"]
+    assert result.full_names == {}
+    result, _, _ = run(profile, symfs=symfs, names=NameStyle(style), keep_full_names=True)
+    assert result.full_names == ({} if style == "full" else {"_ZN2ns6secondEi": "ns::second(int)"})
 
 
 def test_two_processes_share_one_lookup(symfs) -> None:

@@ -56,7 +56,7 @@ def bundle(
     debuginfod: symbols.Debuginfod = None,
     archive: symbols.Archive = None,
     allow_build_id_mismatch: symbols.AllowBuildIdMismatch = False,
-    demangle: symbols.DemangleStyle = "simple",
+    names: symbols.Names = "short",
     inline: symbols.Inline = True,
     no_symbols: symbols.NoSymbols = False,
     allow_empty: AllowEmpty = False,
@@ -68,7 +68,7 @@ def bundle(
 
     It contains the recording and the programs themselves: publish it only if you would publish those.
     """
-    names = make_group(SymbolFlags, locals())
+    places = make_group(SymbolFlags, locals())
     from perf2x.bundle.collect import collect_contents
     from perf2x.bundle.pack import write_bundle
     from perf2x.bundle.unpack import is_bundle
@@ -79,13 +79,13 @@ def bundle(
     from perf2x.symbolize.make_finder import make_finder
 
     recordings([source])
-    options = names.options()
+    options = places.options()
     if options is None:
         raise OptionError("--no-symbols: a bundle without symbols is the recording itself")
     if source != "-" and is_bundle(Path(source)):
         raise OptionError(f"{source} is a bundle already")
     target = output or f"{Path(source).resolve().name if source != '-' else 'perf.data'}.tar.gz"
-    with limit_unpacking(names.unpacked()), progress_bar(quiet) as progress, _as_file(source) as path:
+    with limit_unpacking(places.unpacked()), progress_bar(quiet) as progress, _as_file(source) as path:
         wanted = LoadOptions(allow_empty=allow_empty, symbols=options, look_up=False)
         loaded = load(str(path), wanted, progress)
         finder = make_finder(options, loaded.diagnostics, progress)

@@ -101,7 +101,7 @@ def convert(
     debuginfod: symbols.Debuginfod = None,
     archive: symbols.Archive = None,
     allow_build_id_mismatch: symbols.AllowBuildIdMismatch = False,
-    demangle: symbols.DemangleStyle = "simple",
+    names: symbols.Names = "short",
     inline: symbols.Inline = True,
     no_symbols: symbols.NoSymbols = False,
     max_unpacked: MaxUnpacked = None,
@@ -127,7 +127,7 @@ def convert(
     from perf2x.files.output import STDOUT
     from perf2x.pipeline.load import load
     from perf2x.pipeline.stage_timer import Stages
-    from perf2x.plugins.registry import build_emitter, notes, wanted_columns
+    from perf2x.plugins.registry import build_emitter, notes, shows_full_names, wanted_columns
 
     sources = recordings(inputs)
     name = written.format()
@@ -146,6 +146,7 @@ def convert(
         latency="value" if value == "latency" else "",
         tags=tags,
         start_time=start_time,
+        full_names=shows_full_names(emitter),
     )
     check_gates(limits, options.symbols is not None)
     if stats:
@@ -169,9 +170,9 @@ def convert(
     if not quiet and stats != "json":
         from perf2x.cli.render.summary import summary
 
-        names = ["standard output"] if target == STDOUT else list(files)
-        remarks = notes(emitter, loaded.profile) if len(names) == 1 else ()
-        for line in summary(loaded, name, names, remarks, verbose=verbose):
+        outputs = ["standard output"] if target == STDOUT else list(files)
+        remarks = notes(emitter, loaded.profile) if len(outputs) == 1 else ()
+        for line in summary(loaded, name, outputs, remarks, verbose=verbose):
             print_message(line)
         warn_of_losses(loaded)
     exit_for_failed_gates(failed)

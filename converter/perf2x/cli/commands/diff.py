@@ -72,7 +72,7 @@ def diff(
     debuginfod: symbols.Debuginfod = None,
     archive: symbols.Archive = None,
     allow_build_id_mismatch: symbols.AllowBuildIdMismatch = False,
-    demangle: symbols.DemangleStyle = "simple",
+    names: symbols.Names = "short",
     inline: symbols.Inline = True,
     no_symbols: symbols.NoSymbols = False,
     max_unpacked: MaxUnpacked = None,
@@ -96,7 +96,8 @@ def diff(
     file_format = format_to_write(to, output)
     if output == STDOUT and table.shape != "table":
         raise OptionError(f"-o - and --format {table.shape} would both write to standard output; choose one")
-    options = load_options(parameters, latency="value" if value == "latency" else "")
+    latency = "value" if value == "latency" else ""
+    options = load_options(parameters, latency=latency, full_names=file_format == "html")
     with progress_bar(quiet) as progress:
         numbers = "samples" if value == "samples" else "period"  # the profiles' values are latencies already
         pair = load_pair((before, after), options, numbers, normalize, progress)

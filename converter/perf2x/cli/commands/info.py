@@ -49,7 +49,7 @@ def info(
     debuginfod: symbols.Debuginfod = None,
     archive: symbols.Archive = None,
     allow_build_id_mismatch: symbols.AllowBuildIdMismatch = False,
-    demangle: symbols.DemangleStyle = "simple",
+    names: symbols.Names = "short",
     inline: symbols.Inline = True,
     no_symbols: symbols.NoSymbols = False,
     max_unpacked: MaxUnpacked = None,
@@ -61,18 +61,18 @@ def info(
     --symbols, or an option for the source of names, adds the share of frames that have names; with -v, perf2x also
     shows why names are missing and what would help.
     """
-    names = make_group(SymbolFlags, locals())
+    wanted = make_group(SymbolFlags, locals())
     from perf2x.cli.render.info_page import info_report
     from perf2x.files.unpack_limit import limit_unpacking
     from perf2x.pipeline.load import load
     from perf2x.pipeline.options import LoadOptions
 
     recordings([source])
-    looked_up = names.options() if with_symbols or replace(names, max_unpacked=None) != SymbolFlags() else None
-    options = LoadOptions(symbols=looked_up, stacks=looked_up is not None, max_unpacked=names.unpacked())
+    looked_up = wanted.options() if with_symbols or replace(wanted, max_unpacked=None) != SymbolFlags() else None
+    options = LoadOptions(symbols=looked_up, stacks=looked_up is not None, max_unpacked=wanted.unpacked())
     with progress_bar(quiet) as progress:
         loaded = load(source, options, progress)
-        with limit_unpacking(names.unpacked()):
+        with limit_unpacking(wanted.unpacked()):
             reasons = _missing_name_reasons(loaded, looked_up, progress) if verbose and looked_up is not None else None
     print_report(info_report(loaded, reasons), "json" if as_json else format)
     if not loaded.samples:

@@ -62,7 +62,7 @@ def top(
     debuginfod: symbols.Debuginfod = None,
     archive: symbols.Archive = None,
     allow_build_id_mismatch: symbols.AllowBuildIdMismatch = False,
-    demangle: symbols.DemangleStyle = "simple",
+    names: symbols.Names = "short",
     inline: symbols.Inline = True,
     no_symbols: symbols.NoSymbols = False,
     max_unpacked: MaxUnpacked = None,

@@ -76,7 +76,7 @@ def view(
     debuginfod: symbols.Debuginfod = None,
     archive: symbols.Archive = None,
     allow_build_id_mismatch: symbols.AllowBuildIdMismatch = False,
-    demangle: symbols.DemangleStyle = "simple",
+    names: symbols.Names = "short",
     inline: symbols.Inline = True,
     no_symbols: symbols.NoSymbols = False,
     max_unpacked: MaxUnpacked = None,
@@ -93,14 +93,15 @@ def view(
     from perf2x.cli.render.summary import quality_lines, verbose_lines
     from perf2x.cli.view_page import open_page, serve_page
     from perf2x.pipeline.load import load
-    from perf2x.plugins.registry import build_emitter, notes, wanted_columns
+    from perf2x.plugins.registry import build_emitter, notes, shows_full_names, wanted_columns
 
     if port is not None and not serve:
         raise OptionError("--port is the port of --serve; add --serve")
     sources = recordings(inputs)
     emitter = build_emitter("html", {"title": title} if title else {})
     columns = wanted_columns(emitter)
-    options = load_options(parameters, timeline=emitter.timeline, columns=columns)
+    full_names = shows_full_names(emitter)
+    options = load_options(parameters, timeline=emitter.timeline, columns=columns, full_names=full_names)
     with progress_bar(quiet) as progress:
         loaded = load(sources, options, progress)
     lines = (*(verbose_lines(loaded) if verbose else quality_lines(loaded)), *notes(emitter, loaded.profile))

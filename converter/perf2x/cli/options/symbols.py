@@ -93,15 +93,14 @@ AllowBuildIdMismatch = Annotated[
     typer.Option("--allow-build-id-mismatch", help="Use files of another build, too.", rich_help_panel=_PANEL),
     Rare,
 ]
-DemangleStyle = Annotated[
-    Literal["simple", "full", "none"],
+Names = Annotated[
+    Literal["short", "full", "mangled"],
     typer.Option(
-        "--demangle",
+        "--names",
         metavar="HOW",
-        help="C++, Rust and Swift names: simple, full or none.",
+        help="Names of functions: short, full (with types) or mangled (as linked).",
         rich_help_panel=_PANEL,
     ),
-    Rare,
 ]
 Inline = Annotated[
     bool,
@@ -122,7 +121,7 @@ class SymbolFlags(Struct, frozen=True):
     debuginfod: Debuginfod = None
     archive: Archive = None
     allow_build_id_mismatch: AllowBuildIdMismatch = False
-    demangle: DemangleStyle = "simple"
+    names: Names = "short"
     inline: Inline = True
     no_symbols: NoSymbols = False
     max_unpacked: MaxUnpacked = None
@@ -131,11 +130,11 @@ class SymbolFlags(Struct, frozen=True):
         """Bytes that each compressed input may unpack to; None: the default."""
         return None if self.max_unpacked is None else parse_size(self.max_unpacked)
 
-    def options(self) -> "SymbolOptions | None":
+    def options(self, *, keep_full_names: bool = False) -> "SymbolOptions | None":
         """The options as SymbolOptions; None for ``--no-symbols``. OptionError for a path that does not exist."""
         if self.no_symbols:
             return None
-        from perf2x.symbolize.demangle.names import Demangle
+        from perf2x.symbolize.demangle.names import NameStyle
         from perf2x.symbolize.options import SymbolOptions
 
         root, _, layout = (self.symfs or "").partition(",")
@@ -152,7 +151,8 @@ class SymbolFlags(Struct, frozen=True):
             debuginfod_urls=tuple(self.debuginfod or os.environ.get("DEBUGINFOD_URLS", "").split()),
             archives=tuple(Path(archive) for archive in self.archive or () if _existing_path("--archive", archive)),
             allow_mismatch=self.allow_build_id_mismatch,
-            demangle=Demangle(self.demangle),
+            names=NameStyle(self.names),
+            keep_full_names=keep_full_names,
             inline=self.inline,
         )
 

@@ -10,7 +10,7 @@ from typing import BinaryIO, ClassVar
 
 import numpy as np
 
-from perf2x.analysis.frames import LocationFrames, are_jit, location_frames
+from perf2x.analysis.frames import LocationFrames, are_jit, full_names, location_frames
 from perf2x.columnar.arrays import I64, AnyArray
 from perf2x.columnar.unique import group_rows
 from perf2x.emit.encoding.json_encoder import json_bytes, json_table
@@ -33,6 +33,7 @@ class Html:
     suffix: ClassVar[str] = ".html"
     timeline: ClassVar[bool] = True
     columns: ClassVar[frozenset[str]] = frozenset({"cpu"})
+    full_names: ClassVar[bool] = True
 
     title: str = option("", "heading of the page; default: the recorded command, or the busiest process")
     direction: str = option(
@@ -110,12 +111,13 @@ def frame_table(profile: Profile, frames: LocationFrames, strings: dict[str, int
         number = {value: strings.setdefault(one_line(value), len(strings)) for value in dict.fromkeys(values)}
         return np.array([number[value] for value in values], np.int64)
 
-    chosen = rows.tolist()
+    chosen, full = rows.tolist(), full_names(profile, frames)
     function = frames.function[rows]
     file_of = [profile.strings[row] for row in profile.functions.filename]
     yield from json_table(
         [
             ("name", texts([frames.name[row] for row in chosen])),
+            ("full", texts([full[row] for row in chosen])),
             ("object", texts([frames.object[row] for row in chosen])),
             ("file", texts([file_of[row] if row >= 0 else "" for row in function.tolist()])),
             ("mode", frames.mode[rows]),

@@ -11,7 +11,7 @@ import numpy as np
 
 from perf2x.abi.uapi import CpuMode
 from perf2x.analysis.event_lookup import find_event
-from perf2x.analysis.frames import LocationFrames, location_frames
+from perf2x.analysis.frames import LocationFrames, full_names, location_frames
 from perf2x.columnar.arrays import I64
 from perf2x.emit.flame.frame_tree import FrameTree, expand, merge_stacks
 from perf2x.emit.flame.title import facts, heading
@@ -35,6 +35,7 @@ class Svg:
 
     suffix: ClassVar[str] = ".svg"
     timeline: ClassVar[bool] = False
+    full_names: ClassVar[bool] = True
 
     event: str | None = option(None, "event to draw; default: the recording's first")
     title: str = option("", "heading; default: the recorded command, or the busiest process")
@@ -48,6 +49,7 @@ class Svg:
     def emit(self, profile: Profile, out: BinaryIO) -> None:
         """Write the picture box by box, outer frames first."""
         frames = location_frames(profile)
+        full = full_names(profile, frames)
         tree, total = _weighed_tree(profile, frames, self.event)
         start = _positions(tree, total, _name_ranks(frames))
         scale = (self.width - 2 * _SIDE) / max(int(total[:1].sum()), 1)
@@ -59,9 +61,10 @@ class Svg:
             depth = int(tree.depth[row])
             level = depth if self.direction == "icicle" else levels - 1 - depth
             place = (_SIDE + start[row] * scale, _TOP + level * _LEVEL, max(total[row] * scale - 0.5, 0.3))
+            share = 100 * (total[row] / total[0])
             name = one_line(frames.name[int(tree.key[row])]) if depth else "all"
-            share = f"{total[row]:,} ({100 * (total[row] / total[0]):.2f} %)"
-            out.write(_box(name, _look(frames, int(tree.key[row])), share, place))
+            said = (name, one_line(full[int(tree.key[row])]) if depth else "", f"{total[row]:,} ({share:.2f} %)")
+            out.write(_box(name, _look(frames, int(tree.key[row])), "\n".join(filter(None, said)), place))
         out.write(b"</svg>\n")
 
     def _head(self, profile: Profile, height: int) -> bytes:
@@ -121,10 +124,10 @@ def _look(frames: LocationFrames, frame: int) -> str:
     return {int(CpuMode.KERNEL): "k" + lighter, int(CpuMode.USER): "u" + lighter}.get(int(frames.mode[frame]), "h")
 
 
-def _box(name: str, look: str, share: str, place: tuple[float, float, float]) -> bytes:
+def _box(name: str, look: str, hint: str, place: tuple[float, float, float]) -> bytes:
     x, y, width = place
     letters = int((width - 6) / _LETTER)
     text = name if len(name) <= letters else name[: letters - 1] + "…"
     label = f'<text x="{x + 3:.1f}" y="{y + 12}">{escape(text, quote=False)}</text>' if letters >= 3 else ""
     box = f'<rect class="{look}" x="{x:.1f}" y="{y}" width="{width:.1f}" height="{_LEVEL - 1}" rx="1"/>'
-    return f"<g><title>{escape(name, quote=False)}\n{share}</title>{box}{label}</g>\n".encode()
+    return f"<g><title>{escape(hint, quote=False)}</title>{box}{label}</g>\n".encode()

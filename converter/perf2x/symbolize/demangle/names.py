@@ -2,8 +2,7 @@
 
 perf, c++filt and pprof print C++ names as GNU's demangler does. The package ``demangle`` has that spelling and
 all grammars but is written in Python: 80 µs per name. ``pycxxfilt``, LLVM's demangler, takes 2 µs. It is used only for
-names that both are known to print alike (``_native``), so that names do not depend on whether it is installed. The
-style ``simple`` drops parameters, return type and qualifiers, as ``c++filt -p`` does.
+names that both are known to print alike (``_native``), so that names do not depend on whether it is installed.
 """
 
 import re
@@ -14,12 +13,15 @@ from importlib import import_module
 from types import ModuleType
 
 
-class Demangle(StrEnum):
-    """Style of demangled names (``--demangle``)."""
+class NameStyle(StrEnum):
+    """Style of the names of functions (``--names``)."""
 
+    SHORT = "short"
+    """Without parameters, return types and template arguments; lambdas by the function that they stand in."""
     FULL = "full"
-    SIMPLE = "simple"
-    NONE = "none"
+    """As perf and c++filt print them, and as just-in-time compilers write them."""
+    MANGLED = "mangled"
+    """As symbol tables have them."""
 
 
 _MANGLED = re.compile(r"_{1,2}Z|_R[A-Z]|_?\$[sS]|@__swiftmacro_")
@@ -27,6 +29,8 @@ _RUST_LEGACY = re.compile(r"^_{1,2}ZN.*17h[0-9a-f]{16}E(?:\.|$)")
 _RUST_SUFFIX = re.compile(r"\.llvm\.[0-9A-Za-z]+(?=\.|$)")
 _CLONES = re.compile(r"(?:\.[A-Za-z_]+(?:\.\d+)*)+")
 _CLONE = re.compile(r"\.[A-Za-z_]+(?:\.\d+)*")
+
+_GO_SHAPES = re.compile(r"\[(?:[^\[\]]++|\[(?:[^\[\]]++|\[[^\[\]]*+\])*+\])*+\]")
 
 _MANGLED_DIFFERENCES = re.compile(r"X|JE|U[abtl]|D[nv]|GT[tn]|S[bdios][CD]\d")
 """Parts of mangled C++ names that GNU and LLVM may print differently: expressions, empty packs, lambdas and unnamed
@@ -47,22 +51,47 @@ beyond them are left to ``demangle``, which gives up in time.
 
 
 @lru_cache(maxsize=1 << 16)
-def demangle(name: str, style: Demangle = Demangle.SIMPLE) -> str:
+def full_name(name: str) -> str:
     """Demangle a symbol's name; names that are not mangled, or cannot be read, are returned unchanged."""
-    if style is Demangle.NONE or not _MANGLED.match(name):
+    if not _MANGLED.match(name):
         return name
-    if name.startswith("_R") or _RUST_LEGACY.match(name):
+    if _is_rust(name):
         return _readable(_RUST_SUFFIX.sub("", name)) or name
-    plain, at, version = name.partition("@") if not name.startswith("@") else (name, "", "")
+    plain, at, version = _split_version(name)
     readable = _readable(plain)
-    if not readable:
-        return name
-    if style is Demangle.SIMPLE and plain.lstrip("_").startswith("Z"):
-        from perf2x.symbolize.demangle.parameters import without_parameters  # C programs do not need it
+    return readable + at + version if readable else name
 
-        readable, clone, clones = readable.partition(" [clone ")
-        readable = without_parameters(readable) + clone + clones
-    return readable + at + version
+
+@lru_cache(maxsize=1 << 16)
+def short_name(name: str) -> str:
+    """Demangle a symbol's name and leave out what does not tell functions of the source apart."""
+    full = full_name(name)
+    if full == name:
+        return _without_shapes(name)
+    if _is_rust(name):
+        from perf2x.symbolize.demangle.short_rust import short_rust  # C programs do not need it
+
+        return short_rust(full)
+    if not name.lstrip("_").startswith("Z"):
+        return full
+    from perf2x.symbolize.demangle.short_cxx import short_cxx  # C programs do not need it
+
+    _, at, version = _split_version(name)
+    return short_cxx(full.removesuffix(at + version)) + at + version
+
+
+def _is_rust(name: str) -> bool:
+    return name.startswith("_R") or _RUST_LEGACY.match(name) is not None
+
+
+def _split_version(name: str) -> tuple[str, str, str]:
+    """A name, "@" and what stands behind it: a version or ``plt``."""
+    return name.partition("@") if not name.startswith("@") else (name, "", "")
+
+
+def _without_shapes(name: str) -> str:
+    """A Go function without its type arguments, ``f[...]``, as Go's own tables have it."""
+    return _GO_SHAPES.sub("[...]", name) if "go.shape." in name else name
 
 
 def _readable(name: str) -> str:

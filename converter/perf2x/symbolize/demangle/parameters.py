@@ -2,20 +2,21 @@
 
 import re
 
+from perf2x.symbolize.demangle.brackets import close_bracket
+
 _QUALIFIERS = re.compile(r"(?:\s*(?:const|volatile|noexcept|&&|&))+$")
 _TOKEN = re.compile(r"(?<=\))<<(?=\()|\boperator\s*(?:\(\)|\[\]|<=>|<<=?|>>=?|<=|>=|->\*?|<|>)|[<({\[]|[>)}\]]| ")
-_SPECIAL = re.compile(
+SPECIAL = re.compile(
     r"(?:(?:construction )?vtable|VTT|typeinfo(?: name| fn)?|guard variable|(?:non-virtual|virtual|covariant return) "
     r"thunk|reference temporary.*|TLS (?:init|wrapper) function|thread-local \w+ routine|transaction clone|"
     r"template parameter object|initializer) (?:for|to) "
 )
 """Prefixes of names that are not those of functions."""
-_PAIRS = {"<": ">", "(": ")", "{": "}", "[": "]"}
 
 
 def without_parameters(readable: str) -> str:
     """Reduce ``void* ns::f<A>(void*) const`` to ``ns::f<A>``; names of thunks, tables and data stay as they are."""
-    if _SPECIAL.match(readable):
+    if SPECIAL.match(readable):
         return readable
     before, _, _ = readable.partition(" requires ")
     if before.count("{") == before.count("}"):
@@ -55,16 +56,8 @@ def _name_start(head: str) -> int:
             if head[: match.start()].endswith(("operator", "operator<<", "operator<")):
                 break
             start = match.end()
-        elif token in _PAIRS:
+        elif token in "<({[":
             open_brackets += token
         elif token in ")]}>":
-            open_brackets = _close_bracket(open_brackets, token)
+            open_brackets = close_bracket(open_brackets, token)
     return start
-
-
-def _close_bracket(open_brackets: str, token: str) -> str:
-    """The brackets still open after ``token``; a ``>`` inside parentheses is "greater", not a bracket."""
-    if token == ">":
-        return open_brackets[:-1] if open_brackets.endswith("<") else open_brackets
-    at = max(open_brackets.rfind(opening) for opening, closing in _PAIRS.items() if closing == token)
-    return open_brackets[:at] if at >= 0 else open_brackets

@@ -55,7 +55,7 @@ class Dso(Struct, frozen=True):
 
 
 class Function(Struct, frozen=True):
-    """A function as a source describes it; with ``name`` "", ``system_name`` is demangled."""
+    """A function as a source describes it; ``name`` is a short name, "" if ``system_name`` is to be demangled."""
 
     system_name: str
     name: str = ""

@@ -33,7 +33,7 @@ class ElfSource:
 
     def lookup(self, dso: Dso, address: U64) -> Symbols:
         """Functions by svma, with lines if there is debug info."""
-        names = ElfNames(dso.found, self._context.options.demangle, self._context.diagnostics)
+        names = ElfNames(dso.found, self._context.diagnostics)
         return symbols_of(self._context, dso.found, names, address, dso.name)
 
 

@@ -11,7 +11,7 @@ from perf2x.binary.elf.plt import LinkageTable
 from perf2x.binary.elf.symtab import STB_GLOBAL, STT_FUNC, SymbolRows, function_symbols
 from perf2x.columnar.arrays import I64, U64
 from perf2x.debugfiles.object_files import ObjectFiles
-from perf2x.symbolize.demangle.names import Demangle, demangle
+from perf2x.symbolize.demangle.names import full_name
 from perf2x.symbolize.symbol_index import SymbolColumns, SymbolIndex
 from perf2x.tables.diagnostics import Diagnostics, Severity
 from perf2x.tables.errors import ObjectError
@@ -36,25 +36,25 @@ class _SymbolTables:
         assert self.linkage is not None
         return self.linkage.name(row - self.first_linkage_row)
 
-    def index(self, style: Demangle) -> SymbolIndex:
+    def index(self) -> SymbolIndex:
         none = np.zeros(0, np.uint64)
         start, size = (none, none) if self.linkage is None else (self.linkage.start, self.linkage.size)
         starts = np.concatenate([*(part.start for part in self.parts), start])
         ends = starts + np.concatenate([*(part.size for part in self.parts), size])
         kind = np.concatenate([*(part.type for part in self.parts), np.full(len(start), STT_FUNC, np.uint8)])
         binding = np.concatenate([*(part.binding for part in self.parts), np.full(len(start), STB_GLOBAL, np.uint8)])
-        return SymbolIndex(SymbolColumns(starts, ends, kind, binding, self.name, lambda name: demangle(name, style)))
+        return SymbolIndex(SymbolColumns(starts, ends, kind, binding, self.name, full_name))
 
 
 class _FunctionStarts:
     """Finds functions that start exactly at an address, in symbol tables alone."""
 
-    def __init__(self, parts: list[SymbolRows], style: Demangle) -> None:
-        self._symbols, self._style = _SymbolTables(parts), style
+    def __init__(self, parts: list[SymbolRows]) -> None:
+        self._symbols = _SymbolTables(parts)
 
     @cached_property
     def _index(self) -> SymbolIndex:
-        return self._symbols.index(self._style)
+        return self._symbols.index()
 
     def name_at(self, address: int) -> str:
         row = int(self._index.find(np.array([address], np.uint64))[0])
@@ -68,18 +68,17 @@ class ElfNames:
     def __init__(
         self,
         found: ObjectFiles,
-        style: Demangle,
         diagnostics: Diagnostics,
         section_addresses: Mapping[int, int] | None = None,
     ) -> None:
         """``section_addresses``: for a relocatable file, the addresses of its sections by number."""
-        self._style, self._diagnostics = style, diagnostics
+        self._diagnostics = diagnostics
         tables = list(_function_tables(found, diagnostics, section_addresses))
         parts = [rows for _, rows in tables]
         self.has_symtab = any(name == ".symtab" for name, _ in tables)
-        linkage = _linkage_table(found.code, parts, style, diagnostics) if section_addresses is None else None
+        linkage = _linkage_table(found.code, parts, diagnostics) if section_addresses is None else None
         self._symbols = _SymbolTables(parts, linkage)
-        self._index = self._symbols.index(style)
+        self._index = self._symbols.index()
 
     def find(self, svma: U64) -> I64:
         """(n,) row of the symbol that contains each address, −1 for none; see ``name``.
@@ -94,7 +93,7 @@ class ElfNames:
         except ObjectError as error:
             count_broken(self._diagnostics, error)
             self._symbols = _SymbolTables(self._symbols.parts)
-            self._index = self._symbols.index(self._style)
+            self._index = self._symbols.index()
             row = self._index.find(svma)
         return row
 
@@ -125,12 +124,10 @@ def _function_tables(
                 yield section, rows
 
 
-def _linkage_table(
-    code: ElfObject | None, parts: list[SymbolRows], style: Demangle, diagnostics: Diagnostics
-) -> LinkageTable | None:
+def _linkage_table(code: ElfObject | None, parts: list[SymbolRows], diagnostics: Diagnostics) -> LinkageTable | None:
     """Entries of the running file's linkage table; None if there is none or it cannot be read."""
     try:
-        return LinkageTable(code, _FunctionStarts(parts, style).name_at) if code is not None else None
+        return LinkageTable(code, _FunctionStarts(parts).name_at) if code is not None else None
     except ObjectError as error:
         count_broken(diagnostics, error)
         return None

@@ -48,7 +48,7 @@ class VmlinuxSource:
         if found is None or found.symbols is None:
             return no_symbols(len(address))
         slide = kernel_slide(found.symbols, self._context.kernel_reference)
-        names = ElfNames(found, self._context.options.demangle, self._context.diagnostics)
+        names = ElfNames(found, self._context.diagnostics)
         return symbols_of(self._context, found, names, address - np.uint64(slide))
 
     @cached_property
@@ -127,9 +127,7 @@ class ModuleSource:
         if found is None or found.symbols is None:
             return no_symbols(len(address), dso.found.reason or "no module file found")
         addresses = section_addresses(found.symbols)
-        names = ElfNames(
-            ObjectFiles([found.symbols]), self._context.options.demangle, self._context.diagnostics, addresses
-        )
+        names = ElfNames(ObjectFiles([found.symbols]), self._context.diagnostics, addresses)
         return symbols_of(self._context, found, names, address + np.uint64((MODULE_BASE - dso.start) % 2**64))
 
     def files(self, dso: Dso) -> ObjectFiles | None:

@@ -9,12 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perf2x.symbolize.demangle import names
-from perf2x.symbolize.demangle.names import Demangle, demangle
+from perf2x.symbolize.demangle.names import full_name, short_name
 from perf2x.symbolize.demangle.parameters import find_opening, without_parameters
 from perf2x.symbolize.demangle.rust_legacy import rust_legacy
 from tests.support.examples import examples
 
-# mangled name, c++filt -i, c++filt -i -p (binutils 2.47), from 48 libraries and programs: every kind of name
+# mangled name, c++filt -i, c++filt -i -p (binutils 2.47), from 48 libraries and programs: every kind of name; and the
+# short name, which is that of pprof's demangler but for the marks of what was left out (test_short_names.py)
 STORED = [line.split("\t") for line in (Path(__file__).parents[1] / "data/names.tsv").read_text("utf-8").splitlines()]
 
 NAMES = [  # mangled, as c++filt -i prints it, as c++filt -i -p prints it (clones kept)
@@ -64,11 +65,22 @@ NAMES = [  # mangled, as c++filt -i prints it, as c++filt -i -p prints it (clone
 ]  # fmt: skip
 
 
+def stripped(mangled) -> str:
+    """The name as ``c++filt -i -p`` prints it, with its clones."""
+    readable, clone, clones = full_name(mangled).partition(" [clone ")
+    is_cxx = mangled.startswith("_Z") and readable != mangled and not names._is_rust(mangled)
+    return (without_parameters(readable) if is_cxx else readable) + clone + clones
+
+
+def forget() -> None:
+    full_name.cache_clear()
+    short_name.cache_clear()
+
+
 @pytest.mark.parametrize(("mangled", "full", "simple"), NAMES)
 def test_cxx_names_are_demangled(mangled, full, simple) -> None:
-    assert demangle(mangled, Demangle.FULL) == full
-    assert demangle(mangled, Demangle.SIMPLE) == simple
-    assert demangle(mangled, Demangle.NONE) == mangled
+    assert full_name(mangled) == full
+    assert stripped(mangled) == simple
 
 
 @pytest.mark.parametrize(
@@ -85,7 +97,7 @@ def test_cxx_names_are_demangled(mangled, full, simple) -> None:
     ],
 )
 def test_rust_names_lose_their_hash(mangled, readable) -> None:
-    assert demangle(mangled, Demangle.SIMPLE) == demangle(mangled, Demangle.FULL) == readable
+    assert full_name(mangled) == readable
 
 
 RUST_PARTS = st.text("aZ_09.h", max_size=6) | st.sampled_from(
@@ -108,32 +120,32 @@ def test_legacy_rust_names_do_not_load_the_library(monkeypatch) -> None:
     monkeypatch.setattr(names, "_import_portable", lambda: pytest.fail("50 ms to load"))
     legacy = [row for row in STORED if names._RUST_LEGACY.match(row[0])]
     assert len(legacy) > 5
-    for name, full, simple in legacy:
-        demangle.cache_clear()
-        assert (demangle(name, Demangle.FULL), demangle(name)) == (full, simple)
-    demangle.cache_clear()
+    forget()
+    assert [full_name(name) for name, *_ in legacy] == [full for _, full, *_ in legacy]
+    forget()
 
 
 def test_swift_names_are_demangled() -> None:
-    assert demangle("$s4main3fooyyF", Demangle.FULL) == "main.foo() -> ()"
+    assert full_name("$s4main3fooyyF") == "main.foo() -> ()"
 
 
 @pytest.mark.parametrize(
     "name", ["main", "_start", "_Zebra", "_RegisterClasses", "foo.part.0", "$x", "__Z", "_ZN", "?x"]
 )
 def test_names_that_are_not_mangled_stay_as_they_are(name) -> None:
-    assert demangle(name) == name
+    assert full_name(name) == short_name(name) == name
 
 
 def test_versions_and_linkage_tables_keep_their_suffix() -> None:
-    assert demangle("_ZnwmPv@plt") == "operator new@plt"
-    assert demangle("_ZNSt8ios_base4InitC1Ev@@GLIBCXX_3.4") == "std::ios_base::Init::Init@@GLIBCXX_3.4"
+    assert full_name("_ZnwmPv@plt") == "operator new(unsigned long, void*)@plt"
+    assert short_name("_ZnwmPv@plt") == "operator new@plt"
+    assert short_name("_ZNSt8ios_base4InitC1Ev@@GLIBCXX_3.4") == "std::ios_base::Init::Init@@GLIBCXX_3.4"
 
 
 @given(st.text(alphabet="_ZN1234aIEbcSt<>()[] operator,*&:'@.-", max_size=60))
 def test_any_text_is_demangled_or_returned(text) -> None:
     for name in ("_Z" + text, "_R" + text, text):
-        assert isinstance(demangle(name, Demangle.SIMPLE), str)
+        assert isinstance(short_name(name), str)
     without_parameters(text)
 
 
@@ -141,21 +153,21 @@ def test_any_text_is_demangled_or_returned(text) -> None:
 def no_llvm(monkeypatch) -> Iterator[None]:
     """Simulate a platform without a wheel of pycxxfilt."""
     monkeypatch.setattr(names, "_import_llvm", lambda: None)
-    demangle.cache_clear()
+    forget()
     yield
-    demangle.cache_clear()
+    forget()
 
 
 def test_stored_names_are_demangled_as_stored() -> None:
     """Both ways of reading a name have their share."""
-    demangle.cache_clear()
-    assert [(name, demangle(name, Demangle.FULL), demangle(name)) for name, _, _ in STORED] == [*map(tuple, STORED)]
-    native = sum(bool(names._native(name)) for name, _, _ in STORED)
+    forget()
+    assert [[name, full_name(name), stripped(name), short_name(name)] for name, *_ in STORED] == STORED
+    native = sum(bool(names._native(name)) for name, *_ in STORED)
     assert 100 < native < len(STORED) - 100
 
 
 def test_stored_names_do_not_depend_on_the_native_library(no_llvm) -> None:
-    assert [(name, demangle(name, Demangle.FULL), demangle(name)) for name, _, _ in STORED] == [*map(tuple, STORED)]
+    assert [[name, full_name(name), stripped(name), short_name(name)] for name, *_ in STORED] == STORED
 
 
 @pytest.mark.parametrize(
@@ -173,10 +185,11 @@ def test_stored_names_do_not_depend_on_the_native_library(no_llvm) -> None:
     ],
 )  # fmt: skip
 def test_names_that_gnu_cannot_read_are_demangled(mangled, readable, monkeypatch) -> None:
-    assert demangle(mangled) == readable
+    assert stripped(mangled) == readable
     monkeypatch.setattr(names, "_import_llvm", lambda: None)
-    demangle.cache_clear()
-    assert demangle(mangled) == readable
+    forget()
+    assert stripped(mangled) == readable
+    forget()
 
 
 @given(st.text("ST0_1ZIUlEvi9NXLsrcKJ.aA", max_size=40))
@@ -187,12 +200,17 @@ def test_both_libraries_agree_or_one_is_silent(text) -> None:
             assert native == names._import_portable()(name)
 
 
-def test_an_unreadable_name_is_tried_once(monkeypatch) -> None:
+def test_a_name_is_read_once_whether_or_not_it_can_be_read(monkeypatch) -> None:
+    """The styles share what a name is read as, and nothing is tried again for a name that nobody can read."""
+    forget()
     tried = []
-    monkeypatch.setattr(names, "_readable", lambda name: tried.append(name) or "")
-    assert demangle("_ZN1A1fEq_") == demangle("_ZN1A1fEq_") == "_ZN1A1fEq_"
-    assert tried == ["_ZN1A1fEq_"]
-    demangle.cache_clear()
+    monkeypatch.setattr(names, "_readable", lambda name: tried.append(name) or ("" if name.endswith("_") else "f(int)"))
+    unreadable, readable = "_ZN1A1fEq_", "_Z1fi"
+    for _ in range(2):
+        assert full_name(unreadable) == short_name(unreadable) == unreadable
+        assert (full_name(readable), short_name(readable)) == ("f(int)", "f")
+    assert tried == [unreadable, readable]
+    forget()
 
 
 @pytest.mark.parametrize("levels", [8, 12, 30, 3000])
@@ -201,7 +219,8 @@ def test_names_that_double_with_every_letter_cost_nothing(levels) -> None:
     digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
     name = "_Z1f1AIiiE" + "".join(f"S_IS{digits[i % 36]}_S{digits[i % 36]}_E" for i in range(levels))
     start = time.process_time()
-    assert len(demangle(name, Demangle.FULL)) < 1 << 17
+    assert len(full_name(name)) < 1 << 17
+    assert len(short_name(name)) < 1 << 17
     assert time.process_time() - start < 2
 
 

@@ -13,7 +13,6 @@ from perf2x.binary.elf.file import open_elf
 from perf2x.binary.elf.relocate import section_addresses
 from perf2x.debugfiles.finder import Finder
 from perf2x.debugfiles.search_paths import SearchPaths
-from perf2x.symbolize.demangle.names import Demangle
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.sources.elf_symbols import ElfNames
 from perf2x.symbolize.symcache.build import open_line_lookup
@@ -37,7 +36,7 @@ def damaged(flips, length=None) -> bytes:
 
 def through(path) -> None:
     found = Finder(SearchPaths(system_debug_dir=None, proc=None)).find(str(path), b"")
-    names = ElfNames(found, Demangle.SIMPLE, Diagnostics())
+    names = ElfNames(found, Diagnostics())
     for row in names.find(ADDRESSES):
         if row >= 0:
             assert isinstance(names.name(int(row)), str)

@@ -14,7 +14,7 @@ from perf2x.debugfiles.finder import Finder
 from perf2x.debugfiles.search_paths import SearchPaths
 from perf2x.debugfiles.split_debug import supplementary_file
 from perf2x.plugins.registry import load_symbol_sources
-from perf2x.symbolize.demangle.names import Demangle
+from perf2x.symbolize.demangle.names import NameStyle
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.sources.elf_symbols import ElfNames
 from perf2x.symbolize.symbolize_profile import symbolize
@@ -40,7 +40,7 @@ def chains(symfs, addresses, recorded, **options) -> tuple[list[list[tuple[str, 
     """[[(linkage name, file, line)]] of each address, and the diagnostics."""
     profile = make_profile([(AT, AT + 0x10000, 0, recorded, "", 7)], [(0, AT + address) for address in addresses])
     diagnostics = Diagnostics()
-    places = {"symfs": symfs, "cache_dir": symfs / "cache", "buildid_dir": symfs / "debug", "demangle": Demangle.NONE}
+    places = {"symfs": symfs, "cache_dir": symfs / "cache", "buildid_dir": symfs / "debug", "names": NameStyle.MANGLED}
     options = SymbolOptions(**{**places, **options})
     result, _ = symbolize(profile, make_session(), options, diagnostics, load_symbol_sources())
     result.check()
@@ -56,7 +56,7 @@ def wanted(name) -> dict[int, list[tuple[str, str, int]]]:
     """{address: answer} inside of functions; binutils names the padding between them, too."""
     answers = {address: rows for (_, address), rows in addr2line(DATA / f"{name}.addr2line.txt").items()}
     found = Finder(SearchPaths(symfs=DATA)).find(f"/{name}.so", b"")
-    rows = ElfNames(found, Demangle.NONE, Diagnostics()).find(np.array(list(answers), np.uint64))
+    rows = ElfNames(found, Diagnostics()).find(np.array(list(answers), np.uint64))
     return {address: answers[address] for address, row in zip(answers, rows, strict=True) if row >= 0}
 
 

@@ -12,7 +12,6 @@ from perf2x.binary.elf.file import open_elf
 from perf2x.debugfiles.finder import Finder
 from perf2x.debugfiles.search_paths import SearchPaths
 from perf2x.plugins.registry import load_symbol_sources
-from perf2x.symbolize.demangle.names import Demangle
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.source_locations import DebugFunction, source_locations_of
 from perf2x.symbolize.sources.elf_symbols import ElfNames
@@ -41,7 +40,7 @@ def places(path, addresses, tmp_path) -> list[list[tuple[str, str, int]]]:
 def inside_functions(path, addresses) -> list[int]:
     """The addresses that a symbol covers; binutils names the padding between functions too."""
     found = Finder(SearchPaths(symfs=path.parent)).find(f"/{path.name}", b"")
-    rows = ElfNames(found, Demangle.FULL, Diagnostics()).find(np.array(addresses, np.uint64))
+    rows = ElfNames(found, Diagnostics()).find(np.array(addresses, np.uint64))
     return [address for address, row in zip(addresses, rows, strict=True) if row >= 0]
 
 

@@ -61,7 +61,7 @@ def test_a_map_names_code_of_its_process_only(tmp_path) -> None:
     (tmp_path / "perf-77.map").write_text(TEXT)
     result, report, _ = run([0x7F0000001000, 0x7F0000001020, 0x7F0000002004, 0x7F0000009000], perf_map_dir=tmp_path)
     assert lines_of(result, 0) == [("replaced", "", 0)]
-    assert lines_of(result, 1) == [("JS:*busy /srv/app.js:3:14", "/srv/app.js", 0)]
+    assert lines_of(result, 1) == [("busy app.js:3", "/srv/app.js", 0)]
     assert lines_of(result, 2) == [("main", "/srv/tool.py", 0)]
     assert name_of(result, 3) is None and "perf-77.map" in report.objects[0].reason
     system = {result.strings[int(i)] for i in result.functions.system_name}
@@ -127,7 +127,7 @@ def test_records_with_too_few_namespaces_are_ignored(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("written", "name", "file", "line"),
     [
-        ("py::<module>:/a/b.py", "<module>", "/a/b.py", 0),
+        ("py::<module>:/a/b.py", "<module> b.py", "/a/b.py", 0),
         ("py::Class.run.<locals>.inner:/a b/c.py", "Class.run.<locals>.inner", "/a b/c.py", 0),
         (
             "py::importlib._bootstrap:<frozen importlib._bootstrap>",
@@ -135,9 +135,32 @@ def test_records_with_too_few_namespaces_are_ignored(tmp_path) -> None:
             "<frozen importlib._bootstrap>",
             0,
         ),
-        ("LazyCompile:~f file:///x/y.mjs:12:3", "LazyCompile:~f file:///x/y.mjs:12:3", "/x/y.mjs", 12),
-        ("JS:^ /x/y.js:1:1", "JS:^ /x/y.js:1:1", "/x/y.js", 1),
-        ("Lcom/example/Main;::run", "", "", 0),
+        ("LazyCompile:~f file:///x/y.mjs:12:3", "f y.mjs:12", "/x/y.mjs", 12),
+        ("LazyCompile:*f /x/y.js:12", "f y.js:12", "/x/y.js", 12),
+        ("JS:^ /x/y.js:1:1", "(anonymous) y.js:1", "/x/y.js", 1),
+        ("Script:~ /x/y.js:1:1", "(script) y.js:1", "/x/y.js", 1),
+        ("Eval:~ /x/y.js:7:1", "(eval) y.js:7", "/x/y.js", 7),
+        (
+            "JS:~Module._load node:internal/modules/cjs/loader:1003:24",
+            "Module._load loader:1003",
+            "node:internal/modules/cjs/loader",
+            1003,
+        ),
+        ("JS:*get node:fs:9:1", "get node:fs:9", "node:fs", 9),
+        ("Builtin:ArrayForEach", "", "", 0),
+        ("RegExp:a:b /c:1", "", "", 0),
+        ("Lcom/example/Main;::run", "com.example.Main.run", "", 0),
+        ("Ljava/lang/String;equals(Ljava/lang/Object;)Z", "java.lang.String.equals", "", 0),
+        ("Lcom/example/Main$1;.<init>()V", "com.example.Main$1.<init>", "", 0),
+        ("LMain$$Lambda/0x00007f1c04003200;run()V", "Main$$Lambda.run", "", 0),
+        ("void java.util.ArrayList.sort(java.util.Comparator)", "java.util.ArrayList.sort", "", 0),
+        ("byte[] a.B$C.<clinit>()", "a.B$C.<clinit>", "", 0),
+        ("boolean Main$$Lambda/0x00007f1c04003200.test(java.lang.Object, int[])", "Main$$Lambda.test", "", 0),
+        ("int java.sorted()", "java.sorted", "", 0),
+        ("unsigned long f(int)", "", "", 0),
+        ("void ns::f(int)", "", "", 0),
+        ("StubRoutines (1)", "", "", 0),
+        ("flush_icache_stub", "", "", 0),
         ("Interpreter", "", "", 0),
     ],
 )

@@ -19,6 +19,7 @@ class Profile {
     this.own = new Float64Array(this.parent.length);
     this.round = 0;
     this.names = data.frames.name.map((row) => data.strings[row]);
+    this.fullNames = data.frames.full.map((row) => data.strings[row]);
     this.objects = data.frames.object.map((row) => data.strings[row]);
     this.files = data.frames.file.map((row) => data.strings[row]);
   }

@@ -142,7 +142,7 @@ function frameName(box) {
 
 function isMatch(frame) {
   if (state.group !== null && colours.group(frame) !== state.group) return false;
-  return !matcher || matcher(profile.names[frame]);
+  return !matcher || matcher(profile.names[frame]) || (profile.fullNames[frame] && matcher(profile.fullNames[frame]));
 }
 
 function isFaded(box) {

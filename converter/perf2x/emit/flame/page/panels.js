@@ -192,6 +192,7 @@ function describe(frame) {
   const { frames } = profile;
   const words = [profile.objects[frame] || "no object", frameKind(profile, frame)];
   if (profile.files[frame]) words.push(profile.files[frame]);
+  if (profile.fullNames[frame]) words.unshift(profile.fullNames[frame]);
   return words.join(" · ");
 }
 

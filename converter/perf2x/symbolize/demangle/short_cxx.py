@@ -1,0 +1,36 @@
+"""Shorten demangled C++ names to what tells functions of the source apart: namespaces, classes, the name, lambdas."""
+
+import re
+
+from perf2x.symbolize.demangle.brackets import ABBREVIATED, abbreviate
+from perf2x.symbolize.demangle.parameters import SPECIAL, without_parameters
+
+_INSIDE = r"(?:[^()]++|\((?:[^()]++|\((?:[^()]++|\([^()]*+\))*+\))*+\))*+"
+"""Text in parentheses, and parentheses in it."""
+_LAMBDA = re.compile(rf"\{{lambda\({_INSIDE}\)#(\d+)\}}")
+_CLANG_LAMBDA = re.compile(r"\$_(\d+)(?=::operator\(\))")
+_CALL = re.compile(rf"(\{{lambda[#$]\d+\}})::operator\(\)(?:{ABBREVIATED})?")
+_ENCLOSING = re.compile(rf"(?<!operator)\((?!anonymous namespace\)){_INSIDE}\)(?: const| volatile| &&?)*(?=::)")
+_ABI_TAG = re.compile(r"\[abi:\w+\]")
+
+
+def short_cxx(readable: str) -> str:
+    """Reduce ``void a::f<int>(int)::{lambda(char)#1}::operator()(char) const`` to ``a::f<…>::{lambda#1}``.
+
+    Clones keep their mark; thunks and tables keep theirs and name what they are for.
+    """
+    readable, clone, clones = readable.partition(" [clone ")
+    special = SPECIAL.match(readable)
+    if special:
+        return special.group() + short_cxx(readable[special.end() :]) + clone + clones
+    text = abbreviate(readable)
+    if "{" in text or "$" in text or -1 < text.find(")") < text.rfind("::"):
+        text = _with_short_lambdas(text)
+    text = without_parameters(text)
+    return (_ABI_TAG.sub("", text) if "[abi:" in text else text) + clone + clones
+
+
+def _with_short_lambdas(text: str) -> str:
+    """Leave out parameters of lambdas and of the functions that they stand in, and the name of their call operator."""
+    text = _ENCLOSING.sub("", _LAMBDA.sub(r"{lambda#\1}", text))
+    return _CALL.sub(r"\1", _CLANG_LAMBDA.sub(r"{lambda$\1}", text))
