@@ -26,8 +26,8 @@ def load_options(
     """Make the options from a command's parameters by name, which include those of the four groups below.
 
     ``columns`` are those that the output format wants (``wanted_columns`` in plugins/registry.py), ``latency`` the
-    field of LoadOptions, ``tags`` one mapping for each input, ``start_time`` the text of ``--start-time``. ``full_names``
-    says that the format shows them beside short ones. OptionError for a value that cannot be used.
+    field of LoadOptions, ``tags`` one mapping for each input, ``start_time`` the text of ``--start-time``.
+    ``full_names`` says that the format shows them beside short ones. OptionError for a value that cannot be used.
     """
     from perf2x.pipeline.call_graphs import CallGraphOptions
     from perf2x.pipeline.options import LoadOptions
