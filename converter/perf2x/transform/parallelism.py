@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from perf2x.columnar.arrays import I32, I64, U64, Bools
-from perf2x.columnar.unique import unique
+from perf2x.columnar.unique import argsort_rows, unique
 from perf2x.tables.events import Recording
 from perf2x.tables.profile import Profile, RunningThreads
 from perf2x.transform.schedule import Schedule, schedule_of
@@ -63,7 +63,7 @@ def curve_of(moments: ThreadTimes, runs: Bools, forks: ThreadTimes) -> RunningTh
         thread 1   ──on────off─────        moments  on  on  off  off
         thread 2   ─────on─────off─        threads   1   2    1    0
     """
-    order = np.lexsort((~runs, moments.time, moments.tid))
+    order = argsort_rows([moments.tid, moments.time, ~runs])
     tid, time, on = moments.tid[order], moments.time[order], runs[order]
     is_first = np.ones(len(tid), np.bool_)
     is_first[1:] = tid[1:] != tid[:-1]

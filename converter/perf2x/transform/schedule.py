@@ -83,7 +83,7 @@ def schedule_of(recording: Recording) -> Schedule:
     else:
         left, last = _departures_of_records(sideband.switches, recording.session), 0
         stopped = left.times
-    alive = (left.tid != 0) & ~_has_ended(left.times, exits, forks)
+    alive = (left.tid != 0) & ~has_ended(left.times, exits, forks)
     return Schedule(
         left=take_rows_of(left, np.flatnonzero(alive)),
         stopped=_without_idle(joined_times([stopped, exits])),
@@ -138,7 +138,7 @@ def _without_idle(times: ThreadTimes) -> ThreadTimes:
     return times.where(times.tid != 0)
 
 
-def _has_ended(left: ThreadTimes, exits: ThreadTimes, forks: ThreadTimes) -> Bools:
+def has_ended(left: ThreadTimes, exits: ThreadTimes, forks: ThreadTimes) -> Bools:
     """(left,) whether the thread had exited, and no new thread of its number was born since."""
     nothing = np.zeros(1, np.uint64)
     ended, born = last_at_or_before(left, exits), last_at_or_before(left, forks)

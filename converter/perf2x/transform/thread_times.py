@@ -6,6 +6,7 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.columnar.arrays import I64, U64, Bools
+from perf2x.columnar.unique import argsort_rows
 
 
 class ThreadTimes(Struct, frozen=True):
@@ -39,7 +40,7 @@ def first_at_or_after(wanted: ThreadTimes, among: ThreadTimes) -> I64:
     tid = np.concatenate([wanted.tid, among.tid])
     time = np.concatenate([wanted.time, among.time])
     row = np.concatenate([np.full(len(wanted), -1, np.int64), np.arange(len(among))])
-    order = np.lexsort((row >= 0, time, tid))
+    order = argsort_rows([tid, time, row >= 0])
     places = np.where(row[order] >= 0, np.arange(len(order)), len(order))
     ahead = np.minimum.accumulate(places[::-1])[::-1] if len(places) else places
     answer = np.full(len(order), -1, np.int64)
