@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from perf2x.tables.value_limits import check_total
+from perf2x.tables.value_limits import LAST_TIME, check_total
 
 if TYPE_CHECKING:
     from perf2x.pipeline.context import LoadContext
@@ -32,6 +32,7 @@ def with_times_used(
         from perf2x.transform.parallelism import running_threads
 
         profile = replace(profile, running=running_threads(profile, recording, options.choice.pids))
+    profile = _in_the_recording(profile)
     if options.needs_times and not options.timeline:
         from perf2x.tables.stack_tree import without_times
 
@@ -47,6 +48,18 @@ def _with_fields(profile: Profile, recording: Recording, context: LoadContext) -
     from perf2x.transform.tracepoint_fields import with_fields
 
     return with_fields(profile, recording)
+
+
+def _in_the_recording(profile: Profile) -> Profile:
+    """The profile with samples whose time nobody knows at the end of the others, so that they stretch no timeline."""
+    time = profile.samples.time
+    if time is None or not len(time) or time[-1] < LAST_TIME:
+        return profile
+    import numpy as np
+
+    known = time[time < np.uint64(LAST_TIME)]
+    samples = replace(profile.samples, time=np.minimum(time, known[-1] if len(known) else np.uint64(0)))
+    return replace(profile, samples=samples)
 
 
 def _with_off_cpu(

@@ -1,5 +1,6 @@
 """The result of stitching samples: a value that workers send and that a profile is built from."""
 
+import numpy as np
 from msgspec import Struct
 
 from perf2x.columnar.arrays import Bools
@@ -10,6 +11,7 @@ from perf2x.stitch.sample_sums import SampleRows
 from perf2x.stitch.stack_interner import ThreadRows
 from perf2x.stitch.timed_samples import TimedRows
 from perf2x.tables.events import Samples
+from perf2x.tables.value_limits import LAST_TIME
 
 
 class SampleTotals(Struct, frozen=True):
@@ -29,11 +31,13 @@ class SampleTotals(Struct, frozen=True):
 
 
 def totals_of(samples: Samples) -> SampleTotals:
-    """Totals of one batch, which must not be empty."""
+    """Totals of one batch; the latest time there is stands for none."""
     period = float(samples.period.sum(dtype=float))
-    if samples.time is None:
+    time = np.zeros(0, np.uint64) if samples.time is None else samples.time
+    known = time[time < np.uint64(LAST_TIME)]
+    if not len(known):
         return SampleTotals(period=period)
-    return SampleTotals(int(samples.time.min()), int(samples.time.max()), period)
+    return SampleTotals(int(known.min()), int(known.max()), period)
 
 
 class StitchResult(Struct, frozen=True):

@@ -13,7 +13,7 @@ from perf2x.transform.time_ranges import Range
 from perf2x.transform.wait_rows import Waits, within
 
 _NO_TIME = np.uint64(LAST_TIME)
-"""Times that perf makes up for sums of waits are clamped to it (OFF_CPU_TIMESTAMP in tools/perf/util/off_cpu.h)."""
+"""Time of sums of waits, as the reader has it (reader/records/off_cpu_samples.py)."""
 
 
 def measured_waits(samples: ProfileSamples, held: I64, ranges: Sequence[Range]) -> Waits:

@@ -197,6 +197,20 @@ def test_sums_of_waits_have_no_place(tmp_path: Path) -> None:
     assert list(rows) == [(0, 8_000, Wait.UNTOLD), (8_500, 900, Wait.UNPLACED), (8_500, 8_501, Wait.UNPLACED)]
 
 
+def test_sums_of_waits_do_not_stretch_the_recording(tmp_path: Path) -> None:
+    records = [
+        *(Sample(id=1, pid=7, tid=7, time=time, chain=(USER, 0x7000)) for time in (5_000, 6_000)),
+        measured(7, 0xFFFFFFFF00000000, 900),
+    ]
+    path = tmp_path / "sums.data"
+    path.write_bytes(write_file(Session(events=tuple(measured_events())), records))
+    found = load(str(path), LoadOptions(timeline=True))
+    assert (found.profile.meta.start_ns, found.profile.meta.duration_ns) == (5_000, 1_000)
+    assert found.profile.samples.time is not None
+    assert found.profile.samples.time.tolist() == [5_000, 6_000, 6_000]
+    assert not found.diagnostics.counts
+
+
 def test_merging_needs_a_clock(tmp_path: Path) -> None:
     cycles = Event(name="cycles", type=0, config=0)
     sample = Sample(pid=7, tid=7, time=5, chain=(USER, 0x7000))

@@ -11,13 +11,16 @@ from msgspec.structs import replace
 
 from perf2x.abi.layouts import ByteOrder
 from perf2x.abi.uapi import EventType, SampleType, SoftwareConfig
-from perf2x.columnar.arrays import Bools
+from perf2x.columnar.arrays import U64, Bools
 from perf2x.columnar.ragged import Ragged, offsets_of, ranges
 from perf2x.reader.block import make_block
 from perf2x.reader.records.field_cursor import FieldCursor
 from perf2x.tables.events import Event, Samples, Want
+from perf2x.tables.value_limits import LAST_TIME
 
 NAME = "offcpu-time"
+_MADE_UP = np.uint64(0xFFFFFFFF00000000)
+"""OFF_CPU_TIMESTAMP in tools/perf/util/off_cpu.h."""
 _HEADER = 8
 _LARGEST = 0xFFF8
 
@@ -43,6 +46,7 @@ def override_off_cpu(samples: Samples, whole: Bools, want: Want, order: ByteOrde
     ip = np.where(lengths > 1, second, np.uint64(0))
     measured = replace(
         samples,
+        time=None if samples.time is None else _recorded_times(samples.time),
         pid=pid,
         tid=tid,
         period=period,
@@ -52,6 +56,11 @@ def override_off_cpu(samples: Samples, whole: Bools, want: Want, order: ByteOrde
         raw=samples.raw if Want.RAW in want else None,
     )
     return measured, whole & ~at.bad
+
+
+def _recorded_times(time: U64) -> U64:
+    """Put the latest time there is for those that perf makes up for sums of waits: they are no damage."""
+    return np.where(time >= _MADE_UP, np.uint64(LAST_TIME), time)
 
 
 def _payload_cursor(raw: Ragged, order: ByteOrder) -> FieldCursor:

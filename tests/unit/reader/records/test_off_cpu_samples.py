@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from perf2x.tables.events import Want
+from perf2x.tables.value_limits import LAST_TIME
 from tests.forge import Event, Sample, Session
 from tests.forge import kernel as k
 from tests.forge.features import Features
@@ -36,6 +37,16 @@ def test_the_measurement_overrides_the_sample(tmp_path: Path, order: str) -> Non
     assert batch.ip.tolist() == [CHAIN[1]]
     assert batch.cgroup is not None and batch.cgroup.tolist() == [99]
     assert batch.time is not None and batch.time.tolist() == [500]
+
+
+def test_times_that_perf_makes_up_are_no_damage(tmp_path: Path) -> None:
+    session = Session((off_cpu_event("offcpu-time"),), features=Features(arch="x86_64"))
+    times = (0xFFFFFFFF00000000 - 1, 0xFFFFFFFF00000000, 2**64 - 1, 500)
+    recording = reopened(tmp_path, session, [Sample(pid=1, tid=1, time=time, raw=measured("<")) for time in times])
+    (batch,) = recording.samples(Want.CHAIN)
+    assert batch.time is not None
+    assert batch.time.tolist() == [LAST_TIME, LAST_TIME, LAST_TIME, 500]
+    assert recording.diagnostics["implausible_time"] == 1
 
 
 def test_other_bpf_outputs_stay_as_they_are(tmp_path: Path) -> None:
