@@ -23,6 +23,7 @@ ELSEWHERE = {
     "Timebase": "PerfEvents.Timebase",
     "Tracepoint": "PerfEvents.Tracepoint",
     "Counter": "PerfEvents.Counter",
+    "TaskState": "GenericKernelTaskStateEvent.TaskStateEnum",
     "Process": "ProcessTree.Process",
     "Thread": "ProcessTree.Thread",
 }

@@ -11,6 +11,7 @@ from typing import BinaryIO, ClassVar
 
 from perf2x.emit.perfetto.facts import clock_snapshot, system_info
 from perf2x.emit.perfetto.samples import sample_packets
+from perf2x.emit.perfetto.task_states import task_state_packets
 from perf2x.emit.perfetto.threads import process_tree
 from perf2x.tables.plugin_options import check_choices, option
 from perf2x.tables.profile import Profile
@@ -44,3 +45,4 @@ class Perfetto:
         yield system_info(profile.meta)
         yield process_tree(profile)
         yield from sample_packets(profile, self.style)
+        yield from task_state_packets(profile)

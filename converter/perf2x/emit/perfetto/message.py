@@ -1,6 +1,8 @@
-"""Single messages and packets; tables and samples are written in columns."""
+"""Packets, one by one or in columns, and single messages."""
 
+from perf2x.columnar.arrays import U64
 from perf2x.emit.encoding.protobuf import LENGTH, VARINT, varint
+from perf2x.emit.encoding.protobuf_cells import Cells, beside, constant, nested, numbers
 from perf2x.emit.perfetto.schema import TRACE_PACKET, SequenceFlags, TracePacket
 
 COMMON_SEQUENCE = 1
@@ -23,6 +25,14 @@ def message(field: int, payload: bytes) -> bytes:
 def text(field: int, value: str) -> bytes:
     """A field of text, which must be printable; nothing for an empty one."""
     return message(field, value.encode()) if value else b""
+
+
+def packet_rows(time: U64, data: Cells, sequence: int = COMMON_SEQUENCE, flags: int = 0) -> bytes:
+    """Packets of columns: each row of ``data`` at its time."""
+    head = number(TracePacket.TRUSTED_PACKET_SEQUENCE_ID, sequence)
+    head += number(TracePacket.SEQUENCE_FLAGS, flags) if flags else b""
+    fields = [numbers(TracePacket.TIMESTAMP, time), constant(len(time), head), data]
+    return nested(TRACE_PACKET, beside(fields)).tobytes()
 
 
 def packet(payload: bytes, sequence: int = COMMON_SEQUENCE, flags: int = 0) -> bytes:

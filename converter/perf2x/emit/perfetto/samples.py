@@ -8,13 +8,12 @@ from msgspec import Struct
 from perf2x.abi.uapi import CpuMode
 from perf2x.columnar.arrays import I32, I64, U8, U64
 from perf2x.columnar.unique import rows_by
-from perf2x.emit.encoding.protobuf_cells import Cells, beside, constant, nested, numbers
+from perf2x.emit.encoding.protobuf_cells import beside, nested, numbers
 from perf2x.emit.perfetto.counters import event_names, perf_sample_defaults, stack_sample_defaults
 from perf2x.emit.perfetto.frames import frame_table
 from perf2x.emit.perfetto.interned import interned_packets
-from perf2x.emit.perfetto.message import COMMON_SEQUENCE, GOES_ON, STARTS, message, number, packet
+from perf2x.emit.perfetto.message import COMMON_SEQUENCE, GOES_ON, STARTS, message, packet, packet_rows
 from perf2x.emit.perfetto.schema import (
-    TRACE_PACKET,
     ExecutionContext,
     InternedData,
     Mode,
@@ -101,7 +100,8 @@ def _stack_samples(samples: EventSamples, threads: ThreadIds) -> Iterator[bytes]
             numbers(StackSample.CALLSTACK_IID, samples.callstack[rows]),
             numbers(StackSample.PRIMARY_WEIGHT, samples.weight[rows]),
         ]
-        yield _packets(samples, rows, nested(TracePacket.STACK_SAMPLE, beside(fields)))
+        sample = nested(TracePacket.STACK_SAMPLE, beside(fields))
+        yield packet_rows(samples.time[rows], sample, samples.sequence, GOES_ON)
 
 
 def _contexts(threads: ThreadIds, tasks: I64, contexts: I64, sequence: int) -> bytes:
@@ -137,19 +137,12 @@ def _perf_samples(samples: EventSamples, threads: ThreadIds) -> Iterator[bytes]:
             numbers(PerfSample.CPU_MODE, mode, left_out=mode == 0),  # perf's own numbers
             numbers(PerfSample.TIMEBASE_COUNT, samples.weight[rows]),
         ]
-        yield _packets(samples, rows, nested(TracePacket.PERF_SAMPLE, beside(fields)))
+        sample = nested(TracePacket.PERF_SAMPLE, beside(fields))
+        yield packet_rows(samples.time[rows], sample, samples.sequence, GOES_ON)
 
 
 def _batches(count: int) -> Iterator[slice]:
     return (slice(start, start + _SAMPLES_AT_ONCE) for start in range(0, count, _SAMPLES_AT_ONCE))
-
-
-def _packets(samples: EventSamples, rows: slice, sample: Cells) -> bytes:
-    """Encode packets of these rows around their samples."""
-    head = number(TracePacket.TRUSTED_PACKET_SEQUENCE_ID, samples.sequence)
-    head += number(TracePacket.SEQUENCE_FLAGS, GOES_ON)
-    time = numbers(TracePacket.TIMESTAMP, samples.time[rows])
-    return nested(TRACE_PACKET, beside([time, constant(len(time.sizes), head), sample])).tobytes()
 
 
 _STYLES: dict[str, tuple[Callable[[ProfileEvent, str], bytes], Encoder]] = {

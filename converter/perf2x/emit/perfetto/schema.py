@@ -22,6 +22,7 @@ class TracePacket(IntEnum):
     SYSTEM_INFO = 45
     TRACE_PACKET_DEFAULTS = 59
     PERF_SAMPLE = 66
+    GENERIC_KERNEL_TASK_STATE_EVENT = 117
     STACK_SAMPLE = 135
 
 
@@ -292,3 +293,19 @@ class Utsname(IntEnum):
     SYSNAME = 1
     RELEASE = 3
     MACHINE = 4
+
+
+class GenericKernelTaskStateEvent(IntEnum):
+    """A thread's state from now on."""
+
+    CPU = 1
+    TID = 3
+    STATE = 4
+
+
+class TaskState(IntEnum):
+    """GenericKernelTaskStateEvent.TaskStateEnum."""
+
+    TASK_STATE_RUNNABLE = 2
+    TASK_STATE_RUNNING = 3
+    TASK_STATE_INTERRUPTIBLE_SLEEP = 4
