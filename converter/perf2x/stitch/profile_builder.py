@@ -14,7 +14,7 @@ from perf2x.abi.uapi import EventType, SoftwareConfig
 from perf2x.columnar.arrays import I32, I64, AnyArray
 from perf2x.columnar.interner import StringInterner, prefix_tree
 from perf2x.columnar.ragged import Ragged
-from perf2x.columnar.unique import argsort_rows, group_rows, unique, unique_inverse
+from perf2x.columnar.unique import argsort_rows, unique, unique_inverse
 from perf2x.stitch.frame_keys import decode_keys, distinct_keys
 from perf2x.stitch.process_history import ProcessHistory
 from perf2x.stitch.root_frames import ROOT_FRAME_NAMES, RootFrame
@@ -22,6 +22,7 @@ from perf2x.stitch.sample_sums import SampleRows
 from perf2x.stitch.stack_interner import ThreadRows
 from perf2x.stitch.stitch_result import SampleTotals, StitchResult
 from perf2x.stitch.timed_samples import TimedRows
+from perf2x.stitch.timeline_tables import losses, parents, thread_name, thread_switches
 from perf2x.tables.events import Event, Session
 from perf2x.tables.profile import (
     Functions,
@@ -33,7 +34,6 @@ from perf2x.tables.profile import (
     ProfileSamples,
     Stacks,
     Threads,
-    ThreadSwitches,
 )
 from perf2x.tables.sideband import Cgroups
 from perf2x.tables.stack_tree import sum_sample_rows
@@ -71,7 +71,9 @@ def build_profile(session: Session, history: ProcessHistory, result: StitchResul
         stacks=stacks,
         samples=samples,
         meta=_profile_meta(session, result.totals),
-        switches=None if result.timeline is None else _thread_switches(history, threads, strings),
+        switches=None if result.timeline is None else thread_switches(history, threads, strings),
+        losses=None if result.timeline is None else losses(history.sideband.losts),
+        parents=None if result.timeline is None else parents(history.sideband.forks, threads),
         default_event=_first_event(samples),
     )
 
@@ -99,8 +101,8 @@ def _sorted_threads(history: ProcessHistory, found: ThreadRows, strings: StringI
     texts, pid, tid = history.names.texts, found.pid, found.tid
     process = history.names.at(pid, found.first_rank)
     pids, tids = pid.tolist(), tid.tolist()
-    comms = [_thread_name(texts, name, tid) for name, tid in zip(found.comm.tolist(), tids, strict=True)]
-    leaders = [_thread_name(texts, name, pid) for name, pid in zip(process.tolist(), pids, strict=True)]
+    comms = [thread_name(texts, name, tid) for name, tid in zip(found.comm.tolist(), tids, strict=True)]
+    leaders = [thread_name(texts, name, pid) for name, pid in zip(process.tolist(), pids, strict=True)]
     order = sorted(range(len(pids)), key=lambda row: (pids[row], tids[row], comms[row]))
     rank = np.empty(len(order), np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
@@ -111,13 +113,6 @@ def _sorted_threads(history: ProcessHistory, found: ThreadRows, strings: StringI
         process=strings.add_all(leaders[row] for row in order),
     )
     return threads, rank
-
-
-def _thread_name(texts: list[str], name: int, tid: int) -> str:
-    """Name of a thread; perf's name for it where no record names it (thread__comm_str in tools/perf/util/thread.c)."""
-    if name >= 0:
-        return texts[name]
-    return "swapper" if tid == 0 else f":{tid}"
 
 
 def _resolve_stacks(
@@ -200,39 +195,6 @@ def _cgroup_names(cgroups: Cgroups, strings: StringInterner, cgroup: I64) -> I64
     ids, index = unique_inverse(cgroup.view(np.uint64))
     texts = ["" if number == _NO_CGROUP else paths.get(number, f"cgroup:{number}") for number in ids.tolist()]
     return strings.add_all(texts).astype(np.int64)[index]
-
-
-def _thread_switches(history: ProcessHistory, threads: Threads, strings: StringInterner) -> ThreadSwitches | None:
-    """Context switches of the threads that have samples; None without any record of switches."""
-    switches = history.sideband.switches
-    if not len(switches):
-        return None
-    rank = history.order.rank(switches.time, switches.position)
-    names = history.names.at(switches.tid.astype(np.int64), rank)
-    texts, table = history.names.texts, strings.table()
-    index = {
-        (int(pid), int(tid), table[comm]): row
-        for row, (pid, tid, comm) in enumerate(zip(threads.pid, threads.tid, threads.comm.tolist(), strict=True))
-    }
-    # A thread that took another name may have samples under one of them only.
-    any_name = {(pid, tid): row for (pid, tid, _), row in index.items()}
-    columns = [switches.pid.astype(np.int64), switches.tid.astype(np.int64), names]
-    first, group = group_rows(columns)
-    distinct = [column[first] for column in columns]
-    numbers = np.array([
-        index.get((pid, tid, _thread_name(texts, name, tid)), any_name.get((pid, tid), -1))
-        for pid, tid, name in zip(*(column.tolist() for column in distinct), strict=True)
-    ], np.int64)  # fmt: skip
-    thread = numbers[group]
-    keep = np.flatnonzero(thread >= 0)
-    keep = keep[np.lexsort([switches.is_out[keep], thread[keep], switches.time[keep]])]
-    return ThreadSwitches(
-        switches.time[keep],
-        thread[keep].astype(np.int32),
-        switches.is_out[keep],
-        switches.cpu[keep],
-        switches.preempted[keep],
-    )
 
 
 def _first_event(samples: ProfileSamples) -> int:

@@ -180,6 +180,21 @@ class RunningThreads(Struct, frozen=True):
         return len(self.time)
 
 
+class Losses(Struct, frozen=True):
+    """What the kernel had no room for, in time order, for timeline emitters."""
+
+    time: U64
+    """When the kernel said so: what is lost came before."""
+    cpu: I32
+    """−1: unknown."""
+    lost: U64
+    samples_only: Bools
+    """``lost`` counts samples; else records of any kind."""
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+
 class Meta(Struct, frozen=True):
     """Facts about the recording that formats carry as header fields or comments."""
 
@@ -213,6 +228,10 @@ class Profile(Struct, frozen=True):
     switches: ThreadSwitches | None = None
     running: RunningThreads | None = None
     """None in aggregated profiles, and where the recording has no context switches."""
+    losses: Losses | None = None
+    """None in aggregated profiles, and in merged ones, whose clocks differ; so are ``switches``."""
+    parents: I32 | None = None
+    """(threads,) a row of Threads of the process that forked each thread's process, −1: unknown; for timelines."""
     default_event: int = 0
     """The event the user wants to see first: the first one that has samples unless chosen otherwise."""
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -299,6 +318,9 @@ def _check_samples(profile: Profile) -> None:
     _require(_within(samples.event, 0, len(profile.events)), "a sample's event is out of range")
     _require(_within(samples.thread, 0, len(profile.threads)), "a sample's thread is out of range")
     _require(_within(samples.stack, -1, len(profile.stacks)), "a sample's stack is out of range")
+    if profile.parents is not None:
+        _require(len(profile.parents) == len(profile.threads), "parents have another length than threads")
+        _require(_within(profile.parents, -1, len(profile.threads)), "a parent's thread is out of range")
     if samples.tags is not None:
         _require(_within(samples.tags, 0, len(profile.tag_sets)), "a sample's tags are out of range")
     if samples.wait is not None:

@@ -77,7 +77,9 @@ def _compact_threads(profile: Profile) -> Profile:
         thread = number[switches.thread].astype(np.int32)
         switches = take_rows_of(replace(switches, thread=thread), thread >= 0)
     samples = replace(profile.samples, thread=number[profile.samples.thread].astype(np.int32))
-    return replace(profile, threads=take_rows_of(profile.threads, kept), samples=samples, switches=switches)
+    parents = None if profile.parents is None else number[profile.parents[kept]].astype(np.int32)
+    threads = take_rows_of(profile.threads, kept)
+    return replace(profile, threads=threads, samples=samples, switches=switches, parents=parents)
 
 
 def _compact_strings(profile: Profile) -> Profile:

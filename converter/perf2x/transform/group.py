@@ -61,7 +61,7 @@ def merge_threads(profile: Profile) -> Profile:
     number = rank[inverse].astype(np.int32)
     samples = replace(profile.samples, thread=number[profile.samples.thread])
     # Switches of several threads under one name do not say when it ran.
-    return compact(sum_samples(replace(profile, threads=merged, samples=samples, switches=None)))
+    return compact(sum_samples(replace(profile, threads=merged, samples=samples, switches=None, parents=None)))
 
 
 def with_roots(profile: Profile, root: str) -> Profile:

@@ -89,4 +89,7 @@ def _with_threads(profile: Profile, left: Departures, thread: I32, sideband: Sid
     )
     found = thread.copy()
     found[lacking] = (group + len(old)).astype(np.int32)
-    return replace(profile, strings=strings, threads=threads), found
+    parents = profile.parents
+    if parents is not None:
+        parents = np.append(parents, np.full(len(one), -1, np.int32))
+    return replace(profile, strings=strings, threads=threads, parents=parents), found

@@ -24,6 +24,7 @@ ELSEWHERE = {
     "Tracepoint": "PerfEvents.Tracepoint",
     "Counter": "PerfEvents.Counter",
     "TaskState": "GenericKernelTaskStateEvent.TaskStateEnum",
+    "EventType": "TrackEvent.Type",
     "Process": "ProcessTree.Process",
     "Thread": "ProcessTree.Thread",
 }

@@ -31,6 +31,11 @@ class Cells(Struct, frozen=True):
     columns: tuple[Column, ...]
     sizes: I64
 
+    def without(self, left_out: Bools) -> "Cells":
+        """The same, with nothing written in some rows."""
+        columns = (Column(column.octets, np.where(left_out, 0, column.sizes)) for column in self.columns)
+        return Cells(tuple(columns), np.where(left_out, 0, self.sizes))
+
     def tobytes(self) -> bytes:
         """All rows, one behind the other."""
         widths = [column.octets.shape[1] for column in self.columns]
@@ -52,10 +57,7 @@ def numbers(field: int, values: AnyArray, left_out: Bools | None = None) -> Cell
     """A varint field of every row, 0 included; rows that are left out have no bytes."""
     tag, number = constant(len(values), varint(field << 3 | VARINT)), _varints(values)
     both = beside([tag, number])
-    if left_out is None:
-        return both
-    columns = [Column(column.octets, np.where(left_out, 0, column.sizes)) for column in both.columns]
-    return Cells(tuple(columns), np.where(left_out, 0, both.sizes))
+    return both if left_out is None else both.without(left_out)
 
 
 def packed(field: int, columns: Sequence[AnyArray]) -> Cells:

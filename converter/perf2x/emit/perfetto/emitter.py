@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import BinaryIO, ClassVar
 
 from perf2x.emit.perfetto.facts import clock_snapshot, system_info
+from perf2x.emit.perfetto.losses import loss_packets
 from perf2x.emit.perfetto.samples import sample_packets
 from perf2x.emit.perfetto.task_states import task_state_packets
 from perf2x.emit.perfetto.threads import process_tree
@@ -46,3 +47,4 @@ class Perfetto:
         yield process_tree(profile)
         yield from sample_packets(profile, self.style)
         yield from task_state_packets(profile)
+        yield from loss_packets(profile)

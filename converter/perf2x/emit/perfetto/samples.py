@@ -24,6 +24,7 @@ from perf2x.emit.perfetto.schema import (
 )
 from perf2x.emit.perfetto.stacks import StackPaths, by_frequency, stack_paths
 from perf2x.emit.perfetto.threads import ThreadIds, thread_ids
+from perf2x.emit.perfetto.waits import wait_packets
 from perf2x.tables.profile import Profile, ProfileEvent
 
 _SAMPLES_AT_ONCE = 1 << 14
@@ -70,6 +71,7 @@ def sample_packets(profile: Profile, style: str) -> Iterator[bytes]:
         yield packet(defaults, samples.sequence, STARTS)
         yield from interned_packets(profile, paths, leaves, samples.sequence)
         yield from encode(samples, threads)
+        yield from wait_packets(profile, rows_of[event], samples.callstack, threads, samples.sequence)
 
 
 def _samples_of(profile: Profile, event: int, rows: I64, paths: StackPaths) -> tuple[I64, EventSamples]:

@@ -17,10 +17,12 @@ class TracePacket(IntEnum):
     CLOCK_SNAPSHOT = 6
     TIMESTAMP = 8
     TRUSTED_PACKET_SEQUENCE_ID = 10
+    TRACK_EVENT = 11
     INTERNED_DATA = 12
     SEQUENCE_FLAGS = 13
     SYSTEM_INFO = 45
     TRACE_PACKET_DEFAULTS = 59
+    TRACK_DESCRIPTOR = 60
     PERF_SAMPLE = 66
     GENERIC_KERNEL_TASK_STATE_EVENT = 117
     STACK_SAMPLE = 135
@@ -67,6 +69,9 @@ class BuiltinClock(IntEnum):
 class InternedData(IntEnum):
     """Tables of a sequence that its later packets refer to by number."""
 
+    EVENT_CATEGORIES = 1
+    EVENT_NAMES = 2
+    DEBUG_ANNOTATION_NAMES = 3
     FUNCTION_NAMES = 5
     FRAMES = 6
     CALLSTACKS = 7
@@ -309,3 +314,47 @@ class TaskState(IntEnum):
     TASK_STATE_RUNNABLE = 2
     TASK_STATE_RUNNING = 3
     TASK_STATE_INTERRUPTIBLE_SLEEP = 4
+
+
+class TrackDescriptor(IntEnum):
+    """A row of the timeline."""
+
+    UUID = 1
+    NAME = 2
+    THREAD = 4
+    PARENT_UUID = 5
+
+
+class ThreadDescriptor(IntEnum):
+    """The thread that a track belongs to."""
+
+    PID = 1
+    TID = 2
+
+
+class TrackEvent(IntEnum):
+    """Something that happens on a track."""
+
+    CATEGORY_IIDS = 3
+    DEBUG_ANNOTATIONS = 4
+    TYPE = 9
+    NAME_IID = 10
+    TRACK_UUID = 11
+    CALLSTACK_IID = 56
+
+
+class EventType(IntEnum):
+    """TrackEvent.Type."""
+
+    TYPE_SLICE_BEGIN = 1
+    TYPE_SLICE_END = 2
+    TYPE_INSTANT = 3
+
+
+class DebugAnnotation(IntEnum):
+    """A fact about an event, shown beside it."""
+
+    NAME_IID = 1
+    UINT_VALUE = 3
+    INT_VALUE = 4
+    STRING_VALUE = 6

@@ -41,8 +41,9 @@ def process_tree(profile: Profile) -> bytes:
     pid, tid = ids.pid.tolist(), ids.tid.tolist()
     comm = [printable(strings[row]) for row in threads.comm[last].tolist()]
     process = [printable(strings[row]) for row in threads.process[last].tolist()]
+    parent = _parent_pids(profile, ids, last).tolist()
     first = [row for row in range(len(pid)) if not row or pid[row] != pid[row - 1]]
-    pieces = [_process(pid[row], process[row]) for row in first]
+    pieces = [_process(pid[row], parent[row], process[row]) for row in first]
     pieces += [_thread(*row) for row in zip(pid, tid, comm, strict=True)]
     time = number(TracePacket.TIMESTAMP, profile.meta.start_ns)
     return packet(time + message(TracePacket.PROCESS_TREE, b"".join(pieces)))
@@ -56,8 +57,17 @@ def _last_seen(profile: Profile, ids: ThreadIds) -> I64:
     return last
 
 
-def _process(pid: int, name: str) -> bytes:
-    fields = number(Process.PID, pid) + text(Process.CMDLINE, name) + number(Process.CMDLINE_IS_COMM, 1)
+def _parent_pids(profile: Profile, ids: ThreadIds, last: I64) -> I64:
+    """(distinct threads,) the process that forked each one's, −1 where nobody with samples did."""
+    if profile.parents is None:
+        return np.full(len(last), -1, np.int64)
+    parent = profile.parents[last]
+    return np.where(parent >= 0, ids.pid[ids.number[parent]], -1)
+
+
+def _process(pid: int, parent: int, name: str) -> bytes:
+    fields = number(Process.PID, pid) + (number(Process.PPID, parent) if parent >= 0 else b"")
+    fields += text(Process.CMDLINE, name) + number(Process.CMDLINE_IS_COMM, 1)
     return message(ProcessTree.PROCESSES, fields)
 
 
