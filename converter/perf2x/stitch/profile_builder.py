@@ -14,7 +14,7 @@ from perf2x.abi.uapi import EventType, SoftwareConfig
 from perf2x.columnar.arrays import I32, I64, AnyArray
 from perf2x.columnar.interner import StringInterner, prefix_tree
 from perf2x.columnar.ragged import Ragged
-from perf2x.columnar.unique import argsort_rows, unique, unique_inverse
+from perf2x.columnar.unique import argsort_rows, group_rows, unique, unique_inverse
 from perf2x.stitch.frame_keys import decode_keys, distinct_keys
 from perf2x.stitch.process_history import ProcessHistory
 from perf2x.stitch.root_frames import ROOT_FRAME_NAMES, RootFrame
