@@ -16,14 +16,15 @@ context switches they sum to the time between the switches, which is that to a p
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from perf2x.columnar.arrays import I64, Bools
 from perf2x.columnar.columns import take_rows_of
 from perf2x.columnar.ragged import argsort_small
 from perf2x.columnar.unique import argsort_rows
 from perf2x.emit.timeline.durations import Durations, durations_of
-from perf2x.emit.timeline.placement import Chains, place
-from perf2x.emit.timeline.running_time import FAR, RunningTime, Spans, gaps_between, since, spans_of
+from perf2x.emit.timeline.placement import Chains, earlier_ends, place
+from perf2x.emit.timeline.running_time import FAR, RunningTime, Spans, gaps_between, last_until, since, spans_of
 from perf2x.emit.timeline.switches import Runs, runs_of
 from perf2x.emit.timeline.tracks import cpu_tracks_of, knows_cpus, tracks_of
 from perf2x.tables.profile import Profile
@@ -92,6 +93,7 @@ def shown_samples(profile: Profile, track: I64, wanted: I64) -> ShownSamples:
     waits = wanted[standing.is_wait]
     waiting = Spans(track[waits], time[waits], time[waits] + np.minimum(standing.time[standing.is_wait], FAR))
     boxes = _boxes(track, wanted, time, standing)
+    waiting = _giving_way(waiting, boxes)
     runs = runs_of(profile, origin, Spans(boxes.track, boxes.moment, boxes.length)).spans()
     watched = np.isin(boxes.track, runs.track)
     parts = [_in_runs(take_rows_of(boxes, watched), runs), (waits, waiting)]
@@ -123,6 +125,17 @@ def _boxes(track: I64, wanted: I64, time: I64, standing: Durations) -> _Boxes:
     return _Boxes(track[rows], rows, time[rows], np.minimum(standing.time[order], FAR))
 
 
+def _giving_way(waiting: Spans, boxes: _Boxes) -> Spans:
+    """Let waits that end at the very moment of a sample of their thread end a period earlier.
+
+    Nobody saw such a thread come back: its own sample is the first sign of it, and says that it ran until then.
+    """
+    row = last_until((boxes.track, boxes.moment), (waiting.track, waiting.end))
+    guessed = (row >= 0) & (np.append(boxes.moment, -1)[row] == waiting.end)
+    period = np.where(guessed, np.append(boxes.length, 0)[row], 0)
+    return replace(waiting, end=np.maximum(waiting.end - period, waiting.start))
+
+
 def _in_runs(boxes: _Boxes, runs: Spans) -> tuple[I64, Spans]:
     """Return the pieces of boxes whose threads' runs are known: each run is drawn from end to end.
 
@@ -151,10 +164,23 @@ def _without_switches(profile: Profile, boxes: _Boxes, waiting: Spans) -> tuple[
     chains = [Chains.of(boxes.track, moment)]
     cpu = _cpu_of(profile, boxes)
     if cpu is not None:
-        chains.append(Chains.of(cpu, moment))
+        alone = np.where(np.isin(boxes.track, holes.track), int(cpu.max(initial=0)) + 1 + boxes.track, cpu)
+        chains.append(Chains.of(alone, moment))
     start, end = place(moment, boxes.length, chains)
     owner, pieces = clock.pieces(boxes.track, start, end)
+    if cpu is not None and len(holes):
+        pieces = replace(pieces, start=_behind_others(cpu[owner], pieces))
     return boxes.sample[owner], pieces
+
+
+def _behind_others(cpu: I64, pieces: Spans) -> I64:
+    """(pieces,) starts that are not before the end of an earlier piece on the CPU.
+
+    Threads with waits each have a running time of their own, in which CPUs cannot be compared: what still overlaps is
+    cut.
+    """
+    start = np.maximum(pieces.start, earlier_ends(pieces.end, Chains.of(cpu, pieces.start)))
+    return np.minimum(start, pieces.end)
 
 
 def _cpu_of(profile: Profile, boxes: _Boxes) -> I64 | None:
