@@ -88,6 +88,10 @@ class RunningTime(Struct, frozen=True):
         stretch = np.where(is_inside, before, following)
         return stretch, self.at[stretch]
 
+    def last(self, track: I64) -> I64:
+        """Return the running time at which the last hole of each track stands; every track must have one."""
+        return self.at[np.searchsorted(self.holes.track, track, "right") - 1]
+
     def pieces(self, track: I64, start: I64, end: I64) -> tuple[I64, Spans]:
         """Return boxes in running time as pieces on the wall clock, and each piece's box; empty boxes have none."""
         box = np.flatnonzero(end > start)

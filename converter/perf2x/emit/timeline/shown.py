@@ -72,14 +72,16 @@ def thread_runs(profile: Profile) -> Runs:
 
 
 def origin_of(profile: Profile) -> int:
-    """The time (ns on the recording's clock) that is 0 on every timeline: where the first box may begin."""
+    """The time (ns on the recording's clock) that is 0 on every timeline: where the first box or run may begin."""
     time = profile.samples.time
     if time is None or not len(time):
         return 0
     standing = durations_of(profile, tracks_of(profile)[1], np.arange(len(time)))
     length = np.where(standing.is_wait, 0, standing.time).astype(np.uint64)
     earlier = int((length - np.minimum(length, time)).max())  # by so much the first box begins before the clock's zero
-    return -earlier if earlier else int((time - np.minimum(length, time)).min())
+    first = -earlier if earlier else int((time - np.minimum(length, time)).min())
+    switches = profile.switches
+    return first if switches is None or not len(switches.time) else min(first, int(switches.time[0]))
 
 
 def shown_samples(profile: Profile, track: I64, wanted: I64) -> ShownSamples:
@@ -144,13 +146,17 @@ def _in_runs(boxes: _Boxes, runs: Spans) -> tuple[I64, Spans]:
         runs       |-----------|      |--|     |----------|
         samples       A    B                      C   D
         boxes       AAABBBBBBBBB       CC       CCCCDDDDDDD
+
+    Runs behind a thread's last sample have its stack for at most a period.
     """
     clock = RunningTime.without(gaps_between(runs))
     lane, ran = boxes.track, clock.of(boxes.track, boxes.moment)
     run, run_end = clock.stretch(lane, boxes.moment)
-    goes_on = np.append((lane[1:] == lane[:-1]) & (run[1:] == run[:-1]), False)[: len(lane)]
-    end = np.where(goes_on, ran, np.minimum(run_end, ran + boxes.length))
-    before = np.append(0, np.where(lane[1:] == lane[:-1], end[:-1], 0))[: len(lane)]
+    same = lane[1:] == lane[:-1]
+    goes_on = np.append(same & (run[1:] == run[:-1]), False)[: len(lane)]
+    limit = np.where(np.append(same, False)[: len(lane)], run_end, clock.last(lane))
+    end = np.where(goes_on, ran, np.minimum(limit, ran + boxes.length))
+    before = np.append(0, np.where(same, end[:-1], 0))[: len(lane)]
     start = np.maximum(before, ran - np.minimum(_REACH * boxes.length, ran))
     owner, pieces = clock.pieces(lane, start, end)
     return boxes.sample[owner], pieces
