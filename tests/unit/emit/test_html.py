@@ -7,6 +7,7 @@ import re
 from perf2x.emit.flame.html import Html
 from perf2x.plugins.contracts import EmitterContract
 from perf2x.tables.profile import Meta, Profile
+from perf2x.tables.waits import Wait
 
 MS = 1_000_000
 
@@ -59,6 +60,15 @@ def test_tree_and_moments(builder) -> None:
     assert held["moments"]["duration"] == [2000, 1000]
     assert held["moments"]["start"] == [0, 2000]  # differences: the second run starts 2 ms behind the first
     assert held["threads"] == [{"name": "my prog", "process": "leader", "pid": 7, "tid": 8}]
+
+
+def test_a_wait_is_a_moment_as_long_as_it_lasted(builder) -> None:
+    main, waited = [builder.function("main")], builder.event("off-cpu", "nanoseconds", frequency=0, is_wait=True)
+    builder.sample(main, time=0, value=MS)
+    assert "wait" not in data(page(builder.build(timeline=True)))["moments"]
+    builder.sample(main, time=0, event=waited, value=9 * MS, wait=Wait.BLOCKED)
+    moments = data(page(builder.build(timeline=True)))["moments"]
+    assert (moments["duration"], moments["wait"]) == ([1000, 9000], [Wait.RAN, Wait.BLOCKED])
 
 
 def test_summed_profiles_have_no_view_over_time(builder) -> None:

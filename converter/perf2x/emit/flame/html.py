@@ -15,15 +15,13 @@ from perf2x.columnar.arrays import I64, AnyArray
 from perf2x.columnar.unique import group_rows
 from perf2x.emit.encoding.json_encoder import json_bytes, json_table
 from perf2x.emit.flame.frame_tree import FrameTree, expand, merge_stacks
+from perf2x.emit.flame.moments import moment_table
 from perf2x.emit.flame.page_file import field, write_page
 from perf2x.emit.flame.title import facts, heading
-from perf2x.emit.timeline.shown import in_ticks, shown_samples
 from perf2x.emit.timeline.tracks import Tracks, tracks_of
 from perf2x.tables.output_text import one_line
 from perf2x.tables.plugin_options import check_choices, option
 from perf2x.tables.profile import Profile
-
-_MICROSECOND = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +73,7 @@ class Html:
         if samples.time is None or len(samples) > self.max_moments:
             yield field("noMoments", _no_moments(profile, self.max_moments)) + b'"moments":null,'
         else:
-            yield b'"moments":' + b"".join(_moments(profile, track, node)) + b","
+            yield b'"moments":' + b"".join(moment_table(profile, track, node)) + b","
         yield b'"strings":' + json_bytes(list(strings)) + b"}"
 
 
@@ -141,19 +139,6 @@ def _sample_rows(profile: Profile, track: I64, node: I64) -> Iterator[bytes]:
     np.add.at(count, kind, samples.count)
     columns: list[tuple[str, AnyArray]] = [("thread", track[first]), ("event", samples.event[first])]
     yield from json_table([*columns, ("node", node[first]), ("value", value), ("count", count)])
-
-
-def _moments(profile: Profile, track: I64, node: I64) -> Iterator[bytes]:
-    """Runs of one stack on one track, in microseconds; ``start`` holds differences, which compress well."""
-    shown = in_ticks(shown_samples(profile, track, np.arange(len(profile.samples))), _MICROSECOND)
-    stack = node[shown.sample]
-    begins = np.ones(len(shown), np.bool_)
-    begins[1:] = (stack[1:] != stack[:-1]) | ~shown.joined[:-1]
-    first = np.flatnonzero(begins)
-    last = np.append(first[1:], len(shown)) - 1 if len(first) else first
-    start = shown.start[first]
-    columns = [("track", shown.track[first]), ("start", np.diff(start, prepend=0))]
-    yield from json_table([*columns, ("duration", shown.end[last] - start), ("node", stack[first])])
 
 
 def _no_moments(profile: Profile, limit: int) -> str:

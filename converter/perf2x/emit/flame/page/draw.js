@@ -7,6 +7,9 @@ const HUES = [24, 205, 145, 268, 340, 48, 180, 100, 300, 230, 8, 78];
 const MODES = ["unknown", "kernel", "user", "hypervisor", "guest kernel", "guest user"];
 const MODE_HUES = [0, 212, 32, 290, 250, 160];
 
+const WAITS = { 1: "blocked", 2: "preempted", 3: "waiting" };
+const WAIT_HUES = { 1: 222, 2: 4, 3: 222 };
+
 function hash(text) {
   let value = 2166136261;
   for (let at = 0; at < text.length; at += 1) value = Math.imul(value ^ text.charCodeAt(at), 16777619);
@@ -65,6 +68,12 @@ class Colours {
   swatch(group, frame) {
     return this.make(frame, false);
   }
+}
+
+/** Boxes of waits have a colour of their own, whatever frames are coloured by: nothing ran there. */
+function waitColour(wait, dark, faded) {
+  if (faded) return dark ? "hsl(222 6% 20%)" : "hsl(222 6% 91%)";
+  return `hsl(${WAIT_HUES[wait]} ${dark ? "20% 26%" : "34% 86%"})`;
 }
 
 function frameKind(profile, frame) {

@@ -12,6 +12,7 @@ class Layout {
     this.up = []; // the box that holds this one, −1 for none
     this.own = []; // weight of the box itself, without those above it
     this.change = []; // what it was before and is after, when two profiles are compared
+    this.wait = []; // how it waited, a key of WAITS; 0 or missing: it ran
     this.width = 0;
     this.unit = "";
     this.isTime = false;
@@ -136,6 +137,7 @@ function overTime(profile, tracks, labelled) {
 function placeMoments(profile, layout, lane, moments, first, last) {
   const open = []; // boxes of the current stack, root first
   let until = -1;
+  let waited = 0;
   for (let row = first; row < last; row += 1) {
     const start = moments.start[row];
     const end = start + moments.duration[row];
@@ -143,13 +145,16 @@ function placeMoments(profile, layout, lane, moments, first, last) {
     for (let node = moments.node[row]; node >= 0; node = profile.parent[node]) path.push(node);
     path.reverse();
     let shared = 0;
-    if (start === until) while (shared < open.length && layout.node[open[shared]] === path[shared]) shared += 1;
+    const wait = moments.wait ? moments.wait[row] : 0;
+    if (start === until && wait === waited) while (shared < open.length && layout.node[open[shared]] === path[shared]) shared += 1;
     open.length = shared;
     for (const box of open) layout.end[box] = end;
     for (let depth = shared; depth < path.length; depth += 1) {
-      open.push(layout.addBox(lane, depth, start, end, path[depth], depth ? open[depth - 1] : -1, 0));
+      const box = layout.addBox(lane, depth, start, end, path[depth], depth ? open[depth - 1] : -1, 0);
+      if (wait) layout.wait[box] = wait;
+      open.push(box);
     }
-    until = end;
+    [until, waited] = [end, wait];
     if (open.length) layout.own[open[open.length - 1]] += end - start;
   }
 }

@@ -154,6 +154,7 @@ function colourOf(box) {
   const node = layout.node[box];
   const dark = document.documentElement.dataset.theme === "dark";
   if (node < 0) return dark ? "#3b3833" : "#e6e2db";
+  if (layout.wait[box]) return waitColour(layout.wait[box], dark, isFaded(box));
   if (isChangeColour()) return changeColour(layout.change[box][state.colour === "change" ? "total" : "self"].strength, dark, isFaded(box));
   return colours.of(profile.frame[node], isFaded(box));
 }

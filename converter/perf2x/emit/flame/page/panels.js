@@ -83,8 +83,10 @@ function showLegend() {
     sums.set(group, { self: known.self + self, frame });
   }
   const parts = [...sums].filter(([name, { self }]) => name && self > 0).sort((a, b) => b[1].self - a[1].self).slice(0, 24);
-  $("legend").hidden = state.colour === "name";
-  $("legend").replaceChildren(...parts.map(([name, { self, frame }]) => {
+  const waits = waitLegend();
+  $("legend").hidden = state.colour === "name" && !waits.length;
+  const shown = state.colour === "name" ? [] : parts;
+  $("legend").replaceChildren(...waits, ...shown.map(([name, { self, frame }]) => {
     const button = make("button", { title: `Only ${name}` }, make("i"), `${name}  ${percent(self, total)}`);
     button.firstChild.style.background = colours.swatch(name, frame);
     button.setAttribute("aria-pressed", String(state.group === name));
@@ -96,6 +98,17 @@ function showLegend() {
     };
     return button;
   }));
+}
+
+/** What the colours of waits mean, where some are drawn. */
+function waitLegend() {
+  const dark = document.documentElement.dataset.theme === "dark";
+  const kinds = [...new Set(Object.values(layout.wait))].sort();
+  return kinds.map((kind) => {
+    const entry = make("span", {}, make("i"), WAITS[kind]);
+    entry.firstChild.style.background = waitColour(kind, dark, false);
+    return entry;
+  });
 }
 
 function make(tag, fields, ...inside) {
@@ -223,7 +236,8 @@ const sizes = (box) => (comparison && layout.change[box] ? changeNumbers(layout.
 function numbers(box) {
   const own = layout.own[box];
   const size = sizeOf(box);
-  const when = layout.isTime ? `from ${weighed(layout.start[box])}, ` : "";
+  const how = layout.wait[box] ? `${WAITS[layout.wait[box]]} ` : "";
+  const when = layout.isTime ? `${how}from ${weighed(layout.start[box])}, ` : "";
   return `${when}${weighed(size)} (${percent(size, wholeOf(box))})${own && own < size ? `, self ${weighed(own)} (${percent(own, wholeOf(box))})` : own ? ", all self" : ""}`;
 }
 
