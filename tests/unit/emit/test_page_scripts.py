@@ -11,7 +11,7 @@ def laid_out(moments: dict[str, list[int]]) -> list[list[int]]:
     profile = {"parent": [-1, 0], "moments": moments, "firstMoment": [0, len(moments["start"])], "duration": 9}
     return answers(
         ("layout.js",),
-        f"((layout) => layout.node.map((node, box) => [node, layout.start[box], layout.end[box], layout.wait[box] || 0]))"
+        "((laid) => laid.node.map((node, box) => [node, laid.start[box], laid.end[box], laid.wait[box] || 0]))"
         f"(overTime(Object.assign({json.dumps(profile)}, {{ threads: [{{}}] }}), [0], false))",
     )
 
