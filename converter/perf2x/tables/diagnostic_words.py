@@ -36,6 +36,7 @@ _WORDS = {
     "debug_info_in_dwo": ("missing .dwo file", "missing .dwo files"),
     "debug_info_in_dwz": ("missing dwz file", "missing dwz files"),
     "lines_need_symbolic": ("object read without symbolic", "objects read without symbolic"),
+    "kallsyms_unreadable": ("unreadable copy of the kernel's symbols", "unreadable copies of the kernel's symbols"),
     "kernel_addresses_hidden": ("hidden kernel symbol table", "hidden kernel symbol tables"),
     "kernel_place_unknown": ("kernel symbol table without a place", "kernel symbol tables without a place"),
     "perf_map_of_other_pid": ("perf map of another process id", "perf maps of another process id"),

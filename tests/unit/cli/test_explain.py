@@ -47,6 +47,7 @@ def test_info_explains_each_object_when_asked() -> None:
     words = ("info", recording("calls"), "--symbols", "--symfs", SYMFS, "--json")
     plain, verbose = json.loads(perf2x(*words).out), json.loads(perf2x(*words, "-v").out)
     explained = verbose["symbols"].pop("explained")
+    assert verbose["symbols"].pop("not_explained") == 0
     assert verbose == plain
     lacking = [one for one in plain["symbols"]["objects"] if one["unnamed"]]
     assert [(one["name"], one["frames"]) for one in explained] == [(one["name"], one["unnamed"]) for one in lacking]
@@ -56,8 +57,17 @@ def test_info_explains_each_object_when_asked() -> None:
 
 def test_info_explains_a_bounded_number_of_objects(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(import_module("perf2x.cli.commands.info"), "EXPLAINED_AT_MOST", 1)
-    ran = perf2x("info", recording("calls"), "--symbols", "--symfs", SYMFS, "--json", "-v")
-    assert len(json.loads(ran.out)["symbols"]["explained"]) == 1
+    words = ("info", recording("calls"), "--symbols", "--symfs", SYMFS, "-v")
+    known = json.loads(perf2x(*words, "--json").out)["symbols"]
+    lacking = [one for one in known["objects"] if one["unnamed"]]
+    assert len(known["explained"]) == 1 and known["not_explained"] == len(lacking) - 1 > 0
+    frames = sum(one["unnamed"] for one in lacking[1:])
+    objects = f"{len(lacking) - 1} more object{'s' if len(lacking) > 2 else ''}"
+    said = f"without names: {objects}, {frames:,} frames; those with most frames are explained"
+    assert said in perf2x(*words).out.splitlines()
+    assert said in perf2x(*words, "--format", "markdown").out
+    monkeypatch.setattr(import_module("perf2x.cli.commands.info"), "EXPLAINED_AT_MOST", len(lacking))
+    assert "more object" not in perf2x(*words).out
 
 
 def test_compressed_sections_stay_below_the_bound(tmp_path: Path) -> None:

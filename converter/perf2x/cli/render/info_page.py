@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from perf2x.cli.render.markdown import Section
     from perf2x.explain.missing import UnnamedObject
     from perf2x.pipeline.result import Loaded
+    from perf2x.symbolize.symbol_report import ObjectReport
 
 _MOST_OBJECTS = 1000
 """Objects whose frames lack names."""
@@ -32,6 +33,7 @@ def info_report(loaded: "Loaded", reasons: "Sequence[UnnamedObject] | None" = No
     known = info_facts(loaded)
     if reasons is not None and known["symbols"] is not None:
         known["symbols"]["explained"] = [to_builtins(one) for one in reasons]
+        known["symbols"]["not_explained"] = len(_not_explained(loaded, reasons))
 
     def lines(room: int | None) -> Iterator[str]:
         return map(plain, _info_lines(loaded, known, reasons or ()))
@@ -68,6 +70,7 @@ def _info_lines(loaded: "Loaded", known: dict[str, Any], reasons: "Sequence[Unna
     for one in reasons:
         yield f"without names: {one.name}, {plural(one.frames, 'frame')}"
         yield from (f"  {label}: {text}" for label, text in _reason(one))
+    yield from _rest(loaded, reasons)
 
 
 def _info_sections(loaded: "Loaded", known: dict[str, Any], reasons: "Sequence[UnnamedObject]") -> "Iterator[Section]":
@@ -102,6 +105,20 @@ def _info_sections(loaded: "Loaded", known: dict[str, Any], reasons: "Sequence[U
             name_column("", [text for _, text in pairs]),
         ]
         yield Section(code(one.name), columns)
+    yield from (Section(line, []) for line in _rest(loaded, reasons))
+
+
+def _not_explained(loaded: "Loaded", reasons: "Sequence[UnnamedObject]") -> "tuple[ObjectReport, ...]":
+    """Objects with unnamed frames behind those whose ``reasons`` are told, which are the worst."""
+    return loaded.symbols.lacking()[len(reasons) :] if loaded.symbols is not None else ()
+
+
+def _rest(loaded: "Loaded", reasons: "Sequence[UnnamedObject]") -> Iterator[str]:
+    """A sentence on the objects that are not explained; nothing where none was to be, or all are."""
+    rest = _not_explained(loaded, reasons) if reasons else ()
+    if rest:
+        frames = plural(sum(row.unnamed for row in rest), "frame")
+        yield f"without names: {plural(len(rest), 'more object')}, {frames}; those with most frames are explained"
 
 
 def _reason(one: "UnnamedObject") -> Iterator[tuple[str, str]]:

@@ -47,6 +47,7 @@ class KernelSource:
 
     def __init__(self, context: Context) -> None:
         self._context = context
+        self._unreadable: list[str] = []
 
     def covers(self, dso: Dso) -> bool:
         """True for the kernel, its modules and code that it made at run time, but not for a guest's kernel."""
@@ -72,14 +73,22 @@ class KernelSource:
 
     @cached_property
     def _table(self) -> _KernelTable | str:
-        """The best usable table, or the reason why there is none."""
+        """The best usable table, or the reason why there is none; counts the copies that cannot be read."""
+        table = self._best_table()
+        severity = Severity.LOSS if isinstance(table, str) else Severity.INFO
+        advice = "a copy of the kernel's symbols cannot be read; copy /proc/kallsyms anew (--kallsyms FILE)."
+        for error in self._unreadable:
+            self._context.diagnostics.add("kallsyms_unreadable", severity, advice, where=error)
+        return table
+
+    def _best_table(self) -> _KernelTable | str:
         if self._context.options.kallsyms is not None:
             return self._first_usable([(self._context.options.kallsyms, True)], "")
         table = self._first_usable(self._recorded_kernel(), "")
         if isinstance(table, _KernelTable):
             return table
         missing = "no kallsyms or vmlinux of the recorded kernel found (--kallsyms, --vmlinux)"
-        return self._first_usable(self._running_kernel(), missing)
+        return self._first_usable(self._running_kernel(), table or missing)
 
     def _first_usable(self, candidates: Iterable[tuple[_KallsymsFile, bool]], reason: str) -> _KernelTable | str:
         """The first usable table among (file, trusted), or why the last one is unusable; ``reason`` if there are none.
@@ -94,6 +103,8 @@ class KernelSource:
                 reason = str(error)
                 if "kptr_restrict" in str(error):
                     self._advise_kptr_restrict()
+                else:
+                    self._unreadable.append(str(error))
                 continue
             here = kallsyms.address_of(reference) if reference else None
             if not trusted and (here is None or here != recorded_at):

@@ -14,7 +14,7 @@ from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.sources.modules import kernel_slide
 from perf2x.symbolize.symbol_report import SymbolReport
 from perf2x.symbolize.symbolize_profile import symbolize
-from perf2x.tables.diagnostics import Diagnostics
+from perf2x.tables.diagnostics import Diagnostics, Severity
 from perf2x.tables.profile import Profile
 from tests.forge.session import zstd
 from tests.support.profile_builder import make_profile, make_session, name_of
@@ -161,6 +161,25 @@ def test_hidden_addresses_are_explained(tmp_path) -> None:
     profile = make_profile(mappings, [(0, BASE + 20)])
     _, report, diagnostics = run(profile, kallsyms=tmp_path / "kallsyms", symfs=tmp_path)
     assert diagnostics["kernel_addresses_hidden"] == 1 and "kptr_restrict" in report.objects[0].reason
+
+
+def test_an_unreadable_copy_of_kallsyms_is_counted(tmp_path) -> None:
+    path = tmp_path / f".build-id/aa/{'aa' * 19}/kallsyms"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"no symbols here\n")
+    mappings = [(BASE, BASE + 0x1000, BASE, "[kernel.kallsyms]_text", KERNEL_ID.hex(), -1)]
+    profile = make_profile(mappings, [(0, BASE + 20)])
+    places = {"symfs": tmp_path, "buildid_dir": tmp_path}
+    _, report, diagnostics = run(profile, **places)
+    count = diagnostics.counts["kallsyms_unreadable"]
+    assert (count.count, count.severity) == (1, Severity.LOSS) and str(path) in count.first
+    assert str(path) in report.objects[0].reason
+    (tmp_path / "kcore").mkdir()
+    (tmp_path / "kcore" / "kallsyms").write_bytes(b"neither here\n")
+    path.write_bytes(KALLSYMS)
+    result, _, diagnostics = run(profile, make_session(kcore_dir=str(tmp_path / "kcore")), **places)
+    count = diagnostics.counts["kallsyms_unreadable"]
+    assert name_of(result, 0) == "f" and (count.count, count.severity) == (1, Severity.INFO)
 
 
 def test_bpf_programs_keep_the_kernels_names() -> None:
