@@ -15,6 +15,8 @@ class TinyFunction:
     lines: tuple[tuple[int, int], ...]
     files: tuple[tuple[int, int], ...]
     start_line: int = 0
+    inlined: tuple[tuple[str, int], ...] = ()
+    """(name, start line) of functions that were inlined into this one; written in the layout of Go 1.20 only."""
 
 
 def variable_length(number) -> bytes:
@@ -35,9 +37,11 @@ def values(ranges) -> bytes:
 
 
 def tiny_go_table(
-    functions, end, filenames, version="1.20", word=8, order="<", quantum=1, text=0, stated_text=None
+    functions, end, filenames, version="1.20", word=8, order="<", quantum=1, text=0, stated_text=None, trees=None
 ) -> bytes:
-    """``end``: svma behind the last function; ``stated_text``: what the header says of ``text``."""
+    """``end``: svma behind the last function; ``stated_text``: what the header says of ``text``; ``trees`` collects
+    the trees of inlined calls.
+    """
     parts = {"names": b"\0", "units": b"", "files": b"", "values": b"\0"}
     at = {}
     for filename in filenames:
@@ -49,6 +53,12 @@ def tiny_go_table(
             parts["values"] += data
         at[function, "name"] = len(parts["names"])
         parts["names"] += function.name.encode() + b"\0"
+        if trees is not None and function.inlined:
+            at[function, "calls"], at[function, "tree"] = len(parts["values"]), len(trees)
+            parts["values"] += values(((-1, 2), *((number, 1) for number in range(len(function.inlined)))))
+            for name, line in function.inlined:
+                trees += struct.pack(order + "4sIII", b"", len(parts["names"]), 0, line)
+                parts["names"] += name.encode() + b"\0"
     if version == "1.2":
         return _oldest(functions, end, filenames, parts, at, word, order, quantum)
     return _newer(functions, end, parts, at, (version, word, order, quantum, text, stated_text))
@@ -58,9 +68,11 @@ def _start(version, word, order, quantum) -> bytes:
     return struct.pack(order + "IBBBB", MAGICS[version], 0, 0, quantum, word)
 
 
-def _row(function, entry, name, line_at, file_at, order, word) -> bytes:
-    fields = name, 0, 0, 0, file_at, line_at, 0, 0, function.start_line, 0
-    return struct.pack(order + ("Q" if word == 8 else "I") + "10I", entry, *fields)
+def _row(function, entry, name, line_at, file_at, order, word, calls=()) -> bytes:
+    fields = name, 0, 0, 0, file_at, line_at, 3 if calls else 0, 0, function.start_line
+    row = struct.pack(order + ("Q" if word == 8 else "I") + "9I", entry, *fields)
+    more = (0, 0, calls[0], 0, 0, 0, calls[1]) if calls else ()
+    return row + bytes([0, 0, 0, 4 if calls else 0]) + struct.pack(order + f"{len(more)}I", *more)
 
 
 def _oldest(functions, end, filenames, parts, at, word, order, quantum) -> bytes:
@@ -101,7 +113,8 @@ def _newer(functions, end, parts, at, facts) -> bytes:
         where = size * len(functions) + size // 2 + len(rows)
         pairs += struct.pack(order + ("II" if narrow else letter * 2), function.entry - base, where)
         numbers = at[function, "name"], at[function, "lines"], at[function, "files"]
-        rows += _row(function, function.entry - base, *numbers, order, 4 if narrow else word)
+        calls = (at[function, "calls"], at[function, "tree"]) if (function, "calls") in at else ()
+        rows += _row(function, function.entry - base, *numbers, order, 4 if narrow else word, calls)
     last = struct.pack(order + ("I" if narrow else letter), end - base)
     words = [len(functions), 0, *([text if stated_text is None else stated_text] if narrow else []), *places]
     head = _start(version, word, order, quantum) + struct.pack(

@@ -4,16 +4,21 @@ Source of truth: src/debug/gosym/pclntab.go and src/runtime/symtab.go of the Go 
 1.18 and 1.20 are read, with words of 4 and 8 bytes, in both byte orders.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from msgspec import Struct
 
 from perf2x.binary.elf.file import ElfObject
-from perf2x.binary.go.values import values_at
+from perf2x.binary.go.values import pc_values, values_at
 from perf2x.columnar.arrays import I64, U64
+from perf2x.columnar.ragged import row_numbers
 from perf2x.tables.errors import ObjectError
 
 GO_12, GO_116, GO_118, GO_120 = 0xFFFFFFFB, 0xFFFFFFFA, 0xFFFFFFF0, 0xFFFFFFF1
 LONGEST_NAME = 1 << 16
+MAX_LINE = 2**31 - 1
+PCDATA_INLINE_INDEX, FUNCDATA_INLINE_TREE = 2, 3
 
 
 class GoFunction(Struct, frozen=True):
@@ -87,6 +92,30 @@ class GoFunctions:
         known = start if layout.version == GO_120 else 0
         unit = unit if layout.version != GO_12 else 0
         return GoFunction(text, int(self._entry[row]), known, line_at, file_at, unit) if text else None
+
+    def name_at(self, offset: int) -> str:
+        """Return the name at an offset from the first one, "" where the table is damaged."""
+        return self._text(self._layout.names + offset)
+
+    def inline_trees(self, rows: Sequence[int]) -> list[tuple[int, int]]:
+        """Return (offset, number of calls) of the trees of functions that others were inlined into (start_lines.py)."""
+        layout, fields = self._layout, np.dtype(self._layout.order + "u4")
+        if layout.version != GO_120:
+            return []
+        places = []
+        for at in (int(self._row[row]) + layout.functions for row in rows):
+            tables = int.from_bytes(self._data[at + 28 : at + 32], "little" if layout.order == "<" else "big")
+            offsets = self._data[at + 43] if at + 43 < len(self._data) else 0
+            tree_at = at + 44 + 4 * (tables + FUNCDATA_INLINE_TREE)
+            if tables > PCDATA_INLINE_INDEX and offsets > FUNCDATA_INLINE_TREE and tree_at + 4 <= len(self._data):
+                index = np.frombuffer(self._data, fields, 1, at + 44 + 4 * PCDATA_INLINE_INDEX)
+                places.append((int(index[0]), int(np.frombuffer(self._data, fields, 1, tree_at)[0])))
+        places = [(index, tree) for index, tree in places if index]
+        tables_at = min(layout.values, len(self._data)) + np.array([index for index, _ in places], np.int64)
+        ends, numbers = pc_values(self._data, tables_at, layout.quantum)
+        highest = np.full(len(places), -1, np.int64)
+        np.maximum.at(highest, row_numbers(ends.lengths), numbers)
+        return [(tree, count + 1) for (_, tree), count in zip(places, highest.tolist(), strict=True) if count >= 0]
 
     def values(self, offset: I64, entry: U64, function: I64, svma: U64) -> I64:
         """Return (m,) the value (line or file) at each address; 0 or less where there is none.

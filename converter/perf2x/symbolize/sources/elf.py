@@ -5,6 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from perf2x.binary.elf.file import ElfObject
+from perf2x.binary.go.table import has_go_table
 from perf2x.columnar.arrays import U64
 from perf2x.columnar.unique import unique_known
 from perf2x.debugfiles.object_files import ObjectFiles
@@ -46,11 +47,25 @@ def symbols_of(context: Context, found: ObjectFiles, names: ElfNames, svma: U64,
     missing = "" if names.has_symtab else STRIPPED
     if found.dwarf is not None:
         locations = _source_locations(context, found, found.dwarf, recorded, svma)
+        if found.code is not None and has_go_table(found.code):
+            locations = _with_go_start_lines(context, found, locations, svma)
         return merge_debug_info(names, row, locations, context.options.inline, missing)
     rows, function = unique_known(row)
     if not len(rows):
         return no_symbols(len(svma), missing)
     return symbols_from_names([names.name(one) for one in rows.tolist()], function, missing)
+
+
+def _with_go_start_lines(
+    context: Context, found: ObjectFiles, locations: SourceLocations, svma: U64
+) -> SourceLocations:
+    from perf2x.symbolize.sources.go_start_lines import with_go_start_lines  # only Go programs need it
+
+    try:
+        return with_go_start_lines(locations, found.code, found.symbols, svma) if found.code is not None else locations
+    except ObjectError as error:
+        count_broken(context.diagnostics, error)
+        return locations
 
 
 def _source_locations(

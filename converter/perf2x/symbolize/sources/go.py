@@ -8,13 +8,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from perf2x.binary.go.functions import GoFunction, GoFunctions
+from perf2x.binary.go.functions import MAX_LINE, GoFunction, GoFunctions
 from perf2x.binary.go.table import go_functions, has_go_table
 from perf2x.columnar.arrays import I32, I64, U64
 from perf2x.columnar.unique import unique_inverse
 from perf2x.symbolize.sources.contract import Context, Dso, DsoKind, Function, Symbols, no_symbols
-
-MAX_LINE = 2**31 - 1
 
 
 class GoSource:
