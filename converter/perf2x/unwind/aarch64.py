@@ -24,8 +24,8 @@ SIGNAL_RETURN = Rule(
 )  # fmt: skip
 """sp points at the struct rt_sigframe, which holds all registers, also the link register of an interrupted leaf."""
 
-CONTEXT_START = Rule(STACK_POINTER, 0, PROGRAM_COUNTER, True, ((PROGRAM_COUNTER, RegisterRule(RuleKind.UNDEFINED, 0)),))
-"""makecontext puts it into the link register of the coroutine's function; nothing called it."""
+OUTERMOST = Rule(STACK_POINTER, 0, PROGRAM_COUNTER, True, ((PROGRAM_COUNTER, RegisterRule(RuleKind.UNDEFINED, 0)),))
+"""Nothing called the code: makecontext puts it into the link register of the coroutine's function."""
 
 AARCH64 = Architecture(
     name="aarch64",
@@ -37,10 +37,11 @@ AARCH64 = Architecture(
     frame_pointer=FRAME_POINTER,
     program_counter=PROGRAM_COUNTER,
     address_mask=2**48 - 1,  # signatures are in the bits above the 48 of user addresses
+    outermost=OUTERMOST,
     known_code=(
         # mov x8, #139; svc #0
         KnownCode(8, re.compile(rb"\x68\x11\x80\xd2\x01\0\0\xd4"), SIGNAL_RETURN),
         # glibc's __startcontext: mov x0, x19; cbnz x0, __setcontext
-        KnownCode(8, re.compile(rb"\xe0\x03\x13\xaa[\0\x20\x40\x60\x80\xa0\xc0\xe0]..\xb5", re.DOTALL), CONTEXT_START),
+        KnownCode(8, re.compile(rb"\xe0\x03\x13\xaa[\0\x20\x40\x60\x80\xa0\xc0\xe0]..\xb5", re.DOTALL), OUTERMOST),
     ),
 )

@@ -36,6 +36,8 @@ class Architecture(Struct, frozen=True):
     """Register of the sampled instruction pointer; on x86 the return address column of every rule."""
     address_mask: int
     """Bits that form the address; removes the signature from return addresses (pointer authentication)."""
+    outermost: Rule
+    """Of code that nothing called; a rule of a signal frame, as its address is exact."""
     known_code: tuple[KnownCode, ...] = ()
     """Code that returns from a signal handler, and code that a coroutine's function returns to."""
     linkage_rule: Rule | None = None

@@ -15,11 +15,15 @@ from collections.abc import Callable
 import numpy as np
 
 from perf2x.binary.elf.file import ElfObject
-from perf2x.columnar.arrays import I32, U64, Bools
+from perf2x.binary.go.functions import GoFunctions
+from perf2x.binary.go.table import go_functions, has_go_table
+from perf2x.columnar.arrays import I32, U8, U64, Bools
 from perf2x.columnar.unique import rows_by, unique
+from perf2x.tables.errors import ObjectError
 from perf2x.unwind.architecture import Architecture
 from perf2x.unwind.cfi_rules import NO_RULE, RuleTable
 from perf2x.unwind.chains import UserMappings
+from perf2x.unwind.go_ends import go_ends
 from perf2x.unwind.object_rules import ObjectRules
 
 OBJECT_SHIFT = np.uint64(48)
@@ -46,6 +50,8 @@ class CodeMap:
         self.architecture = architecture
         self.table = table
         self.objects: list[ObjectRules] = []
+        self._go: dict[int, GoFunctions | None] = {}
+        """Tables of the Go programs among the objects, None until one is asked for."""
         self._object_of: I32 = np.full(len(mappings), -2, np.int32)
         """(mappings,) object number, −1 unusable, −2 not opened yet"""
         self._numbers: dict[tuple[str, bytes], int] = {}
@@ -80,6 +86,34 @@ class CodeMap:
         result[mapped[usable]] = self._rules_of(key)
         return result
 
+    @property
+    def has_go(self) -> bool:
+        """Whether one of the objects is a Go program."""
+        return bool(self._go)
+
+    def ends(self, mapping: I32, address: U64, end: U8) -> U8:
+        """(n,) ends of chains whose outermost frames lie at these addresses, as far as their functions tell better."""
+        number = self._objects(mapping)
+        end = end.copy()
+        for one in list(self._go):
+            rows = np.flatnonzero(number == one)
+            functions = self._go_functions(one) if len(rows) else None
+            if functions is not None:
+                svma, inside = self.objects[one].elf.svma(address[rows] + self._shift[mapping[rows]])
+                end[rows[inside]] = go_ends(functions, svma[inside], end[rows[inside]])
+        return end
+
+    def _go_functions(self, number: int) -> GoFunctions | None:
+        """The table of one Go program; a damaged one is reported once."""
+        if self._go[number] is None:
+            rules = self.objects[number]
+            try:
+                self._go[number] = go_functions(rules.elf)
+            except ObjectError as error:
+                rules.problems.append(str(error))
+                del self._go[number]
+        return self._go.get(number)
+
     def _objects(self, mapping: I32) -> I32:
         number = self._object_of[mapping]
         if (number == -2).any():
@@ -95,6 +129,8 @@ class CodeMap:
             wrong = elf is None or elf.machine != self.architecture.machine or len(self.objects) >= OBJECT_LIMIT
             self._numbers[identity] = -1 if wrong else len(self.objects)
             if elf is not None and not wrong:
+                if has_go_table(elf):
+                    self._go[len(self.objects)] = None
                 self.objects.append(ObjectRules(elf, debug, self.table, self.architecture))
         return self._numbers[identity]
 

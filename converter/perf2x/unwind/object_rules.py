@@ -87,6 +87,8 @@ class ObjectRules(Struct):
         """The rule at, or one byte before (where a return address is looked up), the first byte of known code."""
         if self.elf.machine != self.architecture.machine:
             return None
+        if svma and svma == self.elf.entry:  # the kernel starts programs there, ld.so among them
+            return self.architecture.outermost
         for known in self.architecture.known_code:
             found = self._code(svma, known.size + 1)
             if known.pattern.match(found) or known.pattern.match(found, 1):

@@ -16,6 +16,7 @@ from perf2x.unwind.architecture import Architecture
 from perf2x.unwind.cfi_rules import NO_RULE, RuleTable
 from perf2x.unwind.chains import MAX_DEPTH, End, FindMapping, UserChains, UserMappings
 from perf2x.unwind.code_map import CodeMap, FindObject
+from perf2x.unwind.go_ends import may_be_settled
 from perf2x.unwind.registers import UNFINISHED, SampleView, initial_registers
 from perf2x.unwind.stack_memory import stack_memory
 from perf2x.unwind.steps import step_by_frame_pointer, step_by_rules
@@ -60,7 +61,21 @@ class Unwinder(Struct):
                 run = _BatchUnwinder(self._code_map(architecture), stacks, lookup, end, guesses, self.max_depth)
                 visits += run.all_visits(rows)
         chain, exact = _chains_of_visits(visits, count)
+        self._settle(end, chain, exact, lookup)
         return UserChains(chain, exact, end, guesses.frames, guesses.in_jit, guesses.cut_in_jit)
+
+    def _settle(self, end: U8, chain: Ragged, exact: Bools, lookup: FindMapping) -> None:
+        """Put the ends that outermost functions tell into ``end`` (n,); without Go programs nothing is looked up."""
+        maps = [code for code in self._code.values() if code.has_go]
+        if not maps:
+            return
+        rows = np.flatnonzero(may_be_settled(end) & (chain.lengths > 0))
+        last = chain.offsets[1:][rows] - 1
+        address = chain.values[last] - (~exact[last]).astype(np.uint64)
+        mapping = lookup(rows, address)
+        for code in maps:
+            held = np.flatnonzero(code.is_code(mapping))
+            end[rows[held]] = code.ends(mapping[held], address[held], end[rows[held]])
 
     @property
     def knows_arch(self) -> bool:

@@ -22,8 +22,8 @@ SIGNAL_RETURN = Rule(
 )  # fmt: skip
 """The handler's ``ret`` popped the trampoline's address, so rsp points at the struct ucontext."""
 
-CONTEXT_START = Rule(RSP, 0, RA, True, ((RA, RegisterRule(RuleKind.UNDEFINED, 0)),))
-"""makecontext and its like put it above the coroutine's function; nothing called it."""
+OUTERMOST = Rule(RSP, 0, RA, True, ((RA, RegisterRule(RuleKind.UNDEFINED, 0)),))
+"""Nothing called the code: makecontext and its like put it above the coroutine's function."""
 
 
 def _rule_after_call(pushed: int) -> Rule:
@@ -41,13 +41,14 @@ X86_64 = Architecture(
     frame_pointer=RBP,
     program_counter=RA,
     address_mask=2**64 - 1,
+    outermost=OUTERMOST,
     known_code=(
         # mov $15, %rax; syscall
         KnownCode(9, re.compile(rb"\x48\xc7\xc0\x0f\0\0\0\x0f\x05"), SIGNAL_RETURN),
         # glibc's __start_context: mov %rbx, %rsp; pop %rdi or mov (%rsp), %rdi; test %rdi, %rdi; je
-        KnownCode(11, re.compile(rb"\x48\x89\xdc(?:\x5f|\x48\x8b\x3c\x24)\x48\x85\xff\x74"), CONTEXT_START),
+        KnownCode(11, re.compile(rb"\x48\x89\xdc(?:\x5f|\x48\x8b\x3c\x24)\x48\x85\xff\x74"), OUTERMOST),
         # Boost.Context, the end of make_fcontext: xor %rdi, %rdi; call _exit; hlt
-        KnownCode(9, re.compile(rb"\x48\x31\xff\xe8.{4}\xf4", re.DOTALL), CONTEXT_START),
+        KnownCode(9, re.compile(rb"\x48\x31\xff\xe8.{4}\xf4", re.DOTALL), OUTERMOST),
     ),
     linkage_rule=_rule_after_call(0),
     lazy_linkage=(_rule_after_call(0), _rule_after_call(1), _rule_after_call(2)),
@@ -63,4 +64,5 @@ I386 = Architecture(
     frame_pointer=5,
     program_counter=8,
     address_mask=2**32 - 1,
+    outermost=Rule(4, 0, 8, True, ((8, RegisterRule(RuleKind.UNDEFINED, 0)),)),
 )

@@ -1,5 +1,6 @@
 """Coroutines end at the code that makecontext put above their functions, though nothing describes it."""
 
+import struct
 from random import Random
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from perf2x.binary.elf.file import open_elf
 from perf2x.unwind.chains import End
 from tests.support.frame_writer import TEXT
-from tests.support.simulated_program import LOAD_BIAS, Function, Program, stacks_of
+from tests.support.simulated_program import LOAD_BIAS, SITE, Function, Program, stacks_of
 from tests.support.unwound_program import unwinder_of
 
 GLIBC = "4889dc488b3c244885ff7408e80ff6feff4889c7e8a7ccfefff4"
@@ -49,3 +50,16 @@ def test_a_coroutine_is_complete_at_its_start(arch, code) -> None:
 def test_code_that_only_looks_like_a_start_is_none(arch, code) -> None:
     chain, exact, end = coroutine(arch, bytes.fromhex(code))
     assert (chain, exact, end) == ([START], [False], End.NO_UNWIND_INFO)
+
+
+@pytest.mark.parametrize(("distance", "end"), [(0, End.COMPLETE), (4, End.NO_UNWIND_INFO)])
+def test_a_program_is_complete_at_its_entry_point(distance, end) -> None:
+    """The kernel starts a program, or ld.so, at an instruction that often nothing describes."""
+    program = Program("x86_64", [Function(False, [], 3, has_entry=False)])
+    machine, _ = program.run([0], Random(1))
+    machine.registers[machine.frame] = 0x1234
+    data = bytearray(program.file().bytes())
+    struct.pack_into("<Q", data, 24, TEXT + SITE + 4 - distance)  # e_entry
+    unwinder, lookup = unwinder_of(open_elf(bytes(data)), "x86_64")
+    result = unwinder.unwind(stacks_of([machine], 1 << 15), lookup)
+    assert (result.chain.lengths.tolist(), result.end.tolist()) == ([1], [end])
