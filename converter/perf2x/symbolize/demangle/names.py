@@ -2,7 +2,8 @@
 
 perf, c++filt and pprof print C++ names as GNU's demangler does. The package ``demangle`` has that spelling and
 all grammars but is written in Python: 80 µs per name. ``pycxxfilt``, LLVM's demangler, takes 2 µs. It is used only for
-names that both are known to print alike (``_native``), so that names do not depend on whether it is installed.
+names of which both are known to print the same (``_native``, ``_short_native``), so that names do not depend on whether
+it is installed.
 """
 
 import re
@@ -65,19 +66,39 @@ def full_name(name: str) -> str:
 @lru_cache(maxsize=1 << 16)
 def short_name(name: str) -> str:
     """Demangle a symbol's name and leave out what does not tell functions of the source apart."""
-    full = full_name(name)
-    if full == name:
+    if not _MANGLED.match(name):
         return _without_shapes(name)
     if _is_rust(name):
         from perf2x.symbolize.demangle.short_rust import short_rust  # C programs do not need it
 
-        return short_rust(full)
+        return short_rust(full_name(name))
     if not name.lstrip("_").startswith("Z"):
-        return full
+        return full_name(name)
+    plain, at, version = _split_version(name)
+    return (_short_native(plain) or _short_portable(plain)) + at + version
+
+
+def _short_native(name: str) -> str:
+    """A short C++ name from what LLVM prints, "" if GNU may print what would be left of it otherwise.
+
+    Most differences between the two lie in what short names leave out.
+    """
+    if not name.isascii() or not (parts := _split_clones(name)):
+        return ""
+    mangled, clones = parts
+    from perf2x.symbolize.demangle.short_cxx import short_by_llvm  # C programs do not need it
+
+    short = short_by_llvm(_printed_by_llvm(mangled))
+    return short + clones if short else ""
+
+
+def _short_portable(name: str) -> str:
+    full = full_name(name)
+    if full == name:
+        return name
     from perf2x.symbolize.demangle.short_cxx import short_cxx  # C programs do not need it
 
-    _, at, version = _split_version(name)
-    return short_cxx(full.removesuffix(at + version)) + at + version
+    return short_cxx(full)
 
 
 def _is_rust(name: str) -> bool:
@@ -105,24 +126,43 @@ def _readable(name: str) -> str:
 
 def _native(name: str) -> str:
     """The name as LLVM prints it, if GNU prints it alike; else ""."""
-    library = _import_llvm()
-    if library is None or not name.isascii() or _has_many_references(name):
+    if not name.isascii():
         return ""
+    if name.startswith("_R"):
+        mangled, dot, clones = name.partition(".")
+        readable = _printed_by_llvm(mangled)
+        return f"{readable}{dot}{clones}" if readable else ""
+    parts = _split_clones(name)
+    if not parts or _MANGLED_DIFFERENCES.search(parts[0]):
+        return ""
+    mangled, clones = parts
+    readable = _printed_by_llvm(mangled)
+    if not readable or _PRINTED_DIFFERENCES.search(readable):
+        return ""
+    return (_CLOSING.sub("> ", readable) if ">>" in readable else readable) + clones
+
+
+def _split_clones(name: str) -> tuple[str, str] | None:
+    """A C++ name and its clones, `` [clone .part.0]``; None if what stands behind a dot is none."""
     mangled, dot, clones = name.partition(".")
+    if not dot:
+        return mangled, ""
+    if not _CLONES.fullmatch(dot + clones):
+        return None
+    return mangled, "".join(f" [clone {clone}]" for clone in _CLONE.findall(dot + clones))
+
+
+def _printed_by_llvm(mangled: str) -> str:
+    """The name as LLVM prints it; "" without the library, and for names that it cannot read or that are too large."""
+    library = _import_llvm()
+    if library is None or _has_many_references(mangled):
+        return ""
+    read = library.rust_demangle if mangled.startswith("_R") else library.itanium_demangle
     try:
-        if name.startswith("_R"):
-            readable = library.rust_demangle(mangled)
-            return f"{readable}{dot}{clones}" if readable and len(readable) <= _MAX_LENGTH else ""
-        if _MANGLED_DIFFERENCES.search(mangled) or (dot and not _CLONES.fullmatch(dot + clones)):
-            return ""
-        readable = str(library.itanium_demangle(mangled) or "")
+        readable = str(read(mangled) or "")
     except ValueError:
         return ""
-    if not readable or len(readable) > _MAX_LENGTH or _PRINTED_DIFFERENCES.search(readable):
-        return ""
-    if ">>" in readable:
-        readable = _CLOSING.sub("> ", readable)
-    return readable + "".join(f" [clone {clone}]" for clone in _CLONE.findall(dot + clones)) if dot else readable
+    return readable if len(readable) <= _MAX_LENGTH else ""
 
 
 def _has_many_references(name: str) -> bool:

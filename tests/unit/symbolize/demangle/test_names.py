@@ -12,6 +12,7 @@ from perf2x.symbolize.demangle import names
 from perf2x.symbolize.demangle.names import full_name, short_name
 from perf2x.symbolize.demangle.parameters import find_opening, without_parameters
 from perf2x.symbolize.demangle.rust_legacy import rust_legacy
+from perf2x.symbolize.demangle.short_cxx import short_cxx
 from tests.support.examples import examples
 
 # mangled name, c++filt -i, c++filt -i -p (binutils 2.47), from 48 libraries and programs: every kind of name; and the
@@ -164,6 +165,7 @@ def test_stored_names_are_demangled_as_stored() -> None:
     assert [[name, full_name(name), stripped(name), short_name(name)] for name, *_ in STORED] == STORED
     native = sum(bool(names._native(name)) for name, *_ in STORED)
     assert 100 < native < len(STORED) - 100
+    assert sum(bool(names._short_native(name)) for name, *_ in STORED if name.startswith("_Z")) > native + 30
 
 
 def test_stored_names_do_not_depend_on_the_native_library(no_llvm) -> None:
@@ -198,18 +200,30 @@ def test_both_libraries_agree_or_one_is_silent(text) -> None:
     for name in ("_Z1f" + text, "_ZN1A1f" + text, "_RNvC1a" + text):
         if native := names._native(name):
             assert native == names._import_portable()(name)
+        if name.startswith("_Z") and (short := names._short_native(name)):
+            assert short == short_cxx(names._import_portable()(name))
 
 
-def test_a_name_is_read_once_whether_or_not_it_can_be_read(monkeypatch) -> None:
+def test_a_name_is_read_once_whether_or_not_it_can_be_read(monkeypatch, no_llvm) -> None:
     """The styles share what a name is read as, and nothing is tried again for a name that nobody can read."""
-    forget()
     tried = []
-    monkeypatch.setattr(names, "_readable", lambda name: tried.append(name) or ("" if name.endswith("_") else "f(int)"))
+    read = names._import_portable()
+    monkeypatch.setattr(names, "_import_portable", lambda: lambda name: tried.append(name) or read(name))
     unreadable, readable = "_ZN1A1fEq_", "_Z1fi"
     for _ in range(2):
         assert full_name(unreadable) == short_name(unreadable) == unreadable
         assert (full_name(readable), short_name(readable)) == ("f(int)", "f")
     assert tried == [unreadable, readable]
+
+
+def test_llvm_is_not_asked_twice_for_a_name_that_it_cannot_read_either(monkeypatch) -> None:
+    forget()
+    asked = []
+    read = names._printed_by_llvm
+    monkeypatch.setattr(names, "_printed_by_llvm", lambda name: asked.append(name) or read(name))
+    for _ in range(3):
+        assert short_name("_ZN1A1fEq_") == full_name("_ZN1A1fEq_") == "_ZN1A1fEq_"
+    assert asked == ["_ZN1A1fEq_"] * 2  # once for each style
     forget()
 
 
