@@ -8,14 +8,14 @@ from perf2x.columnar.interner import StringInterner
 from perf2x.columnar.unique import argsort_rows, group_rows
 from perf2x.stitch.process_history import ProcessHistory
 from perf2x.tables.profile import Losses, Threads, ThreadSwitches
-from perf2x.tables.sideband import Losts, Tasks
+from perf2x.tables.sideband import Losts, Switches, Tasks
 
 
 def thread_switches(history: ProcessHistory, threads: Threads, strings: StringInterner) -> ThreadSwitches | None:
-    """Context switches of the threads that have samples; None without any record of switches."""
-    switches = history.sideband.switches
-    if not len(switches):
+    """Context switches of the threads that have samples, their exits included; None without any record of switches."""
+    if not len(history.sideband.switches):
         return None
+    switches = _with_exits(history.sideband.switches, history.sideband.exits)
     rank = history.order.rank(switches.time, switches.position)
     names = history.names.at(switches.tid.astype(np.int64), rank)
     texts, table = history.names.texts, strings.table()
@@ -42,6 +42,22 @@ def thread_switches(history: ProcessHistory, threads: Threads, strings: StringIn
         cpu=switches.cpu[keep],
         is_preempted=switches.preempted[keep],
     )
+
+
+def _with_exits(switches: Switches, exits: Tasks) -> Switches:
+    """Add exits as switches out: the last time that a thread leaves its CPU is not recorded as a switch."""
+    count = len(exits)
+    left = Switches(
+        time=exits.time,
+        position=exits.position,
+        pid=exits.pid,
+        tid=exits.tid,
+        cpu=np.full(count, -1, np.int32),
+        is_out=np.ones(count, np.bool_),
+        preempted=np.zeros(count, np.bool_),
+    )
+    names = Switches.__struct_fields__
+    return Switches(**{name: np.concatenate([getattr(switches, name), getattr(left, name)]) for name in names})
 
 
 def losses(losts: Losts) -> Losses:

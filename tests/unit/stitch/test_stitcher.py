@@ -16,7 +16,20 @@ from perf2x.stitch.stack_rows import StackInputs
 from perf2x.stitch.stitcher import Stitcher, StitchOptions
 from perf2x.tables.diagnostics import Diagnostics
 from perf2x.tables.events import Want
-from tests.forge import CallchainDeferred, Cgroup, Comm, Event, Mmap, Record, Sample, Session, Stamp, Switch, write_file
+from tests.forge import (
+    CallchainDeferred,
+    Cgroup,
+    Comm,
+    Event,
+    Exit,
+    Mmap,
+    Record,
+    Sample,
+    Session,
+    Stamp,
+    Switch,
+    write_file,
+)
 from tests.forge import kernel as k
 
 WITH_CPU = replace(Event(), sample_type=Event().sample_type | k.CPU)
@@ -159,6 +172,16 @@ def test_a_timeline_has_the_context_switches_of_the_recording(tmp_path: Path) ->
     assert switches is not None and switches.time.tolist() == [7]
     assert load(path, LoadOptions()).profile.switches is None
     assert load(written(tmp_path, records[:1]), LoadOptions(timeline=True)).profile.switches is None
+
+
+def test_an_exit_is_the_last_switch_of_a_thread(tmp_path: Path) -> None:
+    switch = Switch(stamp=Stamp(pid=1, tid=1, time=4), is_out=False)
+    end = Exit(pid=1, ppid=0, tid=1, ptid=0, time=9, stamp=Stamp(pid=1, tid=1, time=9))
+    records = [switch, Sample(ip=0x1000, time=5), end]
+    switches = load(written(tmp_path, records), LoadOptions(timeline=True)).profile.switches
+    assert switches is not None
+    assert list(zip(switches.time.tolist(), switches.is_out.tolist(), strict=True)) == [(4, False), (9, True)]
+    assert load(written(tmp_path, records[1:]), LoadOptions(timeline=True)).profile.switches is None
 
 
 def test_threads_differ_in_any_bit_of_pid_and_tid(tmp_path: Path) -> None:
