@@ -3,6 +3,7 @@
 import lzma
 import os
 import re
+import struct
 from collections import Counter
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from perf2x.tables.errors import OptionError
 from tests import forge
 from tests.forge import kernel as k
 from tests.forge.records import Stamp
+from tests.support.command import perf2x, recording
 
 SHARED = Path(os.environ.get("PERF2X_SHARED", Path(__file__).resolve().parents[4] / "shared"))
 WITH_DUMPS = sorted(SHARED.glob("recordings/deferred/*/ref.dump.txt.xz"))
@@ -171,3 +173,14 @@ def _comparable(line: str) -> str:
         return line.rstrip()
     match = re.match(r"([-\d ]*)0(?:x[0-9a-f]+)? (\[0x[0-9a-f]+\]: PERF_RECORD_(\w+).*)", line)
     return f"{match[1]}{match[2]}".rstrip().replace("4294967295 ", "-1 ") if match and match[3] in COMPARED else ""
+
+
+def test_damage_is_counted_at_the_end_though_samples_were_read(tmp_path: Path) -> None:
+    data = Path(recording("calls")).read_bytes()
+    cut = tmp_path / "perf.data"
+    cut.write_bytes(data[:30_000])
+    ran = perf2x("dump", cut)
+    assert ran.code == 0 and ran.out.count("PERF_RECORD_SAMPLE") > 100
+    assert ran.err.startswith("lost: ") and ran.err.count("\n") == 1
+    assert f"{sum(struct.unpack_from('<QQ', data, 40)) - 30_000:,} bytes missing at the end of the file" in ran.err
+    assert perf2x("dump", recording("calls")).err == ""

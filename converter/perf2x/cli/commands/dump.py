@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from perf2x.cli.messages import print_message
 from perf2x.cli.options.inputs import DEFAULT, Input, recordings
 from perf2x.files.unpack_limit import limit_unpacking, parse_size
 from perf2x.tables.diagnostics import Diagnostics
@@ -50,7 +51,8 @@ def dump(
 ) -> None:
     """Show the records of a recording in file order, a line for each; nothing is looked up.
 
-    -v shows fields, chains, registers and branches, worded as perf script -D words them.
+    -v shows fields, chains, registers and branches, worded as perf script -D words them. What is damaged or missing is
+    counted on standard error at the end.
     """
     from perf2x.dump.records import DumpOptions, DumpTotals, dump_lines
     from perf2x.pipeline.no_samples import damage
@@ -66,6 +68,17 @@ def dump(
     why = damage(diagnostics.counts) if totals.to_the_end and not totals.samples else ""
     if why:
         raise FormatError(f"{source}: no samples: {why}")
+    _warn_of_losses(diagnostics)
+
+
+def _warn_of_losses(diagnostics: Diagnostics) -> None:
+    if not diagnostics.counts:
+        return
+    from perf2x.cli.render.summary import loss_line
+
+    troubles = loss_line(diagnostics)
+    if troubles:
+        print_message(troubles)
 
 
 def _parse_time_range(time: str | None) -> tuple[int | None, int | None]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from perf2x.cli.render.number_format import plural
-from perf2x.tables.diagnostics import Severity
+from perf2x.tables.diagnostics import Diagnostics, Severity
 from perf2x.tables.printable import short
 from perf2x.unwind.chains import End
 
@@ -50,7 +50,7 @@ def summary(
     completed = "; ".join(filter(None, parts))
     if completed:
         yield completed
-    troubles = _loss_line(loaded)
+    troubles = loss_line(loaded.diagnostics)
     if troubles:
         yield troubles
     yield from symbol_lines(loaded, _NAMED_OBJECTS)
@@ -71,7 +71,7 @@ def verbose_lines(loaded: "Loaded") -> Iterator[str]:
 
 def quality_lines(loaded: "Loaded") -> Iterator[str]:
     """Losses, and the share of frames with names."""
-    troubles = _loss_line(loaded)
+    troubles = loss_line(loaded.diagnostics)
     if troubles:
         yield troubles
     yield from symbol_lines(loaded, _NAMED_OBJECTS)
@@ -79,7 +79,7 @@ def quality_lines(loaded: "Loaded") -> Iterator[str]:
 
 def warning_lines(loaded: "Loaded", most: int = 1) -> Iterator[str]:
     """Warnings about losses and frames without names; nothing when there are none."""
-    troubles = _loss_line(loaded)
+    troubles = loss_line(loaded.diagnostics)
     if troubles:
         yield troubles
     report = loaded.symbols
@@ -155,9 +155,9 @@ def _compiled_code(count: int, report: "UnwindReport") -> str:
     return f"{some}in just-in-time compiled code: {helps}"
 
 
-def _loss_line(loaded: "Loaded") -> str:
-    """All losses in one line, with the advice for the largest."""
-    losses = [count for count in loaded.diagnostics.counts.values() if count.severity is Severity.LOSS]
+def loss_line(diagnostics: Diagnostics) -> str:
+    """All losses in one line, with the advice for the largest; "" without any."""
+    losses = [count for count in diagnostics.counts.values() if count.severity is Severity.LOSS]
     if not losses:
         return ""
     listed = ", ".join(count.words for count in losses)
