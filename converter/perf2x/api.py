@@ -233,9 +233,9 @@ def write(
 ) -> None:
     """Write a profile to a file, whole or not at all; ``to`` and ``settings`` are those of ``convert``.
 
-    A timeline is summed for formats that do not show time; chrome and firefox show nothing else and need a profile
-    that was read with ``timeline=True``. Raises Perf2xError when the format or the file cannot be written, ValueError
-    when the tables of a profile made by hand contradict each other.
+    A timeline is summed for formats that do not show time; chrome, firefox and perfetto show nothing else and need a
+    profile that was read with ``timeline=True``. Raises Perf2xError when the format or the file cannot be written,
+    ValueError when the tables of a profile made by hand contradict each other.
     """
     target = fspath(output)
     emitter = build_emitter(to or format_of(target), settings)

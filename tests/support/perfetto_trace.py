@@ -20,7 +20,8 @@ pb: Any = pytest.importorskip(
 
 TABLES = (
     "function_names", "frames", "callstacks", "build_ids", "mapping_paths", "source_paths", "mappings",
-    "stack_sample_task_contexts", "stack_sample_execution_contexts", "event_names", "debug_annotation_names",
+    "stack_sample_task_contexts", "stack_sample_execution_contexts", "event_names",
+    "event_categories", "debug_annotation_names", "debug_annotation_string_values",
 )  # fmt: skip
 
 

@@ -1,13 +1,18 @@
 import io
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from perf2x.emit.perfetto.emitter import Perfetto
 from perf2x.emit.perfetto.schema import TaskState
+from perf2x.emit.perfetto.switches import states_of
 from perf2x.emit.timeline.tracks import UNKNOWN_ID
 from perf2x.plugins.contracts import ProfileBuilder
-from tests.support.perfetto_trace import read_trace
+from perf2x.tables.profile import Profile
+from perf2x.tables.tracepoint_fields import FieldColumn, TracepointFields
+from tests.support.perfetto_trace import Trace, read_trace
 
 RUNNABLE, RUNNING, SLEEPS = 2, 3, 4
 State = tuple[int, int, int, int]
@@ -15,12 +20,7 @@ State = tuple[int, int, int, int]
 
 
 def states(builder: ProfileBuilder) -> list[State]:
-    out = io.BytesIO()
-    Perfetto().emit(builder.build(timeline=True), out)
-    packets = read_trace(out.getvalue()).of("generic_kernel_task_state_event")
-    events = [(packet.timestamp, packet.generic_kernel_task_state_event) for packet in packets]
-    assert all(event.HasField("cpu") for _, event in events), "readers take a missing CPU for CPU 0"
-    return [(time, event.tid, event.cpu, event.state) for time, event in events]
+    return read_states(builder.build(timeline=True))
 
 
 def threads(*tids: int) -> tuple[ProfileBuilder, list[int]]:
@@ -51,7 +51,8 @@ def test_a_lost_end_is_where_the_thread_comes_to_another_cpu() -> None:
     builder.switch(40, one, is_out=True, cpu=1)
     builder.switch(50, one, is_out=True, cpu=1)
     assert states(builder) == [
-        (10, 101, 0, RUNNING), (30, 101, 0, RUNNABLE), (30, 101, 1, RUNNING), (40, 101, 1, SLEEPS)
+        (10, 101, 0, RUNNING), (30, 101, 0, RUNNABLE), (30, 101, 1, RUNNING), (40, 101, 1, SLEEPS),
+        (49, 101, 1, RUNNING), (50, 101, 1, SLEEPS),
     ]  # fmt: skip
 
 
@@ -71,10 +72,10 @@ def told(switches: list[tuple[int, int, bool, int]]) -> list[State]:
     for time, thread, is_out, cpu in sorted(switches, key=lambda row: (row[1], row[0], row[2])):
         was_out, was_on = last.get(thread, (None, -1))
         last[thread] = (is_out, cpu)
-        if was_out is is_out and (is_out or was_on == cpu):
+        if was_out is is_out and not is_out and was_on == cpu:
             continue
         if was_out is is_out:
-            found.append((time, 101 + thread, was_on, RUNNABLE))
+            found.append((time - 1, 101 + thread, cpu, RUNNING) if is_out else (time, 101 + thread, was_on, RUNNABLE))
         found.append((time, 101 + thread, cpu, SLEEPS if is_out else RUNNING))
     return sorted(found, key=lambda row: (row[0], row[3] == RUNNING, row[2], row[1]))
 
@@ -98,3 +99,70 @@ def test_a_run_without_length_is_left_out() -> None:
     for time, is_out in ((10, False), (20, True), (30, False), (30, True), (40, False)):
         builder.switch(time, one, is_out, cpu=0)
     assert states(builder) == [(10, 101, 0, RUNNING), (20, 101, 0, SLEEPS), (40, 101, 0, RUNNING)]
+
+
+def test_samples_of_sched_switch_tell_states_and_carry_their_fields() -> None:
+    """Threads 101 and 102 take turns; 103 has no samples, and is nobody's next thread."""
+    profile = scheduled([(10, 0, 0, 102), (20, 1, 2, 101), (30, 0, 1, 103), (40, 1, 0x20, 0)])
+    assert read_states(profile) == [
+        (10, 101, 3, RUNNABLE), (10, 102, 3, RUNNING), (20, 102, 3, 5), (20, 101, 3, RUNNING), (30, 101, 3, SLEEPS),
+        (39, 102, 3, RUNNING), (40, 102, 3, 7),
+    ]  # fmt: skip
+    trace = read(profile)
+    texts: dict[str, dict[int, str]] = {}
+    told = []
+    for packet in trace.packets:
+        tables = packet.interned_data
+        if tables.debug_annotation_names:
+            texts["names"] = {entry.iid: entry.name for entry in tables.debug_annotation_names}
+            texts["texts"] = {entry.iid: entry.str.decode() for entry in tables.debug_annotation_string_values}
+            assert [entry.name for entry in tables.event_names] == ["sched:sched_switch"]
+        if packet.WhichOneof("data") == "track_event":
+            assert packet.track_event.type == 3
+            facts = packet.track_event.debug_annotations
+            values = [texts["texts"].get(one.string_value_iid) or one.uint_value or one.int_value for one in facts]
+            told.append((packet.timestamp, dict(zip(texts["names"].values(), values, strict=True))))
+            assert [one.name_iid for one in facts] == list(texts["names"])
+    assert told[1] == (20, {"prev_state": 2, "next_pid": 101, "next_comm": "odd \\xff"})
+    assert [time for time, _ in told] == [10, 20, 30, 40]
+    tids = {packet.track_descriptor.thread.tid for packet in trace.of("track_descriptor")}
+    assert tids == {101, 102}
+
+
+def test_every_prev_state_has_a_meaning() -> None:
+    found = states_of(np.array([0, 0x100, 0x400, 1, 2, 4, 8, 0x10, 0x20, 0x80, 0x82, 0x201, 0x40], np.int64))
+    assert found.tolist() == [2, 2, 2, 4, 5, 6, 6, 7, 7, 5, 5, 4, 4]
+
+
+def scheduled(rows: list[tuple[int, int, int, int]]) -> Profile:
+    """Samples of sched_switch: time, thread, prev_state, next_pid; all on CPU 3."""
+    builder = ProfileBuilder()
+    builder.event("sched:sched_switch", "count", period=1, frequency=0)
+    place, found = builder.function("schedule"), [builder.thread("worker", 100, 101 + row) for row in range(2)]
+    for time, thread, _, _ in rows:
+        builder.sample([place], found[thread], value=1, time=time, cpu=3)
+    profile = builder.build(timeline=True)
+    columns = (
+        FieldColumn("prev_state", "integer", np.array([row[2] for row in rows], np.int64)),
+        FieldColumn("next_pid", "integer", np.array([row[3] for row in rows], np.uint64)),
+        FieldColumn("next_comm", "text", np.zeros(len(rows), np.int64), ("odd \udcff",)),
+    )
+    fields = (TracepointFields(len(rows), columns),)
+    samples = replace(profile.samples, fields=np.arange(len(rows), dtype=np.int32))
+    return replace(profile, samples=samples, fields=fields)
+
+
+def read(profile: Profile) -> Trace:
+    profile.check()
+    out = io.BytesIO()
+    Perfetto().emit(profile, out)
+    return read_trace(out.getvalue())
+
+
+def read_states(profile: Profile) -> list[State]:
+    events = [
+        (packet.timestamp, packet.generic_kernel_task_state_event)
+        for packet in read(profile).of("generic_kernel_task_state_event")
+    ]
+    assert all(event.HasField("cpu") for _, event in events), "readers take a missing CPU for CPU 0"
+    return [(time, event.tid, event.cpu, event.state) for time, event in events]

@@ -1,13 +1,12 @@
 """Fields of tracepoints in the payloads of markers, and in their schemas."""
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from perf2x.columnar.arrays import I64, AnyArray
 from perf2x.columnar.unique import unique
 from perf2x.emit.encoding.json_encoder import json_bytes
 from perf2x.emit.encoding.text_chunks import chunk_array, interleaved, number_chunks
+from perf2x.emit.timeline.fields import field_tables
 from perf2x.tables.output_text import printable
 from perf2x.tables.profile import Profile
 from perf2x.tables.tracepoint_fields import FieldColumn, TracepointFields
@@ -21,22 +20,10 @@ _FORMATS = {"integer": "integer", "text": "string"}
 def field_chunks(profile: Profile, rows: I64) -> AnyArray:
     """(rows,) the fields of each of these samples as members of a JSON object, each with a comma in front."""
     chunks = chunk_array([b""] * len(rows))
-    for entry, held, local in _entries(profile, rows):
+    for entry, held, local in field_tables(profile, rows):
         if entry.columns:
             chunks[held] = _members(entry, local)
     return chunks
-
-
-def _entries(profile: Profile, rows: I64) -> Iterator[tuple[TracepointFields, I64, I64]]:
-    """Yield each table of fields with the places among ``rows`` that have one, and their rows in the table."""
-    if profile.samples.fields is None:
-        return
-    fields, base = profile.samples.fields[rows].astype(np.int64), 0
-    for entry in profile.fields:
-        held = np.flatnonzero((fields >= base) & (fields < base + entry.count))
-        if len(held):
-            yield entry, held, fields[held] - base
-        base += entry.count
 
 
 def _members(entry: TracepointFields, rows: I64) -> AnyArray:
@@ -72,4 +59,6 @@ def events_with_fields(profile: Profile) -> list[int]:
 def field_formats(profile: Profile, kind: int) -> dict[str, str]:
     """Return the fields of an event, with the viewer's format of each."""
     rows = np.flatnonzero(profile.samples.event == kind)
-    return {_key(column): _FORMATS[column.kind] for entry, _, _ in _entries(profile, rows) for column in entry.columns}
+    return {
+        _key(column): _FORMATS[column.kind] for entry, _, _ in field_tables(profile, rows) for column in entry.columns
+    }

@@ -14,6 +14,7 @@ from perf2x.emit.perfetto.losses import loss_packets
 from perf2x.emit.perfetto.samples import sample_packets
 from perf2x.emit.perfetto.task_states import task_state_packets
 from perf2x.emit.perfetto.threads import process_tree
+from perf2x.emit.perfetto.tracepoints import tracepoint_packets
 from perf2x.tables.plugin_options import check_choices, option
 from perf2x.tables.profile import Profile
 
@@ -25,7 +26,7 @@ class Perfetto:
     suffix: ClassVar[str] = ".pftrace"
     timeline: ClassVar[bool] = True
     needs_time: ClassVar[bool] = True
-    columns: ClassVar[frozenset[str]] = frozenset({"cpu"})
+    columns: ClassVar[frozenset[str]] = frozenset({"cpu", "fields"})
 
     style: str = option(
         "stack-sample",
@@ -47,4 +48,5 @@ class Perfetto:
         yield process_tree(profile)
         yield from sample_packets(profile, self.style)
         yield from task_state_packets(profile)
+        yield from tracepoint_packets(profile)
         yield from loss_packets(profile)

@@ -1,7 +1,8 @@
 """Context switches as states of threads, which readers draw as scheduler tracks of CPUs and threads.
 
-Readers refuse a thread that runs twice at once, and demand the CPU of both ends of a run. Records are lost, so a run
-without an end ends where its thread comes to another CPU, and what says nothing new is left out.
+Readers refuse a thread that runs twice at once, and demand the CPU of both ends of a run. Records are lost, or told by
+the other thread of a switch, which nobody watched: a run without an end ends where its thread comes to another CPU, one
+without a beginning is a nanosecond long, and what says nothing new is left out.
 """
 
 from collections.abc import Iterator
@@ -15,9 +16,10 @@ from perf2x.columnar.unique import argsort_rows
 from perf2x.emit.encoding.protobuf_cells import beside, nested, numbers
 from perf2x.emit.perfetto.message import packet_rows
 from perf2x.emit.perfetto.schema import GenericKernelTaskStateEvent, TaskState, TracePacket
+from perf2x.emit.perfetto.switches import Switches, switches_of
 from perf2x.emit.perfetto.threads import ThreadIds, thread_ids
 from perf2x.emit.timeline.tracks import UNKNOWN_ID
-from perf2x.tables.profile import Profile, ThreadSwitches
+from perf2x.tables.profile import Profile
 
 _ROWS_AT_ONCE = 1 << 14
 
@@ -37,9 +39,8 @@ class TaskStates(Struct, frozen=True):
 
 def task_state_packets(profile: Profile) -> Iterator[bytes]:
     """Yield a packet for each change of a thread's state."""
-    if profile.switches is None:
-        return
-    states = task_states(profile.switches, thread_ids(profile))
+    ids = thread_ids(profile)
+    states = task_states(switches_of(profile, ids), ids)
     for start in range(0, len(states), _ROWS_AT_ONCE):
         part = take_rows_of(states, np.arange(start, min(start + _ROWS_AT_ONCE, len(states))))
         fields = [
@@ -50,43 +51,44 @@ def task_state_packets(profile: Profile) -> Iterator[bytes]:
         yield packet_rows(part.time, nested(TracePacket.GENERIC_KERNEL_TASK_STATE_EVENT, beside(fields)))
 
 
-def task_states(switches: ThreadSwitches, ids: ThreadIds) -> TaskStates:
+def task_states(switches: Switches, ids: ThreadIds) -> TaskStates:
     """Return the states that context switches tell; without idle and unknown threads, and without unknown CPUs.
 
     ::
 
-        records of one thread   in 0   in 0   in 1   out 1   out 1
-        states                  Running 0     out 0, Running 1   Sleeping 1
+        records of one thread   in 0        in 0   in 1                out 1        out 1
+        states                  Running 0          out 0, Running 1   Sleeping 1   Running 1, Sleeping 1
     """
-    thread = ids.number[switches.thread]
-    tid = ids.tid[thread]
+    tid = ids.tid[switches.thread]
     known = np.flatnonzero((tid > 0) & (tid != UNKNOWN_ID) & (switches.cpu >= 0))
-    order = known[argsort_rows([thread[known], switches.time[known], switches.is_out[known]])]
-    switches, thread, tid = take_rows_of(switches, order), thread[order], tid[order]
-    after = _follows(thread)
+    columns = (switches.thread, switches.time, switches.is_out, switches.cpu)
+    order = known[argsort_rows([column[known] for column in columns])]
+    switches, tid = take_rows_of(switches, order), tid[order]
+    after = _follows(switches.thread)
     before = np.maximum(np.arange(len(order)) - 1, 0)
     is_same = after & (switches.is_out == switches.is_out[before])
     moved = is_same & ~switches.is_out & (switches.cpu != switches.cpu[before])
+    again = is_same & switches.is_out & (switches.time > switches.time[before])
     empty = _empty_runs(switches, after)
-    kept, lost = np.flatnonzero((~is_same | moved) & ~empty), np.flatnonzero(moved & ~empty)
-    asleep = np.where(switches.is_preempted, TaskState.TASK_STATE_RUNNABLE, TaskState.TASK_STATE_INTERRUPTIBLE_SLEEP)
-    state = np.where(switches.is_out, asleep, TaskState.TASK_STATE_RUNNING)[kept]
+    kept = np.flatnonzero((~is_same | moved | again) & ~empty)
+    ends, begins = np.flatnonzero(moved & ~empty), np.flatnonzero(again & ~empty)
+    states = (TaskState.TASK_STATE_RUNNABLE, TaskState.TASK_STATE_RUNNING)
     rows = TaskStates(
-        time=np.append(switches.time[kept], switches.time[lost]),
-        tid=np.append(tid[kept], tid[lost]),
-        cpu=np.append(switches.cpu[kept], switches.cpu[before][lost]),
-        state=np.append(state, np.full(len(lost), TaskState.TASK_STATE_RUNNABLE)).astype(np.uint8),
+        time=np.concatenate([switches.time[kept], switches.time[ends], switches.time[begins] - np.uint64(1)]),
+        tid=tid[np.concatenate([kept, ends, begins])],
+        cpu=np.concatenate([switches.cpu[kept], switches.cpu[before][ends], switches.cpu[begins]]),
+        state=np.append(switches.state[kept], np.repeat(states, [len(ends), len(begins)]).astype(np.uint8)),
     )
     comes = rows.state == TaskState.TASK_STATE_RUNNING
     return take_rows_of(rows, argsort_rows([rows.time, comes, rows.cpu, rows.tid]))
 
 
-def _follows(thread: I32) -> Bools:
+def _follows(thread: I64) -> Bools:
     """(n,) whether a row is of the same thread as the one before it."""
     return np.append(False, thread[1:] == thread[:-1])[: len(thread)]
 
 
-def _empty_runs(switches: ThreadSwitches, after: Bools) -> Bools:
+def _empty_runs(switches: Switches, after: Bools) -> Bools:
     """(n,) both rows of a run that ends when it begins."""
     ends: Bools = after & switches.is_out & np.append(False, ~switches.is_out[:-1])[: len(after)]
     ends &= np.append(False, switches.time[1:] == switches.time[:-1])[: len(after)]
