@@ -12,7 +12,7 @@ from perf2x.pipeline.worker_pool import run_in_processes
 from perf2x.stitch.stitch_result import StitchResult
 from perf2x.stitch.stitcher import Stitcher
 from perf2x.tables.diagnostics import Count, Diagnostics
-from perf2x.tables.events import Recording, Samples, Share, Want
+from perf2x.tables.events import Recording, Samples, Shard, Want
 from perf2x.transform.sample_filter import Seen
 from perf2x.transform.selection import Selection
 
@@ -46,10 +46,10 @@ class SamplePass(Struct):
     def run(self, processes: int, progress: Progress | None) -> None:
         """Process every sample once; the result does not depend on the number of processes."""
         if processes == 1:
-            self._process(Share(), progress)
+            self._process(Shard(), progress)
             return
         for partial in run_in_processes(
-            processes, lambda share: self._process(share, progress), self._process_elsewhere
+            processes, lambda shard: self._process(shard, progress), self._process_elsewhere
         ):
             with self.stages.stage("join"):
                 self.stitcher.absorb(partial.stitched)
@@ -59,20 +59,20 @@ class SamplePass(Struct):
             self.stages.absorb(partial.stages)
             del partial  # free it before receiving the next
 
-    def _process_elsewhere(self, share: Share) -> PartialResult:
-        """Process a share in a worker, whose counters start from zero."""
+    def _process_elsewhere(self, shard: Shard) -> PartialResult:
+        """Process a shard in a worker, whose counters start from zero."""
         self.diagnostics.counts.clear()
         self.stages.wall.clear()
         self.stages.processor.clear()
-        self._process(share, None)
+        self._process(shard, None)
         with self.stages.stage("stitch"):
             stitched = self.stitcher.result()
         counts = list(self.diagnostics.counts.values())
         return PartialResult(stitched, self.call_graphs.counted(), self.selection.seen, counts, self.stages)
 
-    def _process(self, share: Share, progress: Progress | None) -> None:
-        batches = self.recording.samples(self.want | self.call_graphs.want, share)
-        counted = _with_progress(batches, self.recording.sample_count, share.of, progress)
+    def _process(self, shard: Shard, progress: Progress | None) -> None:
+        batches = self.recording.samples(self.want | self.call_graphs.want, shard)
+        counted = _with_progress(batches, self.recording.sample_count, shard.of, progress)
         for batch in self.stages.each("decode", self.selection.batches(counted)):
             with self.stages.stage("unwind"):
                 completed = self.call_graphs.complete(batch if self.stacks else _without_addresses(batch))
@@ -85,11 +85,11 @@ def _without_addresses(samples: Samples) -> Samples:
     return replace(samples, ip=np.zeros_like(samples.ip), cpumode=np.zeros_like(samples.cpumode))
 
 
-def _with_progress(batches: Iterator[Samples], total: int, shares: int, progress: Progress | None) -> Iterator[Samples]:
-    """Yield the batches and report progress, assuming that other processes are equally far with their shares."""
+def _with_progress(batches: Iterator[Samples], total: int, shards: int, progress: Progress | None) -> Iterator[Samples]:
+    """Yield the batches and report progress, assuming that other processes are equally far with their shards."""
     done = 0
     for batch in batches:
         yield batch
-        done += len(batch) * shares
+        done += len(batch) * shards
         if progress is not None:
             progress(min(done, total), total)

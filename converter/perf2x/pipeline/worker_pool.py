@@ -1,6 +1,6 @@
-"""Divides work among forked worker processes; the first process does a share itself and combines all results.
+"""Divides work among forked worker processes; the first process does a shard itself and combines all results.
 
-`run_in_processes` gives each process one share of something uniform (the blocks of a recording), `run_tasks` hands out
+`run_in_processes` gives each process one shard of something uniform (the blocks of a recording), `run_tasks` hands out
 tasks of very different cost (objects to symbolize): an idle process takes the next one.
 
 Forked workers have the index, the process history and the mapped file without a copy; only results travel. Where
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from perf2x.pipeline.stage_timer import Stages
 from perf2x.tables.errors import Perf2xError
-from perf2x.tables.events import Share
+from perf2x.tables.events import Shard
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -62,21 +62,21 @@ def processes_for_work(microseconds: int, tasks: int, requested: int) -> int:
     return max(1, min(tasks, requested or min(len(os.sched_getaffinity(0)), microseconds // MICROSECONDS_EACH)))
 
 
-def run_in_processes(count: int, here: Callable[[Share], None], there: Callable[[Share], Result]) -> Iterator[Result]:
-    """Process ``count`` shares: the first with ``here``, the others with ``there`` in a worker process each.
+def run_in_processes(count: int, here: Callable[[Shard], None], there: Callable[[Shard], Result]) -> Iterator[Result]:
+    """Process ``count`` shards: the first with ``here``, the others with ``there`` in a worker process each.
 
     Yields the results of ``there``, which must be picklable and complete: other changes stay in the worker. Raises the
-    Perf2xError that a worker raises. The share of a worker that dies (out of memory, say) or cannot be started is
+    Perf2xError that a worker raises. The shard of a worker that dies (out of memory, say) or cannot be started is
     processed with ``here``.
     """
-    shares = [Share(number, count) for number in range(count)]
-    with _forked(shares[1:], there) as others:
-        here(shares[0])
-        for share, connection in zip_longest(shares[1:], others):
+    shards = [Shard(number, count) for number in range(count)]
+    with _forked(shards[1:], there) as others:
+        here(shards[0])
+        for shard, connection in zip_longest(shards[1:], others):
             try:
                 result = _receive(connection)
             except (EOFError, OSError):
-                here(share)
+                here(shard)
                 continue
             if isinstance(result, Perf2xError):
                 raise result
@@ -101,12 +101,12 @@ def run_tasks(
     os.close(queue_end)
     done: dict[int, Result] = {}
 
-    def there(share: Share) -> tuple[dict[int, Result], float]:
+    def there(shard: Shard) -> tuple[dict[int, Result], float]:
         gc.disable()  # it would write to, and so copy, all inherited pages
         results = {number: work(number) for chunk in _chunk_numbers(queue) for number in chunks[chunk]}
         return results, time.process_time()
 
-    def here(share: Share) -> None:
+    def here(shard: Shard) -> None:
         done.update((number, work(number)) for chunk in _chunk_numbers(queue) for number in chunks[chunk])
 
     try:
@@ -126,17 +126,17 @@ def _chunk_numbers(queue: int) -> Iterator[int]:
 
 
 @contextlib.contextmanager
-def _forked(shares: list[Share], there: Callable[[Share], Result]) -> Iterator[list[Connection]]:
-    """Start a worker for each share, as many as possible; yields their connections and ends them on exit."""
+def _forked(shards: list[Shard], there: Callable[[Shard], Result]) -> Iterator[list[Connection]]:
+    """Start a worker for each shard, as many as possible; yields their connections and ends them on exit."""
     import multiprocessing  # with sockets and OpenSSL, and most recordings are too small for it
 
     context = multiprocessing.get_context("fork")
     processes: list[ForkProcess] = []
     connections: list[Connection] = []
     try:
-        for share in shares:
+        for shard in shards:
             ours, theirs = context.Pipe(duplex=False)
-            process = context.Process(target=_run, args=(share, there, theirs), daemon=True)
+            process = context.Process(target=_run, args=(shard, there, theirs), daemon=True)
             try:
                 process.start()
             except (OSError, MemoryError):  # no more processes available
@@ -153,13 +153,13 @@ def _forked(shares: list[Share], there: Callable[[Share], Result]) -> Iterator[l
             process.join()
 
 
-def _run(share: Share, there: Callable[[Share], Result], connection: Connection) -> None:
+def _run(shard: Shard, there: Callable[[Shard], Result], connection: Connection) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # the first process reports interruptions
         signal.signal(number, signal.SIG_DFL)
-    # out of memory, or the first process is gone: the first process, if any, does the share
+    # out of memory, or the first process is gone: the first process, if any, does the shard
     with contextlib.suppress(MemoryError, OSError):
         try:
-            _send(connection, there(share))
+            _send(connection, there(shard))
         except Perf2xError as error:
             _send(connection, error)
     connection.close()

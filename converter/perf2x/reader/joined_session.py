@@ -17,7 +17,7 @@ from perf2x.columnar.arrays import I32, I64, U64
 from perf2x.columnar.ragged import Ragged, SharedRows, concatenate
 from perf2x.columnar.unique import unique
 from perf2x.tables.diagnostics import Diagnostics
-from perf2x.tables.events import ALL, Recording, Samples, Session, Share, Want
+from perf2x.tables.events import ALL, Recording, Samples, Session, Shard, Want
 from perf2x.tables.sideband import DeferredChains, Sideband
 
 _SYNTHESIZED = ("mmaps", "comms", "forks", "exits")
@@ -35,10 +35,10 @@ class JoinedRecording:
         self.sample_count = sum(part.sample_count for part in parts)
         self.diagnostics = diagnostics
 
-    def samples(self, want: Want, share: Share = ALL) -> Iterator[Samples]:
-        """Yield the batches of each part in turn, at their positions in the whole; a share has its share of each."""
+    def samples(self, want: Want, shard: Shard = ALL) -> Iterator[Samples]:
+        """Yield the batches of each part in turn, at their positions in the whole; a shard has its part of each."""
         for part, shift in zip(self._parts, self._shift, strict=True):
-            for batch in part.samples(want, share):
+            for batch in part.samples(want, shard):
                 yield replace(batch, position=batch.position + shift)
 
 

@@ -22,7 +22,7 @@ from perf2x.columnar.arrays import I32, U8
 from perf2x.reader.block import Block, make_block
 from perf2x.reader.containers.compressed_records import Unpacker
 from perf2x.reader.containers.input_file import InputFile
-from perf2x.tables.events import ALL, Share
+from perf2x.tables.events import ALL, Shard
 
 
 class DataSection(Struct, frozen=True):
@@ -76,16 +76,16 @@ class RecordStream(Struct, frozen=True, eq=False):
     end: int
     """One past the last record's position."""
 
-    def blocks(self, left_out: Sequence[I32], share: Share = ALL) -> Iterator[tuple[int, Block]]:
-        """Yield the blocks of a share with their numbers, in file order; each without its rows ``left_out``."""
+    def blocks(self, left_out: Sequence[I32], shard: Shard = ALL) -> Iterator[tuple[int, Block]]:
+        """Yield the blocks of a shard with their numbers, in file order; each without its rows ``left_out``."""
         numbers, total = count(), sum(map(len, self.plans))
         for section, plans in zip(self.sections, self.plans, strict=True):
             unpacker = Unpacker(section.decompressed_limit, len(section.data))
             for plan, number in zip(plans, numbers, strict=False):  # the numbers never end
-                if not share.holds(number, total) and all(chunk.complete < 0 for chunk in plan.chunks):
+                if not shard.holds(number, total) and all(chunk.complete < 0 for chunk in plan.chunks):
                     continue  # compressed chunks are unpacked all the same: later ones build on them
                 parts = [self._read(section, chunk, unpacker) for chunk in plan.chunks]
-                if share.holds(number, total):
+                if shard.holds(number, total):
                     yield number, make_block(join_bytes(parts), plan.sizes, plan.position, self.order, left_out[number])
                 section.forget(plan.chunks[0].start, plan.chunks[-1].stop)
 

@@ -16,7 +16,7 @@ from perf2x.reader.records.off_cpu_samples import is_off_cpu, override_off_cpu
 from perf2x.reader.records.read_counters import DeliveredSamples
 from perf2x.reader.records.samples import SampleLayout, decode_samples, sample_layout
 from perf2x.tables.diagnostics import Diagnostics, Severity
-from perf2x.tables.events import ALL, Event, Samples, Session, Share, Want
+from perf2x.tables.events import ALL, Event, Samples, Session, Shard, Want
 from perf2x.tables.sample_batches import join_batches, select_rows, take_rows
 from perf2x.tables.sideband import Sideband
 
@@ -58,9 +58,9 @@ class PerfRecording(Struct, frozen=True, eq=False):
         """Samples as perf script counts them."""
         return self._index.sample_count
 
-    def samples(self, want: Want, share: Share = ALL) -> Iterator[Samples]:
-        """Yield the batches of a share in file order."""
-        for number, block in self._index.stream.blocks(self._index.others, share):
+    def samples(self, want: Want, shard: Shard = ALL) -> Iterator[Samples]:
+        """Yield the batches of a shard in file order."""
+        for number, block in self._index.stream.blocks(self._index.others, shard):
             owners = self._index.owners[number].astype(np.int32)
             if owners.min(initial=0) < 0:
                 known = np.flatnonzero(owners >= 0)

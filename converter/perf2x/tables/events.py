@@ -168,18 +168,18 @@ class Want(Flag):
     EXTRA = auto()
 
 
-class Share(Struct, frozen=True):
+class Shard(Struct, frozen=True):
     """One of ``of`` parts of a recording's blocks, counted from 0; each part is a run of blocks."""
 
     number: int = 0
     of: int = 1
 
     def holds(self, index: int, total: int) -> bool:
-        """Tell whether block ``index`` of ``total`` belongs to the share."""
+        """Tell whether block ``index`` of ``total`` belongs to the shard."""
         return index * self.of // max(total, 1) == self.number
 
 
-ALL = Share()
+ALL = Shard()
 
 
 class Recording(Protocol):
@@ -205,9 +205,9 @@ class Recording(Protocol):
         """Damage met so far; reading samples may add to it."""
         ...
 
-    def samples(self, want: Want, share: Share = ALL) -> Iterator[Samples]:
+    def samples(self, want: Want, shard: Shard = ALL) -> Iterator[Samples]:
         """Yield batches in file order, each a few MiB of records; arrays may be views that die with the next batch.
 
-        The shares of a recording together yield every batch once.
+        The shards of a recording together yield every batch once.
         """
         ...

@@ -52,7 +52,7 @@ def test_three_processes_give_the_timeline_of_one(name: str) -> None:
     assert outputs.emitted(together, "chrome") == outputs.emitted(alone, "chrome")
 
 
-def test_every_process_has_its_share() -> None:
+def test_every_process_has_its_shard() -> None:
     stages, pieces = Stages(), list[int]()
     case = next(case for case in corpus_cases() if case.name == "events")
     options = LoadOptions(jobs=3)
@@ -70,26 +70,26 @@ def test_a_filter_that_only_another_process_can_satisfy() -> None:
         loaded(case, 3, choice=Choice(tids=(999999,)))
 
 
-def test_the_share_of_a_process_that_dies_is_done_here() -> None:
+def test_the_shard_of_a_process_that_dies_is_done_here() -> None:
     done: list[int] = []
-    there = list(run_in_processes(3, lambda share: done.append(share.number), lambda share: os._exit(9)))
+    there = list(run_in_processes(3, lambda shard: done.append(shard.number), lambda shard: os._exit(9)))
     assert (there, done) == ([], [0, 1, 2])
 
 
 @pytest.mark.parametrize("error", [MemoryError(), OSError(12, "Cannot allocate memory")], ids=repr)
-def test_the_share_of_a_process_without_memory_is_done_here_silently(
+def test_the_shard_of_a_process_without_memory_is_done_here_silently(
     error: Exception, capfd: pytest.CaptureFixture
 ) -> None:  # type: ignore[type-arg]
-    def there(share: object) -> None:
+    def there(shard: object) -> None:
         raise error
 
     done: list[int] = []
-    assert list(run_in_processes(3, lambda share: done.append(share.number), there)) == []
+    assert list(run_in_processes(3, lambda shard: done.append(shard.number), there)) == []
     assert done == [0, 1, 2]
     assert capfd.readouterr().err == ""
 
 
-def test_shares_without_a_process_are_done_here(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shards_without_a_process_are_done_here(monkeypatch: pytest.MonkeyPatch) -> None:
     start, started = ForkProcess.start, []
 
     def refused(process: ForkProcess) -> None:
@@ -100,16 +100,16 @@ def test_shares_without_a_process_are_done_here(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(ForkProcess, "start", refused)
     done: list[int] = []
-    there = list(run_in_processes(4, lambda share: done.append(share.number), lambda share: share.number))
+    there = list(run_in_processes(4, lambda shard: done.append(shard.number), lambda shard: shard.number))
     assert (there, done) == ([1], [0, 2, 3])
 
 
 def test_an_error_in_another_process_is_raised_here() -> None:
-    def there(share: object) -> None:
+    def there(shard: object) -> None:
         raise OptionError("not this one")
 
     with pytest.raises(OptionError, match="not this one"):
-        list(run_in_processes(2, lambda share: None, there))
+        list(run_in_processes(2, lambda shard: None, there))
 
 
 def test_no_more_processes_than_pay() -> None:
@@ -123,8 +123,8 @@ def test_no_more_processes_than_pay() -> None:
 def test_the_corpus_is_split_into_enough_blocks() -> None:
     from perf2x.reader import open_recording
     from perf2x.tables.diagnostics import Diagnostics
-    from perf2x.tables.events import Share, Want
+    from perf2x.tables.events import Shard, Want
 
     recording = open_recording(str(Path(CORPUS) / "events" / "perf.data"), diagnostics=Diagnostics())
-    sizes = [sum(map(len, recording.samples(Want.CHAIN, Share(number, 3)))) for number in range(3)]
+    sizes = [sum(map(len, recording.samples(Want.CHAIN, Shard(number, 3)))) for number in range(3)]
     assert all(sizes) and sum(sizes) == recording.sample_count
