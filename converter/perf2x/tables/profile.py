@@ -251,6 +251,8 @@ class Profile(Struct, frozen=True):
         _check_addresses(self)
         _check_tree(self.stacks)
         _check_samples(self)
+        if self.running is not None:
+            _check_curve(self.running)
 
 
 def _require(holds: bool | np.bool_, sentence: str) -> None:
@@ -331,9 +333,18 @@ def _check_samples(profile: Profile) -> None:
     _require(_within(samples.count, 1, 2**62), "a sample counts nothing")
     if samples.latency is not None:
         _require(samples.latency.dtype == np.int64, "latencies are not int64")
+        shares = (samples.latency >= 0) & (samples.latency <= samples.value)
+        _require(bool(np.all(shares)), "a latency is no share of the value")
     _require(samples.value.dtype == np.int64 and samples.count.dtype == np.int64, "values are not int64")
     if samples.time is not None:
         _require(bool(np.all(samples.time[1:] >= samples.time[:-1])), "a timeline is not in time order")
+
+
+def _check_curve(running: RunningThreads) -> None:
+    _require(len(running.time) == len(running.threads), "the curve of running threads has columns of two lengths")
+    _require(bool(np.all(running.time[1:] > running.time[:-1])), "the curve of running threads is not in time order")
+    _require(_within(running.threads, 0, 2**31), "less than no thread runs")
+    _require(bool(np.all(np.diff(running.threads) != 0)), "a step of the curve of running threads is none")
 
 
 def _check_waits(profile: Profile, samples: ProfileSamples, wait: U8) -> None:
