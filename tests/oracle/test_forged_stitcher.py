@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
+from perf2x.tables.check_profile import check_profile
 from tests import forge
 from tests.forge.histories import EVENT, histories
 from tests.reference.decode import read
@@ -31,7 +32,7 @@ def test_stacks_equal_the_scalar_stitcher(forged_file: Path, records: list[forge
     raw = forge.write_file(forge.Session((EVENT,)), records)
     forged_file.write_bytes(raw)
     recording, profile = stitched(forged_file)
-    profile.check()
+    check_profile(profile)
     ours = Counter(map(row, product_samples(recording, profile)))
     theirs = Counter(row(ours_of(stack)) for stack in stitch(read(raw)))
     assert ours == theirs

@@ -13,6 +13,7 @@ import numpy as np
 from perf2x.abi.uapi import CpuMode
 from perf2x.plugins.registry import Emitter, notes
 from perf2x.plugins.source_contract import SymbolSourceContract
+from perf2x.tables.check_profile import check_profile
 from perf2x.tables.profile import (
     Functions,
     Locations,
@@ -144,7 +145,7 @@ class ProfileBuilder:
             meta=meta or Meta(),
             switches=self._thread_switches() if timeline else None,
         )
-        profile.check()
+        check_profile(profile)
         return profile
 
     def _text(self, text: str) -> int:

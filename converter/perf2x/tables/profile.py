@@ -240,9 +240,3 @@ class Profile(Struct, frozen=True):
     """Fields of tracepoints (``samples.fields``)."""
     full_names: Mapping[str, str] = field(default_factory=dict)
     """Names in full by system name, of functions whose ``name`` says less; empty unless they are asked for."""
-
-    def check(self) -> None:
-        """Check every invariant; ValueError names the first that does not hold."""
-        from perf2x.tables.check_profile import check_profile
-
-        check_profile(self)

@@ -6,6 +6,7 @@ import pytest
 
 from perf2x.abi.uapi import CpuMode
 from perf2x.plugins.contracts import ProfileBuilder
+from perf2x.tables.check_profile import check_profile
 from perf2x.tables.errors import OptionError
 from perf2x.tables.profile import Profile
 from perf2x.tables.stack_tree import location_rows
@@ -61,7 +62,7 @@ def profile() -> Profile:
 
 def kept(profile: Profile) -> int:
     """The sum of what is left."""
-    profile.check()
+    check_profile(profile)
     return int(profile.samples.value.sum())
 
 
