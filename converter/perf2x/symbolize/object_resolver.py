@@ -6,6 +6,8 @@ from contextlib import contextmanager
 import numpy as np
 from msgspec import Struct
 
+from perf2x.binary.elf.call_sites import may_return_to
+from perf2x.binary.elf.file import ElfObject
 from perf2x.columnar.arrays import I32, I64, U64, Bools
 from perf2x.columnar.unique import unique_inverse
 from perf2x.debugfiles.object_files import ObjectFiles
@@ -73,6 +75,7 @@ class ObjectResolver:
             lookup, exact = np.split(index, 2)
             outermost = _outermost_functions(answers, function)
             is_exact = not_called(outermost[lookup], outermost[exact], [row[1] for row in functions])
+            is_exact |= _without_call(found.code, address[exact], outermost[lookup], outermost[exact])
             row = np.where(is_exact | (answers.count[lookup] == 0), exact, lookup)
         return ResolveResult(
             start=answers.start[row],
@@ -164,6 +167,19 @@ def _outermost_functions(answers: _Answers, function: I32) -> I64:
     outermost = np.full(len(answers.count), -1, np.int64)
     outermost[answers.count > 0] = function[last]
     return outermost
+
+
+def _without_call(code: ElfObject | None, svma: U64, lookup: I64, exact: I64) -> Bools:
+    """(n,) whether no call ends at an address whose function is another than that of the byte in front of it.
+
+    Only those few addresses are looked at: chains without frame pointers hold addresses of functions that nobody
+    called. A call may end a function (of one that never returns), so its bytes decide.
+    """
+    found = np.zeros(len(svma), np.bool_)
+    rows = np.flatnonzero((exact >= 0) & (lookup != exact)) if code is not None else np.zeros(0, np.int64)
+    if code is not None and len(rows):
+        found[rows] = [not may_return_to(code, one) for one in svma[rows].tolist()]
+    return found
 
 
 def _behind_padding(function: FunctionRow) -> FunctionRow:

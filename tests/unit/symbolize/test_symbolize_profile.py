@@ -30,7 +30,8 @@ ffffffff90002000 T schedule
 
 
 def library(symbols, build_id=NOTE, table=".symtab") -> bytes:
-    text = TinySection(".text", b"\x90" * 0x100, 0x1000, flags=6)
+    """The 16 bytes of the first function end with a call."""
+    text = TinySection(".text", (b"\x90" * 14 + b"\xff\xd0").ljust(0x100, b"\x90"), 0x1000, flags=6)
     sections = [text, TinySection(".note.gnu.build-id", build_id, 0x300, "NOTE", 2)]
     return tiny_elf(sections + symbol_sections(symbols, 3, table=table))
 
@@ -73,6 +74,25 @@ def test_a_signal_trampoline_is_not_called_by_the_function_in_front_of_it(symfs)
     lookup = result.locations.lookup[result.stacks.location] - np.uint64(base + offset)
     assert lookup.tolist() == [0x10, 0x7, 0x10]
     assert len(result.locations) == 2
+
+
+@pytest.mark.parametrize(("code", "name"), [("e810000000", "first"), ("ffd0", "first"), ("c3", "ns::second")])
+def test_only_a_call_gives_an_address_to_the_function_that_it_ends(symfs, code, name) -> None:
+    """A function that ends with a call of one that never returns; or the address of one that nobody called."""
+    text = b"\x90" * (0x10 - len(bytes.fromhex(code))) + bytes.fromhex(code)
+    symbols = [TinySymbol("first", 0x1000, 0x10), TinySymbol("_ZN2ns6secondEi", 0x1010, 0x20)]
+    sections = [TinySection(".text", text.ljust(0x100, b"\x90"), 0x1000, flags=6), *symbol_sections(symbols, 2)]
+    (symfs / "usr/lib/libx.so").write_bytes(tiny_elf(sections))
+    base, offset = 0x7F0000000000, text_offset(symfs)
+    builder = ProfileBuilder()
+    builder.event()
+    builder.thread("prog", 7)
+    row = builder.mapping("/lib/libx.so", base, 0x1000, pid=7)
+    builder.sample([builder.location(base + offset + 0x10, row, caller=1), builder.location(base + offset + 2, row)])
+    result, _, _ = run(builder.build(), symfs=symfs)
+    caller = int(result.stacks.location[0])
+    assert name_of(result, caller) == name
+    assert int(result.locations.address[caller] - result.locations.lookup[caller]) == (name == "first")
 
 
 def text_offset(symfs) -> int:
@@ -192,7 +212,7 @@ def test_the_same_input_gives_the_same_tables(symfs) -> None:
 
 
 def test_a_return_address_at_a_functions_first_byte_behind_a_gap(symfs) -> None:
-    """Signal trampolines are like this: nothing covers the byte before."""
+    """Signal trampolines are like this: nothing covers the byte before. The other one ends the first function."""
     offset = text_offset(symfs)
     base = 0x10000 + offset
     profile = make_profile([(0x10000, 0x20000, 0, "/usr/lib/libx.so", "", 1)], [(0, base - 1), (0, base + 0x0F)])
