@@ -23,6 +23,9 @@ from perf2x.columnar.unique import unique_inverse
 from perf2x.symbolize.source_locations import DebugFunction, SourceLocations
 from perf2x.symbolize.sources.contract import Function, Symbols
 from perf2x.symbolize.sources.elf_symbols import ElfNames
+from perf2x.tables.output_text import base_name
+
+_CALL_OPERATOR = "operator()"
 
 
 def merge_debug_info(names: ElfNames, row: I64, locations: SourceLocations, inline: bool, missing: str = "") -> Symbols:
@@ -94,5 +97,21 @@ def _merged_frames(row: I64, locations: SourceLocations, count: I64, inline: boo
 def _function(names: ElfNames, functions: Sequence[DebugFunction], symbol: int, debug_function: int) -> Function:
     """One function; ``symbol`` is −1 for inlined functions and for those that the symbol table does not contain."""
     described = functions[debug_function] if debug_function >= 0 else DebugFunction("", "")
-    name = names.name(symbol) if symbol >= 0 else described.symbol
-    return Function(name or "??", "", described.path, described.start_line)
+    if symbol >= 0:
+        return Function(names.name(symbol) or "??", "", described.path, described.start_line)
+    return Function(described.symbol or "??", _short_name(described), described.path, described.start_line)
+
+
+def _short_name(described: DebugFunction) -> str:
+    """The short form of a name that is not mangled, "" for others.
+
+    GCC gives no linkage names to functions that other files cannot see. Such a call operator is a lambda's in most
+    cases, which its file tells from others.
+    """
+    name = described.symbol
+    if name.startswith(("_Z", "_R", "<")) or not ("<" in name or name == _CALL_OPERATOR):
+        return ""
+    from perf2x.symbolize.demangle.brackets import ABBREVIATED, abbreviate  # C programs do not need it
+
+    short = abbreviate(name)
+    return f"{short} {base_name(described.path)}" if short in (_CALL_OPERATOR, _CALL_OPERATOR + ABBREVIATED) else short

@@ -236,6 +236,28 @@ def test_the_symbol_tables_name_wins_for_the_outermost_function(row, chain, want
     assert every == [[("f.part.0", 1, 7)], wanted, [("f", 2, 7)]]
 
 
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [
+        ("operator()<int>", "operator()<…> a.cpp"),
+        ("operator()", "operator() a.cpp"),
+        ("__invoke_r<long int, main()::<lambda(int)>&, int>", "__invoke_r<…>"),
+        ("operator< <int>", "operator< <…>"),
+        ("operator==", ""),
+        ("f", ""),
+        ("_ZN1AIiE1fEv", ""),
+        ("_RNvC1a1f", ""),
+        ("<impl T>::f", ""),
+    ],
+)
+def test_functions_without_linkage_names_are_shortened_too(name, short) -> None:
+    """GCC names lambdas and what is made of them, of functions that only one file can see, by their source names."""
+    chain = [(DebugFunction(name, "/src/a.cpp", 3), 4), (F, 9)]
+    symbols = merge_debug_info(Table("main"), np.array([0], np.int64), source_locations_of([chain]), inline=True)
+    functions = [symbols.functions[row] for row in symbols.function]
+    assert [(each.system_name, each.name) for each in functions] == [(name, short), ("main", "")]
+
+
 def test_without_a_symbol_table_debug_info_names_gaps() -> None:
     assert shown(Table(has_symtab=False), [-1], [[(F, 0)]]) == [[("f", 0, 7)]]
 
