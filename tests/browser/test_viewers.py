@@ -189,8 +189,8 @@ def test_speedscope_takes_it_with_the_right_importer_and_no_complaint(shown, kin
         ("pprof", "40.00ms", "20.00ms"),
         ("collapsed", "40,000,000", "20,000,000"),
         ("speedscope", "40.00ms", "20.00ms"),
-        ("chrome", "40.50ms", "20.00ms"),  # the last sample is shown for one and a half periods
-        ("cpuprofile", "40.50ms", "20.00ms"),
+        ("chrome", "40.00ms", "20.00ms"),
+        ("cpuprofile", "40.00ms", "20.00ms"),
     ],
 )
 def test_speedscope_shows_functions_and_weights(shown, kind, total, own) -> None:

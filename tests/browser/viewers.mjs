@@ -25,13 +25,21 @@ function serve(root) {
   return new Promise((done) => server.listen(0, "127.0.0.1", () => done(server)));
 }
 
+// A fixed time is too short on a busy machine: frames are drawn only when the page's own work is done.
+async function settle(page, milliseconds) {
+  await page.waitForTimeout(milliseconds);
+  await page.evaluate(async () => {
+    for (let frame = 0; frame < 4; frame += 1) await new Promise((drawn) => requestAnimationFrame(drawn));
+  });
+}
+
 async function step(page, [kind, ...words]) {
   if (kind === "key") await page.keyboard.press(words[0]);
   if (kind === "type") await page.keyboard.type(words[0]);
   if (kind === "click") await page.mouse.click(...words);
   if (kind === "move") await page.mouse.move(...words);
   if (kind === "choose") await page.selectOption(words[0], words[1]);
-  await page.waitForTimeout(350);
+  await settle(page, 350);
 }
 
 async function run(browser, origin, job) {
@@ -49,11 +57,11 @@ async function run(browser, origin, job) {
     await page.goto(origin);
     await page.setInputFiles("input[type=file]", job.file);
     await page.waitForFunction(() => document.body.innerText.includes("Left Heavy"), null, { timeout: 20000 });
-    await page.waitForTimeout(700);
+    await settle(page, 700);
   } else {
     await page.goto(pathToFileURL(path.resolve(job.file)).href + (job.hash || ""));
     await page.waitForFunction(() => document.getElementById("title").textContent, null, { timeout: 20000 });
-    await page.waitForTimeout(300);
+    await settle(page, 300);
   }
   for (const one of job.steps || []) await step(page, one);
   told.title = await page.title();

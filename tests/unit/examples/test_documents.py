@@ -21,6 +21,8 @@ OURS = re.compile(
     r"https://(?:github\.com/perf2x/perf2x/(?:blob|tree)|raw\.githubusercontent\.com/perf2x/perf2x)/main/"
 )
 RECORDING = ROOT / "examples" / "deferred" / "perf.data"
+SWITCHES = ROOT / "tests" / "laws" / "schedules" / "switches.data"
+"""A recording with context switches, which waits and latencies need."""
 PROGRAM = ROOT / "tests" / "corpus" / "common" / "symfs" / "demo" / "calls"
 ELSEWHERE = ("--debuginfod", "--install-completion", "--vmlinux", "perf2x view")
 """Commands that need a network, a browser or another machine's files."""
@@ -62,6 +64,8 @@ def run(command: str) -> "subprocess.CompletedProcess[bytes]":
 @pytest.mark.slow
 @pytest.mark.parametrize(("page", "command"), list(commands()))
 def test_commands_run(page: str, command: str, folder: Path) -> None:
+    if page == "waiting.md":
+        shutil.copy(SWITCHES, "perf.data")
     if "run.tar.gz" in command and "bundle" not in command:
         assert run("perf2x bundle perf.data -o run.tar.gz").returncode == 0
     ran = run(command)
