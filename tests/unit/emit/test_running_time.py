@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.emit.timeline.running_time import FAR, RunningTime, Spans, gaps_between, last_until, spans_of
+from perf2x.emit.timeline.running_time import FAR, RunningTime, Spans, gaps_between, last_until, spans_of, union_of
 
 END = 40
 STRETCHES = st.lists(st.tuples(st.integers(0, 2), st.integers(0, END), st.integers(0, 9)), max_size=12)
@@ -47,6 +47,18 @@ def test_gaps_are_what_spans_leave(rows) -> None:
         for moment in (*range(END + 15), FAR - 1):
             assert is_hole(gaps, lane, moment) != is_hole(held, lane, moment)
     assert set(gaps.track.tolist()) == set(held.track.tolist())
+
+
+@given(STRETCHES, STRETCHES)
+def test_the_union_covers_what_either_does(rows, others) -> None:
+    one, other = spans(rows), spans(others)
+    both = union_of(one, other)
+    for lane in range(3):
+        for moment in range(END + 15):
+            assert is_hole(both, lane, moment) == (is_hole(one, lane, moment) or is_hole(other, lane, moment))
+    same = both.track[1:] == both.track[:-1]
+    assert np.all(both.end > both.start)
+    assert np.all(both.start[1:][same] > both.end[:-1][same]), "two spans touch"
 
 
 @given(STRETCHES, BOXES)

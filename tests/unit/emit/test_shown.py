@@ -138,6 +138,44 @@ def test_what_holds_for_every_timeline(drawn, waits) -> None:
     assert len(tracks) == len(set(track.tolist()))
 
 
+@given(TIMES, EDGES, st.lists(st.tuples(st.integers(90, 300), st.integers(1, 60)), max_size=4), st.booleans())
+def test_waits_are_drawn_whole(times, edges, waits, with_cpus) -> None:
+    """Whatever samples and switches say of their thread; only what a sample at its end shows is taken off a wait."""
+    builder = builder_of(1)
+    off = builder.event("off-cpu", "nanoseconds", is_wait=True)
+    stack, cpu = [builder.function("a")], 1 if with_cpus else -1
+    for time in times:
+        builder.sample(stack, time=time, value=PERIOD, cpu=cpu)
+    for number, time in enumerate(sorted(edges)):
+        builder.switch(time, is_out=bool(number % 2))
+    apart, behind = {}, 0
+    for start, length in sorted(waits):
+        if start >= behind:
+            builder.sample(stack, event=off, time=start, value=length, cpu=cpu, wait=Wait.BLOCKED)
+            apart[start], behind = length, start + length
+    profile = builder.build(timeline=True)
+    assert profile.samples.wait is not None or not apart
+    if not apart:
+        return
+    drawn = {row: (start, end) for row, start, end in rows(shown(profile), origin_of(profile))}
+    for row in np.flatnonzero(profile.samples.wait).tolist():
+        start, length = int(profile.samples.time[row]), int(profile.samples.value[row])
+        shortened = max(0, length - PERIOD) if start + length in times else length
+        assert drawn.get(row, (start, start)) == (start, start + shortened)
+
+
+def test_a_wait_is_drawn_where_another_thread_took_the_cpu() -> None:
+    """Of the period behind the wait nothing is left in front of it, where the other thread ran."""
+    builder = builder_of(2)
+    off = builder.event("off-cpu", "nanoseconds", is_wait=True)
+    stack = [builder.function("a")]
+    builder.sample(stack, 1, time=200, value=PERIOD, cpu=1)
+    builder.sample(stack, 0, event=off, time=200, value=50, cpu=1, wait=Wait.BLOCKED)
+    builder.sample(stack, 0, time=252, value=PERIOD, cpu=1)
+    profile = builder.build(timeline=True)
+    assert rows(shown(profile), origin_of(profile)) == [(1, 200, 250), (2, 250, 252), (0, 190, 200)]
+
+
 def assert_cpus_run_one_thread(profile: Profile, found: ShownSamples) -> None:
     wait, cpu = profile.samples.wait, profile.samples.cpu
     assert cpu is not None

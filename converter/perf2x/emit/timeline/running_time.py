@@ -15,6 +15,7 @@ from msgspec import Struct
 from perf2x.columnar.arrays import I64, U64, AnyArray, Bools
 from perf2x.columnar.ragged import offsets_of, ranges, row_numbers
 from perf2x.columnar.unique import argsort_rows, unique_inverse
+from perf2x.emit.timeline.placement import Chains, earlier_ends
 
 FAR = 1 << 61
 """Nanoseconds that no time reaches."""
@@ -47,6 +48,19 @@ def gaps_between(spans: Spans) -> Spans:
     start = np.concatenate([np.where(first, 0, np.roll(spans.end, 1)), spans.end[last]])
     end = np.concatenate([spans.start, np.full(int(last.sum()), FAR)])
     return spans_of(np.concatenate([spans.track, spans.track[last]]), start, end)
+
+
+def union_of(one: Spans, other: Spans) -> Spans:
+    """Return all time that either covers, as few spans as can be."""
+    track, start, end = (np.append(getattr(one, name), getattr(other, name)) for name in Spans.__struct_fields__)
+    end = np.minimum(end, FAR)
+    order = argsort_rows([track, start, end])
+    track, start = track[order], start[order]
+    chain = Chains(np.arange(len(track)), _first_of_tracks(track))
+    covered = earlier_ends(end[order], chain)
+    opens = chain.first | (start > covered)
+    first = np.flatnonzero(opens)
+    return Spans(track[first], start[first], np.maximum.reduceat(end[order], first) if len(first) else end)
 
 
 class RunningTime(Struct, frozen=True):

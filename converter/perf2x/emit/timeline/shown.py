@@ -24,7 +24,16 @@ from perf2x.columnar.ragged import argsort_small
 from perf2x.columnar.unique import argsort_rows
 from perf2x.emit.timeline.durations import Durations, durations_of
 from perf2x.emit.timeline.placement import Chains, earlier_ends, place
-from perf2x.emit.timeline.running_time import FAR, RunningTime, Spans, gaps_between, last_until, since, spans_of
+from perf2x.emit.timeline.running_time import (
+    FAR,
+    RunningTime,
+    Spans,
+    gaps_between,
+    last_until,
+    since,
+    spans_of,
+    union_of,
+)
 from perf2x.emit.timeline.switches import Runs, runs_of
 from perf2x.emit.timeline.tracks import cpu_tracks_of, knows_cpus, tracks_of
 from perf2x.tables.profile import Profile
@@ -98,7 +107,8 @@ def shown_samples(profile: Profile, track: I64, wanted: I64) -> ShownSamples:
     waiting = _giving_way(waiting, boxes)
     runs = runs_of(profile, origin, Spans(boxes.track, boxes.moment, boxes.length)).spans()
     watched = np.isin(boxes.track, runs.track)
-    parts = [_in_runs(take_rows_of(boxes, watched), runs), (waits, waiting)]
+    idle = union_of(gaps_between(runs), take_rows_of(waiting, np.isin(waiting.track, runs.track)))
+    parts = [_in_runs(take_rows_of(boxes, watched), idle), (waits, waiting)]
     parts.append(_without_switches(profile, take_rows_of(boxes, ~watched), waiting))
     return _in_order(parts)
 
@@ -138,8 +148,8 @@ def _giving_way(waiting: Spans, boxes: _Boxes) -> Spans:
     return replace(waiting, end=np.maximum(waiting.end - period, waiting.start))
 
 
-def _in_runs(boxes: _Boxes, runs: Spans) -> tuple[I64, Spans]:
-    """Return the pieces of boxes whose threads' runs are known: each run is drawn from end to end.
+def _in_runs(boxes: _Boxes, idle: Spans) -> tuple[I64, Spans]:
+    """Return the pieces of boxes whose threads' runs are known: each run, all that is not idle, is drawn whole.
 
     ::
 
@@ -149,7 +159,7 @@ def _in_runs(boxes: _Boxes, runs: Spans) -> tuple[I64, Spans]:
 
     Runs behind a thread's last sample have its stack for at most a period.
     """
-    clock = RunningTime.without(gaps_between(runs))
+    clock = RunningTime.without(idle)
     lane, ran = boxes.track, clock.of(boxes.track, boxes.moment)
     run, run_end = clock.stretch(lane, boxes.moment)
     same = lane[1:] == lane[:-1]
@@ -205,6 +215,7 @@ def _in_order(parts: list[tuple[I64, Spans]]) -> ShownSamples:
         np.concatenate([getattr(spans, name) for _, spans in parts]) for name in Spans.__struct_fields__
     )
     order = argsort_rows([track, start, sample])
+    order = order[end[order] > start[order]]  # nothing ends where an empty one begins
     track, sample, start, end = track[order], sample[order], start[order], end[order]
     same = np.append(track[1:] == track[:-1], False)[: len(track)]
     end = np.where(same, np.minimum(end, np.append(start[1:], 0)[: len(end)]), end)
