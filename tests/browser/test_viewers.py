@@ -114,6 +114,10 @@ def jobs(folder: Path) -> dict[str, dict]:
         "page faults": {"steps": [["choose", "#event", "1"]], "evaluate": "total"},
         "page zoomed": {"steps": [click], "evaluate": span},
         "page zoomed out": {"steps": [click, out], "evaluate": span},
+        "page zoomed out and chosen": {
+            "steps": [click, ["run", "zoomOut(); choose('weight', 'count')"]],
+            "evaluate": span,
+        },
         "page walked": {"steps": [walk] * 4, "evaluate": "frameName(selected)"},
         "page linked": {"hash": link, "evaluate": "[state.thread, state.colour]"},
         "page bad link": {"hash": bad_link, "evaluate": "state.thread"},
@@ -242,6 +246,7 @@ def test_page_keys_choices_and_links(shown) -> None:
     assert shown["page faults"]["value"] == 40
     assert shown["page zoomed"]["value"] == [0, 60 * MS]
     assert shown["page zoomed out"]["value"] == [0, 100 * MS]
+    assert shown["page zoomed out and chosen"]["value"] == [0, 100]
     assert shown["page walked"]["value"] == "inner_inlined"
     assert shown["page linked"]["value"] == ["split", "mode"]
     assert shown["page bad link"]["value"] == "merged"

@@ -25,21 +25,22 @@ function serve(root) {
   return new Promise((done) => server.listen(0, "127.0.0.1", () => done(server)));
 }
 
-// A fixed time is too short on a busy machine: frames are drawn only when the page's own work is done.
-async function settle(page, milliseconds) {
-  await page.waitForTimeout(milliseconds);
-  await page.evaluate(async () => {
-    for (let frame = 0; frame < 4; frame += 1) await new Promise((drawn) => requestAnimationFrame(drawn));
-  });
-}
-
 async function step(page, [kind, ...words]) {
   if (kind === "key") await page.keyboard.press(words[0]);
   if (kind === "type") await page.keyboard.type(words[0]);
   if (kind === "click") await page.mouse.click(...words);
   if (kind === "move") await page.mouse.move(...words);
   if (kind === "choose") await page.selectOption(words[0], words[1]);
-  await settle(page, 350);
+  if (kind === "run") await page.evaluate(words[0]);
+}
+
+/** Waits until what a step asked for is on screen. Speedscope's only step leads to its table, whose rows come last. */
+async function settled(page, viewer, words) {
+  const [shown, every] = viewer === "speedscope" ? ["/Symbol Name\\s+\\S/.test(document.body.innerText)", 350] : ["gliding === 0 && !waiting", 10];
+  while (!(await page.evaluate(shown))) {
+    await page.waitForTimeout(every);
+    if (viewer === "speedscope") await step(page, words);
+  }
 }
 
 async function run(browser, origin, job) {
@@ -57,13 +58,15 @@ async function run(browser, origin, job) {
     await page.goto(origin);
     await page.setInputFiles("input[type=file]", job.file);
     await page.waitForFunction(() => document.body.innerText.includes("Left Heavy"), null, { timeout: 20000 });
-    await settle(page, 700);
   } else {
     await page.goto(pathToFileURL(path.resolve(job.file)).href + (job.hash || ""));
-    await page.waitForFunction(() => document.getElementById("title").textContent, null, { timeout: 20000 });
-    await settle(page, 300);
+    await page.waitForFunction(() => document.getElementById("status") && layout, null, { timeout: 20000 });
+    await settled(page, job.viewer);
   }
-  for (const one of job.steps || []) await step(page, one);
+  for (const one of job.steps || []) {
+    await step(page, one);
+    await settled(page, job.viewer, one);
+  }
   told.title = await page.title();
   told.text = await page.evaluate(() => document.body.innerText);
   if (job.evaluate) told.value = await page.evaluate(job.evaluate);

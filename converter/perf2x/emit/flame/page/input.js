@@ -110,6 +110,7 @@ function listenToPointer(canvas) {
 
 function dragTo(drag, x) {
   $("tip").hidden = true;
+  standStill();
   const width = drag.to - drag.from;
   const from = Math.max(0, Math.min(drag.from - ((x - drag.x) / painter.width) * width, layout.width - width));
   [painter.from, painter.to] = [from, from + width];

@@ -93,6 +93,7 @@ function rebuild() {
   total = rows.reduce((sum, row) => sum + weight[row], 0);
   functions = comparison ? comparison.functions(rows) : profile.functions(rows, weight);
   selected = hovered = zoomed = -1;
+  standStill();
   [painter.from, painter.to] = [0, layout.width || 1];
   $("scroll").scrollTop = 0;
   $("empty").hidden = layout.start.length > 1 || layout.isTime && layout.start.length > 0;
@@ -203,8 +204,17 @@ function resize() {
   repaint();
 }
 
+let gliding = 0; // the next frame of a glide that is under way, else 0
+
+/** Stop where the range is now: a new choice or a hand on the wheel is stronger than an old destination. */
+function standStill() {
+  cancelAnimationFrame(gliding);
+  gliding = 0;
+}
+
 /** Glide to a range; at once when the person asked for less motion. */
 function goTo(from, to) {
+  standStill();
   const least = layout.isTime ? 0.01 : 1e-9 * (layout.width || 1);
   const [oldFrom, oldTo] = [painter.from, painter.to];
   const width = Math.max(to - from, least);
@@ -217,9 +227,9 @@ function goTo(from, to) {
     painter.from = oldFrom + (target - oldFrom) * eased;
     painter.to = oldTo + (target + width - oldTo) * eased;
     painter.paint(view());
-    if (part < 1) requestAnimationFrame(step);
+    gliding = part < 1 ? requestAnimationFrame(step) : 0;
   };
-  requestAnimationFrame(step);
+  gliding = requestAnimationFrame(step);
   $("reset").hidden = target <= 0 && target + width >= layout.width;
 }
 
@@ -235,6 +245,7 @@ function zoomOut() {
 }
 
 function zoomBy(factor, x) {
+  standStill();
   const middle = painter.value(x);
   const from = Math.max(0, middle - (middle - painter.from) * factor);
   const to = Math.min(layout.width, middle + (painter.to - middle) * factor);
@@ -244,6 +255,7 @@ function zoomBy(factor, x) {
 }
 
 function panBy(share) {
+  standStill();
   const width = painter.to - painter.from;
   const from = Math.max(0, Math.min(painter.from + share * width, layout.width - width));
   [painter.from, painter.to] = [from, from + width];
