@@ -54,9 +54,10 @@ class ProfileBuilder:
         period: int = 0,
         frequency: int = 1000,
         is_wait: bool = False,
+        leader: int = -1,
     ) -> int:
-        """Add an event; ``is_wait``: all its samples are waits."""
-        self._events.append(ProfileEvent(name, unit, period, frequency, is_wait))
+        """Add an event; ``is_wait``: all its samples are waits; ``leader``: the event that it is read with."""
+        self._events.append(ProfileEvent(name, unit, period, frequency, is_wait, leader))
         return len(self._events) - 1
 
     def thread(self, comm: str = "prog", pid: int = 100, tid: int | None = None, process: str | None = None) -> int:

@@ -10,34 +10,33 @@ from functools import partial
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.abi.uapi import EventType, SoftwareConfig
 from perf2x.columnar.arrays import I32, I64, AnyArray
 from perf2x.columnar.interner import StringInterner, prefix_tree
 from perf2x.columnar.ragged import Ragged
 from perf2x.columnar.unique import argsort_rows, group_rows, unique, unique_inverse
 from perf2x.stitch.frame_keys import decode_keys, distinct_keys
 from perf2x.stitch.process_history import ProcessHistory
+from perf2x.stitch.profile_events import profile_events
 from perf2x.stitch.root_frames import ROOT_FRAME_NAMES, RootFrame
 from perf2x.stitch.sample_sums import SampleRows
 from perf2x.stitch.stack_interner import ThreadRows
 from perf2x.stitch.stitch_result import SampleTotals, StitchResult
 from perf2x.stitch.timed_samples import TimedRows
 from perf2x.stitch.timeline_tables import losses, parents, thread_name, thread_switches
-from perf2x.tables.events import Event, Session
+from perf2x.tables.events import Session
 from perf2x.tables.profile import (
     Functions,
     Locations,
     Mappings,
     Meta,
     Profile,
-    ProfileEvent,
     ProfileSamples,
     Stacks,
     Threads,
 )
 from perf2x.tables.sideband import Cgroups
 from perf2x.tables.stack_tree import sum_sample_rows
-from perf2x.tables.value_limits import LAST_TIME, MOST_PERIOD, MOST_VALUE, too_much
+from perf2x.tables.value_limits import LAST_TIME, MOST_VALUE, too_much
 
 _NO_CGROUP = 2**64 - 1
 """The id of samples that do not carry one."""
@@ -63,7 +62,7 @@ def build_profile(session: Session, history: ProcessHistory, result: StitchResul
         samples = _timeline_samples(result.timeline, thread_rank, leaf, name_cgroups)
     return Profile(
         strings=strings.table(),
-        events=tuple(profile_event(event) for event in session.events),
+        events=profile_events(session.events),
         threads=threads,
         mappings=mappings,
         functions=functions,
@@ -75,21 +74,6 @@ def build_profile(session: Session, history: ProcessHistory, result: StitchResul
         losses=None if result.timeline is None else losses(history.sideband.losts),
         parents=None if result.timeline is None else parents(history.sideband.forks, threads),
         default_event=_first_event(samples),
-    )
-
-
-def profile_event(event: Event) -> ProfileEvent:
-    """Convert an event to the profile's terms; clock events count nanoseconds (evsel__unit in tools/perf)."""
-    clocks = (SoftwareConfig.CPU_CLOCK, SoftwareConfig.TASK_CLOCK)
-    is_clock = event.type == EventType.SOFTWARE and event.config in clocks
-    is_wait = event.name.split(":")[0] == "offcpu-time"  # perf record --off-cpu
-    is_freq = "freq" in event.flags
-    return ProfileEvent(
-        name=event.name,
-        unit="nanoseconds" if is_clock or is_wait else "count",
-        period=0 if is_freq else min(event.sample_period, MOST_PERIOD),
-        frequency=event.sample_period if is_freq else 0,
-        is_wait=is_wait,
     )
 
 

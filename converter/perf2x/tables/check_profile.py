@@ -80,6 +80,8 @@ def _check_tree(stacks: Stacks) -> None:
 
 def _check_samples(profile: Profile) -> None:
     samples = profile.samples
+    leaders = [profile.events[event.leader].leader for event in profile.events if event.leader >= 0]
+    _require(set(leaders) <= {-1}, "an event's leader has a leader")
     _require(_within(profile.stacks.location, 0, len(profile.locations)), "a stack's location is out of range")
     _require(_within(samples.event, 0, len(profile.events)), "a sample's event is out of range")
     _require(_within(samples.thread, 0, len(profile.threads)), "a sample's thread is out of range")

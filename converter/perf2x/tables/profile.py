@@ -25,6 +25,8 @@ class ProfileEvent(Struct, frozen=True):
     """Hz, 0 for fixed-period events."""
     is_wait: bool = False
     """All samples are waits: ``value`` is time without a CPU in nanoseconds."""
+    leader: int = -1
+    """Row of the event whose samples read this one's counter (``{a,b}:S``); −1: it is sampled by itself."""
 
 
 class Threads(Struct, frozen=True):

@@ -67,13 +67,16 @@ def _merged_events(profiles: Sequence[Profile]) -> tuple[tuple[ProfileEvent, ...
     events: list[ProfileEvent] = []
     numbers = []
     for profile in profiles:
-        number = []
-        for event in profile.events:
+        number: list[int] = []
+        for recorded in profile.events:
+            event = replace(recorded, leader=number[recorded.leader] if recorded.leader >= 0 else -1)
             row = rows.setdefault((event.name, event.unit), len(events))
             if row == len(events):
                 events.append(event)
             elif (event.period, event.frequency) != (events[row].period, events[row].frequency):
                 events[row] = replace(events[row], period=0, frequency=0)
+            if event.leader != events[row].leader:
+                events[row] = replace(events[row], leader=-1)
             number.append(row)
         numbers.append(np.array(number, np.int32))
     return tuple(events), numbers

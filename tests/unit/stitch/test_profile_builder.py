@@ -9,7 +9,7 @@ from perf2x.pipeline.load import load
 from perf2x.pipeline.options import LoadOptions
 from perf2x.plugins.contracts import ProfileBuilder
 from perf2x.reader import open_recording
-from perf2x.stitch.profile_builder import profile_event
+from perf2x.stitch.profile_events import profile_event
 from perf2x.tables.check_profile import check_profile
 from perf2x.tables.profile import ProfileEvent
 from tests.forge import CallchainDeferred, Comm, Event, Ksymbol, Mmap, Sample, Session, Stamp, write_file

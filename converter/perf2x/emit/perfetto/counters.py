@@ -1,10 +1,13 @@
 """Descriptions of events: name and unit of what samples count."""
 
+from collections.abc import Sequence
+
 from perf2x.analysis.event_lookup import plain_names
 from perf2x.emit.perfetto.message import message, number, text
 from perf2x.emit.perfetto.schema import (
     Counter,
     CounterDescriptor,
+    FollowerEvent,
     PerfSampleDefaults,
     Scope,
     StackSampleDefaults,
@@ -65,32 +68,43 @@ def event_names(profile: Profile) -> list[str]:
     return [one_line(name) or "event" for name in plain_names(profile.events)]
 
 
-def stack_sample_defaults(event: ProfileEvent, name: str) -> bytes:
-    """TracePacketDefaults of a sequence of StackSample packets.
+def stack_sample_defaults(events: Sequence[tuple[ProfileEvent, str]]) -> bytes:
+    """TracePacketDefaults of a sequence of StackSample packets: events with their names, the sampled one first.
 
     One counter for all CPUs: samples without a CPU would have no weight in one of each CPU's.
     """
-    descriptor = text(CounterDescriptor.NAME, name)
-    descriptor += number(CounterDescriptor.UNIT, _unit(event))
-    descriptor += number(CounterDescriptor.SCOPE, Scope.SCOPE_GLOBAL)
-    counters = text(StackSampleDefaults.SOURCE, SOURCE)
-    counters += message(StackSampleDefaults.PRIMARY_DESCRIPTOR, descriptor)
+    first, *followers = (_descriptor(event, name) for event, name in events)
+    counters = text(StackSampleDefaults.SOURCE, SOURCE) + message(StackSampleDefaults.PRIMARY_DESCRIPTOR, first)
+    counters += b"".join(message(StackSampleDefaults.FOLLOWER_DESCRIPTORS, follower) for follower in followers)
     return message(TracePacketDefaults.STACK_SAMPLE_DEFAULTS, counters)
 
 
-def perf_sample_defaults(event: ProfileEvent, name: str) -> bytes:
-    """TracePacketDefaults of a sequence of PerfSample packets."""
+def perf_sample_defaults(events: Sequence[tuple[ProfileEvent, str]]) -> bytes:
+    """TracePacketDefaults of a sequence of PerfSample packets: events with their names, the sampled one first."""
+    (event, name), *followers = events
     timebase = number(Timebase.FREQUENCY, event.frequency) if event.frequency else b""
     timebase = timebase or number(Timebase.PERIOD, max(event.period, 1))
+    timebase += _what_counts(event, name, Timebase.COUNTER, Timebase.TRACEPOINT) + text(Timebase.NAME, name)
+    counters = message(PerfSampleDefaults.TIMEBASE, timebase)
+    for follower, label in followers:
+        payload = _what_counts(follower, label, FollowerEvent.COUNTER, FollowerEvent.TRACEPOINT)
+        counters += message(PerfSampleDefaults.FOLLOWERS, payload + text(FollowerEvent.NAME, label))
+    return message(TracePacketDefaults.PERF_SAMPLE_DEFAULTS, counters)
+
+
+def _descriptor(event: ProfileEvent, name: str) -> bytes:
+    descriptor = text(CounterDescriptor.NAME, name) + number(CounterDescriptor.UNIT, _unit(event))
+    return descriptor + number(CounterDescriptor.SCOPE, Scope.SCOPE_GLOBAL)
+
+
+def _what_counts(event: ProfileEvent, name: str, counter: int, tracepoint: int) -> bytes:
+    """Encode the counter that readers know, which tells them the unit, or else the name as that of a tracepoint."""
     known = _base(event.name)
     if known in _COUNTERS:
-        timebase += number(Timebase.COUNTER, _COUNTERS[known])
-    elif event.unit == "nanoseconds":
-        timebase += number(Timebase.COUNTER, Counter.SW_CPU_CLOCK)  # the only way to say so
-    else:
-        timebase += message(Timebase.TRACEPOINT, text(Tracepoint.NAME, name))
-    timebase += text(Timebase.NAME, name)
-    return message(TracePacketDefaults.PERF_SAMPLE_DEFAULTS, message(PerfSampleDefaults.TIMEBASE, timebase))
+        return number(counter, _COUNTERS[known])
+    if event.unit == "nanoseconds":
+        return number(counter, Counter.SW_CPU_CLOCK)  # the only way to say so
+    return message(tracepoint, text(Tracepoint.NAME, name))
 
 
 def _unit(event: ProfileEvent) -> Unit:

@@ -1,14 +1,13 @@
-"""Samples as packets: one sequence for each event, since a reader takes a sequence's first event for all of it."""
+"""Samples as packets, each behind the stacks, threads and CPUs that it refers to by number."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from msgspec import Struct
 
 from perf2x.abi.uapi import CpuMode
 from perf2x.columnar.arrays import I32, I64, U8, U64
-from perf2x.columnar.unique import rows_by
-from perf2x.emit.encoding.protobuf_cells import beside, nested, numbers
+from perf2x.emit.encoding.protobuf_cells import beside, nested, numbers, packed
 from perf2x.emit.perfetto.counters import event_names, perf_sample_defaults, stack_sample_defaults
 from perf2x.emit.perfetto.frames import frame_table
 from perf2x.emit.perfetto.interned import interned_packets
@@ -23,6 +22,7 @@ from perf2x.emit.perfetto.schema import (
     TracePacket,
 )
 from perf2x.emit.perfetto.stacks import StackPaths, by_frequency, stack_paths
+from perf2x.emit.perfetto.streams import Stream, streams_of
 from perf2x.emit.perfetto.threads import ThreadIds, thread_ids
 from perf2x.emit.perfetto.waits import wait_packets
 from perf2x.tables.profile import Profile, ProfileEvent
@@ -42,7 +42,7 @@ _WIDTH = np.int32(len(CpuMode))
 
 
 class EventSamples(Struct, frozen=True):
-    """The samples of one event, (n,) columns in order of time, and the sequence that they are written on."""
+    """The samples of one sequence, (n,) columns in order of time."""
 
     sequence: int
     time: U64
@@ -54,39 +54,40 @@ class EventSamples(Struct, frozen=True):
     """CpuMode of the innermost frame; what perf2x made up has none."""
     callstack: I32
     """Number of the stack, from 1 on."""
-    weight: I64
+    weights: tuple[I64, ...]
+    """Of the event that was sampled, and of its followers."""
 
 
+Describer = Callable[[Sequence[tuple[ProfileEvent, str]]], bytes]
 Encoder = Callable[[EventSamples, ThreadIds], Iterator[bytes]]
 
 
 def sample_packets(profile: Profile, style: str) -> Iterator[bytes]:
-    """Yield the samples of every event, the one to see first before the others, each behind the stacks it needs."""
+    """Yield the samples of all events, the one to see first before the others, each behind the stacks it needs."""
     paths, threads, names = stack_paths(profile.stacks, frame_table(profile)), thread_ids(profile), event_names(profile)
-    rows_of = dict(rows_by(profile.samples.event))
-    for event in sorted(rows_of, key=lambda row: (row != profile.default_event, row)):
-        leaves, samples = _samples_of(profile, event, rows_of[event], paths)
-        describe, encode = _STYLES[style]
-        defaults = message(TracePacket.TRACE_PACKET_DEFAULTS, describe(profile.events[event], names[event]))
-        yield packet(defaults, samples.sequence, STARTS)
+    describe, encode = _STYLES[style]
+    for stream in streams_of(profile):
+        leaves, samples = _samples_of(profile, stream, paths)
+        counters = describe([(profile.events[row], names[row]) for row in stream.events])
+        yield packet(message(TracePacket.TRACE_PACKET_DEFAULTS, counters), samples.sequence, STARTS)
         yield from interned_packets(profile, paths, leaves, samples.sequence)
         yield from encode(samples, threads)
-        yield from wait_packets(profile, rows_of[event], samples.callstack, threads, samples.sequence)
+        yield from wait_packets(profile, stream.rows, samples.callstack, threads, samples.sequence)
 
 
-def _samples_of(profile: Profile, event: int, rows: I64, paths: StackPaths) -> tuple[I64, EventSamples]:
-    """Return the stacks of an event's samples, as leaves in the order of their numbers, and the samples."""
-    samples = profile.samples
+def _samples_of(profile: Profile, stream: Stream, paths: StackPaths) -> tuple[I64, EventSamples]:
+    """Return the stacks of a sequence's samples, as leaves in the order of their numbers, and the samples."""
+    samples, rows = profile.samples, stream.rows
     leaves, callstack = by_frequency(samples.stack[rows])
     mode = np.append(np.where(profile.locations.synthetic, 0, profile.locations.mode), 0).astype(np.uint8)
     return leaves, EventSamples(
-        sequence=COMMON_SEQUENCE + 1 + event,
+        sequence=COMMON_SEQUENCE + 1 + stream.events[0],
         time=np.zeros(len(rows), np.uint64) if samples.time is None else samples.time[rows],
         thread=samples.thread[rows],
         cpu=np.full(len(rows), -1, np.int32) if samples.cpu is None else samples.cpu[rows],
         mode=np.append(np.uint8(0), mode[paths.location[leaves]])[callstack],
         callstack=callstack,
-        weight=samples.value[rows],
+        weights=stream.weights,
     )
 
 
@@ -100,8 +101,10 @@ def _stack_samples(samples: EventSamples, threads: ThreadIds) -> Iterator[bytes]
             numbers(StackSample.TASK_CONTEXT_IID, task[rows]),
             numbers(StackSample.EXECUTION_CONTEXT_IID, context[rows]),
             numbers(StackSample.CALLSTACK_IID, samples.callstack[rows]),
-            numbers(StackSample.PRIMARY_WEIGHT, samples.weight[rows]),
+            numbers(StackSample.PRIMARY_WEIGHT, samples.weights[0][rows]),
         ]
+        if len(samples.weights) > 1:
+            fields.append(packed(StackSample.FOLLOWER_WEIGHTS, [weights[rows] for weights in samples.weights[1:]]))
         sample = nested(TracePacket.STACK_SAMPLE, beside(fields))
         yield packet_rows(samples.time[rows], sample, samples.sequence, GOES_ON)
 
@@ -137,8 +140,9 @@ def _perf_samples(samples: EventSamples, threads: ThreadIds) -> Iterator[bytes]:
             numbers(PerfSample.TID, threads.tid[thread[rows]]),
             numbers(PerfSample.CALLSTACK_IID, samples.callstack[rows]),
             numbers(PerfSample.CPU_MODE, mode, left_out=mode == 0),  # perf's own numbers
-            numbers(PerfSample.TIMEBASE_COUNT, samples.weight[rows]),
+            numbers(PerfSample.TIMEBASE_COUNT, samples.weights[0][rows]),
         ]
+        fields += [numbers(PerfSample.FOLLOWER_COUNTS, weights[rows]) for weights in samples.weights[1:]]
         sample = nested(TracePacket.PERF_SAMPLE, beside(fields))
         yield packet_rows(samples.time[rows], sample, samples.sequence, GOES_ON)
 
@@ -147,7 +151,7 @@ def _batches(count: int) -> Iterator[slice]:
     return (slice(start, start + _SAMPLES_AT_ONCE) for start in range(0, count, _SAMPLES_AT_ONCE))
 
 
-_STYLES: dict[str, tuple[Callable[[ProfileEvent, str], bytes], Encoder]] = {
+_STYLES: dict[str, tuple[Describer, Encoder]] = {
     "stack-sample": (stack_sample_defaults, _stack_samples),
     "perf-sample": (perf_sample_defaults, _perf_samples),
 }

@@ -232,6 +232,8 @@ class Timebase(IntEnum):
 class FollowerEvent(IntEnum):
     """An event that is read with another one."""
 
+    COUNTER = 1
+    TRACEPOINT = 2
     NAME = 4
 
 
