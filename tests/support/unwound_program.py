@@ -12,6 +12,7 @@ from tests.support.frame_writer import TEXT, FrameFile
 from tests.support.simulated_program import (
     LOAD_BIAS,
     SITE,
+    SIZE,
     Machine,
     stacks_of,
 )
@@ -41,11 +42,16 @@ def unwound(program, machines, asked=1 << 16, max_depth=1024, **more) -> UserCha
     return unwinder.unwind(stacks_of(machines, asked), lookup)
 
 
-def by_hand(frames, words, asked=None) -> UserChains:
-    """A thread in the first of ``frames`` whose stack holds ``words``, lowest first, is unwound."""
+def by_hand(frames, words, asked=None, place=0, frame_pointer=None) -> UserChains:
+    """A thread in one of ``frames`` whose stack holds ``words``, lowest first, is unwound.
+
+    Its frame pointer leads to the word of that number.
+    """
     machine = Machine("x86_64", Random(1))
     for word in reversed(words):
         machine.push(word)
-    machine.registers[16] = LOAD_BIAS + TEXT + SITE
+    machine.registers[16] = LOAD_BIAS + TEXT + SIZE * place + SITE
+    if frame_pointer is not None:
+        machine.registers[6] = machine.registers[7] + 8 * frame_pointer
     unwinder, lookup = unwinder_of(open_elf(FrameFile(frames).bytes()), "x86_64")
     return unwinder.unwind(stacks_of([machine], 8 * len(words) if asked is None else asked), lookup)

@@ -63,15 +63,17 @@ def _restore(view: SampleView, table: RuleTable, columns: RuleColumns, rule: I32
             which = slice(None) if len(kinds) == 1 else np.flatnonzero(columns.kind[register][rule] == kind)
             part, value = view.part(which), columns.value[register][rule[which]]
             restored.append(
-                RestoredRegister(register, part.rows, *_saved(part, table, RuleKind(kind), value, cfa[which]))
+                RestoredRegister(register, part.rows, *_saved(part, table, register, RuleKind(kind), value, cfa[which]))
             )
     return restored
 
 
-def _saved(view: SampleView, table: RuleTable, kind: RuleKind, value: U64, cfa: U64) -> tuple[U64, Bools]:
+def _saved(
+    view: SampleView, table: RuleTable, register: int, kind: RuleKind, value: U64, cfa: U64
+) -> tuple[U64, Bools]:
     """(n,) values of the caller's register by one kind of rule, and which are known."""
     if kind is RuleKind.OFFSET:
-        return view.load(cfa + value & view.mask, 0)
+        return _loaded(view, register, cfa + value & view.mask)
     if kind is RuleKind.VAL_OFFSET:
         return cfa + value & view.mask, np.ones(len(cfa), np.bool_)
     if kind is RuleKind.REGISTER:
@@ -79,6 +81,21 @@ def _saved(view: SampleView, table: RuleTable, kind: RuleKind, value: U64, cfa: 
     if kind is RuleKind.UNDEFINED:
         return np.zeros(len(cfa), np.uint64), np.zeros(len(cfa), np.bool_)
     return _by_expression(view, table, kind, value, cfa)
+
+
+def _loaded(view: SampleView, register: int, address: U64) -> tuple[U64, Bools]:
+    """(n,) a register that was saved at an address, and which are known.
+
+    LLVM does not say that an epilogue restores registers. One whose place lies below the stack pointer of a sampled
+    instruction has been taken back from there.
+    """
+    value, good = view.load(address, 0)
+    if good.all():
+        return value, good
+    stack, _ = view.register(view.architecture.stack_pointer)
+    restored, known = view.register(register)
+    is_restored = ~good & known & view.frames.is_exact[view.rows] & (address < stack)
+    return np.where(is_restored, restored, value), good | is_restored
 
 
 def _by_expression(view: SampleView, table: RuleTable, kind: RuleKind, value: U64, cfa: U64) -> tuple[U64, Bools]:
@@ -132,6 +149,7 @@ def step_by_frame_pointer(view: SampleView) -> tuple[U8, U64]:
 
     Source of truth: elfutils, backends/x86_64_unwind.c and aarch64_unwind.c. Samples that cannot
     continue stay unchanged. Returns (n,) ends and return addresses; an address in no mapping is no return address.
+    A return address of 0 is an end only behind a call: in hand-written code the register holds what it likes.
     """
     frames, rows, word = view.frames, view.rows, np.uint64(view.architecture.word)
     pointer, known = view.register(view.architecture.frame_pointer)
@@ -144,8 +162,10 @@ def step_by_frame_pointer(view: SampleView) -> tuple[U8, U64]:
     end[plausible & ~read & view.memory.is_beyond(rows, pointer + word)] = End.TRUNCATED
     lost = (end == UNFINISHED) & ~(plausible & read)
     end[lost] = np.where(view.memory.count[rows[lost]] == 0, End.OTHER_STACK, End.NO_UNWIND_INFO)
-    end[known & (pointer == 0) & ~frames.is_exact[rows]] = End.COMPLETE
-    end[(end == UNFINISHED) & (address == 0)] = End.COMPLETE
+    called = ~frames.is_exact[rows]
+    end[known & (pointer == 0) & called] = End.COMPLETE
+    end[(end == UNFINISHED) & (address == 0)] = End.NO_UNWIND_INFO
+    end[plausible & read & (address == 0) & called] = End.COMPLETE
     going = np.flatnonzero(end == UNFINISHED)
     view.part(going).cross(caller[going], pointer[going] + word + word, address[going])
     return end, address

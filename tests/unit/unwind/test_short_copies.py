@@ -107,9 +107,9 @@ def test_unread_addresses_are_told_one_by_one(base, count, full, above) -> None:
     assert found.tolist() == [unread(base, count, full, address)]
 
 
-@pytest.mark.parametrize(("copied", "end"), [(2, End.TRUNCATED), (3, End.TRUNCATED), (4, End.COMPLETE)])
+@pytest.mark.parametrize(("copied", "end"), [(2, End.TRUNCATED), (3, End.TRUNCATED), (4, End.NO_UNWIND_INFO)])
 def test_a_copy_that_ends_between_frame_pointer_and_return_address(copied, end) -> None:
-    """The saved frame pointer is the third word, the return address the fourth, 0 where a thread begins."""
+    """The saved frame pointer is the third word, the return address the fourth, which is none."""
     machine = Machine("x86_64", Random(1))
     for word in (0, 0, 7, 7):
         machine.push(word)

@@ -89,6 +89,32 @@ def test_a_frame_pointer_that_points_nowhere_ends_the_chain() -> None:
     assert result.end.tolist() == [End.NO_UNWIND_INFO]
 
 
+@pytest.mark.parametrize(("inner", "end"), [(1, End.COMPLETE), (0, End.NO_UNWIND_INFO)])
+def test_a_return_address_of_0_ends_a_chain_of_frame_pointers_behind_a_call(inner, end) -> None:
+    """In the sampled function it is no thread's start: x264's assembly points anywhere with that register."""
+    program = Program("x86_64", [Function(True, [], 1, has_entry=False)])
+    machine, chain = program.run([0] * (1 + inner), Random(1))
+    machine.memory[STACK_TOP - 8] = 0
+    result = unwound(program, [machine])
+    assert result.chain.row(0).tolist() == chain[: 1 + inner]
+    assert result.end.tolist() == [end]
+
+
+@pytest.mark.parametrize(("is_called", "end"), [(False, End.COMPLETE), (True, End.BROKEN)])
+def test_a_register_whose_place_lies_below_the_stack_was_taken_back(is_called, end) -> None:
+    """At the RET of a function of LLVM, whose caller needs the frame pointer, but not behind a call."""
+    middle, outermost = (LOAD_BIAS + TEXT + SIZE * place + SITE for place in (1, 2))
+    frames = [
+        Frame(TEXT, SIZE, def_cfa(7, 8) + offset(16, -8)),
+        Frame(TEXT + SIZE, SIZE, def_cfa(7, 8) + offset(16, -8) + offset(6, -0x800)),
+        Frame(TEXT + 2 * SIZE, SIZE, def_cfa(6, 16) + offset(16, -8)),
+    ]
+    words = [*([middle] if is_called else []), outermost, 7, 7, 0]
+    result = by_hand(frames, words, place=0 if is_called else 1, frame_pointer=len(words) - 2)
+    assert result.end.tolist() == [end]
+    assert result.chain.row(0).tolist()[-1] == outermost
+
+
 @pytest.mark.parametrize(
     ("address", "end"),
     [
