@@ -8,6 +8,8 @@ from msgspec import Struct
 from perf2x.columnar.arrays import I64, Bools
 from perf2x.columnar.ragged import offsets_of, ranges
 
+CALL_OPERATOR = "operator()"
+
 
 class DebugFunction(Struct, frozen=True):
     """A function as debug info describes it."""
@@ -20,6 +22,18 @@ class DebugFunction(Struct, frozen=True):
     of any instruction: viewers that begin there leave no sampled line out. 0 if unknown, and
     from a symcache if the function is inlined wherever it is used.
     """
+    inside: str = ""
+    """Symbol of the function that the lines of a nameless call operator stand in; "" for others and if unknown."""
+
+    @property
+    def is_nameless_call_operator(self) -> bool:
+        """True for a call operator, a lambda's in most cases, that debug info gives no linkage name."""
+        return is_nameless_call_operator(self.symbol)
+
+
+def is_nameless_call_operator(name: str) -> bool:
+    """Return whether a name in debug info is that of a call operator without a linkage name."""
+    return name == CALL_OPERATOR or name.startswith(f"{CALL_OPERATOR}<")
 
 
 class SourceLocations(Struct, frozen=True):

@@ -19,6 +19,9 @@ MAX_SCOPES = 1 << 22
 """Functions in all at the addresses of one unit; in practice there are some ten at each."""
 _WITH_CODE = frozenset((c.TAG_SUBPROGRAM, c.TAG_INLINED))
 
+Entry = tuple[Unit, int]
+"""A unit and the offset of an entry in its file."""
+
 
 class Scope(Struct, frozen=True):
     """A function, or one inlined instance of a function."""
@@ -30,6 +33,8 @@ class Scope(Struct, frozen=True):
     call_file: int = 0
     """The caller's file, as a file number of the unit's line table; 0 for a function that is not inlined."""
     call_line: int = 0
+    origin: Entry | None = None
+    """The entry of the function itself, where this is an instance of it."""
 
 
 def scopes(unit: Unit, addresses: Sequence[int]) -> list[list[Scope]]:
@@ -117,26 +122,32 @@ class _EntryWalk:
         return bisect_left(self._addresses, low) < bisect_left(self._addresses, high)
 
     def _scope(self, entry: Attributes) -> Scope:
-        name, line = self._named(self._unit, entry)
-        return Scope(name, line, entry.get(c.AT_CALL_FILE, (0, 0))[1], entry.get(c.AT_CALL_LINE, (0, 0))[1])
+        name, line, origin = describe(self._unit, entry)
+        return Scope(name, line, entry.get(c.AT_CALL_FILE, (0, 0))[1], entry.get(c.AT_CALL_LINE, (0, 0))[1], origin)
 
-    def _named(self, unit: Unit, entry: Attributes) -> tuple[str, int]:
-        """Return (name, declared line) of a function, following references to its abstract origin and declaration."""
-        linkage = plain = ""
-        line = 0
-        for _ in range(MAX_REFERENCES):
-            linkage = linkage or unit.text(entry, c.AT_LINKAGE_NAME) or unit.text(entry, c.AT_MIPS_LINKAGE_NAME)
-            plain = plain or unit.text(entry, c.AT_NAME)
-            line = line or entry.get(c.AT_DECL_LINE, (0, 0))[1]
-            reference = entry.get(c.AT_ABSTRACT_ORIGIN) or entry.get(c.AT_SPECIFICATION)
-            if reference is None or (linkage and line):
-                break
-            found = resolve_reference(unit, *reference)
-            if found is None:
-                break
-            unit, offset = found
-            entry = unit.entry(offset)[1]
-        return linkage or plain, line
+
+def describe(unit: Unit, entry: Attributes) -> tuple[str, int, Entry | None]:
+    """Return (name, declared line, first entry referred to) of a function.
+
+    References to its abstract origin and its declaration are followed.
+    """
+    linkage = plain = ""
+    line = 0
+    origin = None
+    for _ in range(MAX_REFERENCES):
+        linkage = linkage or unit.text(entry, c.AT_LINKAGE_NAME) or unit.text(entry, c.AT_MIPS_LINKAGE_NAME)
+        plain = plain or unit.text(entry, c.AT_NAME)
+        line = line or entry.get(c.AT_DECL_LINE, (0, 0))[1]
+        reference = entry.get(c.AT_ABSTRACT_ORIGIN) or entry.get(c.AT_SPECIFICATION)
+        if reference is None or (linkage and line):
+            break
+        found = resolve_reference(unit, *reference)
+        if found is None:
+            break
+        unit, offset = found
+        origin = origin or found
+        entry = unit.entry(offset)[1]
+    return linkage or plain, line, origin
 
 
 def resolve_reference(unit: Unit, form: int, value: int) -> tuple[Unit, int] | None:

@@ -7,7 +7,8 @@ from msgspec import Struct
 
 from perf2x.binary.dwarf import constants as c
 from perf2x.binary.dwarf.aranges import unit_ranges
-from perf2x.binary.dwarf.functions import Scope, scopes
+from perf2x.binary.dwarf.enclosing import names_around
+from perf2x.binary.dwarf.functions import Entry, Scope, scopes
 from perf2x.binary.dwarf.line_table import LineTable, LineTables
 from perf2x.binary.dwarf.units import DebugFile, Unit
 from perf2x.columnar.arrays import I64, U64
@@ -22,6 +23,8 @@ class SourceFrame(Struct, frozen=True):
     path: str
     line: int
     decl_line: int
+    inside: str = ""
+    """Name of the function that a nameless one is nested in; "" for others and if there is none."""
 
 
 FindSplitUnit = Callable[[Unit], Unit | None]
@@ -31,9 +34,18 @@ FindSplitUnit = Callable[[Unit], Unit | None]
 class UnitLines:
     """Resolves batches of addresses in the units that hold them."""
 
-    def __init__(self, file: DebugFile, split: FindSplitUnit, broken: Callable[[ObjectError], None]) -> None:
-        """``broken`` is called for each unit that cannot be read; the others are still used."""
-        self._file, self._split, self._broken = file, split, broken
+    def __init__(
+        self,
+        file: DebugFile,
+        split: FindSplitUnit,
+        broken: Callable[[ObjectError], None],
+        is_nameless: Callable[[str], bool] = lambda name: False,
+    ) -> None:
+        """``broken`` is called for each unit that cannot be read; the others are still used.
+
+        Functions whose names are nameless are told apart by the functions that they are nested in.
+        """
+        self._file, self._split, self._broken, self._is_nameless = file, split, broken, is_nameless
         self._ranges = self._index()
 
     def find(self, address: U64) -> list[list[SourceFrame]]:
@@ -47,13 +59,28 @@ class UnitLines:
         for number, rows in sorted(rows_by(units[row[held]]), key=lambda pair: self._table_at(pair[0])):
             chosen = held[rows]
             try:
-                found = _source_frames(self._file.units[number], tables, address[chosen], self._split)
+                found = self._source_frames(self._file.units[number], tables, address[chosen])
             except ObjectError as error:
                 self._broken(error)
                 continue
             for index, frames in zip(chosen.tolist(), found, strict=True):
                 result[index] = frames
         return result
+
+    def _source_frames(self, unit: Unit, tables: LineTables, address: U64) -> list[list[SourceFrame]]:
+        """Return the frames of addresses in one unit."""
+        table = tables.of(unit)
+        file, line = table.find(address)
+        entries = self._split(unit) if unit.dwo_name else unit
+        if entries is not None:
+            entries.file.entry_budget.spend(entries.end - entries.start)
+        chains = scopes(entries, address.tolist()) if entries is not None else [[] for _ in address]
+        nested = (scope.origin for chain in chains for scope in chain if self._is_nameless(scope.name))
+        around = names_around((origin for origin in nested if origin is not None), self._is_nameless)
+        return [
+            _inline_chain(table, chain, int(number), int(at), around)
+            for chain, number, at in zip(chains, file, line, strict=True)
+        ]
 
     def _table_at(self, number: int) -> int:
         """Return the offset of a unit's line table: the sort key that puts units with a common table together."""
@@ -78,25 +105,15 @@ class UnitLines:
         return start, end, np.array([row[2] for row in rows], np.int64)
 
 
-def _source_frames(unit: Unit, tables: LineTables, address: U64, split: FindSplitUnit) -> list[list[SourceFrame]]:
-    """Return the frames of addresses in one unit."""
-    table = tables.of(unit)
-    file, line = table.find(address)
-    entries = split(unit) if unit.dwo_name else unit
-    if entries is not None:
-        entries.file.entry_budget.spend(entries.end - entries.start)
-    chains = scopes(entries, address.tolist()) if entries is not None else [[] for _ in address]
-    return [
-        _inline_chain(table, chain, int(number), int(at)) for chain, number, at in zip(chains, file, line, strict=True)
-    ]  # fmt: skip
-
-
-def _inline_chain(table: LineTable, scopes: list[Scope], file: int, line: int) -> list[SourceFrame]:
+def _inline_chain(
+    table: LineTable, scopes: list[Scope], file: int, line: int, around: dict[Entry, str]
+) -> list[SourceFrame]:
     """Return frames innermost first: the line table has the innermost line, each inlined function its caller's."""
     if not scopes:
         return [SourceFrame("", table.files.path(file), line, 0)] if line else []
     frames = []
     for scope in reversed(scopes):
-        frames.append(SourceFrame(scope.name, table.files.path(file), line, scope.decl_line))
+        inside = around.get(scope.origin, "") if scope.origin else ""
+        frames.append(SourceFrame(scope.name, table.files.path(file), line, scope.decl_line, inside))
         file, line = scope.call_file, scope.call_line
     return frames

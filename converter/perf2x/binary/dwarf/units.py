@@ -99,6 +99,11 @@ class DebugFile:
         """The budget for walks over units: any number of skeletons may refer to one unit."""
         return ReadBudget("units", len(self.sections.info), times=16)
 
+    @cached_property
+    def nesting_budget(self) -> ReadBudget:
+        """The budget for walks that look for the functions around entries; addresses of one unit may lead to many."""
+        return ReadBudget("units", len(self.sections.info), times=4)
+
     def _headers(self) -> "Iterator[Unit]":
         data, order, start = self.sections.info, self.sections.file.byte_order, 0
         while start + 12 <= len(data):

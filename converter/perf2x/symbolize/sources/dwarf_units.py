@@ -19,7 +19,12 @@ from perf2x.columnar.arrays import U64
 from perf2x.debugfiles.object_files import ObjectFiles
 from perf2x.debugfiles.split_debug import has_supplementary, package_file, split_paths, supplementary_file
 from perf2x.files.rooted_paths import is_file
-from perf2x.symbolize.source_locations import DebugFunction, SourceLocations, source_locations_of
+from perf2x.symbolize.source_locations import (
+    DebugFunction,
+    SourceLocations,
+    is_nameless_call_operator,
+    source_locations_of,
+)
 from perf2x.symbolize.sources.contract import Context
 from perf2x.symbolize.sources.elf_symbols import count_broken
 from perf2x.tables.diagnostics import Severity
@@ -34,7 +39,9 @@ def locations_from_units(context: Context, found: ObjectFiles, recorded: str, sv
     assert found.dwarf is not None
     order = np.argsort(svma, kind="stable")
     frames = _UnitReader(context, found, found.dwarf, recorded).lines().find(svma[order])
-    chains = [[(DebugFunction(one.name, one.path, one.decl_line), one.line) for one in chain] for chain in frames]
+    chains = [
+        [(DebugFunction(one.name, one.path, one.decl_line, one.inside), one.line) for one in chain] for chain in frames
+    ]
     return source_locations_of(chains).take(np.argsort(order, kind="stable"))
 
 
@@ -49,7 +56,8 @@ class _UnitReader:
         file = self._file
         if file.type == "ET_REL":
             file = open_elf(relocate_debug_info(file), file.name)
-        return UnitLines(DebugFile(DebugSections(file), self._supplementary()), self._split, self._count_broken)
+        debug_file = DebugFile(DebugSections(file), self._supplementary())
+        return UnitLines(debug_file, self._split, self._count_broken, is_nameless_call_operator)
 
     def _count_broken(self, error: ObjectError) -> None:
         count_broken(self._context.diagnostics, error)

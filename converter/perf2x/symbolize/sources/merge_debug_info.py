@@ -20,12 +20,11 @@ from msgspec import Struct
 from perf2x.columnar.arrays import I32, I64
 from perf2x.columnar.ragged import offsets_of, ranges
 from perf2x.columnar.unique import unique_inverse
-from perf2x.symbolize.source_locations import DebugFunction, SourceLocations
+from perf2x.symbolize.demangle.names import short_name
+from perf2x.symbolize.source_locations import CALL_OPERATOR, DebugFunction, SourceLocations
 from perf2x.symbolize.sources.contract import Function, Symbols
 from perf2x.symbolize.sources.elf_symbols import ElfNames
 from perf2x.tables.output_text import base_name
-
-_CALL_OPERATOR = "operator()"
 
 
 def merge_debug_info(names: ElfNames, row: I64, locations: SourceLocations, inline: bool, missing: str = "") -> Symbols:
@@ -106,12 +105,15 @@ def _short_name(described: DebugFunction) -> str:
     """The short form of a name that is not mangled, "" for others.
 
     GCC gives no linkage names to functions that other files cannot see. Such a call operator is a lambda's in most
-    cases, which its file tells from others.
+    cases, which the function that it stands in tells from others, or its file.
     """
     name = described.symbol
-    if name.startswith(("_Z", "_R", "<")) or not ("<" in name or name == _CALL_OPERATOR):
+    if described.is_nameless_call_operator and described.inside:
+        outer = described.inside.partition(".")[0]  # without the marks of clones: main.cold
+        return f"{_short_name(DebugFunction(outer, '')) or short_name(outer)}::{{lambda}}"
+    if name.startswith(("_Z", "_R", "<")) or not ("<" in name or name == CALL_OPERATOR):
         return ""
-    from perf2x.symbolize.demangle.brackets import ABBREVIATED, abbreviate  # C programs do not need it
+    from perf2x.symbolize.demangle.brackets import abbreviate  # C programs do not need it
 
     short = abbreviate(name)
-    return f"{short} {base_name(described.path)}" if short in (_CALL_OPERATOR, _CALL_OPERATOR + ABBREVIATED) else short
+    return f"{short} {base_name(described.path)}" if described.is_nameless_call_operator else short
