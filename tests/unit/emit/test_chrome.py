@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from perf2x.abi.uapi import CpuMode
 from perf2x.emit.chrome.emitter import Chrome
@@ -12,7 +13,7 @@ from perf2x.emit.timeline.shown import in_ticks, shown_samples
 from perf2x.emit.timeline.tracks import CPUS_ID, UNKNOWN_ID, tracks_of
 from perf2x.plugins.contracts import EmitterContract, ProfileBuilder
 from perf2x.tables.errors import OptionError
-from perf2x.tables.profile import Profile
+from perf2x.tables.profile import Profile, RunningThreads
 from perf2x.tables.waits import Wait
 
 MS = 1_000_000
@@ -375,6 +376,24 @@ def test_thread_states_come_from_context_switches(builder) -> None:
     ]
     assert {(one["pid"], one["tid"]) for one in states} == {(7, 8)}
     assert all(one["ph"] != "T" for one in trace(profile, states=False)["traceEvents"])
+
+
+def test_how_many_threads_ran_is_a_curve_of_the_first_process(builder) -> None:
+    """Steps before the origin (2 ms, where the first period begins), and within one tick, are one."""
+    builder.sample(stacks(builder, "a")[0], time=3 * MS, value=MS)
+    times = np.array([0, MS, 3 * MS, 4 * MS, 4 * MS + 10, 5 * MS + 125], np.uint64)
+    curve = RunningThreads(times, np.array([1, 3, 2, 3, 4, 0], np.int32))
+    profile = replace(builder.build(timeline=True), running=curve)
+    counters = [one for one in trace(profile)["traceEvents"] if one["ph"] == "C"]
+    assert [(one["ts"], one["args"]) for one in counters] == [
+        (0, {"threads": 3}),
+        (1000, {"threads": 2}),
+        (2000, {"threads": 4}),
+        (3000.125, {"threads": 0}),
+    ]
+    assert {(one["name"], one["pid"]) for one in counters} == {("threads running", 7)}
+    assert all(one["ph"] != "C" for one in trace(profile, states=False)["traceEvents"])
+    assert all(one["ph"] != "C" for one in trace(replace(profile, running=None))["traceEvents"])
 
 
 def test_samples_of_no_time_are_instants(builder) -> None:

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from perf2x.abi.uapi import CpuMode
 from perf2x.emit.firefox.emitter import Firefox
 from perf2x.plugins.contracts import EmitterContract, ProfileBuilder
-from perf2x.tables.profile import Meta, Profile
+from perf2x.tables.profile import Meta, Profile, RunningThreads
 from perf2x.tables.tracepoint_fields import FieldColumn, TracepointFields
 from perf2x.tables.waits import Wait
 
@@ -179,6 +179,18 @@ def test_other_events_are_markers_with_a_cause(builder: ProfileBuilder) -> None:
     assert written(profile, markers=False)["threads"][0]["markers"]["length"] == 0
     assert Firefox().notes(profile) == ("samples are cpu-clock; markers are page-faults",)
     assert Firefox(markers=False).notes(profile) == ("samples are cpu-clock; counters are page-faults",)
+
+
+def test_how_many_threads_ran_is_a_counter(builder: ProfileBuilder) -> None:
+    """Time 0 is the first sample; each change stands behind a row of none, so that the viewer draws steps."""
+    builder.sample([builder.function("main")], builder.thread("b", 9, 10), time=2 * MS)
+    curve = RunningThreads(np.array([0, 3 * MS, 5 * MS], np.uint64), np.array([2, 3, 1], np.int32))
+    profile = replace(builder.build(timeline=True), running=curve)
+    (counter,) = written(profile)["counters"]
+    assert counter["samples"] == {"length": 6, "time": [0, 0, 1, 1, 3, 3], "count": [0, 2, 0, 1, 0, -2]}
+    assert (counter["name"], counter["pid"], counter["mainThreadIndex"]) == ("threads running", "9", 0)
+    assert counter["display"]["graphType"] == "line-accumulated"
+    assert written(profile, counters=False)["counters"] == []
 
 
 def test_other_events_are_counters_of_their_process_but_tracepoints_are_not(builder: ProfileBuilder) -> None:

@@ -1,11 +1,14 @@
-"""Counters of a Chrome trace: rates of all other events, per process, over time."""
+"""Counters of a Chrome trace: threads that ran at once, and rates of all other events per process."""
 
 from collections.abc import Iterator
 
 import numpy as np
 
 from perf2x.columnar.unique import rows_by
+from perf2x.emit.chrome.times import TICK_NS, pieces, time_chunks
 from perf2x.emit.encoding.json_encoder import json_bytes
+from perf2x.emit.encoding.text_chunks import chunk_array, interleaved, number_chunks
+from perf2x.emit.timeline.parallelism import TITLE, running_steps
 from perf2x.emit.timeline.running_time import since
 from perf2x.emit.timeline.shown import origin_of
 from perf2x.emit.timeline.tracks import Tracks, tracks_of
@@ -14,6 +17,18 @@ from perf2x.tables.profile import Profile
 
 _STEPS = 1000
 _SHORTEST_STEP_US = 1000
+_STEPS_PER_WRITE = 1 << 12
+
+
+def running_events(profile: Profile, tracks: Tracks) -> Iterator[memoryview]:
+    """Yield ``C`` events of the first process: the threads of the whole recording that ran at once, where known."""
+    steps = running_steps(profile, origin_of(profile), TICK_NS)
+    pid = int(tracks.pid[0]) if len(tracks) else 0
+    head, tail = b'{"ph":"C","name":"%b","ts":' % TITLE.encode(), b',"pid":%d,"tid":%d,"args":{"threads":'
+    for rows in pieces(len(steps), _STEPS_PER_WRITE):
+        times = time_chunks(steps.time[rows], tail % (pid, pid or 1))
+        heads = chunk_array([head] * len(times[0]))
+        yield memoryview(interleaved(heads, *times, number_chunks(steps.threads[rows], b"}},\n")))[:-2]
 
 
 def counter_events(profile: Profile, tracks: Tracks) -> Iterator[bytes]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from perf2x.analysis.event_lookup import find_event
 from perf2x.columnar.arrays import I64
-from perf2x.emit.chrome.counters import counter_events
+from perf2x.emit.chrome.counters import counter_events, running_events
 from perf2x.emit.chrome.cpuprofile import cpu_profile_events
 from perf2x.emit.chrome.drawing import Drawing, Style, drawings_of
 from perf2x.emit.chrome.instants import marker_events
@@ -53,7 +53,9 @@ class Chrome:
     event: str | None = option(None, "draw the samples of this event only; default: of all events")
     per_cpu: bool = option(False, "a track for each CPU, too, with what ran there")
     args: bool = option(False, "object and source file of each slice (Speedscope shows them behind its name)")
-    states: bool = option(True, "when threads ran on which CPU and when not, where context switches were recorded")
+    states: bool = option(
+        True, "when threads ran, on which CPU, and how many at once, where context switches were recorded"
+    )
     markers: bool = option(True, "instants for samples that stand for no time: other events beside a clock event")
     counters: bool = option(False, "a curve for each other event and process")
     min_duration: int = option(0, "leave out slices shorter than this many microseconds")
@@ -123,6 +125,7 @@ class Chrome:
                 yield from slice_events(drawing, self.min_duration)
             if self.states:
                 yield from state_events(profile, drawings[0].tracks)
+                yield from running_events(profile, drawings[0].tracks)
             if self.markers:
                 yield from marker_events(profile, drawings[0].tracks, self._wanted(profile))
         if self.counters:

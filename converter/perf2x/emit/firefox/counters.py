@@ -1,10 +1,13 @@
-"""Counter tracks of Firefox Profiler's format: what each process counted of the other events."""
+"""Counter tracks of Firefox Profiler's format: the other events of each process, and threads that ran at once."""
 
 from collections.abc import Iterator
+
+import numpy as np
 
 from perf2x.columnar.arrays import I64
 from perf2x.columnar.unique import rows_by
 from perf2x.emit.firefox.categories import is_tracepoint
+from perf2x.emit.timeline.parallelism import TITLE, Steps
 from perf2x.tables.output_text import one_line
 from perf2x.tables.profile import Profile
 
@@ -28,6 +31,28 @@ def counters_of(
             counts = samples.value[held].tolist()
             table = {"length": len(held), "time": (time[held] / 1e6).tolist(), "count": counts}
             yield _counter(one_line(event.name), event.unit, kind, pid, main[pid]) | {"samples": table}
+
+
+def running_counter(steps: Steps, pid: int) -> dict[str, object]:
+    """Return the counter of threads that ran at once, of all processes, below the first thread (of ``pid``).
+
+    The viewer draws straight lines between changes: each change has a row of none in front of it.
+    """
+    changes = np.zeros(2 * len(steps), np.int64)
+    changes[1::2] = np.diff(steps.threads, prepend=0)
+    counter = _counter(TITLE, "count", 0, pid, 0)
+    counter["description"] = f"{TITLE} at once, of the whole recording"
+    counter["display"] = {
+        "graphType": "line-accumulated",
+        "unit": "",
+        "color": _COLOURS[0],
+        "markerSchemaLocation": None,
+        "sortWeight": 10,
+        "label": TITLE,
+        "tooltipRows": [_tooltip("accumulated", TITLE)],
+    }
+    time = np.repeat(steps.time, 2) / 1e6
+    return counter | {"samples": {"length": len(time), "time": time.tolist(), "count": changes.tolist()}}
 
 
 def _counter(name: str, unit: str, kind: int, pid: int, thread: int) -> dict[str, object]:

@@ -9,12 +9,13 @@ from perf2x.analysis.frames import LocationFrames
 from perf2x.columnar.arrays import I64, Bools
 from perf2x.emit.encoding.json_encoder import json_bytes
 from perf2x.emit.firefox.categories import category_list
-from perf2x.emit.firefox.counters import counters_of
+from perf2x.emit.firefox.counters import counters_of, running_counter
 from perf2x.emit.firefox.lanes import Lane, Timeline, lanes_of, thread_head, timeline_of
 from perf2x.emit.firefox.markers import Markers, event_markers, in_order, marker_table, no_markers, switch_markers
 from perf2x.emit.firefox.sample_rows import SampleRows, Weights, sample_rows, weights_of
 from perf2x.emit.firefox.shared_tables import SharedStacks, TextTable, shared_stacks, with_nulls
 from perf2x.emit.firefox.switch_spans import switch_spans
+from perf2x.emit.timeline.parallelism import running_steps
 from perf2x.tables.profile import Profile
 
 
@@ -55,11 +56,13 @@ class Drawing(Struct, frozen=True):
         }
 
     def counters(self, rows: I64) -> Iterator[dict[str, object]]:
-        """Yield the counters of these samples."""
+        """Yield the number of threads that ran, where it is known, and the counters of these samples."""
         timeline = self.timeline
-        pid = timeline.tracks.pid
+        pid, steps = timeline.tracks.pid, running_steps(self.profile, timeline.origin)
+        if len(steps) and self.lanes:
+            yield running_counter(steps, int(pid[self.lanes[0].track]))
         main = {int(pid[lane.track]): number for number, lane in reversed(list(enumerate(self.lanes)))}
-        return counters_of(self.profile, rows, timeline.time, pid[timeline.track], main)
+        yield from counters_of(self.profile, rows, timeline.time, pid[timeline.track], main)
 
 
 def drawing_of(

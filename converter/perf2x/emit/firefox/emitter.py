@@ -38,7 +38,9 @@ class Firefox:
 
     event: str | None = option(None, "event that makes the samples; the others become markers; default: the first")
     markers: bool = option(True, "write the other events and context switches as markers")
-    counters: bool = option(True, "write a counter track for each other event and process")
+    counters: bool = option(
+        True, "write counter tracks: of the other events by process, and of how many threads ran at once"
+    )
 
     def __post_init__(self) -> None:
         check_choices(self)
