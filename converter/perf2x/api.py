@@ -75,7 +75,6 @@ from perf2x.pipeline.result import EventCount, Loaded
 from perf2x.plugins.registry import Emitter, build_emitter, needs_time, shows_full_names, wanted_columns
 from perf2x.plugins.suffix import format_of
 from perf2x.symbolize.options import SymbolOptions
-from perf2x.tables.check_profile import check_profile
 from perf2x.tables.errors import OptionError
 from perf2x.tables.profile import Profile
 from perf2x.transform.choice import Choice, Grouping
@@ -240,7 +239,7 @@ def write(
     """
     target = fspath(output)
     emitter = build_emitter(to or format_of(target), settings)
-    check_profile(profile)
+    profile.check()
     if profile.samples.time is None and needs_time(emitter):
         raise OptionError(
             "this format shows samples over time and the profile has no times; read it with timeline=True"

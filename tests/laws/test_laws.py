@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from perf2x.plugins.registry import EMITTERS, available
-from perf2x.tables.check_profile import check_profile
 from tests.forge import rewrite
 from tests.support import outputs
 from tests.support.from_reference import opinion_of
@@ -36,7 +35,7 @@ def only_event(case: Case) -> tuple[str, int]:
 def test_profiles_are_whole(case: Case) -> None:
     for timeline in (False, True):
         profile = outputs.profile_of(case.data, timeline=timeline, symbols=outputs.symbols_of(case))
-        check_profile(profile)
+        profile.check()
         found: Counter[str] = Counter()
         for event, value in zip(profile.samples.event.tolist(), profile.samples.value.tolist(), strict=True):
             found[profile.events[event].name] += value

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from perf2x.reader import open_recording
-from perf2x.tables.check_profile import check_profile
 from tests.forge import rewrite
 from tests.reference.deferred import cookie_of
 from tests.support import outputs
@@ -21,7 +20,7 @@ DEFERRED = [case for case in CASES if len(open_recording(str(case.data)).sideban
 def formats_of(*paths: Path) -> tuple[bytes, bytes]:
     """Two outputs with everything in them that aggregated outputs have."""
     profile = outputs.profile_of(paths)
-    check_profile(profile)
+    profile.check()
     collapsed = outputs.emitted(profile, "collapsed", event="all", value="samples", with_tid=True)
     return collapsed, outputs.emitted(profile, "pprof", compress=False)
 

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
-from perf2x.tables.check_profile import check_profile
 from tests import forge
 from tests.forge.histories import EVENT, histories
 from tests.reference.decode import read
@@ -32,7 +31,7 @@ def test_stacks_equal_the_scalar_stitcher(forged_file: Path, records: list[forge
     raw = forge.write_file(forge.Session((EVENT,)), records)
     forged_file.write_bytes(raw)
     recording, profile = stitched(forged_file)
-    check_profile(profile)
+    profile.check()
     ours = Counter(map(row, product_samples(recording, profile)))
     theirs = Counter(row(ours_of(stack)) for stack in stitch(read(raw)))
     assert ours == theirs

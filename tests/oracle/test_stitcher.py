@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.tables.check_profile import check_profile
 from tests.support.against_perf import Ours, compare
 from tests.support.from_reference import opinion_of
 from tests.support.perf_script import read_blocks
@@ -26,7 +25,7 @@ def row(sample: Ours) -> tuple[object, ...]:
 
 def product_of(path: Path, unwound: set[str]) -> list[Ours]:
     recording, profile = stitched(path)
-    check_profile(profile)
+    profile.check()
     return [sample for sample in product_samples(recording, profile) if sample.event not in unwound]
 
 

@@ -9,7 +9,6 @@ from perf2x.abi.uapi import CpuMode
 from perf2x.pipeline.load import load
 from perf2x.pipeline.options import LoadOptions
 from perf2x.symbolize.options import SymbolOptions
-from perf2x.tables.check_profile import check_profile
 from tests.support.against_perf import Ours, compare, perf_object
 from tests.support.perf_script import read_blocks
 from tests.support.recordings import CORPUS, Case, corpus_cases
@@ -36,7 +35,7 @@ def samples_of(path: Path) -> tuple[list[Ours], Counter[str]]:
     symbols = SymbolOptions(**places, inline=False)
     loaded = load(str(path), LoadOptions(timeline=True, symbols=symbols))
     profile = loaded.profile
-    check_profile(profile)
+    profile.check()
     frames = [frame_of(profile, row) for row in range(len(profile.locations))]
     stacks: list[list[tuple[int, str, int]]] = []
     for parent, location in zip(profile.stacks.parent.tolist(), profile.stacks.location.tolist(), strict=True):

@@ -13,7 +13,6 @@ import numpy as np
 from perf2x.abi.uapi import CpuMode
 from perf2x.plugins.registry import Emitter, notes
 from perf2x.plugins.source_contract import SymbolSourceContract
-from perf2x.tables.check_profile import check_profile
 from perf2x.tables.profile import (
     Functions,
     Locations,
@@ -146,7 +145,7 @@ class ProfileBuilder:
             meta=meta or Meta(),
             switches=self._thread_switches() if timeline else None,
         )
-        check_profile(profile)
+        profile.check()
         return profile
 
     def _text(self, text: str) -> int:

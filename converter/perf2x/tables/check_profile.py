@@ -4,10 +4,10 @@ import numpy as np
 
 from perf2x.columnar.arrays import U8, AnyArray
 from perf2x.columnar.unique import unique
-from perf2x.tables.profile import Profile, ProfileSamples, RunningThreads, Stacks
+from perf2x.tables.profile_tables import ProfileSamples, ProfileTables, RunningThreads, Stacks
 
 
-def check_profile(profile: Profile) -> None:
+def check_profile(profile: ProfileTables) -> None:
     """Check every invariant; ValueError names the first that does not hold."""
     _check_strings(profile)
     _check_lengths(profile)
@@ -28,12 +28,12 @@ def _within(column: AnyArray, low: int, high: int) -> bool:
     return not len(column) or bool(column.min() >= low and column.max() < high)
 
 
-def _check_strings(profile: Profile) -> None:
+def _check_strings(profile: ProfileTables) -> None:
     _require(len(profile.strings) > 0 and profile.strings[0] == "", "string 0 is not empty")
     _require(len(set(profile.strings)) == len(profile.strings), "a string stands twice in the table")
 
 
-def _check_lengths(profile: Profile) -> None:
+def _check_lengths(profile: ProfileTables) -> None:
     for table in (profile.threads, profile.mappings, profile.functions, profile.stacks, profile.samples):
         for name in table.__struct_fields__:
             column = getattr(table, name)
@@ -47,7 +47,7 @@ def _check_lengths(profile: Profile) -> None:
     _require(len(locations.line_number) == len(locations.line_function), "line_number has another length")
 
 
-def _check_ranges(profile: Profile) -> None:
+def _check_ranges(profile: ProfileTables) -> None:
     strings, locations = len(profile.strings), profile.locations
     texts = (
         profile.threads.comm, profile.threads.process, profile.mappings.filename, profile.mappings.build_id,
@@ -61,7 +61,7 @@ def _check_ranges(profile: Profile) -> None:
     _require(locations.address.dtype == np.uint64 and locations.lookup.dtype == np.uint64, "addresses are not uint64")
 
 
-def _check_addresses(profile: Profile) -> None:
+def _check_addresses(profile: ProfileTables) -> None:
     locations, mappings = profile.locations, profile.mappings
     held = np.flatnonzero(locations.mapping >= 0)
     mapping = locations.mapping[held]
@@ -78,7 +78,7 @@ def _check_tree(stacks: Stacks) -> None:
     _require(len(unique(pairs)) == len(stacks), "a stack stands twice in the tree")
 
 
-def _check_samples(profile: Profile) -> None:
+def _check_samples(profile: ProfileTables) -> None:
     samples = profile.samples
     leaders = [profile.events[event.leader].leader for event in profile.events if event.leader >= 0]
     _require(set(leaders) <= {-1}, "an event's leader has a leader")
@@ -113,7 +113,7 @@ def _check_curve(running: RunningThreads) -> None:
     _require(bool(np.all(np.diff(running.threads) != 0)), "a step of the curve of running threads is none")
 
 
-def _check_waits(profile: Profile, samples: ProfileSamples, wait: U8) -> None:
+def _check_waits(profile: ProfileTables, samples: ProfileSamples, wait: U8) -> None:
     _require(samples.time is not None, "waits stand in a profile without times")
     _require(_within(wait, 0, 5), "a sample's kind of wait is out of range")
     rows = wait > 0

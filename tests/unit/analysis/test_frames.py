@@ -16,7 +16,6 @@ from perf2x.emit.pprof import profile_pb2
 from perf2x.emit.pprof.emitter import Pprof
 from perf2x.emit.speedscope import Speedscope
 from perf2x.plugins.contracts import ProfileBuilder
-from perf2x.tables.check_profile import check_profile
 from perf2x.tables.profile import Profile
 from perf2x.transform.anonymize import anonymized
 from perf2x.transform.merge_profiles import merge_profiles
@@ -48,7 +47,7 @@ def shortened(profile) -> Profile:
     is_instance = np.isin(name, [strings.index(text) for text in FULL])
     names = np.where(is_instance, len(strings) - 1, name).astype(np.int32)
     result = replace(profile, strings=strings, functions=replace(profile.functions, name=names), full_names=FULL)
-    check_profile(result)
+    result.check()
     return result
 
 

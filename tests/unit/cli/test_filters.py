@@ -11,7 +11,6 @@ from perf2x.cli.options.symbols import SymbolFlags
 from perf2x.pipeline.load import load
 from perf2x.pipeline.options import LoadOptions
 from perf2x.reader import open_recording
-from perf2x.tables.check_profile import check_profile
 from perf2x.tables.errors import OptionError
 from perf2x.tables.events import Want
 from perf2x.transform.choice import Choice, Grouping
@@ -36,7 +35,7 @@ def passing(name: str, text: str) -> dict[str, int]:
         timeline=True, choice=choice, events=flags.events(), symbols=symbols.options() if symbols else None
     )
     profile = load(str(path_of(name)), options).profile
-    check_profile(profile)
+    profile.check()
     assert profile.samples.time is not None
     tids = profile.threads.tid[profile.samples.thread].tolist()
     return digest(f"{tid} {time}" for tid, time in zip(tids, profile.samples.time.tolist(), strict=True))
@@ -212,7 +211,7 @@ def test_roots_say_whose_a_stack_is() -> None:
 def test_what_is_filtered_out_leaves_no_trace() -> None:
     options = LoadOptions(choice=FilterFlags(comm=["compute"]).choice())
     profile = load(str(CLOCKED), options).profile
-    check_profile(profile)
+    profile.check()
     assert "compute" in profile.strings
     assert "faults" not in profile.strings
 
@@ -229,6 +228,6 @@ def test_grouped_profiles_keep_every_law_and_every_sample(root: str, timeline: b
     choice = Choice(max_stack=5, no_idle=True)
     options = LoadOptions(timeline=timeline, grouping=grouping, choice=choice)
     profile = load(str(CLOCKED), options).profile
-    check_profile(profile)
+    profile.check()
     assert int(profile.samples.count.sum()) == 228
     assert (profile.samples.time is not None) == timeline

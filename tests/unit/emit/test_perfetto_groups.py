@@ -12,7 +12,6 @@ from perf2x.emit.perfetto.emitter import Perfetto
 from perf2x.emit.perfetto.streams import streams_of
 from perf2x.plugins.contracts import ProfileBuilder
 from perf2x.stitch.profile_events import profile_events
-from perf2x.tables.check_profile import check_profile
 from perf2x.tables.events import Event
 from perf2x.tables.profile import Profile
 from perf2x.transform.merge_profiles import merge_profiles
@@ -25,7 +24,7 @@ STYLES = ("stack-sample", "perf-sample")
 
 
 def written(profile: Profile, style: str = "stack-sample") -> Trace:
-    check_profile(profile)
+    profile.check()
     out = io.BytesIO()
     Perfetto(style=style).emit(profile, out)
     return read_trace(out.getvalue())

@@ -10,7 +10,6 @@ from perf2x.emit.perfetto.schema import TaskState
 from perf2x.emit.perfetto.switches import states_of
 from perf2x.emit.timeline.tracks import UNKNOWN_ID
 from perf2x.plugins.contracts import ProfileBuilder
-from perf2x.tables.check_profile import check_profile
 from perf2x.tables.profile import Profile
 from perf2x.tables.tracepoint_fields import FieldColumn, TracepointFields
 from tests.support.perfetto_trace import Trace, read_trace
@@ -154,7 +153,7 @@ def scheduled(rows: list[tuple[int, int, int, int]]) -> Profile:
 
 
 def read(profile: Profile) -> Trace:
-    check_profile(profile)
+    profile.check()
     out = io.BytesIO()
     Perfetto().emit(profile, out)
     return read_trace(out.getvalue())

@@ -9,7 +9,6 @@ from perf2x.emit.perfetto.emitter import Perfetto
 from perf2x.pipeline.load import load
 from perf2x.pipeline.options import LoadOptions
 from perf2x.plugins.contracts import ProfileBuilder
-from perf2x.tables.check_profile import check_profile
 from perf2x.tables.profile import Losses, Meta, Profile
 from perf2x.tables.waits import Wait
 from tests.support.command import recording
@@ -19,7 +18,7 @@ BEGIN, END, INSTANT = 1, 2, 3
 
 
 def written(profile: Profile) -> Trace:
-    check_profile(profile)
+    profile.check()
     out = io.BytesIO()
     Perfetto().emit(profile, out)
     return read_trace(out.getvalue())

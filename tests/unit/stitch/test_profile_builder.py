@@ -10,7 +10,6 @@ from perf2x.pipeline.options import LoadOptions
 from perf2x.plugins.contracts import ProfileBuilder
 from perf2x.reader import open_recording
 from perf2x.stitch.profile_events import profile_event
-from perf2x.tables.check_profile import check_profile
 from perf2x.tables.profile import ProfileEvent
 from tests.forge import CallchainDeferred, Comm, Event, Ksymbol, Mmap, Sample, Session, Stamp, write_file
 
@@ -77,7 +76,7 @@ def test_nothing_is_taken_off_the_first_address_of_a_mapping(tmp_path: Path) -> 
     samples.append(Sample(ip=0x1000, chain=(USER, 0x1000, 0x1000)))
     path.write_bytes(write_file(Session(), [text, *samples]))
     profile = load(str(path), LoadOptions()).profile
-    check_profile(profile)
+    profile.check()
     locations = profile.locations
     held = [
         (address, address - lookup)

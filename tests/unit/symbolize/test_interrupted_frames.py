@@ -15,7 +15,6 @@ from perf2x.plugins.registry import load_symbol_sources
 from perf2x.symbolize.interrupted_frames import settle_interrupted, with_exact_twins
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.symbolize_profile import symbolize
-from perf2x.tables.check_profile import check_profile
 from perf2x.tables.diagnostics import Diagnostics
 from perf2x.tables.profile import Profile
 from perf2x.tables.stack_tree import equal_rows, location_rows, rewrite_stacks
@@ -67,7 +66,7 @@ class Kernel:
             self.builder.build(), make_session(arch=arch), SymbolOptions(kallsyms=kallsyms), Diagnostics(),
             load_symbol_sources(),
         )  # fmt: skip
-        check_profile(result)
+        result.check()
         return result
 
 
@@ -210,7 +209,7 @@ def profile_of(stacks: list[list[Frame]]) -> Profile:
 def settled_stacks(profile: Profile) -> Counter:
     with_twins, twin = with_exact_twins(profile)
     settled = settle_interrupted(named_alike(with_twins, twin), twin, "x86_64")
-    check_profile(settled)
+    settled.check()
     locations, found = settled.locations, Counter()
     rows = location_rows(settled, settled.samples.stack.astype(np.int64))
     for at, count in enumerate(settled.samples.count.tolist()):

@@ -17,7 +17,6 @@ from perf2x.reader import open_recording
 from perf2x.symbolize.demangle.names import NameStyle
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.symbolize_profile import symbolize
-from perf2x.tables.check_profile import check_profile
 from perf2x.tables.diagnostics import Diagnostics
 from perf2x.tables.profile import Profile
 from tests.support.perf_script import read_blocks
@@ -75,7 +74,7 @@ def named(name, options, frames) -> Profile:
         chosen.append((held[-1], address))
     profile = make_profile(rows, chosen)
     result, _ = symbolize(profile, recording.session, options, Diagnostics(), load_symbol_sources())
-    check_profile(result)
+    result.check()
     return result
 
 

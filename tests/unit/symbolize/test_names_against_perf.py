@@ -10,7 +10,6 @@ from perf2x.reader.recording import open_recording
 from perf2x.symbolize.demangle.names import NameStyle
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.symbolize_profile import symbolize
-from perf2x.tables.check_profile import check_profile
 from perf2x.tables.diagnostics import Diagnostics
 from perf2x.tables.events import Session
 from perf2x.tables.profile import Profile
@@ -69,7 +68,7 @@ def test_names_agree_with_perf(case) -> None:
     profile, asked, session = profile_of(case, frames)
     options = SymbolOptions(symfs=case.symfs, kallsyms=case.kallsyms, names=NameStyle.FULL, inline=False)
     result, _ = symbolize(profile, session, options, Diagnostics(), load_symbol_sources())
-    check_profile(result)
+    result.check()
     differing = []
     for row, key in enumerate(asked):
         perfs, ours = frames[key], name_of(result, row)

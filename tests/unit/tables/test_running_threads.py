@@ -5,7 +5,6 @@ import pytest
 from msgspec.structs import replace
 
 from perf2x.plugins.contracts import ProfileBuilder
-from perf2x.tables.check_profile import check_profile
 from perf2x.tables.profile import Profile, RunningThreads
 
 
@@ -23,13 +22,13 @@ def whole() -> Profile:
 
 @pytest.mark.parametrize("latency", [0, 8])
 def test_shares_from_nothing_to_all(whole: Profile, latency: int) -> None:
-    check_profile(replace(whole, samples=replace(whole.samples, latency=np.array([latency]))))
+    replace(whole, samples=replace(whole.samples, latency=np.array([latency]))).check()
 
 
 @pytest.mark.parametrize("latency", [-1, 9])
 def test_latencies_that_are_no_shares(whole: Profile, latency: int) -> None:
     with pytest.raises(ValueError, match="a latency is no share of the value"):
-        check_profile(replace(whole, samples=replace(whole.samples, latency=np.array([latency]))))
+        replace(whole, samples=replace(whole.samples, latency=np.array([latency]))).check()
 
 
 @pytest.mark.parametrize(
@@ -43,6 +42,6 @@ def test_latencies_that_are_no_shares(whole: Profile, latency: int) -> None:
 )
 def test_broken_curves(whole: Profile, time: list[int], threads: list[int], sentence: str) -> None:
     curve = RunningThreads(np.array(time, np.uint64), np.array(threads, np.int32))
-    check_profile(whole)
+    whole.check()
     with pytest.raises(ValueError, match=sentence):
-        check_profile(replace(whole, running=curve))
+        replace(whole, running=curve).check()

@@ -5,7 +5,6 @@ import pytest
 from msgspec.structs import replace
 
 from perf2x.plugins.contracts import ProfileBuilder
-from perf2x.tables.check_profile import check_profile
 from perf2x.tables.profile import Profile, ProfileSamples
 from perf2x.tables.stack_tree import without_times
 from perf2x.tables.waits import Wait, placed_waits, wait_ends
@@ -32,7 +31,7 @@ def test_waits_end_after_their_length(waiting: Profile) -> None:
 
 def test_sums_have_no_places(waiting: Profile) -> None:
     summed = without_times(waiting, keep_cpu=False)
-    check_profile(summed)
+    summed.check()
     assert summed.samples.wait is None
     assert not placed_waits(summed.samples).any()
     assert wait_ends(summed.samples).tolist() == [0, 0]
@@ -51,9 +50,9 @@ def test_broken_waits(waiting: Profile, column: str, values: list[int], sentence
     old = getattr(waiting.samples, column)
     samples: ProfileSamples = replace(waiting.samples, **{column: np.array(values, old.dtype)})
     with pytest.raises(ValueError, match=sentence):
-        check_profile(replace(waiting, samples=samples))
+        replace(waiting, samples=samples).check()
 
 
 def test_waits_need_times(waiting: Profile) -> None:
     with pytest.raises(ValueError, match="waits stand in a profile without times"):
-        check_profile(replace(waiting, samples=replace(waiting.samples, time=None)))
+        replace(waiting, samples=replace(waiting.samples, time=None)).check()

@@ -6,7 +6,6 @@ import pytest
 
 from perf2x.pipeline.load import load
 from perf2x.pipeline.options import LoadOptions
-from perf2x.tables.check_profile import check_profile
 from perf2x.tables.errors import OptionError
 from perf2x.tables.profile import Profile
 from perf2x.transform.choice import Choice
@@ -31,7 +30,7 @@ def loaded(
     )
     options = LoadOptions(timeline=timeline, latency=how, choice=choice or Choice(), off_cpu=off_cpu)
     profile = load(str(path), options).profile
-    check_profile(profile)
+    profile.check()
     return profile
 
 

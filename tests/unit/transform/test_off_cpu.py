@@ -9,7 +9,6 @@ import pytest
 from perf2x.pipeline.load import load
 from perf2x.pipeline.options import LoadOptions
 from perf2x.pipeline.result import Loaded
-from perf2x.tables.check_profile import check_profile
 from perf2x.tables.diagnostics import Severity
 from perf2x.tables.errors import OptionError
 from perf2x.tables.waits import Wait
@@ -180,7 +179,7 @@ def test_measured_waits_begin_as_long_before_their_sample_as_they_last(tmp_path:
     assert how == "beside" or (last.period, last.frequency) == (0, 0)
     assert samples.wait is not None
     assert samples.wait.tolist() == [Wait.UNTOLD, Wait.RAN][: len(samples)]
-    check_profile(found.profile)
+    found.profile.check()
 
 
 def test_sums_of_waits_have_no_place(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ import pytest
 from perf2x.pipeline.load import load
 from perf2x.pipeline.options import LoadOptions
 from perf2x.pipeline.result import Loaded
-from perf2x.tables.check_profile import check_profile
 from perf2x.tables.errors import OptionError
 from perf2x.tables.waits import Wait
 from perf2x.transform.choice import Choice
@@ -58,7 +57,7 @@ def loaded(
     code = [Mmap2(pid=pid, tid=pid, addr=0x1000 * tid, len=0x1000, filename=f"{tid}000") for pid, tid in CODE]
     path.write_bytes(write_file(session, [Comm(pid=7, tid=7, comm="main"), *code, *records]))
     found = load(str(path), LoadOptions(timeline=True, off_cpu=how, choice=choice or Choice()))
-    check_profile(found.profile)
+    found.profile.check()
     return found
 
 

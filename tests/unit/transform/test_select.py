@@ -6,7 +6,6 @@ import pytest
 
 from perf2x.abi.uapi import CpuMode
 from perf2x.plugins.contracts import ProfileBuilder
-from perf2x.tables.check_profile import check_profile
 from perf2x.tables.errors import OptionError
 from perf2x.tables.profile import Profile
 from perf2x.tables.stack_tree import location_rows
@@ -62,7 +61,7 @@ def profile() -> Profile:
 
 def kept(profile: Profile) -> int:
     """The sum of what is left."""
-    check_profile(profile)
+    profile.check()
     return int(profile.samples.value.sum())
 
 

@@ -10,7 +10,6 @@ from perf2x.columnar.ragged import Ragged, offsets_of
 from perf2x.pipeline.load import load
 from perf2x.pipeline.options import LoadOptions
 from perf2x.reader.records.tracepoints import decode_fields, parse_format
-from perf2x.tables.check_profile import check_profile
 from perf2x.tables.profile import Profile
 from perf2x.tables.tracepoint_fields import TracepointFields
 from perf2x.transform.choice import Choice
@@ -122,5 +121,5 @@ def test_anonymized_profiles_have_no_fields(tmp_path: Path) -> None:
 def test_merged_recordings_keep_the_fields_of_each(tmp_path: Path) -> None:
     profile = loaded(tmp_path)
     merged = merge_profiles([profile, profile])
-    check_profile(merged)
+    merged.check()
     assert files_of(merged) == sorted(2 * files_of(profile))

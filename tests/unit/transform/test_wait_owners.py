@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from perf2x.plugins.contracts import ProfileBuilder
-from perf2x.tables.check_profile import check_profile
 from perf2x.tables.sideband import Sideband
 from perf2x.tables.waits import Wait
 from perf2x.transform.schedule import Departures, has_ended
@@ -97,7 +96,7 @@ def test_the_sample_of_a_departure(samples: list[tuple[int, int, int]], left: li
     none = np.full(len(left), -1, np.int32)
     departures = Departures(tids, at.astype(np.uint64), kinds.astype(np.uint8), none, pids.astype(np.int32))
     profile, owners = owners_by_nearness(builder.build(timeline=True), departures, no_sideband())
-    check_profile(profile)
+    profile.check()
     threads = profile.threads
     for row, (tid, time, pid, kind) in enumerate(left):
         before = [(t, place) for place, (who, t, _) in enumerate(samples) if who == tid and t <= time]

@@ -18,7 +18,6 @@ from perf2x.symbolize.demangle.names import NameStyle
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.sources.elf_symbols import ElfNames
 from perf2x.symbolize.symbolize_profile import symbolize
-from perf2x.tables.check_profile import check_profile
 from perf2x.tables.diagnostics import Diagnostics
 from tests.support.addr2line import addr2line
 from tests.support.profile_builder import make_profile, make_session
@@ -44,7 +43,7 @@ def chains(symfs, addresses, recorded, **options) -> tuple[list[list[tuple[str, 
     places = {"symfs": symfs, "cache_dir": symfs / "cache", "buildid_dir": symfs / "debug", "names": NameStyle.MANGLED}
     options = SymbolOptions(**{**places, **options})
     result, _ = symbolize(profile, make_session(), options, diagnostics, load_symbol_sources())
-    check_profile(result)
+    result.check()
     functions, strings = result.functions, result.strings
     rows = [
         (strings[int(functions.system_name[f])], strings[int(functions.filename[f])], int(line))

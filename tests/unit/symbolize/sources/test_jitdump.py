@@ -14,7 +14,6 @@ from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.sources.jitdump import parse_jitdump
 from perf2x.symbolize.sources.jitdump_mappings import with_jitdump_mappings
 from perf2x.symbolize.symbolize_profile import symbolize
-from perf2x.tables.check_profile import check_profile
 from perf2x.tables.diagnostics import Diagnostics
 from perf2x.tables.errors import ObjectError
 from perf2x.tables.events import Want
@@ -46,7 +45,7 @@ def convert(tmp_path, dump, records, event=MONOTONIC, name="jit-5.dump") -> tupl
         stitcher.add(batch)
     profile = build_profile(recording.session, history, stitcher.result())
     profile, _ = symbolize(profile, recording.session, options, diagnostics, load_symbol_sources())
-    check_profile(profile)
+    profile.check()
     return profile, diagnostics
 
 

@@ -14,7 +14,6 @@ from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.sources.modules import kernel_slide
 from perf2x.symbolize.symbol_report import SymbolReport
 from perf2x.symbolize.symbolize_profile import symbolize
-from perf2x.tables.check_profile import check_profile
 from perf2x.tables.diagnostics import Diagnostics, Severity
 from perf2x.tables.profile import Profile
 from tests.forge.session import zstd
@@ -64,7 +63,7 @@ def run(profile, session=None, **options) -> tuple[Profile, SymbolReport, Diagno
     result, report = symbolize(
         profile, session or make_session(), SymbolOptions(**options), diagnostics, load_symbol_sources()
     )
-    check_profile(result)
+    result.check()
     return result, report, diagnostics
 
 

@@ -19,7 +19,6 @@ from perf2x.symbolize.sources.merge_debug_info import merge_debug_info
 from perf2x.symbolize.symbolize_profile import symbolize
 from perf2x.symbolize.symcache import build
 from perf2x.symbolize.symcache.build import open_line_lookup
-from perf2x.tables.check_profile import check_profile
 from perf2x.tables.diagnostics import Diagnostics
 from perf2x.tables.errors import ObjectError
 from perf2x.tables.profile import Profile
@@ -67,7 +66,7 @@ def converted(symfs, tmp_path, library="/split.so", **options) -> tuple[Profile,
     diagnostics = Diagnostics()
     options = SymbolOptions(symfs=symfs, cache_dir=tmp_path / "cache", **options)
     result, _ = symbolize(profile, make_session(), options, diagnostics, load_symbol_sources())
-    check_profile(result)
+    result.check()
     return result, diagnostics
 
 

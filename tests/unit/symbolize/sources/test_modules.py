@@ -12,7 +12,6 @@ from perf2x.binary.elf.relocate import MODULE_BASE, relocate_debug_info, section
 from perf2x.plugins.registry import load_symbol_sources
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.symbolize_profile import symbolize
-from perf2x.tables.check_profile import check_profile
 from perf2x.tables.diagnostics import Diagnostics
 from perf2x.tables.errors import ObjectError
 from tests.support.addr2line import addr2line
@@ -30,7 +29,7 @@ def lines(directory, addresses, recorded=RECORDED, **options) -> tuple[list[list
     diagnostics = Diagnostics()
     session = make_session(os_release="7.2.0")
     result, _ = symbolize(profile, session, SymbolOptions(**options), diagnostics, load_symbol_sources())
-    check_profile(result)
+    result.check()
     return [lines_of(result, row) for row in range(len(addresses))], diagnostics
 
 

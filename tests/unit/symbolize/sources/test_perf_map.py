@@ -17,7 +17,6 @@ from perf2x.symbolize.sources.perf_map import PerfMap, PerfMapSource, read_perf_
 from perf2x.symbolize.sources.perf_map_paths import FIRST_PID_NAMESPACE, ProcessNamespaces
 from perf2x.symbolize.symbol_report import SymbolReport
 from perf2x.symbolize.symbolize_profile import symbolize
-from perf2x.tables.check_profile import check_profile
 from perf2x.tables.diagnostics import Diagnostics
 from perf2x.tables.profile import Profile
 from perf2x.tables.sideband import Sideband
@@ -40,7 +39,7 @@ def run(frames, pid=77, sideband=None, finder=None, **options) -> tuple[Profile,
     diagnostics = Diagnostics()
     sources, options = load_symbol_sources(), SymbolOptions(**options)
     result, report = symbolize(profile, make_session(), options, diagnostics, sources, finder, sideband)
-    check_profile(result)
+    result.check()
     return result, report, diagnostics
 
 
