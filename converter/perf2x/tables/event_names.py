@@ -55,6 +55,11 @@ def event_name(text: str) -> EventName:
     return EventName(text, "", frozenset())
 
 
+def is_tracepoint(name: str) -> bool:
+    """Tell a tracepoint, ``sched:sched_switch``, from a counter with modifiers, ``cycles:u``."""
+    return ":" in event_name(name).event and "/" not in name
+
+
 def _modes(modifiers: str) -> frozenset[str]:
     modes = frozenset(modifiers) & frozenset("ukhG")
     return modes - {"u", "k", "h"} if {"u", "k"} <= modes else modes

@@ -4,7 +4,7 @@ import io
 from collections import Counter
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perf2x.abi.uapi import ReadFormat, SampleType
@@ -63,6 +63,7 @@ def joined(profile: Profile) -> list[tuple[tuple[int, ...], list[tuple[int, tupl
     return sorted(streams)
 
 
+@settings(max_examples=50)
 @given(st.lists(st.tuples(*[st.integers(0, 2)] * 3, st.integers(0, 1)), max_size=14))
 def test_samples_are_joined(drawn: list[tuple[int, int, int, int]]) -> None:
     builder = group()

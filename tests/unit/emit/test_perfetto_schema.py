@@ -6,7 +6,7 @@ from enum import IntEnum
 import pytest
 from google.protobuf.descriptor import Descriptor, EnumDescriptor
 
-from perf2x.emit.perfetto import schema
+from perf2x.emit.perfetto import schema, track_schema
 from tests.support.perfetto_trace import pb
 
 ELSEWHERE = {
@@ -25,10 +25,13 @@ ELSEWHERE = {
     "Counter": "PerfEvents.Counter",
     "TaskState": "GenericKernelTaskStateEvent.TaskStateEnum",
     "EventType": "TrackEvent.Type",
+    "TrackCounter": "CounterDescriptor",
+    "TrackUnit": "CounterDescriptor.Unit",
     "Process": "ProcessTree.Process",
     "Thread": "ProcessTree.Thread",
 }
-CLASSES = [one for _, one in inspect.getmembers(schema, inspect.isclass) if issubclass(one, IntEnum) and len(one)]
+MEMBERS = [*inspect.getmembers(schema, inspect.isclass), *inspect.getmembers(track_schema, inspect.isclass)]
+CLASSES = [one for _, one in MEMBERS if issubclass(one, IntEnum) and len(one)]
 
 
 def described(name: str) -> Descriptor | EnumDescriptor:

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from perf2x.emit.perfetto.emitter import Perfetto
-from perf2x.emit.perfetto.schema import TaskState
 from perf2x.emit.perfetto.switches import states_of
+from perf2x.emit.perfetto.track_schema import TaskState
 from perf2x.emit.timeline.tracks import UNKNOWN_ID
 from perf2x.plugins.contracts import ProfileBuilder
 from perf2x.tables.profile import Profile

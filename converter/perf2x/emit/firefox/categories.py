@@ -7,7 +7,7 @@ import numpy as np
 from perf2x.abi.uapi import CpuMode
 from perf2x.analysis.frames import LocationFrames, are_jit
 from perf2x.columnar.arrays import I64
-from perf2x.tables.event_names import event_name
+from perf2x.tables.event_names import event_name, is_tracepoint
 from perf2x.tables.output_text import one_line
 from perf2x.tables.profile import Profile, ProfileEvent
 from perf2x.tables.waits import Wait
@@ -29,18 +29,15 @@ _MARKER_COLOURS = ("green", "magenta", "brown", "red", "lightred")
 _OF_MODE = {CpuMode.USER: USER, CpuMode.KERNEL: KERNEL, CpuMode.GUEST_KERNEL: GUEST, CpuMode.GUEST_USER: GUEST}
 
 
-def is_tracepoint(event: ProfileEvent) -> bool:
-    """Tell a tracepoint by its name, ``sched:sched_switch``, from a counter with modifiers, ``cycles:u``."""
-    return ":" in event_name(event.name).event and "/" not in event.name
-
-
 def category_list(events: Sequence[ProfileEvent]) -> tuple[list[dict[str, object]], I64]:
     """Return ``meta.categories``, and (events,) the category of each event's markers.
 
     Tracepoints of one subsystem share a category, other events have their own.
     """
     names = [one_line(event_name(event.name).event) for event in events]
-    groups = [name.split(":")[0] if is_tracepoint(event) else name for name, event in zip(names, events, strict=True)]
+    groups = [
+        name.split(":")[0] if is_tracepoint(event.name) else name for name, event in zip(names, events, strict=True)
+    ]
     own = sorted(set(groups) - {name for name, _, _ in _FIXED})
     colours = [_MARKER_COLOURS[row % len(_MARKER_COLOURS)] for row in range(len(own))]
     entries = (*_FIXED, *((name, colour, ("Other",)) for name, colour in zip(own, colours, strict=True)))

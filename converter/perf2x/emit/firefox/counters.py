@@ -6,8 +6,8 @@ import numpy as np
 
 from perf2x.columnar.arrays import I64
 from perf2x.columnar.unique import rows_by
-from perf2x.emit.firefox.categories import is_tracepoint
 from perf2x.emit.timeline.parallelism import TITLE, Steps
+from perf2x.tables.event_names import is_tracepoint
 from perf2x.tables.output_text import one_line
 from perf2x.tables.profile import Profile
 
@@ -24,7 +24,7 @@ def counters_of(
     samples = profile.samples
     for kind, of_kind in rows_by(samples.event[rows]):
         event = profile.events[kind]
-        if event.is_wait or is_tracepoint(event):
+        if event.is_wait or is_tracepoint(event.name):
             continue
         for pid, among in rows_by(process[rows[of_kind]]):
             held = rows[of_kind[among]]

@@ -9,8 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO, ClassVar
 
+from perf2x.emit.perfetto.counter_tracks import counter_packets
 from perf2x.emit.perfetto.facts import clock_snapshot, system_info
 from perf2x.emit.perfetto.losses import loss_packets
+from perf2x.emit.perfetto.names import name_packets
 from perf2x.emit.perfetto.samples import sample_packets
 from perf2x.emit.perfetto.task_states import task_state_packets
 from perf2x.emit.perfetto.threads import process_tree
@@ -47,6 +49,8 @@ class Perfetto:
         yield system_info(profile.meta)
         yield process_tree(profile)
         yield from sample_packets(profile, self.style)
+        yield from counter_packets(profile)
+        yield from name_packets(profile)
         yield from task_state_packets(profile)
         yield from tracepoint_packets(profile)
         yield from loss_packets(profile)

@@ -7,7 +7,8 @@ import numpy as np
 from perf2x.columnar.arrays import U64, AnyArray
 from perf2x.emit.encoding.protobuf_cells import Cells, beside, nested, numbers
 from perf2x.emit.perfetto.message import COMMON_SEQUENCE, GOES_ON, STARTS, message, packet, packet_rows
-from perf2x.emit.perfetto.schema import DebugAnnotation, EventType, InternedData, TracePacket, TrackEvent
+from perf2x.emit.perfetto.schema import InternedData, TracePacket
+from perf2x.emit.perfetto.track_schema import DebugAnnotation, EventType, TrackEvent
 from perf2x.emit.perfetto.tracks import TrackKind, global_track, interned_names, track_ids
 from perf2x.tables.profile import Profile
 

@@ -5,8 +5,8 @@ from msgspec import Struct
 
 from perf2x.columnar.arrays import I32, I64, U8, U64, AnyArray, Bools
 from perf2x.columnar.columns import take_rows_of
-from perf2x.emit.perfetto.schema import TaskState
 from perf2x.emit.perfetto.threads import ThreadIds
+from perf2x.emit.perfetto.track_schema import TaskState
 from perf2x.emit.timeline.fields import field_tables
 from perf2x.tables.profile import Profile
 

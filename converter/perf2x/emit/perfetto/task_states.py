@@ -15,9 +15,10 @@ from perf2x.columnar.columns import take_rows_of
 from perf2x.columnar.unique import argsort_rows
 from perf2x.emit.encoding.protobuf_cells import beside, nested, numbers
 from perf2x.emit.perfetto.message import packet_rows
-from perf2x.emit.perfetto.schema import GenericKernelTaskStateEvent, TaskState, TracePacket
+from perf2x.emit.perfetto.schema import TracePacket
 from perf2x.emit.perfetto.switches import Switches, switches_of
 from perf2x.emit.perfetto.threads import ThreadIds, thread_ids
+from perf2x.emit.perfetto.track_schema import GenericKernelTaskStateEvent, TaskState
 from perf2x.emit.timeline.tracks import UNKNOWN_ID
 from perf2x.tables.profile import Profile
 

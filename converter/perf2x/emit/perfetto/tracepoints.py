@@ -9,8 +9,9 @@ from perf2x.columnar.unique import rows_by, unique, unique_inverse
 from perf2x.emit.encoding.protobuf_cells import Cells, beside, nested, numbers
 from perf2x.emit.perfetto.counters import event_names
 from perf2x.emit.perfetto.message import COMMON_SEQUENCE, GOES_ON, STARTS, message, packet, packet_rows
-from perf2x.emit.perfetto.schema import DebugAnnotation, EventType, InternedData, TracePacket, TrackEvent
+from perf2x.emit.perfetto.schema import InternedData, TracePacket
 from perf2x.emit.perfetto.threads import thread_ids
+from perf2x.emit.perfetto.track_schema import DebugAnnotation, EventType, TrackEvent
 from perf2x.emit.perfetto.tracks import TrackKind, interned_names, thread_track, track_ids
 from perf2x.emit.timeline.fields import field_tables
 from perf2x.tables.output_text import printable

@@ -5,14 +5,16 @@ from enum import IntEnum
 
 from perf2x.columnar.arrays import I64
 from perf2x.emit.perfetto.message import message, number, packet, text
-from perf2x.emit.perfetto.schema import (
-    InternedData,
-    InternedString,
-    ThreadDescriptor,
-    TracePacket,
-    TrackDescriptor,
-)
+from perf2x.emit.perfetto.schema import InternedData, InternedString, TracePacket
 from perf2x.emit.perfetto.threads import ThreadIds
+from perf2x.emit.perfetto.track_schema import (
+    ProcessDescriptor,
+    ThreadDescriptor,
+    TrackCounter,
+    TrackDescriptor,
+    TrackUnit,
+)
+from perf2x.emit.timeline.tracks import UNKNOWN_ID
 
 
 class TrackKind(IntEnum):
@@ -20,7 +22,8 @@ class TrackKind(IntEnum):
 
     THREAD = 0
     WAITS = 1
-    LOSSES = 2
+    NAMES = 2
+    LOSSES = 3
 
 
 def track_ids(kind: TrackKind, thread: I64) -> I64:
@@ -48,6 +51,26 @@ def global_track(kind: TrackKind, name: str) -> bytes:
     return packet(message(TracePacket.TRACK_DESCRIPTOR, track))
 
 
+def process_track(ids: ThreadIds, pid: int) -> bytes:
+    """Describe a process's own track."""
+    track = number(TrackDescriptor.UUID, _process_track_id(ids, pid))
+    track += message(TrackDescriptor.PROCESS, number(ProcessDescriptor.PID, pid))
+    return packet(message(TracePacket.TRACK_DESCRIPTOR, track))
+
+
+def counter_track(ids: ThreadIds, pid: int, track_id: int, name: str, unit: TrackUnit) -> bytes:
+    """Describe a track of values below a process's own one."""
+    track = number(TrackDescriptor.UUID, track_id) + text(TrackDescriptor.NAME, name)
+    track += number(TrackDescriptor.PARENT_UUID, _process_track_id(ids, pid))
+    track += message(TrackDescriptor.COUNTER, number(TrackCounter.UNIT, unit))
+    return packet(message(TracePacket.TRACK_DESCRIPTOR, track))
+
+
+def first_counter_track(ids: ThreadIds) -> int:
+    """Return the lowest id that no track of a thread or a process has."""
+    return _process_track_id(ids, UNKNOWN_ID + 1)
+
+
 def interned_names(field: InternedData, names: Sequence[str]) -> bytes:
     """Number names from 1 on; they must be printable."""
     pairs = enumerate(names, 1)
@@ -59,3 +82,7 @@ def interned_names(field: InternedData, names: Sequence[str]) -> bytes:
 
 def _track_id(kind: TrackKind, row: int) -> int:
     return 1 + row * len(TrackKind) + kind
+
+
+def _process_track_id(ids: ThreadIds, pid: int) -> int:
+    return 1 + len(ids.pid) * len(TrackKind) + pid

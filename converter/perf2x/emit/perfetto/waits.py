@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from perf2x.columnar.arrays import I32, I64, U64
+from perf2x.columnar.arrays import I32, I64
 from perf2x.columnar.unique import unique
-from perf2x.emit.encoding.protobuf_cells import beside, nested, numbers
-from perf2x.emit.perfetto.message import GOES_ON, message, packet, packet_rows
-from perf2x.emit.perfetto.schema import EventType, InternedData, TracePacket, TrackEvent
+from perf2x.emit.perfetto.message import GOES_ON, message, packet
+from perf2x.emit.perfetto.schema import InternedData, TracePacket
+from perf2x.emit.perfetto.slices import slice_packets
 from perf2x.emit.perfetto.threads import ThreadIds
 from perf2x.emit.perfetto.tracks import TrackKind, child_track, interned_names, thread_track, track_ids
 from perf2x.tables.profile import Profile
@@ -16,7 +16,6 @@ from perf2x.tables.waits import Wait, placed_waits, wait_ends
 
 _CATEGORY = "off-cpu"
 _NAMES = {Wait.BLOCKED: "blocked", Wait.PREEMPTED: "preempted", Wait.UNTOLD: "waiting"}
-_ROWS_AT_ONCE = 1 << 13
 
 
 def wait_packets(profile: Profile, rows: I64, callstack: I32, ids: ThreadIds, sequence: int) -> Iterator[bytes]:
@@ -33,20 +32,4 @@ def wait_packets(profile: Profile, rows: I64, callstack: I32, ids: ThreadIds, se
     yield packet(message(TracePacket.INTERNED_DATA, tables), sequence, GOES_ON)
     bounds = np.stack([profile.samples.time[rows], wait_ends(profile.samples)[rows]], axis=1)
     track, name = track_ids(TrackKind.WAITS, thread), profile.samples.wait[rows].astype(np.int64)
-    for start in range(0, len(rows), _ROWS_AT_ONCE):
-        part = slice(start, start + _ROWS_AT_ONCE)
-        yield _slices(bounds[part], track[part], name[part], callstack[part], sequence)
-
-
-def _slices(bounds: U64, track: I64, name: I64, callstack: I32, sequence: int) -> bytes:
-    """Encode a packet for the beginning and one for the end of each; ``name`` is a Wait, and its name's number."""
-    count = len(track)
-    is_end = np.tile(np.array([False, True]), count)
-    fields = [
-        numbers(TrackEvent.CATEGORY_IIDS, np.ones(2 * count, np.int64), left_out=is_end),
-        numbers(TrackEvent.TYPE, np.where(is_end, EventType.TYPE_SLICE_END, EventType.TYPE_SLICE_BEGIN)),
-        numbers(TrackEvent.NAME_IID, np.repeat(name, 2), left_out=is_end),
-        numbers(TrackEvent.TRACK_UUID, np.repeat(track, 2)),
-        numbers(TrackEvent.CALLSTACK_IID, np.repeat(callstack, 2), left_out=is_end),
-    ]
-    return packet_rows(bounds.reshape(-1), nested(TracePacket.TRACK_EVENT, beside(fields)), sequence, GOES_ON)
+    yield from slice_packets(bounds, track, name, sequence, callstack)
