@@ -16,6 +16,7 @@ from perf2x.emit.flame.diff_page import DifferencePage
 from perf2x.plugins.contracts import ODD_NAMES, ProfileBuilder
 from perf2x.plugins.registry import build_emitter
 from perf2x.tables.profile import Profile
+from perf2x.tables.waits import Wait
 
 pytestmark = pytest.mark.browser
 
@@ -55,6 +56,17 @@ def odd(timeline: bool) -> Profile:
     builder.thread("odd", 5, 5)
     for step, name in enumerate(ODD_NAMES):
         builder.sample([builder.function("root"), builder.function(name)], time=step * MS)
+    return builder.build(timeline=timeline)
+
+
+def waiting(timeline: bool) -> Profile:
+    """A thread that runs for a millisecond and waits for nine."""
+    builder = ProfileBuilder()
+    builder.event("cpu-clock", "nanoseconds", frequency=1000)
+    waited, kinds = builder.event("off-cpu", "nanoseconds", is_wait=True), [Wait.RAN, Wait.BLOCKED]
+    thread, main = builder.thread("app", 7), [builder.function("main")]
+    for event, value, kind in zip((0, waited), (MS, 9 * MS), kinds, strict=True):
+        builder.sample(main, thread, event, value, time=MS, wait=kind)
     return builder.build(timeline=timeline)
 
 
@@ -124,6 +136,24 @@ def jobs(folder: Path) -> dict[str, dict]:
         "page odd": {"file": strange, "evaluate": boxes},
         "page empty": {"file": empty},
     }
+    arrows = [["key", "ArrowRight"], ["key", "Shift+ArrowRight"], ["key", "Shift+ArrowDown"]]
+    bursts, chosen = [["key", "h"], ["focus", "#heat"]], "[state.range, total, $('range').textContent]"
+    drag = [["key", "h"], ["down", "#heat", 0.2, 0.3], ["up", "#heat", 0.3, 0.5]]
+    ends = "[state.range[0] < state.range[1], total, rows.length, $('range').textContent.includes('--time')]"
+    choices |= {
+        "page bursts": {"steps": bursts + arrows, "evaluate": chosen, "shot": "bursts.png"},
+        "page bursts dragged": {"steps": drag, "evaluate": ends, "scheme": "dark", "shot": "bursts-dark.png"},
+        "page bursts left": {"steps": [*bursts, *arrows, ["key", "Escape"]], "evaluate": "[state.range, total]"},
+        "page bursts linked": {"hash": "#bursts=on&range=0-30000&order=time", "evaluate": span},
+        "page bursts small": {
+            "size": {"width": 390, "height": 760},
+            "steps": bursts,
+            "evaluate": "document.body.scrollWidth",
+        },
+    }
+    waits = str(write(folder, "waits", "html", {}, waiting))
+    waited = "[layout.wait.filter(Boolean).length, layout.node.map((_, box) => sizeOf(box)), $('legend').innerText]"
+    choices["page waits"] = {"file": waits, "hash": "#order=time", "evaluate": waited, "shot": "waits.png"}
     compared = folder / "diff.html"
     with compared.open("wb") as out:
         DifferencePage().emit(*changed(), out)
@@ -250,6 +280,24 @@ def test_page_keys_choices_and_links(shown) -> None:
     assert shown["page walked"]["value"] == "inner_inlined"
     assert shown["page linked"]["value"] == ["split", "mode"]
     assert shown["page bad link"]["value"] == "merged"
+
+
+def test_page_shows_bursts_and_a_part_of_the_time(shown) -> None:
+    """Columns are 10 ms long: two steps to the right and one down end the range in the next column but one."""
+    one, all_of_it = shown["page bursts"]["value"], 100 * MS
+    assert one[0] == [10_000, 20_400]
+    assert one[1] == 11 * MS
+    assert one[2].startswith("10 ms to 20.4 ms: 11 ms · --time ")
+    told = shown["page bursts dragged"]["value"]
+    assert told[0] and 0 < told[1] < all_of_it and told[2] > 0 and told[3]
+    assert shown["page bursts left"]["value"] == [None, all_of_it]
+    assert shown["page bursts linked"]["value"] == [0, 30_000]
+    assert shown["page bursts small"]["value"] == 390
+
+
+def test_page_draws_waits_as_long_as_they_were(shown) -> None:
+    assert shown["page waits"]["value"][:2] == [1, [1000, 9000]]
+    assert "blocked" in shown["page waits"]["value"][2]
 
 
 def test_page_with_odd_names_and_without_samples(shown) -> None:

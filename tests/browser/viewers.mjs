@@ -2,7 +2,7 @@
 //
 //   node viewers.mjs CHROMIUM SPEEDSCOPE_RELEASE_DIR SHOTS_DIR < jobs.json
 //
-// A job is {"viewer": "page" | "speedscope", "file": …, "steps": [["key", "o"], ["click", x, y], …], "shot": name}.
+// A job is {"viewer": "page" | "speedscope", "file": …, "steps": [["key", "o"], ["click", x, y], ["down", selector, share of width, of height], …], "shot": name}.
 // Everything is served from loopback or opened from disk; requests to anywhere else are refused and reported.
 import fs from "node:fs";
 import http from "node:http";
@@ -30,6 +30,12 @@ async function step(page, [kind, ...words]) {
   if (kind === "type") await page.keyboard.type(words[0]);
   if (kind === "click") await page.mouse.click(...words);
   if (kind === "move") await page.mouse.move(...words);
+  if (kind === "focus") await page.focus(words[0]);
+  if (kind === "down" || kind === "up") {
+    const place = await page.locator(words[0]).boundingBox();
+    await page.mouse.move(place.x + words[1] * place.width, place.y + words[2] * place.height);
+    await page.mouse[kind]();
+  }
   if (kind === "choose") await page.selectOption(words[0], words[1]);
   if (kind === "run") await page.evaluate(words[0]);
 }

@@ -71,6 +71,21 @@ def test_a_wait_is_a_moment_as_long_as_it_lasted(builder) -> None:
     assert (moments["duration"], moments["wait"]) == ([1000, 9000], [Wait.RAN, Wait.BLOCKED])
 
 
+def test_bursts_hold_each_samples_moment_and_row(builder) -> None:
+    """Times are whole microseconds since the first period began; values are said where they differ within a row."""
+    main = [builder.function("main")]
+    for time in (5_000_999, 7_000_000, 9_500_001):
+        builder.sample(main, time=time, value=MS)
+    bursts = data(page(builder.build(timeline=True)))["bursts"]
+    assert bursts == {"origin": "4000999", "time": [1000, 1999, 2500], "row": [0, 0, 0]}
+    builder.sample(main, time=9_500_002, value=3)
+    assert data(page(builder.build(timeline=True)))["bursts"]["value"] == [MS, MS, MS, 3]
+
+
+def test_the_page_itself_is_small(builder) -> None:
+    assert len(page(builder.build())) < 120_000
+
+
 def test_summed_profiles_have_no_view_over_time(builder) -> None:
     builder.sample([builder.function("main")])
     held = data(page(builder.build()))

@@ -1,8 +1,13 @@
 """What the page's scripts compute, asked under Node."""
 
 import json
+import random
+from itertools import pairwise
+
+import pytest
 
 from perf2x.tables.waits import Wait
+from perf2x.transform.time_ranges import parse_times
 from tests.support.page_scripts import answers
 
 
@@ -36,3 +41,67 @@ def test_every_kind_of_wait_that_is_drawn_has_a_name_and_a_colour() -> None:
     )
     assert sorted(names) == drawn
     assert all(light != dark and "undefined" not in light + dark for light, dark in colours)
+
+
+def bursts(expression: str, times: list[int], rows: list[int], duration: int = 0, origin: int = 0) -> object:
+    """The value of an expression on ``bursts``; rows 0 to 2 hold 10, 20 and 30 a sample."""
+    steps = [later - sooner for sooner, later in pairwise([0, *times])]
+    held = {"origin": str(origin), "time": steps, "row": rows}
+    counts = [rows.count(row) for row in range(3)]
+    table = {"value": [10 * (row + 1) * count for row, count in enumerate(counts)], "count": counts}
+    made = f"new Bursts({json.dumps(held)}, {json.dumps(table)}, {duration})"
+    return answers(("bursts.js",), f"((bursts) => {expression})({made})")
+
+
+@pytest.mark.parametrize(("duration", "column"), [
+    (3, 50), (10_000, 1000), (79_999, 1000), (80_000, 10_000), (2_000_000, 100_000), (8_000_000, 1_000_000),
+    (600_000_000, 1_000_000), (600_000_001, 10_000_000), (10**11, 10**9),
+])  # fmt: skip
+def test_a_column_is_a_second_where_that_makes_enough_columns_and_not_too_many(duration: int, column: int) -> None:
+    found, columns, cell = bursts("[bursts.column, bursts.columns, bursts.cell]", [], [], duration)
+    assert (found, columns, cell) == (column, -(-duration // column), column / 50)
+
+
+@pytest.mark.parametrize("kind", ["value", "count"])
+def test_cells_sum_the_samples_of_the_wanted_rows(kind: str) -> None:
+    chance = random.Random(7)
+    times = sorted(chance.randrange(1_999_999) for _ in range(400))
+    rows = [chance.randrange(3) for _ in times]
+    wanted = [0.0] * 20 * 50
+    for time, row in zip(times, rows, strict=True):
+        if row != 1:
+            wanted[time // 2000] += 1 if kind == "count" else 10 * (row + 1)
+    assert bursts(f"[...bursts.grid(new Set([0, 2]), '{kind}')]", times, rows, 2_000_000) == wanted
+
+
+def test_sums_of_a_range_are_those_of_the_samples_in_it() -> None:
+    """From its first microsecond until before its end."""
+    times, rows = [0, 99, 100, 150, 199, 200, 300], [0, 1, 1, 2, 1, 0, 0]
+    found = bursts("((s) => [[...s.value], [...s.count]])(bursts.sums([100, 200]))", times, rows, 1000)
+    assert found == [[0, 40, 30], [0, 2, 1]]
+
+
+def test_cells_and_their_range_are_each_others_inverse() -> None:
+    asked = [(0, 0), (3, 3), (3, 260), (999, 999)]
+    for duration in (777, 123_457, 2_000_000, 60_000_000):
+        found = bursts(
+            f"{json.dumps(asked)}.map(([one, other]) => bursts.cells(bursts.range(other, one)))", [], [], duration
+        )
+        assert found == [list(cells) for cells in asked]
+
+
+def test_a_range_is_the_option_of_the_command_line_that_takes_the_same_samples() -> None:
+    """Beyond 2⁵³ ns, too; both ends of --time are included."""
+    origin = 9_123_456_789_123_456_789
+    option = bursts("bursts.option([1500, 2000000])", [], [], 3_000_000, origin)
+    assert option == "--time 9123456789.124956789,9123456791.123456788"
+    assert parse_times(str(option).removeprefix("--time "), 0, 2**63) == (
+        (origin + 1_500_000, origin + 2_000_000_000 - 1),
+    )
+
+
+def test_the_brightest_cell_is_1_and_a_single_sample_can_be_seen() -> None:
+    nothing, little, half, most = answers(
+        ("bursts.js",), "[brightness(0, 900), brightness(1, 900), brightness(450, 900), brightness(900, 900)]"
+    )
+    assert 0 == nothing < 0.1 < little < half < most == 1

@@ -11,12 +11,12 @@ from typing import BinaryIO, ClassVar
 import numpy as np
 
 from perf2x.analysis.frames import LocationFrames, are_jit, full_names, location_frames
-from perf2x.columnar.arrays import I64, AnyArray
-from perf2x.columnar.unique import group_rows
+from perf2x.columnar.arrays import I64
 from perf2x.emit.encoding.json_encoder import json_bytes, json_table
 from perf2x.emit.flame.frame_tree import FrameTree, expand, merge_stacks
-from perf2x.emit.flame.moments import moment_table
+from perf2x.emit.flame.moments import burst_table, moment_table
 from perf2x.emit.flame.page_file import field, write_page
+from perf2x.emit.flame.summed_samples import row_table, summed_samples
 from perf2x.emit.flame.title import facts, heading
 from perf2x.emit.timeline.tracks import Tracks, tracks_of
 from perf2x.tables.output_text import one_line
@@ -69,11 +69,13 @@ class Html:
         yield field("events", event_table(profile)) + field("threads", _thread_rows(profile, tracks))
         yield b'"frames":' + b"".join(frame_table(profile, frames, strings, np.arange(len(frames)))) + b","
         yield b'"nodes":' + b"".join(node_table(tree)) + b","
-        yield b'"rows":' + b"".join(_sample_rows(profile, track, node)) + b","
+        summed = summed_samples(profile, track, node)
+        yield b'"rows":' + b"".join(row_table(profile, track, node, summed)) + b","
         if samples.time is None or len(samples) > self.max_moments:
             yield field("noMoments", _no_moments(profile, self.max_moments)) + b'"moments":null,'
         else:
             yield b'"moments":' + b"".join(moment_table(profile, track, node)) + b","
+            yield b'"bursts":' + b"".join(burst_table(profile, summed)) + b","
         yield b'"strings":' + json_bytes(list(strings)) + b"}"
 
 
@@ -129,16 +131,6 @@ def frame_table(profile: Profile, frames: LocationFrames, strings: dict[str, int
 def node_table(tree: FrameTree) -> Iterator[bytes]:
     """Columns of the tree without the root of all, which the page knows as −1."""
     yield from json_table([("parent", tree.parent[1:] - 1), ("frame", tree.key[1:])])
-
-
-def _sample_rows(profile: Profile, track: I64, node: I64) -> Iterator[bytes]:
-    samples = profile.samples
-    first, kind = group_rows([track, samples.event.astype(np.int64), node])
-    value, count = np.zeros(len(first), np.int64), np.zeros(len(first), np.int64)
-    np.add.at(value, kind, samples.value)
-    np.add.at(count, kind, samples.count)
-    columns: list[tuple[str, AnyArray]] = [("thread", track[first]), ("event", samples.event[first])]
-    yield from json_table([*columns, ("node", node[first]), ("value", value), ("count", count)])
 
 
 def _no_moments(profile: Profile, limit: int) -> str:

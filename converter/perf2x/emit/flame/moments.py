@@ -1,13 +1,17 @@
-"""The page's view over time: when each stack ran or waited, as columns that compress well."""
+"""The page's views over time, as columns that compress well: when each stack ran or waited, when each sample was."""
 
 from collections.abc import Iterator
 
 import numpy as np
 
-from perf2x.columnar.arrays import I64, AnyArray
-from perf2x.emit.encoding.json_encoder import json_table
-from perf2x.emit.timeline.shown import in_ticks, shown_samples
+from perf2x.columnar.arrays import I64, U64, AnyArray
+from perf2x.columnar.unique import argsort_rows
+from perf2x.emit.encoding.json_encoder import json_column, json_table
+from perf2x.emit.flame.summed_samples import SummedSamples
+from perf2x.emit.timeline.running_time import since
+from perf2x.emit.timeline.shown import in_ticks, origin_of, shown_samples
 from perf2x.tables.profile import Profile
+from perf2x.tables.waits import Wait, placed_waits, wait_ends
 
 _MICROSECOND = 1000
 
@@ -32,3 +36,40 @@ def moment_table(profile: Profile, track: I64, node: I64) -> Iterator[bytes]:
 def _waits(profile: Profile) -> I64:
     wait = profile.samples.wait
     return np.zeros(len(profile.samples), np.int64) if wait is None else wait.astype(np.int64)
+
+
+def burst_table(profile: Profile, summed: SummedSamples) -> Iterator[bytes]:
+    """Yield the moment and the row of each sample, in order of time.
+
+    ``time`` holds differences in whole microseconds, rounded down; ``origin`` is their zero on the recording's clock,
+    in nanoseconds, as text: JavaScript's numbers are too short for it. ``value`` is left out where all samples of a
+    row have the same. ``lasts`` are the microseconds of waits that begin then, left out where there are none.
+
+    ``--time`` takes the parts of waits that lie in it, and of ``offcpu-time`` the waits that end in it, each whole: such
+    a wait has its end as its moment and lasts 0. Waits without a place in time are left out.
+    """
+    origin, moment, lasts = origin_of(profile), *_moments_of(profile)
+    kept = np.flatnonzero(_waits(profile) != Wait.UNPLACED)
+    time = since(moment[kept], origin) // _MICROSECOND
+    order = argsort_rows([time])
+    rows, samples = kept[order], profile.samples
+    yield b'{"origin":"%d","time":' % origin
+    yield from json_column(np.diff(time[order], prepend=0))
+    yield b',"row":'
+    yield from json_column(summed.row[rows])
+    if not np.array_equal(samples.value * summed.count[summed.row], samples.count * summed.value[summed.row]):
+        yield b',"value":'
+        yield from json_column(samples.value[rows])
+    if lasts.any():
+        yield b',"lasts":'
+        yield from json_column(lasts[rows])
+    yield b"}"
+
+
+def _moments_of(profile: Profile) -> tuple[U64, I64]:
+    """(samples,) when each is met by ``--time``, and for how many microseconds."""
+    samples = profile.samples
+    time = np.zeros(len(samples), np.uint64) if samples.time is None else samples.time
+    if any(event.is_wait and event.name.split(":")[0] == "offcpu-time" for event in profile.events):
+        return wait_ends(samples), np.zeros(len(samples), np.int64)
+    return time, np.where(placed_waits(samples), samples.value // _MICROSECOND, 0)

@@ -15,7 +15,7 @@ from perf2x.emit.encoding.json_encoder import json_bytes
 from perf2x.files.background_writer import BackgroundGzipWriter
 from perf2x.tables.output_text import printable
 
-_SCRIPTS = ("data.js", "compare.js", "layout.js", "draw.js", "page.js", "panels.js", "input.js")
+_SCRIPTS = ("data.js", "bursts.js", "compare.js", "layout.js", "draw.js", "page.js", "heat.js", "panels.js", "input.js")
 _BYTES_PER_LINE = 57 * 1024
 
 

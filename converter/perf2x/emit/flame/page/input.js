@@ -13,6 +13,7 @@ function applyTheme(theme) {
 function switchTheme() {
   applyTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
   showLegend();
+  paintBursts();
   repaint();
 }
 
@@ -58,6 +59,7 @@ function listen() {
   $("scroll").onscroll = repaint;
   addEventListener("resize", resize);
   listenToPointer($("canvas"));
+  listenToBursts();
   addEventListener("keydown", onKey);
 }
 
@@ -160,6 +162,7 @@ const KEYS = {
   n: () => comparison && choose("scale", state.scale === "absolute" ? "shares" : "absolute"),
   v: () => choose("weight", state.weight === "value" ? "count" : "value"),
   l: togglePanel,
+  h: toggleBursts,
   t: switchTheme,
   w: () => zoomBy(0.7, painter.width / 2), s: () => zoomBy(1.4, painter.width / 2),
   a: () => panBy(-0.2), d: () => panBy(0.2),

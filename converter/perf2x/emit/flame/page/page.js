@@ -2,13 +2,14 @@
 // The page: what is chosen, what is on screen, and what keys and pointer do to it.
 
 const $ = (id) => document.getElementById(id);
-const state = { event: 0, thread: "merged", order: "heavy", direction: "icicle", colour: "object", weight: "value", search: "", sort: "self", group: null, shown: "after", scale: "absolute" };
-let profile, colours, painter, layout, rows, weight, functions = [], comparison = null;
+const state = { event: 0, thread: "merged", order: "heavy", direction: "icicle", colour: "object", weight: "value", search: "", sort: "self", group: null, shown: "after", scale: "absolute", bursts: "off", range: null };
+let profile, colours, painter, layout, rows, sums, weight, functions = [], comparison = null;
 let selected = -1, hovered = -1, matcher = null, total = 0, zoomed = -1;
 
 async function start() {
   profile = new Profile(await readData($("data").textContent.trim()));
   prepare();
+  prepareBursts();
   colours = new Colours(profile);
   painter = new Painter($("canvas"), $("ruler"));
   Object.assign(state, { event: profile.defaultEvent, direction: profile.direction });
@@ -81,8 +82,10 @@ function rebuild() {
   const one = ["merged", "split", "process"].includes(state.thread) ? null : Number(state.thread);
   const event = profile.events[state.event] || { unit: "count", name: "" };
   if (comparison) comparison.use(state.event, state.weight, state.scale === "shares");
-  weight = comparison ? comparison.column[state.shown] : profile.rows[state.weight];
+  sums = chosenSums();
+  weight = comparison ? comparison.column[state.shown] : sums[state.weight];
   rows = profile.rowsOf(state.event, one);
+  if (state.range) rows = rows.filter((row) => sums.count[row] > 0);
   if (!profile.moments) state.order = "heavy";
   if (state.order === "time") {
     const tracks = one === null ? [...profile.threads.keys()].sort((a, b) => weightOf(b) - weightOf(a)) : [one];
@@ -94,12 +97,14 @@ function rebuild() {
   functions = comparison ? comparison.functions(rows) : profile.functions(rows, weight);
   selected = hovered = zoomed = -1;
   standStill();
-  [painter.from, painter.to] = [0, layout.width || 1];
+  [painter.from, painter.to] = layout.isTime && state.range ? [state.range[0], Math.min(state.range[1], layout.width)] : [0, layout.width || 1];
+  $("reset").hidden = painter.from <= 0 && painter.to >= layout.width;
   $("scroll").scrollTop = 0;
   $("empty").hidden = layout.start.length > 1 || layout.isTime && layout.start.length > 0;
   $("empty").textContent = profile.rows.node.length ? "Nothing was sampled here." : "This recording holds no samples.";
   rankObjects();
   search();
+  showBursts();
   showButtons();
   showLegend();
   showTable();
@@ -199,6 +204,7 @@ function repaint() {
 function resize() {
   const { clientWidth, clientHeight } = $("scroll");
   painter.fit(clientWidth, clientHeight);
+  paintBursts();
   const tall = layout.height() * LEVEL + 8;
   $("room").style.height = `${tall}px`;
   repaint();

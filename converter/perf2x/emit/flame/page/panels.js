@@ -51,6 +51,9 @@ function showButtons() {
       button.title = profile.moments ? "(o)" : profile.noMoments;
     }
   }
+  $("burst-toggle").disabled = !bursts;
+  if (!bursts) $("burst-toggle").title = profile.noMoments || "";
+  $("burst-toggle").setAttribute("aria-pressed", String(state.bursts === "on" && bursts !== null));
   $("event").value = state.event;
   $("toggle").setAttribute("aria-pressed", String(!$("side").hidden));
 }
@@ -178,7 +181,7 @@ function showDetail() {
   const detail = $("detail");
   if (selected < 0) {
     const event = profile.events[state.event];
-    const line = event ? `${comparison ? samplesOf(state.event) : rows.reduce((sum, row) => sum + profile.rows.count[row], 0).toLocaleString("en")} samples of ${event.name}` : "";
+    const line = event ? `${comparison ? samplesOf(state.event) : rows.reduce((sum, row) => sum + sums.count[row], 0).toLocaleString("en")} samples of ${event.name}` : "";
     detail.replaceChildren(make("h2", {}, profile.title), make("p", {}, line), make("p", {}, "Click a box to look closer."));
     return;
   }
@@ -246,15 +249,23 @@ function numbers(box) {
 function writeHash() {
   const words = new URLSearchParams();
   for (const key of ["event", "thread", "order", "direction", "colour", "weight", "search", ...(comparison ? ["shown", "scale"] : [])]) words.set(key, state[key]);
+  if (bursts && state.bursts === "on") words.set("bursts", "on");
+  if (state.range) words.set("range", state.range.join("-"));
   history.replaceState(null, "", `#${words}`);
+}
+
+function readRange(text) {
+  const [from, to] = text.split("-").map(Number);
+  if (Number.isSafeInteger(to) && from >= 0 && to > from && from < bursts.duration) state.range = [Math.floor(from), to];
 }
 
 function readHash() {
   const words = new URLSearchParams(location.hash.slice(1));
-  const fits = { order: ["heavy", "time"], direction: ["icicle", "flame"], colour: ["object", "mode", "name"], weight: ["value", "count"], shown: ["before", "after"], scale: ["absolute", "shares"] };
+  const fits = { order: ["heavy", "time"], direction: ["icicle", "flame"], colour: ["object", "mode", "name"], weight: ["value", "count"], shown: ["before", "after"], scale: ["absolute", "shares"], bursts: ["on"] };
   if (comparison) fits.colour.push("change", "own");
   for (const [key, value] of words) {
     if (fits[key] ? fits[key].includes(value) : ["thread", "search"].includes(key)) state[key] = value;
+    if (key === "range" && bursts) readRange(value);
     if (key === "event" && profile.events[Number(value)]) state.event = Number(value);
   }
   if (state.thread !== "merged" && state.thread !== "split" && state.thread !== "process" && !profile.threads[Number(state.thread)]) state.thread = "merged";

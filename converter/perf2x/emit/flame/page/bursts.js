@@ -1,0 +1,112 @@
+"use strict";
+// When samples came: a grid of seconds and fractions of a second, and sums over a part of the time. Never touches the page.
+
+const BURST_ROWS = 50;
+const BURST_COLUMNS = [1e9, 1e8, 1e7, 1e6, 1e5, 1e4, 1e3, 100, 50]; // lengths of a column in microseconds
+const FEWEST_COLUMNS = 8;
+const MOST_COLUMNS = 600;
+
+class Bursts {
+  /** data: {origin, time, row, value?, lasts?}, rows: the profile's {value, count}, duration: microseconds. */
+  constructor(data, rows, duration) {
+    this.origin = BigInt(data.origin);
+    this.row = data.row;
+    this.rows = rows;
+    this.time = Float64Array.from(data.time, ((sum) => (step) => (sum += step))(0));
+    this.value = data.value || data.row.map((row) => rows.value[row] / rows.count[row]);
+    this.lasts = data.lasts || [];
+    this.waits = [...this.lasts.keys()].filter((at) => this.lasts[at]);
+    this.duration = Math.max(duration, this.time.reduce((most, time, at) => Math.max(most, time + (this.lasts[at] || 1)), 1));
+    this.column = columnLength(this.duration);
+    this.cell = this.column / BURST_ROWS;
+    this.columns = Math.ceil(this.duration / this.column);
+  }
+
+  /** Sums of all cells, column by column, of the samples whose rows are wanted (a set of row numbers). */
+  grid(wanted, kind) {
+    const cells = new Float64Array(this.columns * BURST_ROWS + 1);
+    for (let at = 0; at < this.time.length; at += 1) {
+      if (this.lasts[at] || !wanted.has(this.row[at])) continue;
+      cells[Math.floor(this.time[at] / this.cell)] += kind === "count" ? 1 : this.value[at];
+    }
+    const waits = this.waits.filter((at) => wanted.has(this.row[at]));
+    const waiting = this.spread(waits, (at) => (kind === "count" ? 1 : (this.value[at] / this.lasts[at]) * this.cell), kind === "value");
+    return cells.map((sum, cell) => sum + waiting[cell]).subarray(0, -1);
+  }
+
+  /** Sums of cells that waits cover, each with its weight; cells at its ends count by the covered part if asked. */
+  spread(waits, weigh, byPart) {
+    const cells = new Float64Array(this.columns * BURST_ROWS + 1);
+    const steps = new Float64Array(cells.length + 1);
+    for (const at of waits) {
+      const [from, to] = [this.time[at] / this.cell, Math.min((this.time[at] + this.lasts[at]) / this.cell, cells.length - 1)];
+      const [first, end, weight] = [Math.floor(from), Math.ceil(to), weigh(at)];
+      steps[first] += weight;
+      steps[end] -= weight;
+      if (!byPart) continue;
+      cells[first] -= weight * (from - first);
+      cells[end - 1] -= weight * (end - to);
+    }
+    let sum = 0;
+    return cells.map((part, cell) => Math.max(0, part + (sum += steps[cell])));
+  }
+
+  /** Sums per row of the samples from one microsecond until before another, and of the parts of waits: {value, count}. */
+  sums([from, to]) {
+    const value = new Float64Array(this.rows.value.length);
+    const count = new Float64Array(this.rows.value.length);
+    const add = (at, part) => {
+      value[this.row[at]] += this.value[at] * part;
+      count[this.row[at]] += 1;
+    };
+    for (let at = this.first(from); at < this.time.length && this.time[at] < to; at += 1) if (!this.lasts[at]) add(at, 1);
+    for (const at of this.waits) {
+      const inside = Math.min(to, this.time[at] + this.lasts[at]) - Math.max(from, this.time[at]);
+      if (inside > 0) add(at, inside / this.lasts[at]);
+    }
+    return { value, count };
+  }
+
+  /** Index of the first sample that is not before a microsecond. */
+  first(from) {
+    let [low, high] = [0, this.time.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.time[middle] < from) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /** The whole microseconds of the cells from one to another, either may be the first: [from, to]. */
+  range(one, other) {
+    const [first, last] = one < other ? [one, other] : [other, one];
+    return [Math.ceil(first * this.cell), Math.ceil((last + 1) * this.cell)];
+  }
+
+  /** The cells of a range: [first, last]. */
+  cells([from, to]) {
+    return [Math.floor(from / this.cell), Math.max(Math.floor(from / this.cell), Math.ceil(to / this.cell) - 1)];
+  }
+
+  /** perf's --time for a range, whose ends are included: seconds of the recording's clock. */
+  option([from, to]) {
+    return `--time ${this.seconds(from, 0n)},${this.seconds(to, 1n)}`;
+  }
+
+  seconds(microseconds, less) {
+    const recorded = this.origin + BigInt(Math.round(microseconds)) * 1000n - less;
+    const time = recorded > 0n ? recorded : 0n; // a first period may reach back behind the clock's zero
+    return `${time / 1000000000n}.${String(time % 1000000000n).padStart(9, "0")}`;
+  }
+}
+
+/** A second, where that makes enough columns and not too many; else a tenth of it, ten times as long and so on. */
+function columnLength(duration) {
+  let length = BURST_COLUMNS.find((one) => one <= 1e6 && duration / one >= FEWEST_COLUMNS) || BURST_COLUMNS.at(-1);
+  while (duration / length > MOST_COLUMNS) length *= 10;
+  return length;
+}
+
+/** How bright a cell is, from 0 to 1: its share of the brightest; what is there at all can be seen. */
+const brightness = (sum, most) => (sum > 0 ? 0.12 + 0.88 * Math.sqrt(sum / most) : 0);

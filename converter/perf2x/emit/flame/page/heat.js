@@ -1,0 +1,178 @@
+"use strict";
+// The heat map of bursts: draws it, and lets pointer and keys choose a part of the time.
+
+const HEAT = { left: 46, top: 4, foot: 16 };
+let bursts = null;
+const heat = { cells: null, cursor: 0, anchor: -1, most: 1 };
+
+function prepareBursts() {
+  if (profile.bursts) bursts = new Bursts(profile.bursts, profile.rows, profile.duration);
+}
+
+/** Sums per row of what is chosen: of the whole recording, or of a part of the time. */
+const chosenSums = () => (bursts && state.range ? bursts.sums(state.range) : profile.rows);
+
+function toggleBursts() {
+  if (!bursts) return;
+  state.bursts = state.bursts === "on" ? "off" : "on";
+  showBursts();
+  showButtons();
+  resize();
+  writeHash();
+}
+
+/** The samples of the chosen event and threads, all of the time. */
+function showBursts() {
+  $("bursts").hidden = !bursts || state.bursts !== "on";
+  if ($("bursts").hidden) return;
+  const one = ["merged", "split", "process"].includes(state.thread) ? null : Number(state.thread);
+  heat.cells = bursts.grid(new Set(profile.rowsOf(state.event, one)), state.weight);
+  heat.most = heat.cells.reduce((most, sum) => Math.max(most, sum), 0) || 1;
+  sayRange();
+  paintBursts();
+}
+
+function heatPlace() {
+  const canvas = $("heat");
+  const width = canvas.clientWidth - HEAT.left - 4;
+  return { canvas, wide: Math.min(width / bursts.columns, 64), tall: (canvas.clientHeight - HEAT.top - HEAT.foot) / BURST_ROWS };
+}
+
+function paintBursts() {
+  if ($("bursts").hidden) return;
+  const { canvas, wide, tall } = heatPlace();
+  const ratio = devicePixelRatio || 1;
+  [canvas.width, canvas.height] = [Math.round(canvas.clientWidth * ratio), Math.round(canvas.clientHeight * ratio)];
+  const pen = canvas.getContext("2d");
+  pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+  const dark = document.documentElement.dataset.theme === "dark";
+  const style = getComputedStyle(document.documentElement);
+  pen.fillStyle = style.getPropertyValue("--ground");
+  pen.fillRect(HEAT.left, HEAT.top, wide * bursts.columns, tall * BURST_ROWS);
+  const [first, last] = state.range ? bursts.cells(state.range) : [0, heat.cells.length];
+  heat.cells.forEach((sum, cell) => {
+    if (!sum) return;
+    pen.globalAlpha = cell < first || cell > last ? 0.25 : 1;
+    pen.fillStyle = heatColour(brightness(sum, heat.most), dark);
+    const [x, y] = cellPlace(cell, wide, tall);
+    pen.fillRect(x, y, Math.max(wide - (wide > 4 ? 0.5 : 0), 0.5), tall);
+  });
+  pen.globalAlpha = 1;
+  paintAxes(pen, style, wide, tall);
+  if (document.activeElement === canvas) outlineCell(pen, heat.cursor, wide, tall, style.getPropertyValue("--ink"));
+}
+
+const cellPlace = (cell, wide, tall) => [HEAT.left + Math.floor(cell / BURST_ROWS) * wide, HEAT.top + (cell % BURST_ROWS) * tall];
+
+/** From pale to red, or from dark to bright where the page is dark. */
+const heatColour = (share, dark) => (dark ? `hsl(${14 + 34 * share} 85% ${14 + 52 * share}%)` : `hsl(${40 - 38 * share} 90% ${92 - 52 * share}%)`);
+
+function paintAxes(pen, style, wide, tall) {
+  pen.fillStyle = style.getPropertyValue("--soft");
+  pen.font = "10px system-ui, sans-serif";
+  pen.textBaseline = "middle";
+  pen.textAlign = "right";
+  [0, 0.5, 1].forEach((part) => pen.fillText(part ? spoken(part * bursts.column * 1000, "nanoseconds") : "0", HEAT.left - 4, HEAT.top + 4 + part * (tall * BURST_ROWS - 8)));
+  pen.textAlign = "left";
+  const step = niceStep(Math.max(1, 90 / wide));
+  for (let column = 0; column < bursts.columns; column += step) {
+    pen.fillText(tickText(column * bursts.column * 1000, step * bursts.column * 1000, bursts.duration * 1000, "nanoseconds"), HEAT.left + column * wide, HEAT.top + tall * BURST_ROWS + 9);
+  }
+}
+
+/** A line around the cell that keys move. */
+function outlineCell(pen, cell, wide, tall, colour) {
+  const [x, y] = cellPlace(cell, wide, tall);
+  pen.strokeStyle = colour;
+  pen.lineWidth = 1.5;
+  pen.strokeRect(x - 1, y - 1, Math.max(wide, 2) + 1.5, tall + 2);
+}
+
+/** The cell at a place on screen, the nearest one outside of the grid. */
+function cellAt(event) {
+  const { canvas, wide, tall } = heatPlace();
+  const place = canvas.getBoundingClientRect();
+  const column = Math.floor((event.clientX - place.left - HEAT.left) / wide);
+  const row = Math.floor((event.clientY - place.top - HEAT.top) / tall);
+  return clamp(column, bursts.columns - 1) * BURST_ROWS + clamp(row, BURST_ROWS - 1);
+}
+
+const clamp = (value, most) => Math.max(0, Math.min(value, most));
+
+function chooseCells(one, other) {
+  state.range = bursts.range(one, other);
+  sayRange();
+  paintBursts();
+}
+
+function clearRange() {
+  heat.anchor = -1;
+  if (!state.range) return;
+  state.range = null;
+  rebuild();
+}
+
+/** What is chosen, in words, and as an option of the command line. */
+function sayRange() {
+  const { range } = state;
+  $("range-clear").hidden = $("range-copy").hidden = !range;
+  if (!range) {
+    const cell = heat.cells[heat.cursor];
+    $("range").textContent = document.activeElement === $("heat") ? `at ${cellWords(heat.cursor)}: ${burstSize(cell)}` : "Drag over bursts to see only them; columns are time, rows fractions of a column.";
+    return;
+  }
+  const [first, last] = bursts.cells(range);
+  const sum = heat.cells.slice(first, last + 1).reduce((a, b) => a + b, 0);
+  $("range").textContent = `${cellWords(first)} to ${cellWords(last + 1)}: ${burstSize(sum)} · ${bursts.option(range)}`;
+}
+
+const cellWords = (cell) => (cell ? spoken(Math.min(cell * bursts.cell, bursts.duration) * 1000, "nanoseconds") : "0");
+const burstSize = (sum) => spoken(Math.round(sum), state.weight === "count" ? "samples" : unitOf(profile.events[state.event]));
+
+const HEAT_STEPS = { ArrowLeft: -BURST_ROWS, ArrowRight: BURST_ROWS, ArrowUp: -1, ArrowDown: 1 };
+
+function onHeatKey(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  const step = HEAT_STEPS[event.key];
+  if (step) {
+    if (event.shiftKey && heat.anchor < 0) heat.anchor = heat.cursor;
+    heat.cursor = clamp(heat.cursor + step, heat.cells.length - 1);
+    if (event.shiftKey) chooseCells(heat.anchor, heat.cursor);
+    else heat.anchor = -1;
+    sayRange();
+    paintBursts();
+  } else if (event.key === "Enter" || event.key === " ") {
+    if (!event.repeat) chooseCells(heat.anchor < 0 ? heat.cursor : heat.anchor, heat.cursor);
+    rebuild();
+  } else if (event.key === "Escape") clearRange();
+  else return;
+  event.preventDefault();
+  event.stopPropagation();
+}
+
+function listenToBursts() {
+  const canvas = $("heat");
+  let from = -1;
+  canvas.onpointerdown = (event) => {
+    from = heat.cursor = cellAt(event);
+    if (event.shiftKey && heat.anchor >= 0) from = heat.anchor;
+    heat.anchor = from;
+    canvas.setPointerCapture(event.pointerId);
+    chooseCells(from, heat.cursor);
+  };
+  canvas.onpointermove = (event) => {
+    if (from < 0) return;
+    heat.cursor = cellAt(event);
+    chooseCells(from, heat.cursor);
+  };
+  canvas.onpointerup = canvas.onpointercancel = () => {
+    if (from >= 0) rebuild();
+    from = -1;
+  };
+  canvas.onkeydown = onHeatKey;
+  canvas.onkeyup = (event) => event.key === "Shift" && state.range && rebuild();
+  canvas.onfocus = canvas.onblur = () => bursts && (sayRange(), paintBursts());
+  $("range-clear").onclick = clearRange;
+  $("range-copy").onclick = () => navigator.clipboard && navigator.clipboard.writeText(bursts.option(state.range));
+  $("burst-toggle").onclick = toggleBursts;
+}
