@@ -4,6 +4,8 @@ import io
 import json
 import re
 
+from msgspec.structs import replace
+
 from perf2x.emit.flame.html import Html
 from perf2x.plugins.contracts import EmitterContract
 from perf2x.tables.profile import Meta, Profile
@@ -80,6 +82,20 @@ def test_bursts_hold_each_samples_moment_and_row(builder) -> None:
     assert bursts == {"origin": "4000999", "time": [1000, 1999, 2500], "row": [0, 0, 0]}
     builder.sample(main, time=9_500_002, value=3)
     assert data(page(builder.build(timeline=True)))["bursts"]["value"] == [MS, MS, MS, 3]
+
+
+def test_waits_are_bursts_as_the_time_option_takes_them(builder) -> None:
+    """Parts of those that switches tell, measured ones whole at their end; none where a wait has no place."""
+    main, clock = [builder.function("main")], builder.event("cpu-clock", "nanoseconds")
+    waits, thread = builder.event("off-cpu", "nanoseconds", is_wait=True), builder.thread("app", 7)
+    for event, value, kind in ((clock, MS, Wait.RAN), (waits, 9 * MS, Wait.BLOCKED), (waits, 5 * MS, Wait.UNPLACED)):
+        builder.sample(main, thread, event, value, time=MS, wait=kind)
+    made = builder.build(timeline=True)
+    assert data(page(made))["bursts"] == {"origin": "0", "time": [1000, 0], "row": [0, 1],
+                                          "value": [MS, 9 * MS], "lasts": [0, 9000]}  # fmt: skip
+    events = tuple(replace(event, name="offcpu-time") if event.is_wait else event for event in made.events)
+    measured = data(page(replace(made, events=events)))["bursts"]
+    assert (measured["time"], "lasts" in measured) == ([1000, 9000], False)
 
 
 def test_the_page_itself_is_small(builder) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import random
+from collections.abc import Sequence
 from itertools import pairwise
 
 import pytest
@@ -43,10 +44,19 @@ def test_every_kind_of_wait_that_is_drawn_has_a_name_and_a_colour() -> None:
     assert all(light != dark and "undefined" not in light + dark for light, dark in colours)
 
 
-def bursts(expression: str, times: list[int], rows: list[int], duration: int = 0, origin: int = 0) -> object:
-    """The value of an expression on ``bursts``; rows 0 to 2 hold 10, 20 and 30 a sample."""
+def bursts(
+    expression: str,
+    times: list[int],
+    rows: list[int],
+    duration: int = 0,
+    origin: int = 0,
+    lasts: Sequence[int] = (),
+) -> object:
+    """The value of an expression on ``bursts``; rows 0 to 2 hold 10, 20 and 30 a sample, waits their length."""
     steps = [later - sooner for sooner, later in pairwise([0, *times])]
-    held = {"origin": str(origin), "time": steps, "row": rows}
+    held: dict[str, object] = {"origin": str(origin), "time": steps, "row": rows}
+    if lasts:
+        held |= {"lasts": lasts, "value": [1000 * length or 10 for length in lasts]}
     counts = [rows.count(row) for row in range(3)]
     table = {"value": [10 * (row + 1) * count for row, count in enumerate(counts)], "count": counts}
     made = f"new Bursts({json.dumps(held)}, {json.dumps(table)}, {duration})"
@@ -81,6 +91,27 @@ def test_sums_of_a_range_are_those_of_the_samples_in_it() -> None:
     assert found == [[0, 40, 30], [0, 2, 1]]
 
 
+@pytest.mark.parametrize("kind", ["value", "count"])
+def test_waits_fill_the_cells_that_they_cover(kind: str) -> None:
+    chance = random.Random(8)
+    times = sorted(chance.randrange(1_900_000) for _ in range(60))
+    lasts = [chance.choice([0, 1, 1999, 2000, 60_000]) for _ in times]
+    wanted = [0] * 20 * 50
+    for time, length in zip(times, lasts, strict=True):
+        for cell in range(time // 2000, (time + max(length, 1) - 1) // 2000 + 1):
+            inside = min(time + length, 2000 * (cell + 1)) - max(time, 2000 * cell)
+            wanted[cell] += 1 if kind == "count" else 1000 * inside if length else 10
+    expression = f"[...bursts.grid(new Set([0]), '{kind}')]"
+    assert bursts(expression, times, [0] * len(times), 2_000_000, 0, lasts) == wanted
+
+
+def test_sums_of_a_range_hold_the_parts_of_waits_in_it() -> None:
+    """Whole, before, across its start, across all of it, at its end, behind it."""
+    times, lasts = [0, 50, 50, 120, 199, 200], [100, 100, 400, 10, 2, 5]
+    found = bursts("((s) => [s.value[0], s.count[0]])(bursts.sums([100, 200]))", times, [0] * 6, 1000, 0, lasts)
+    assert found == [1000 * (50 + 100 + 10 + 1), 4]
+
+
 def test_cells_and_their_range_are_each_others_inverse() -> None:
     asked = [(0, 0), (3, 3), (3, 260), (999, 999)]
     for duration in (777, 123_457, 2_000_000, 60_000_000):
@@ -95,6 +126,7 @@ def test_a_range_is_the_option_of_the_command_line_that_takes_the_same_samples()
     origin = 9_123_456_789_123_456_789
     option = bursts("bursts.option([1500, 2000000])", [], [], 3_000_000, origin)
     assert option == "--time 9123456789.124956789,9123456791.123456788"
+    assert bursts("bursts.option([0, 2000])", [], [], 0, -1_000_000) == "--time 0.000000000,0.000999999"
     assert parse_times(str(option).removeprefix("--time "), 0, 2**63) == (
         (origin + 1_500_000, origin + 2_000_000_000 - 1),
     )

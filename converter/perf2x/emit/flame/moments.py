@@ -45,8 +45,8 @@ def burst_table(profile: Profile, summed: SummedSamples) -> Iterator[bytes]:
     in nanoseconds, as text: JavaScript's numbers are too short for it. ``value`` is left out where all samples of a
     row have the same. ``lasts`` are the microseconds of waits that begin then, left out where there are none.
 
-    ``--time`` takes the parts of waits that lie in it, and of ``offcpu-time`` the waits that end in it, each whole: such
-    a wait has its end as its moment and lasts 0. Waits without a place in time are left out.
+    ``--time`` takes the parts of waits that lie in it, and of ``offcpu-time`` whole waits that end in it: these have
+    their end as their moment and last 0. Waits without a place in time are left out.
     """
     origin, moment, lasts = origin_of(profile), *_moments_of(profile)
     kept = np.flatnonzero(_waits(profile) != Wait.UNPLACED)

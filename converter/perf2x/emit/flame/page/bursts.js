@@ -30,25 +30,30 @@ class Bursts {
       cells[Math.floor(this.time[at] / this.cell)] += kind === "count" ? 1 : this.value[at];
     }
     const waits = this.waits.filter((at) => wanted.has(this.row[at]));
-    const waiting = this.spread(waits, (at) => (kind === "count" ? 1 : (this.value[at] / this.lasts[at]) * this.cell), kind === "value");
+    const waiting = kind === "count" ? this.covering(waits) : this.waited(waits);
     return cells.map((sum, cell) => sum + waiting[cell]).subarray(0, -1);
   }
 
-  /** Sums of cells that waits cover, each with its weight; cells at its ends count by the covered part if asked. */
-  spread(waits, weigh, byPart) {
-    const cells = new Float64Array(this.columns * BURST_ROWS + 1);
-    const steps = new Float64Array(cells.length + 1);
+  /** How many waits each cell has a part in. */
+  covering(waits) {
+    const steps = new Float64Array(this.columns * BURST_ROWS + 1);
     for (const at of waits) {
-      const [from, to] = [this.time[at] / this.cell, Math.min((this.time[at] + this.lasts[at]) / this.cell, cells.length - 1)];
-      const [first, end, weight] = [Math.floor(from), Math.ceil(to), weigh(at)];
-      steps[first] += weight;
-      steps[end] -= weight;
-      if (!byPart) continue;
-      cells[first] -= weight * (from - first);
-      cells[end - 1] -= weight * (end - to);
+      steps[Math.floor(this.time[at] / this.cell)] += 1;
+      steps[Math.ceil((this.time[at] + this.lasts[at]) / this.cell)] -= 1;
     }
-    let sum = 0;
-    return cells.map((part, cell) => Math.max(0, part + (sum += steps[cell])));
+    return steps.map(((sum) => (step) => (sum += step))(0));
+  }
+
+  /** Nanoseconds of waits in each cell: whole microseconds, so that sums are exact and nothing is left where nothing is. */
+  waited(waits) {
+    const cells = this.covering(waits);
+    const missing = new Float64Array(cells.length);
+    for (const at of waits) {
+      const [from, to] = [this.time[at], this.time[at] + this.lasts[at]];
+      missing[Math.floor(from / this.cell)] += from % this.cell;
+      missing[Math.ceil(to / this.cell) - 1] += Math.ceil(to / this.cell) * this.cell - to;
+    }
+    return cells.map((count, cell) => 1000 * (count * this.cell - missing[cell]));
   }
 
   /** Sums per row of the samples from one microsecond until before another, and of the parts of waits: {value, count}. */

@@ -1,0 +1,47 @@
+"""A range that is chosen on the page holds what ``--time`` takes, waits included."""
+
+import json
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from perf2x.pipeline.load import load
+from perf2x.pipeline.options import LoadOptions
+from perf2x.tables.profile import Profile
+from perf2x.transform.choice import Choice
+from tests.support.page_scripts import answers
+from tests.unit.emit.test_html import data, page
+
+SWITCHES = Path(__file__).parent / "schedules" / "switches.data"
+RANGES = [[0, 200_000], [123_457, 323_456], [200_000, 9_000_000]]
+
+
+def sums(profile: Profile) -> dict[str, list[int]]:
+    """Event to [value, count]."""
+    found: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    samples = profile.samples
+    rows = zip(*(column.tolist() for column in (samples.event, samples.value, samples.count)), strict=True)
+    for event, value, count in rows:
+        found[profile.events[event].name][0] += value
+        found[profile.events[event].name][1] += count
+    return dict(found)
+
+
+@pytest.mark.parametrize("off_cpu", ["", "beside"])
+def test_a_range_of_the_page_equals_its_option(off_cpu: str) -> None:
+    """Waits to a microsecond at either end of each."""
+    whole = load([str(SWITCHES)], LoadOptions(timeline=True, off_cpu=off_cpu, symbols=None)).profile
+    shown = data(page(whole))
+    made = f"new Bursts({json.dumps(shown['bursts'])}, {json.dumps(shown['rows'])}, 0)"
+    asked = f"{json.dumps(RANGES)}.map((range) => [bursts.option(range), bursts.sums(range)])"
+    for option, told in answers(("bursts.js",), f"((bursts) => {asked})({made})"):
+        choice = Choice(times=(option.removeprefix("--time "),))
+        part = load([str(SWITCHES)], LoadOptions(timeline=True, off_cpu=off_cpu, symbols=None, choice=choice)).profile
+        wanted = sums(part)
+        for row, event in enumerate(whole.events):
+            mine = [at for at, of in enumerate(shown["rows"]["event"]) if of == row]
+            value, count = (sum(told[kind][str(at)] for at in mine) for kind in ("value", "count"))
+            held = wanted.get(event.name, [0, 0])
+            assert count == held[1]
+            assert value == pytest.approx(held[0], abs=2000 * count if event.is_wait else 0)
