@@ -55,7 +55,9 @@ def test_it_ends_well(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.data")), ids=lambda path: path.stem)
-@pytest.mark.parametrize("name", ["pprof", "chrome", "collapsed", "html", "svg", "speedscope", "firefox", "perfetto"])
+@pytest.mark.parametrize(
+    "name", ["pprof", "chrome", "collapsed", "html", "svg", "speedscope", "firefox", "perfetto", "otlp"]
+)
 def test_every_format_ends_well(path: Path, name: str, tmp_path: Path) -> None:
     ran = perf2x("convert", path, "--no-symbols", "--allow-empty", "--to", name, "-o", tmp_path / "out")
     assert ran.code in (0, 1)

@@ -105,6 +105,12 @@ def _perfetto(data: bytes) -> None:
     read_trace(data)
 
 
+def _otlp(data: bytes) -> None:
+    from tests.support.otlp_profiles import read_profiles
+
+    read_profiles(data)
+
+
 def _collapsed(data: bytes) -> None:
     if data and not data.endswith(b"\n"):
         raise ValueError("cut")
@@ -134,6 +140,6 @@ def _html(data: bytes) -> None:
 
 _READERS: dict[str, Callable[[bytes], object]] = {
     "pprof": _pprof, "collapsed": _collapsed, "chrome": _json, "firefox": _json, "speedscope": _json,
-    "perfetto": _perfetto,
+    "perfetto": _perfetto, "otlp": _otlp, "otlp-json": _otlp,
     "svg": ElementTree.fromstring, "html": _html, "bundle": _tar, "view": _html,
 }  # fmt: skip

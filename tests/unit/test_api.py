@@ -82,7 +82,9 @@ def test_the_typed_options_are_those_of_loading() -> None:
     assert set(perf2x.ReadOptions.__annotations__) == fields - {"symbols"}
 
 
-@pytest.mark.parametrize("to", ["pprof", "collapsed", "html", "chrome", "speedscope", "firefox", "svg", "perfetto"])
+@pytest.mark.parametrize(
+    "to", ["pprof", "collapsed", "html", "chrome", "speedscope", "firefox", "svg", "perfetto", "otlp"]
+)
 def test_a_profile_is_written_as_convert_writes_it(to: str, tmp_path: Path) -> None:
     profile = perf2x.read(recording("calls"), symbols=None, timeline=True, by_cpu=True).profile
     perf2x.write(profile, tmp_path / "written", to=to)

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+from perf2x.columnar.unique import unique
 from perf2x.tables.errors import OptionError
 from perf2x.tables.event_names import RECORDING_TERMS
 from perf2x.tables.profile import Profile, ProfileEvent
@@ -25,6 +26,18 @@ def find_event(profile: Profile, name: str | None) -> int:
         return found[0]
     what = "is not in this recording" if not found else "names several events"
     raise OptionError(f"event {name!r} {what}; it has {', '.join(names) or 'none'}")
+
+
+def shown_event(profile: Profile) -> int:
+    """Return the event that viewers show first, whose period the file states: the default one.
+
+    Waits have no period; beside other events they are one event more, and the first of the others stays in front.
+    """
+    chosen = profile.default_event
+    if not profile.events or not profile.events[chosen].is_wait:
+        return chosen
+    others = [row for row in unique(profile.samples.event).tolist() if not profile.events[row].is_wait]
+    return others[0] if others else chosen
 
 
 def plain_names(events: Sequence[ProfileEvent]) -> list[str]:

@@ -23,7 +23,9 @@ SECRETS = (
 )
 
 
-@pytest.mark.parametrize("name", ["pprof", "chrome", "collapsed", "html", "speedscope", "firefox", "svg", "perfetto"])
+@pytest.mark.parametrize(
+    "name", ["pprof", "chrome", "collapsed", "html", "speedscope", "firefox", "svg", "perfetto", "otlp", "otlp-json"]
+)
 def test_no_format_tells(name: str, tmp_path: Path) -> None:
     out = tmp_path / "out"
     plain = ("--set", "compress=no") if name == "html" else ()

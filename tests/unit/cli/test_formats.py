@@ -25,7 +25,9 @@ def profile(path: Path) -> profile_pb2.Profile:
     return profile_pb2.Profile.FromString(gzip.decompress(path.read_bytes()))
 
 
-@pytest.mark.parametrize("name", ["pprof", "chrome", "collapsed", "html", "speedscope", "svg", "firefox", "perfetto"])
+@pytest.mark.parametrize(
+    "name", ["pprof", "chrome", "collapsed", "html", "speedscope", "svg", "firefox", "perfetto", "otlp", "otlp-json"]
+)
 def test_every_format_from_a_recording_twice_the_same(tmp_path, name) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
     for target in (first, second):

@@ -28,7 +28,7 @@ def test_the_order_of_inputs_does_not_matter(pair: tuple[Path, Path], tmp_path: 
     assert out[0].read_bytes() == out[1].read_bytes()
 
 
-@pytest.mark.parametrize("name", ["html", "chrome", "speedscope", "firefox", "perfetto"])
+@pytest.mark.parametrize("name", ["html", "chrome", "speedscope", "firefox", "perfetto", "otlp"])
 def test_timelines_of_several_recordings_can_be_written(pair: tuple[Path, Path], tmp_path: Path, name: str) -> None:
     assert perf2x("convert", *pair, *QUICK, "-t", name, "-o", tmp_path / "out").code == 0
 

@@ -23,6 +23,8 @@ FILES = {
     "small.firefox.json": ("firefox", {}),
     "small.svg": ("svg", {}),
     "small.pftrace": ("perfetto", {}),
+    "small.otlp.pb": ("otlp", {}),
+    "small.otlp.json": ("otlp-json", {"label": ("tid", "mode")}),
     "small.perf-sample.pftrace": ("perfetto", {"style": "perf-sample"}),
 }
 

@@ -67,7 +67,9 @@ def test_what_counts_as_trouble(whole: list[Seed], result: Result, trouble: str 
     assert found == trouble or (found is not None and trouble is not None and found.startswith(trouble))
 
 
-@pytest.mark.parametrize("name", ["pprof", "chrome", "collapsed", "html", "svg", "speedscope", "firefox", "perfetto"])
+@pytest.mark.parametrize(
+    "name", ["pprof", "chrome", "collapsed", "html", "svg", "speedscope", "firefox", "perfetto", "otlp", "otlp-json"]
+)
 def test_a_cut_output_is_trouble(whole: list[Seed], name: str) -> None:
     tried = Case(whole[0], whole[0].data, ("convert", "--to", name, "-o", "{dir}/out/x"))
     good = run(tried, 30.0)

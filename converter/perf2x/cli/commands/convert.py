@@ -194,13 +194,13 @@ def _parse_tags_for(
     if not texts:
         return ()
     if "tags" not in columns:
-        raise OptionError(f"{name} has no labels, so it cannot keep --tag; pprof can")
+        raise OptionError(f"{name} has no labels, so it cannot keep --tag; pprof and otlp can")
     return tuple(parse_tags(texts, inputs))
 
 
 def _refuse_terminal(target: str, name: str) -> None:
-    if target == "-" and sys.stdout.isatty() and name == "pprof":
-        raise OptionError("pprof is binary and standard output is a terminal; name a file with -o")
+    if target == "-" and sys.stdout.isatty() and name in ("pprof", "perfetto", "otlp"):
+        raise OptionError(f"{name} is binary and standard output is a terminal; name a file with -o")
 
 
 def _settings(name: str, written: OutputFlags, all_events: bool, root: str | None) -> dict[str, object]:

@@ -20,7 +20,7 @@ Value = Annotated[
     Literal["period", "samples", "latency"] | None,
     typer.Option(
         "--value",
-        help="latency: period divided by threads that ran; samples (collapsed): their number.",
+        help="latency: period divided by threads that ran; samples (collapsed, otlp): their number.",
         show_default="period",
         rich_help_panel=_PANEL,
     ),
@@ -36,7 +36,7 @@ Label = Annotated[
     typer.Option(
         "--label",
         metavar="NAMES",
-        help="pprof: labels, by commas (pid,tid,comm,thread,cpu,mode…).",
+        help="pprof, otlp: labels, by commas (pid,tid,comm,cpu,mode…).",
         rich_help_panel=_PANEL,
     ),
     Rare,

@@ -50,7 +50,7 @@ Tag = Annotated[
     typer.Option(
         "--tag",
         metavar="KEY=VALUE",
-        help="pprof: a label of all inputs, or of one each when given once for each input.",
+        help="pprof: a label, otlp: an attribute of all inputs, or of one each when given once for each input.",
         rich_help_panel=_PANEL,
     ),
     Rare,

@@ -26,7 +26,7 @@ _VIEWERS = {
     "firefox": "open it: profiler.firefox.com",
 }
 
-_WITH_TIME_OF_DAY = frozenset({"pprof", "firefox", "perfetto"})
+_WITH_TIME_OF_DAY = frozenset({"pprof", "firefox", "perfetto", "otlp", "otlp-json"})
 """Formats that say when a recording was made; the others have times from its start alone."""
 _NAMED_OBJECTS = 3
 _UNWIND_ENDS = {

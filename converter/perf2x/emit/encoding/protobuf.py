@@ -10,14 +10,14 @@ from itertools import pairwise
 import numpy as np
 from msgspec import Struct
 
-from perf2x.columnar.arrays import I64, U8, U64, AnyArray
+from perf2x.columnar.arrays import I64, U8, U64, AnyArray, Bools
 from perf2x.columnar.ragged import Ragged, offsets_of, side_by_side
 from perf2x.columnar.unique import unique_inverse
 from perf2x.emit.encoding.decimal_text import without_nulls
 from perf2x.emit.encoding.text_chunks import chunk_array, interleaved
 
-VARINT, LENGTH = 0, 2
-"""Wire types: a number; bytes behind their length."""
+VARINT, FIXED64, LENGTH = 0, 1, 2
+"""Wire types: a number; eight bytes; bytes behind their length."""
 
 _LIMITS = np.array([1 << (7 * size) for size in range(1, 10)], np.uint64)
 """The least value that needs 2, 3, … 10 bytes."""
@@ -110,10 +110,17 @@ def _long_varints(rest: U64, size: I64) -> Ragged:
     return Ragged(offsets, out)
 
 
-def number_field(field: int, values: AnyArray) -> Ragged:
-    """A varint field of every message; value 0 is left out, as proto3 does."""
-    present = np.flatnonzero(values)
+def number_field(field: int, values: AnyArray, held: Bools | None = None) -> Ragged:
+    """A varint field of every message; value 0 is left out, as proto3 does, unless ``held`` says what is written."""
+    present = np.flatnonzero(values if held is None else held)
     return _scattered(len(values), present, _tagged(field, VARINT, varints(values[present])))
+
+
+def fixed_field(field: int, values: AnyArray, held: Bools | None = None) -> Ragged:
+    """A fixed64 field of every message: eight bytes, the lowest first; as `number_field` otherwise."""
+    present = np.flatnonzero(values if held is None else held)
+    words = Ragged(np.arange(len(present) + 1) * 8, values[present].astype("<u8").view(np.uint8))
+    return _scattered(len(values), present, _tagged(field, FIXED64, words))
 
 
 def packed_field(field: int, rows: Ragged) -> Ragged:

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, BinaryIO, ClassVar
 import numpy as np
 from msgspec import Struct
 
-from perf2x.analysis.event_lookup import plain_names
+from perf2x.analysis.event_lookup import plain_names, shown_event
 from perf2x.columnar.arrays import I64
 from perf2x.columnar.ragged import Ragged
 from perf2x.columnar.unique import group_rows, unique_inverse
 from perf2x.emit.encoding.protobuf import Chosen, Ids, chosen_field, chosen_messages, chosen_packed, text_fields, whole
+from perf2x.emit.pprof.comments import comment_lines
 from perf2x.emit.pprof.labels import LABELS, LabelBytes, LabelColumn, label_columns
 from perf2x.emit.pprof.tables import (
     REST,
@@ -30,7 +31,7 @@ from perf2x.emit.pprof.tables import (
     one_location_per_line,
     without_inlining,
 )
-from perf2x.emit.pprof.values import ValueKind, heaviest, shown_event, summed_values, value_kinds
+from perf2x.emit.pprof.values import ValueKind, heaviest, summed_values, value_kinds
 from perf2x.files.background_writer import BackgroundGzipWriter
 from perf2x.tables.plugin_options import check_choices, option
 from perf2x.tables.profile import Profile
@@ -213,7 +214,5 @@ def _header(profile: Profile, strings: StringTable, kinds: list[ValueKind]) -> "
         by_clock = event.unit == "nanoseconds" and event.frequency
         message.period = 1_000_000_000 // event.frequency if by_clock else event.period
     message.time_nanos, message.duration_nanos = meta.wall_start_ns, meta.duration_ns
-    lines = [f"perf-version:{meta.perf_version}"] if meta.perf_version else []
-    lines += [f"perf-command:{' '.join(meta.command_line)}"] if meta.command_line else []
-    message.comment.extend(strings.add(line) for line in (*lines, *meta.comments))
+    message.comment.extend(strings.add(line) for line in comment_lines(meta))
     return message

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 from msgspec import Struct
 
-from perf2x.analysis.event_lookup import plain_names
+from perf2x.analysis.event_lookup import plain_names, shown_event
 from perf2x.columnar.arrays import I64
 from perf2x.columnar.unique import rows_by, unique
 from perf2x.tables.errors import OptionError
@@ -23,18 +23,6 @@ class ValueKind(Struct, frozen=True):
     unit: str
     event: int
     is_count: bool
-
-
-def shown_event(profile: Profile) -> int:
-    """Return the event that viewers show first, whose period the file states: the default one.
-
-    Waits have no period; beside other events they are one event more, and the first of the others stays in front.
-    """
-    chosen = profile.default_event
-    if not profile.events or not profile.events[chosen].is_wait:
-        return chosen
-    others = [row for row in unique(profile.samples.event).tolist() if not profile.events[row].is_wait]
-    return others[0] if others else chosen
 
 
 def value_kinds(profile: Profile, is_compat: bool) -> list[ValueKind]:

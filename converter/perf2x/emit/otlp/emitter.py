@@ -1,0 +1,113 @@
+"""OpenTelemetry profiles, for collectors and what stands behind them: Pyroscope, Parca, Elastic …
+
+Schema: proto/profiles_v1development.proto, which is alpha. A file is one ProfilesData message, as the collector's file
+receiver and exporter have it; the body of an export request has the same bytes.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import BinaryIO, ClassVar
+
+import numpy as np
+
+from perf2x.columnar.arrays import I64
+from perf2x.columnar.unique import unique
+from perf2x.emit.encoding.octet_rows import octet_rows
+from perf2x.emit.otlp.attributes import key_values
+from perf2x.emit.otlp.dictionary import Dictionary
+from perf2x.emit.otlp.encoding import Encoding, Pieces
+from perf2x.emit.otlp.json_text import JsonText
+from perf2x.emit.otlp.profiles import ProfileEncoder, utc_times
+from perf2x.emit.otlp.resources import resource_attributes
+from perf2x.emit.otlp.sample_attributes import KEYS, attribute_columns
+from perf2x.emit.otlp.samples import SampleGroups, grouped
+from perf2x.emit.otlp.schema import (
+    VERSION,
+    InstrumentationScope,
+    ProfilesData,
+    Resource,
+    ResourceProfiles,
+    ScopeProfiles,
+)
+from perf2x.emit.otlp.tables import StackTables, numbered
+from perf2x.emit.otlp.wire import Wire
+from perf2x.tables.plugin_options import check_choices, option
+from perf2x.tables.profile import Profile
+
+
+@dataclass(frozen=True)
+class Otlp:
+    """OpenTelemetry profiles (alpha), protobuf: for the Collector, Pyroscope, Parca, Elastic."""
+
+    suffix: ClassVar[str] = ".otlp.pb"
+    encoding: ClassVar[Encoding] = Wire()
+
+    label: tuple[str, ...] = option(
+        ("pid", "tid", "comm", "process"), "attributes of samples, separated by commas", tuple(KEYS)
+    )
+    value: str = option("period", "period, or samples (their number)", ("period", "samples"))
+    timestamps: bool = option(False, "keep the time of every sample; no: sums")
+    placeholders: bool = option(True, "name unresolved frames after their object; no: leave them to the receiver")
+    schema: str = option(VERSION, "version of the schema", (VERSION,))
+
+    def __post_init__(self) -> None:
+        check_choices(self)
+
+    @property
+    def timeline(self) -> bool:
+        """Only timestamps keep samples apart."""
+        return self.timestamps
+
+    @property
+    def needs_time(self) -> bool:
+        """Without times there are no timestamps."""
+        return self.timestamps
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """Columns that attributes are made of; the user's own (``--tag``) are always written."""
+        return frozenset(self.label) & {"cpu", "cgroup"} | {"tags"}
+
+    def emit(self, profile: Profile, out: BinaryIO) -> None:
+        """Write the whole message."""
+        out.writelines(self.pieces(profile))
+
+    def pieces(self, profile: Profile) -> Pieces:
+        """Return the message: profiles by resource first, then what they share."""
+        dictionary = Dictionary(self.encoding)
+        leaves = numbered(profile.samples.stack, len(profile.stacks))
+        groups = self._groups(profile, dictionary, leaves.entry[profile.samples.stack])
+        profiles = ProfileEncoder(profile, dictionary, groups, self.value == "samples")
+        resources: Pieces = []
+        for number in unique(groups.resource).tolist():
+            tags = profile.tag_sets[number] if profile.samples.tags is not None else {}
+            fields = self._resource(resource_attributes(profile, tags), profiles.of_resource(number))
+            resources += self.encoding.entry(ProfilesData.RESOURCE_PROFILES, fields)
+        tables = StackTables(profile, leaves.rows, self.placeholders).encoded(dictionary)
+        shared = self.encoding.single(ProfilesData.DICTIONARY, [*tables, *dictionary.own_tables()])
+        return self.encoding.document([*self.encoding.repeated(ProfilesData.RESOURCE_PROFILES, resources), *shared])
+
+    def _groups(self, profile: Profile, dictionary: Dictionary, stack: I64) -> SampleGroups:
+        samples = profile.samples
+        resource = np.zeros(len(samples), np.int64) if samples.tags is None else samples.tags.astype(np.int64)
+        attributes = attribute_columns(profile, self.label, dictionary.attributes)
+        values = samples.count if self.value == "samples" else samples.value
+        times = utc_times(profile) if self.timestamps else None
+        return grouped((resource, samples.event.astype(np.int64), stack), attributes, values, times)
+
+    def _resource(self, attributes: Mapping[str, str | int | bool | tuple[str, ...]], profiles: Pieces) -> Pieces:
+        encoding = self.encoding
+        described = encoding.entries(Resource.ATTRIBUTES, key_values(encoding, attributes))
+        scope = bytes(encoding.octets(InstrumentationScope.NAME, octet_rows([b"perf2x"])).values)
+        fields = [*encoding.single(ScopeProfiles.SCOPE, [scope]), *profiles]
+        scoped = encoding.entry(ResourceProfiles.SCOPE_PROFILES, fields)
+        resource = encoding.single(ResourceProfiles.RESOURCE, encoding.repeated(Resource.ATTRIBUTES, [described]))
+        return [*resource, *encoding.repeated(ResourceProfiles.SCOPE_PROFILES, scoped)]
+
+
+@dataclass(frozen=True)
+class OtlpJson(Otlp):
+    """OpenTelemetry profiles (alpha), JSON: the same, to be read by people and scripts."""
+
+    suffix: ClassVar[str] = ".otlp.json"
+    encoding: ClassVar[Encoding] = JsonText()
