@@ -146,7 +146,7 @@ def test_every_label(builder) -> None:
 def test_labels_of_the_whole_profile(builder) -> None:
     builder.sample([builder.function("main")])
     profile = builder.build()
-    tagged = Profile(**{name: getattr(profile, name) for name in Profile.__slots__} | {"labels": {"build": "1.2"}})
+    tagged = Profile(**{name: getattr(profile, name) for name in Profile.__struct_fields__} | {"labels": {"build": "1.2"}})
     assert labels(message(tagged, label=())) == [{"build": "1.2"}]
 
 
