@@ -3,6 +3,7 @@ import io
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from perf2x.abi.uapi import CpuMode
 from perf2x.emit.pprof import profile_pb2
@@ -146,7 +147,7 @@ def test_every_label(builder) -> None:
 def test_labels_of_the_whole_profile(builder) -> None:
     builder.sample([builder.function("main")])
     profile = builder.build()
-    tagged = Profile(**{name: getattr(profile, name) for name in Profile.__struct_fields__} | {"labels": {"build": "1.2"}})
+    tagged = replace(profile, labels={"build": "1.2"})
     assert labels(message(tagged, label=())) == [{"build": "1.2"}]
 
 
