@@ -18,6 +18,8 @@ from tests.support.perf_script import Block, read_blocks
 from tests.support.recordings import Case, corpus_cases
 
 CASES = [case for case in corpus_cases() if case.script]
+NOT_CALLED = {"first", "nothing_describes", "__start_context"}
+"""Functions of programs/ends.cpp whose first bytes lie on stacks though no call ends there: perf is right by chance."""
 COMPARED = 0.6
 """At least this share of each recording must be left to compare; in compat32 every stack begins with ``buf``."""
 
@@ -43,7 +45,8 @@ def plain(name: str) -> str:
 
 def perfs_error(block: Block) -> bool:
     """Whether a caller's return address is the first byte of a function, or a variable is taken for one."""
-    return any(frame.offset == 0 for frame in block.frames[1:]) or any(f.symbol in VARIABLES for f in block.frames)
+    behind_calls = any(frame.offset == 0 and frame.symbol not in NOT_CALLED for frame in block.frames[1:])
+    return behind_calls or any(frame.symbol in VARIABLES for frame in block.frames)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -51,6 +54,8 @@ def test_collapsed_stacks_equal_perfs(case: Case) -> None:
     assert case.script is not None
     opinion = opinion_of(case.data)
     blocks = [block for block in read_blocks(case.script) if block.event not in opinion.unwound]
+    if not blocks:
+        pytest.skip("all of its stacks are unwound")
     pairs = compare(opinion.samples, blocks).completed
     wanted = Counter((ours.comm.replace(" ", "_"), *names_of(block)) for ours, block in pairs if not perfs_error(block))
     profile = outputs.profile_of(case.data, symbols=outputs.symbols_of(case))

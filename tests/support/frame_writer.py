@@ -65,6 +65,10 @@ class Frame:
     signal: bool = False
 
 
+CALLS = b"\x90" * 10 + bytes.fromhex("ff1500013fd6")
+"""Sixteen bytes that end with a call, call *rel32(%rip) as well as blr x8."""
+
+
 @dataclass
 class FrameFile:
     """A small object whose text, of any bytes, has these frames."""
@@ -72,7 +76,7 @@ class FrameFile:
     frames: list[Frame]
     machine: str = "x86_64"
     initial: bytes = b""
-    text: bytes = b"\x90" * 0x4000
+    text: bytes = CALLS * 0x400
     with_header: bool = True
     debug: list[Frame] = field(default_factory=list)
     more: list[TinySection] = field(default_factory=list)

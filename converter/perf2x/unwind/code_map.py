@@ -14,11 +14,12 @@ from collections.abc import Callable
 
 import numpy as np
 
+from perf2x.binary.elf.call_sites import may_return_to
 from perf2x.binary.elf.file import ElfObject
 from perf2x.binary.go.functions import GoFunctions
 from perf2x.binary.go.table import go_functions, has_go_table
 from perf2x.columnar.arrays import I32, U8, U64, Bools
-from perf2x.columnar.unique import rows_by, unique
+from perf2x.columnar.unique import rows_by, unique, unique_inverse
 from perf2x.tables.errors import ObjectError
 from perf2x.unwind.architecture import Architecture
 from perf2x.unwind.cfi_rules import NO_RULE, RuleTable
@@ -85,6 +86,21 @@ class CodeMap:
         key = number[usable].astype(np.uint64) << OBJECT_SHIFT | offset[usable]
         result[mapped[usable]] = self._rules_of(key)
         return result
+
+    def may_return_to(self, mapping: I32, address: U64) -> Bools:
+        """(n,) whether calls may end at addresses in these mappings (no −1); True where there is no code to read."""
+        found = np.ones(len(address), np.bool_)
+        number = self._objects(mapping)
+        for one, rows in rows_by(number):
+            if one >= 0:
+                offset, index = unique_inverse(address[rows] + self._shift[mapping[rows]])
+                found[rows] = self._follows_call(one, offset)[index]
+        return found
+
+    def _follows_call(self, number: int, offset: U64) -> Bools:
+        elf = self.objects[number].elf
+        svma, found = elf.svma(offset)
+        return np.array([not known or may_return_to(elf, at) for at, known in zip(svma.tolist(), found, strict=True)])
 
     @property
     def has_go(self) -> bool:

@@ -179,12 +179,22 @@ class _BatchUnwinder(Struct):
     def _guess(self, view: SampleView, mapping: I32) -> U8:
         end, address = step_by_frame_pointer(view)
         going = np.flatnonzero(end == UNFINISHED)
-        mapped = self._code_mapping(view.rows[going], address[going] - np.uint64(1)) >= 0
-        end[going[~mapped]] = End.NO_UNWIND_INFO
+        end[going[~self._may_return_to(view.rows[going], address[going])]] = End.NO_UNWIND_INFO
         goes_on = end == UNFINISHED
         counted = np.flatnonzero(goes_on | (end == End.NO_UNWIND_INFO))
         self.guesses.add(view.rows[counted], self.code.is_jit(mapping[counted]), goes_on[counted])
         return end
+
+    def _may_return_to(self, rows: I64, address: U64) -> Bools:
+        """(n,) whether addresses lie behind a call, or are a signal trampoline's and the like."""
+        look = address - np.uint64(1)
+        mapping = self._code_mapping(rows, look)
+        found: Bools = mapping >= 0
+        inside = np.flatnonzero(found)
+        is_start = self._is_trampoline(self.code.rules(mapping[inside], look[inside]))
+        called = inside[~is_start]
+        found[called] = self.code.may_return_to(mapping[called], address[called])
+        return found
 
 
 def _bits(mask: int) -> set[int]:
