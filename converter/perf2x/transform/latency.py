@@ -18,7 +18,7 @@ from perf2x.tables.errors import OptionError
 from perf2x.tables.events import Recording
 from perf2x.tables.profile import Profile
 from perf2x.transform.parallelism import parallelism_at, running_threads
-from perf2x.transform.schedule import has_schedule
+from perf2x.transform.schedule import has_samples_only, has_schedule
 from perf2x.transform.select import keep_samples
 
 PREFIX = "latency:"
@@ -67,6 +67,11 @@ def _check_told(profile: Profile, recording: Recording, option: str) -> None:
         raise OptionError(
             f"{option}: the recording does not say how many threads ran; record with: perf record --switch-events"
             " (perf 6.15 and later: --latency), or -e sched:sched_switch -a"
+        )
+    if has_samples_only(recording):
+        raise OptionError(
+            f"{option}: the recording has only some of its context switches, -F samples sched:sched_switch, too; record"
+            " with: perf record --switch-events"
         )
 
 

@@ -52,11 +52,10 @@ def off_cpu(
     if events:
         held = np.flatnonzero(np.isin(profile.samples.event, events))
         waits = measured_waits(profile.samples, held, passing.times)
-        report = report_of(waits, 0)
+        report = report_of(waits)
     else:
         _check_told(profile, recording)
-        profile, waits, near_ns = scheduled_waits(profile, recording, passing, diagnostics)
-        report = report_of(waits, near_ns)
+        profile, waits, report = scheduled_waits(profile, recording, passing, diagnostics)
         profile, waits = with_wait_frames(profile, waits)
     return with_waits(profile, waits, how, passing), report
 

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from perf2x.columnar.arrays import I32, I64, U8, U64, Bools
 from perf2x.columnar.columns import take_rows_of
-from perf2x.tables.events import Recording, Session
+from perf2x.tables.events import Event, Recording, Session
 from perf2x.tables.sideband import Sideband, Switches, Tasks
 from perf2x.tables.value_limits import LAST_TIME
 from perf2x.tables.waits import Wait
@@ -60,25 +60,45 @@ class Schedule(Struct, frozen=True):
     """Time of the recording's last record (ns)."""
     is_traced: bool
     """Departures are samples of sched_switch and so have stacks; else they are context-switch records."""
+    missed: int
+    """Context switches that sched_switch counted and took no sample of; 0 where records tell of all."""
 
 
 def has_schedule(recording: Recording) -> bool:
     """Tell whether a recording has context switches of either kind, with times."""
-    session = recording.session
-    traced = any(base_name(event.name) == SWITCH for event in session.events)
-    return traced or len(recording.sideband.switches) > 0
+    return bool(_switch_events(recording)) or len(recording.sideband.switches) > 0
+
+
+def has_samples_only(recording: Recording) -> bool:
+    """Tell whether a recording has some of its context switches and not all: ``-F`` holds for sched_switch, too."""
+    traced = _switch_events(recording)
+    return not (len(recording.sideband.switches) or all(map(_takes_every_switch, traced)))
+
+
+def _switch_events(recording: Recording) -> list[Event]:
+    return [event for event in recording.session.events if base_name(event.name) == SWITCH]
+
+
+def _takes_every_switch(event: Event) -> bool:
+    return "freq" not in event.flags and event.sample_period <= 1
+
+
+def _is_traced(recording: Recording) -> bool:
+    """Tell whether departures are samples of sched_switch: all of them, or some where no records tell of all."""
+    traced = _switch_events(recording)
+    return bool(traced) and (all(map(_takes_every_switch, traced)) or not len(recording.sideband.switches))
 
 
 def schedule_of(recording: Recording) -> Schedule:
     """Read the schedule; in a recording without context switches nobody leaves."""
     sideband = recording.sideband
     exits, forks = _task_times(sideband.exits), _task_times(sideband.forks)
-    is_traced = any(base_name(event.name) == SWITCH for event in recording.session.events)
+    is_traced, missed = _is_traced(recording), 0
     entered = [_entered(sideband.switches)]
     if is_traced:
         traced = switch_samples(recording)
         entered.append(_without_idle(traced.next))
-        left, last = _departures_of_samples(traced), traced.last
+        left, last, missed = _departures_of_samples(traced), traced.last, traced.missed
         stopped = ThreadTimes(traced.tid, traced.time)
     else:
         left, last = _departures_of_records(sideband.switches, recording.session), 0
@@ -92,6 +112,7 @@ def schedule_of(recording: Recording) -> Schedule:
         forks=forks,
         end=max(last, _last_time(sideband), _last_sample(recording.session)),
         is_traced=is_traced,
+        missed=missed,
     )
 
 

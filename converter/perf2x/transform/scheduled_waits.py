@@ -11,18 +11,20 @@ from perf2x.transform.sampling_interval import sampling_intervals
 from perf2x.transform.schedule import Departures, Schedule, schedule_of
 from perf2x.transform.switch_samples import SWITCH, base_name
 from perf2x.transform.thread_times import ThreadTimes, last_at_or_before
+from perf2x.transform.wait_report import WaitReport, report_of
 from perf2x.transform.wait_rows import Waits
 from perf2x.transform.wait_spans import Spans, clipped, spans_of
 from perf2x.transform.wait_stacks import BLOCKED_SHARE, Owners, owners_by_nearness, sample_times
 
+_SAMPLED = "-F samples sched_switch, too; leave it out and record with: -e cpu-clock/freq=999/ -e sched:sched_switch"
+
 
 def scheduled_waits(
     profile: Profile, recording: Recording, passing: SampleFilter, diagnostics: Diagnostics
-) -> tuple[Profile, Waits, int]:
+) -> tuple[Profile, Waits, WaitReport]:
     """Return the waits of the threads and CPUs, and their parts within the times, that pass a filter.
 
-    Threads without samples are added to the profile. The number is how near (ns) a sample must be to a thread that
-    blocks to have its stack; 0 where departures are samples.
+    Threads without samples are added to the profile.
     """
     schedule = schedule_of(recording)
     spans = clipped(spans_of(schedule, sample_times(profile)), passing.times)
@@ -37,7 +39,9 @@ def scheduled_waits(
         interval = int(sampling_intervals(profile).max(initial=0))
         _note_stacks(interval, owners, diagnostics)
     _note_ends(spans, diagnostics)
-    return profile, _waits(profile, schedule, spans, owners), interval // BLOCKED_SHARE
+    diagnostics.add("switches_not_sampled", Severity.LOSS, _SAMPLED, schedule.missed)
+    waits = _waits(profile, schedule, spans, owners)
+    return profile, waits, report_of(waits, interval // BLOCKED_SHARE, int(spans.duration[spans.is_open].sum()))
 
 
 def _waits(profile: Profile, schedule: Schedule, spans: Spans, owners: Owners) -> Waits:

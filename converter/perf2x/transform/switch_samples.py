@@ -35,6 +35,8 @@ class SwitchSamples(Struct, frozen=True):
     """Threads that came to a CPU; fewer than samples where some do not say it."""
     last: int
     """Latest time of any sample of the recording, of all events."""
+    missed: int
+    """Switches that samples stand for besides their own."""
 
 
 def base_name(name: str) -> str:
@@ -47,27 +49,29 @@ def switch_samples(recording: Recording) -> SwitchSamples:
     """Read all samples of sched_switch of a recording, whatever filters there are."""
     rows = [row for row, event in enumerate(recording.session.events) if base_name(event.name) == SWITCH]
     fields = [_fields(recording, row) for row in rows]
-    parts, last = [_none()], 0
+    parts, last, missed = [_none()], 0, 0
     for batch in recording.samples(Want.RAW):
         if batch.time is None:
             continue
         last = max(last, int(batch.time[batch.time < np.uint64(LAST_TIME)].max(initial=np.uint64(0))))
         for row, places in zip(rows, fields, strict=True):
-            parts.append(_of_batch(batch, np.flatnonzero(batch.event == row), places, recording.session.byte_order))
-    return _joined(parts, last)
+            held = np.flatnonzero(batch.event == row)
+            parts.append(_of_batch(batch, held, places, recording.session.byte_order))
+            missed += int((np.maximum(batch.period[held], np.uint64(1)) - np.uint64(1)).sum())
+    return _joined(parts, last, missed)
 
 
 def _none() -> SwitchSamples:
     none = np.zeros(0, np.int64)
     narrow, time = none.astype(np.int32), none.astype(np.uint64)
-    return SwitchSamples(none, narrow, time, narrow, none, ThreadTimes(none, time), 0)
+    return SwitchSamples(none, narrow, time, narrow, none, ThreadTimes(none, time), 0, 0)
 
 
-def _joined(parts: Sequence[SwitchSamples], last: int) -> SwitchSamples:
+def _joined(parts: Sequence[SwitchSamples], last: int, missed: int) -> SwitchSamples:
     columns = {
         name: np.concatenate([getattr(part, name) for part in parts]) for name in ("tid", "pid", "time", "cpu", "state")
     }
-    return SwitchSamples(**columns, next=joined_times([part.next for part in parts]), last=last)
+    return SwitchSamples(**columns, next=joined_times([part.next for part in parts]), last=last, missed=missed)
 
 
 def _fields(recording: Recording, row: int) -> Fields:
@@ -90,6 +94,7 @@ def _of_batch(batch: Samples, rows: I64, fields: Fields, order: str) -> SwitchSa
         state=states[rows],
         next=ThreadTimes(tid, time[held].copy()),
         last=0,
+        missed=0,
     )
 
 

@@ -18,9 +18,11 @@ class WaitReport(Struct, frozen=True):
     """Time of waits without a stack."""
     near_ns: int = 0
     """Most time between a sample and a departure that has its stack; 0 where departures have stacks themselves."""
+    open_ns: int = 0
+    """Time of waits that the recording ends in."""
 
 
-def report_of(waits: Waits, near_ns: int) -> WaitReport:
+def report_of(waits: Waits, near_ns: int = 0, open_ns: int = 0) -> WaitReport:
     """Sum up waits whose unknown stacks are −1."""
     return WaitReport(
         waits=len(waits),
@@ -28,6 +30,7 @@ def report_of(waits: Waits, near_ns: int) -> WaitReport:
         preempted_ns=_time_of(waits, waits.kind == Wait.PREEMPTED),
         nameless_ns=_time_of(waits, waits.stack < 0),
         near_ns=near_ns,
+        open_ns=open_ns,
     )
 
 

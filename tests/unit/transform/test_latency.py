@@ -1,5 +1,6 @@
 """Latency of samples in forged schedules: who counts as running, what is divided, what is refused."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -111,6 +112,13 @@ def test_traced_schedules(tmp_path: Path) -> None:
         pair for pair, event in zip(parallelism(profile), profile.samples.event.tolist(), strict=True) if not event
     ]
     assert clocks == [(8, 2), (7, 2), (7, 1), (9, 2), (7, 2), (7, 1)]
+
+
+def test_switches_that_were_sampled_tell_no_parallelism(tmp_path: Path) -> None:
+    sampled = replace(TRACED, period=1000, flags=TRACED.flags | {"freq"})
+    with pytest.raises(OptionError, match=r"only some of its context switches.*--switch-events"):
+        loaded(tmp_path, leaves(7, 100), leaves(8, 200), events=(sampled,), traced=STATES)
+    loaded(tmp_path, leaves(7, 100), switch(7, 101, out=True), leaves(8, 200), events=(sampled,), traced=STATES)
 
 
 def test_processes_that_are_asked_for_count_alone(tmp_path: Path) -> None:

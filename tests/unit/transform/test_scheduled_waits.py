@@ -1,6 +1,7 @@
 """Waits of forged schedules: how they end, why threads left, and which stack is theirs."""
 
 import struct
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from perf2x.pipeline.load import load
 from perf2x.pipeline.options import LoadOptions
 from perf2x.pipeline.result import Loaded
+from perf2x.tables.diagnostics import Severity
 from perf2x.tables.errors import OptionError
 from perf2x.tables.waits import Wait
 from perf2x.transform.choice import Choice
@@ -88,8 +90,31 @@ def test_a_wait_ends_with_its_thread(tmp_path: Path) -> None:
 def test_a_wait_ends_with_the_recording(tmp_path: Path) -> None:
     found = loaded(tmp_path, ran(7, 10), switch(7, 20, out=True), switch(8, 1450))
     assert waits(found) == [(7, 20, 1430, Wait.BLOCKED, "7000")]
+    assert found.waits is not None
+    assert (found.waits.waited_ns, found.waits.open_ns) == (1430, 1430)
     assert found.diagnostics["waits_without_end"] == 1
     assert found.diagnostics["guessed_ends_of_waits"] == 0
+
+
+SAMPLED = replace(TRACED, period=1000, flags=TRACED.flags | {"freq"})
+
+
+def test_switches_that_were_sampled_are_some_of_many(tmp_path: Path) -> None:
+    """-F holds for sched_switch: the second sample stands for two more switches, which nobody knows."""
+    records = [leaves(7, 100), replace(leaves(7, 400), period=3), leaves(8, 1000)]
+    found = loaded(tmp_path, *records, event=SAMPLED, traced=STATES)
+    assert [row[:3] for row in waits(found)] == [(7, 100, 300), (7, 400, 600)]
+    assert found.diagnostics["switches_not_sampled"] == 2
+    assert found.diagnostics.counts["switches_not_sampled"].severity is Severity.LOSS
+
+
+def test_records_of_all_switches_win_over_samples_of_some(tmp_path: Path) -> None:
+    """The sample in front of the switch has the stack that waits."""
+    records = [leaves(7, 100), switch(7, 101, out=True), switch(7, 200), switch(7, 300, out=True), switch(7, 400)]
+    found = loaded(tmp_path, *records, leaves(8, 1000), event=SAMPLED, traced=STATES)
+    assert [row[:3] for row in waits(found)] == [(7, 101, 99), (7, 300, 100)]
+    assert waits(found)[0][4] == "7000"
+    assert found.diagnostics["switches_not_sampled"] == 0
 
 
 def test_leaving_for_good_is_no_wait(tmp_path: Path) -> None:

@@ -143,6 +143,8 @@ def waits_line(report: "WaitReport | None") -> str:
         parts.append(
             f"{report.nameless_ns / 1e9:.3f} s without a stack (no sample at most {report.near_ns / 1e6:.3g} ms before)"
         )
+    if report.open_ns:
+        parts.append(f"{report.open_ns / 1e9:.3f} s in waits that the recording ends in")
     return ", ".join(parts)
 
 
