@@ -60,7 +60,7 @@ class Schedule(Struct, frozen=True):
     """Time of the recording's last record (ns)."""
     is_traced: bool
     """Departures are samples of sched_switch and so have stacks; else they are context-switch records."""
-    missed: int
+    missed: int = 0
     """Context switches that sched_switch counted and took no sample of; 0 where records tell of all."""
 
 
