@@ -2,15 +2,17 @@
 
 import io
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from perf2x.emit.perfetto import counter_tracks
 from perf2x.emit.perfetto.emitter import Perfetto
 from perf2x.emit.perfetto.track_schema import EventType
 from perf2x.plugins.contracts import ProfileBuilder
-from perf2x.tables.profile import Meta, Profile
+from perf2x.tables.profile import Meta, Profile, RunningThreads
 from tests.support.perfetto_trace import Trace, read_trace
 
 MS = 1_000_000
@@ -90,6 +92,20 @@ def test_long_recordings_have_longer_steps(monkeypatch: pytest.MonkeyPatch) -> N
     builder.sample(place, thread, 0)
     (values,) = counters(builder.build(timeline=True)).values()
     assert len(values) == 102 and values[-1] == (500 * MS, 251)
+
+
+def test_threads_that_run_at_once_are_a_curve() -> None:
+    builder = ProfileBuilder()
+    builder.event()
+    builder.sample([builder.function("f")], builder.thread(), time=7)
+    running = RunningThreads(np.array([5, 2**40, 2**40 + 1], np.uint64), np.array([1, 3, 0], np.int32))
+    trace = written(replace(builder.build(timeline=True), running=running))
+    (track,) = (packet.track_descriptor for packet in trace.of("track_descriptor"))
+    assert (track.name, track.counter.unit, track.parent_uuid) == ("threads running", 2, 0)
+    assert [(packet.timestamp, packet.track_event.counter_value) for packet in trace.of("track_event")] == [
+        (5, 1), (2**40, 3), (2**40 + 1, 0)
+    ]  # fmt: skip
+    assert {packet.track_event.track_uuid for packet in trace.of("track_event")} == {track.uuid}
 
 
 def names(profile: Profile) -> list[tuple[int, str, int, int]]:

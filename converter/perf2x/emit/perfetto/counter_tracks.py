@@ -12,7 +12,15 @@ from perf2x.emit.perfetto.message import packet_rows
 from perf2x.emit.perfetto.schema import TracePacket
 from perf2x.emit.perfetto.threads import ThreadIds, thread_ids
 from perf2x.emit.perfetto.track_schema import EventType, TrackEvent, TrackUnit
-from perf2x.emit.perfetto.tracks import counter_track, first_counter_track, process_track
+from perf2x.emit.perfetto.tracks import (
+    TrackKind,
+    counter_track,
+    first_counter_track,
+    global_track,
+    process_track,
+    track_ids,
+)
+from perf2x.emit.timeline.parallelism import TITLE, running_steps
 from perf2x.tables.event_names import is_tracepoint
 from perf2x.tables.profile import Profile
 
@@ -43,6 +51,16 @@ def counter_packets(profile: Profile) -> Iterator[bytes]:
     start = np.full(len(first), profile.meta.start_ns, np.uint64)
     yield from _values(start, np.arange(len(first)), np.zeros(len(first), np.int64), first_counter_track(ids))
     yield from _values(time[is_last], track[is_last], total[is_last], first_counter_track(ids))
+
+
+def running_packets(profile: Profile) -> Iterator[bytes]:
+    """Yield the number of threads that ran at once, where context switches tell."""
+    steps = running_steps(profile, 0)
+    if not len(steps):
+        return
+    yield global_track(TrackKind.RUNNING, TITLE, TrackUnit.UNIT_COUNT)
+    track = track_ids(TrackKind.RUNNING, np.zeros(len(steps), np.int64))
+    yield from _values(steps.time.astype(np.uint64), track, steps.threads, 0)
 
 
 def _tracks(profile: Profile, ids: ThreadIds, counters: list[tuple[int, int]]) -> Iterator[bytes]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO, ClassVar
 
-from perf2x.emit.perfetto.counter_tracks import counter_packets
+from perf2x.emit.perfetto.counter_tracks import counter_packets, running_packets
 from perf2x.emit.perfetto.facts import clock_snapshot, system_info
 from perf2x.emit.perfetto.losses import loss_packets
 from perf2x.emit.perfetto.names import name_packets
@@ -50,6 +50,7 @@ class Perfetto:
         yield process_tree(profile)
         yield from sample_packets(profile, self.style)
         yield from counter_packets(profile)
+        yield from running_packets(profile)
         yield from name_packets(profile)
         yield from task_state_packets(profile)
         yield from tracepoint_packets(profile)

@@ -24,6 +24,7 @@ class TrackKind(IntEnum):
     WAITS = 1
     NAMES = 2
     LOSSES = 3
+    RUNNING = 4
 
 
 def track_ids(kind: TrackKind, thread: I64) -> I64:
@@ -45,9 +46,11 @@ def child_track(kind: TrackKind, row: int, name: str) -> bytes:
     return packet(message(TracePacket.TRACK_DESCRIPTOR, track))
 
 
-def global_track(kind: TrackKind, name: str) -> bytes:
-    """Describe a track of the whole recording."""
+def global_track(kind: TrackKind, name: str, unit: TrackUnit | None = None) -> bytes:
+    """Describe a track of the whole recording; with a unit, one of values."""
     track = number(TrackDescriptor.UUID, _track_id(kind, 0)) + text(TrackDescriptor.NAME, name)
+    if unit is not None:
+        track += message(TrackDescriptor.COUNTER, number(TrackCounter.UNIT, unit))
     return packet(message(TracePacket.TRACK_DESCRIPTOR, track))
 
 
