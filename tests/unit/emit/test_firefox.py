@@ -181,6 +181,20 @@ def test_other_events_are_markers_with_a_cause(builder: ProfileBuilder) -> None:
     assert Firefox(markers=False).notes(profile) == ("samples are cpu-clock; counters are page-faults",)
 
 
+def test_a_clock_makes_the_samples_whatever_was_recorded_first() -> None:
+    """CPU time is known of a clock alone; waits stay what they are, and a name that was given holds."""
+    builder = ProfileBuilder()
+    switches, clock = builder.event("sched:sched_switch", "count", 1), builder.event("cpu-clock", "nanoseconds")
+    builder.thread("app", 7)
+    builder.sample([builder.function("schedule")], event=switches, time=1 * MS)
+    builder.sample([builder.function("main")], event=clock, value=2 * MS, time=3 * MS)
+    profile = builder.build(timeline=True)
+    assert Firefox().notes(profile) == ("samples are cpu-clock; markers are sched:sched_switch",)
+    assert sum(written(profile)["threads"][0]["samples"]["threadCPUDelta"]) == 2 * MS
+    named = "samples are sched:sched_switch; markers are cpu-clock"
+    assert Firefox(event="sched:sched_switch").notes(profile) == (named,)
+
+
 def test_how_many_threads_ran_is_a_counter(builder: ProfileBuilder) -> None:
     """Time 0 is the first sample; each change stands behind a row of none, so that the viewer draws steps."""
     builder.sample([builder.function("main")], builder.thread("b", 9, 10), time=2 * MS)

@@ -36,7 +36,9 @@ class Firefox:
     needs_time: ClassVar[bool] = True
     columns: ClassVar[frozenset[str]] = frozenset({"cpu", "fields"})
 
-    event: str | None = option(None, "event that makes the samples; the others become markers; default: the first")
+    event: str | None = option(
+        None, "event that makes the samples; the others become markers; default: a clock, else the first"
+    )
     markers: bool = option(True, "write the other events and context switches as markers")
     counters: bool = option(
         True, "write counter tracks: of the other events by process, and of how many threads ran at once"
@@ -77,7 +79,8 @@ class Firefox:
         """
         if not profile.events:
             return [], []
-        held, first = unique(profile.samples.event).tolist(), find_event(profile, self.event)
+        held = unique(profile.samples.event).tolist()
+        first = find_event(profile, self.event) if self.event is not None else _first_of(profile, held)
         beside = [row for row in held if self.event is None and _are_time(profile.events[first], profile.events[row])]
         chosen = [first, *beside]
         return chosen, [row for row in held if row not in chosen]
@@ -90,6 +93,13 @@ class Firefox:
         samples, names = (", ".join(profile.events[row].name for row in rows) for rows in (chosen, others))
         kind = "markers are" if self.markers else "counters are" if self.counters else "left out:"
         return (f"samples are {samples}; {kind} {names}",)
+
+
+def _first_of(profile: Profile, held: list[int]) -> int:
+    """Return the profile's default event, or a clock if that counts something: CPU time is what samples stand for."""
+    clocks = [row for row in held if profile.events[row].unit == "nanoseconds" and not profile.events[row].is_wait]
+    is_time = profile.events[profile.default_event].unit == "nanoseconds"
+    return clocks[0] if clocks and not is_time else profile.default_event
 
 
 def _are_time(one: ProfileEvent, other: ProfileEvent) -> bool:
