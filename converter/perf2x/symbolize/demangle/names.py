@@ -45,6 +45,8 @@ _PRINTED_DIFFERENCES = re.compile(
 """Parts of names as LLVM prints them that GNU may print differently."""
 _CLOSING = re.compile(r">(?=>)")
 _REFERENCE = re.compile(r"[STB][0-9A-Za-z]*_")
+_MEMBER = re.compile(r"Xsr((?:St|NS[0-9A-Z]*_)\d+[A-Za-z_]\w*?I(?:[a-z]|[ST][0-9A-Z]*_)+EE?)(\d{1,3})([a-z_]+)E")
+"""A member of a class template in an expression: the class, and the length and text of the member's name."""
 _MAX_REFERENCES, _MAX_LENGTH = 30, 1 << 15
 """Bounds on references and length. LLVM's demangler has none, and each reference may repeat everything before it; names
 beyond them are left to ``demangle``, which gives up in time.
@@ -88,7 +90,7 @@ def _short_native(name: str) -> str:
     mangled, clones = parts
     from perf2x.symbolize.demangle.short_cxx import short_by_llvm  # C programs do not need it
 
-    short = short_by_llvm(_printed_by_llvm(mangled))
+    short = short_by_llvm(_printed_by_llvm(mangled) or _printed_without_members(mangled))
     return short + clones if short else ""
 
 
@@ -163,6 +165,15 @@ def _printed_by_llvm(mangled: str) -> str:
     except ValueError:
         return ""
     return readable if len(readable) <= _MAX_LENGTH else ""
+
+
+def _printed_without_members(mangled: str) -> str:
+    """What LLVM prints with the classes themselves in place of their members, "" if it cannot read that either.
+
+    GCC writes such arguments, ``XsrSt7is_sameIT_vE5valueE``, so that LLVM cannot read them. Short names leave them out.
+    """
+    plain = _MEMBER.sub(lambda found: found[1] if int(found[2]) == len(found[3]) else found[0], mangled)
+    return _printed_by_llvm(plain) if plain != mangled else ""
 
 
 def _has_many_references(name: str) -> bool:

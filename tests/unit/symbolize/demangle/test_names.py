@@ -126,6 +126,47 @@ def test_legacy_rust_names_do_not_load_the_library(monkeypatch) -> None:
     forget()
 
 
+@pytest.mark.parametrize(
+    ("mangled", "short"),
+    [
+        ("_ZStltIcSt11char_traitsIcESaIcEEbRKNSt7__cxx1112basic_stringIT_T0_T1_EESA_", "std::operator< <…>"),
+        ("_ZStlsISt11char_traitsIcEERSt13basic_ostreamIcT_ES5_PKc", "std::operator<< <…>"),
+        ("_ZN1AlsEi", "A::operator<<"),
+        ("_ZN1AltERKS_", "A::operator<"),
+        ("_ZStssIiEbT_", "std::operator<=><…>"),
+        ("_ZN1AIiEmmEv", "A<…>::operator--"),
+        ("_ZNK1AIiEptEv", "A<…>::operator->"),
+        ("_ZNK1AIiErsERi", "A<…>::operator>>"),
+        ("_Znwm", "operator new"),
+        ("_ZdaPv@plt", "operator delete[]@plt"),
+        ("_ZSt14__relocate_a_1IiiENSt9enable_ifIXsrSt24__is_bitwise_relocatableIT_vE5valueEPS2_E4typeES4_S4_S4_RSaIT0_E",
+         "std::__relocate_a_1<…>"),
+    ],
+)  # fmt: skip
+def test_usual_names_do_not_load_the_library(mangled, short, monkeypatch) -> None:
+    """Every C++ program has some of them, and would pay 20 ms of each conversion for them."""
+    pytest.importorskip("pycxxfilt")
+    portable = names._import_portable()
+    forget()
+    monkeypatch.setattr(names, "_import_portable", lambda: pytest.fail("20 to 50 ms to load"))
+    assert short_name(mangled) == short
+    plain, at, version = names._split_version(mangled)
+    assert short_cxx(portable(plain)) + at + version == short
+    forget()
+
+
+@pytest.mark.parametrize(
+    "mangled",
+    [
+        "_ZltIN12_GLOBAL__N_11AEEbT_S2_",  # operator<<(anonymous namespace)::A> or operator<<((anonymous…
+        "_Z1fIXsrSt7is_sameIT_vE4valueEEvv",  # a length that is not the name's
+        "_Z1fIiENSt9enable_ifIXsrSt7is_sameIT_vE5valueEq_",
+    ],
+)
+def test_names_that_llvm_leaves_in_doubt_are_left_to_the_library(mangled) -> None:
+    assert not names._short_native(mangled)
+
+
 def test_swift_names_are_demangled() -> None:
     assert full_name("$s4main3fooyyF") == "main.foo() -> ()"
 
