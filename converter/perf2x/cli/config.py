@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 ENVIRONMENT = "PERF2X_"
 """Prefix of environment variables: ``PERF2X_FAIL_IF_LOST=5`` is ``--fail-if-lost 5`` of any command."""
 
+_NEVER_IN_FILES = frozenset({"send"})
 _YES = frozenset({"1", "true", "t", "yes", "y", "on"})
 _NO = frozenset({"0", "false", "f", "no", "n", "off", ""})
 
@@ -89,6 +90,8 @@ def defaults(
     path, table = _nearest(start) or (Path(), {})
     others = [other for other in names if other != name]
     for key, value in _of_command(path, table, name, others):
+        if _spelling(key) in _NEVER_IN_FILES:
+            raise OptionError(f"{path}: {key} is not taken from a file: a recording would go where a repository says")
         setting = own.get(_spelling(key))
         if setting is not None:
             found[str(setting.option.name)] = setting.value(f"{path}: {key}", value)

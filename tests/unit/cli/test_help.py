@@ -54,6 +54,7 @@ def test_conversions_import_only_what_they_use(tmp_path: Path) -> None:
         "perf2x.unwind.unwinder",
         "perf2x.cli.commands.top",
         "perf2x.emit.chrome.emitter",
+        "perf2x.cli.send.client",
     }
     code = (
         "import sys; from perf2x.cli import main\n"

@@ -239,6 +239,8 @@ def test_a_profile_lasts_from_its_first_sample_to_behind_its_last() -> None:
     (clock, *_) = written(one_of_each().build(meta=DATED))
     assert (clock.start, clock.duration) == (DATED.wall_start_ns, DATED.duration_ns + 1)
     assert [(one.start, one.duration) for one in written(one_of_each().build())] == [(0, 0)] * 4
+    short = replace(DATED, start_ns=9_000, duration_ns=0)
+    assert written(one_of_each().build(timeline=True, meta=short), timestamps=True)[0].duration == 1_001
     long = replace(DATED, start_ns=8_000)
     *_, waits = written(one_of_each().build(timeline=True, meta=long), timestamps=True)
     assert waits.start == DATED.wall_start_ns - 2_000, "a wait began before the first sample"

@@ -1,5 +1,6 @@
 """``perf2x convert``: recordings in, one file out, at most five lines on standard error."""
 
+import os
 import sys
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated
@@ -24,6 +25,7 @@ from perf2x.tables.errors import OptionError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from perf2x.cli.send.destination import Destination
     from perf2x.pipeline.stage_timer import Stages
     from perf2x.plugins.registry import Emitter
     from perf2x.tables.profile import Profile
@@ -49,6 +51,7 @@ def convert(
     to: outputs.To = None,
     output: outputs.Output = None,
     settings: outputs.Set = None,
+    send: outputs.Send = None,
     tag: outputs.Tag = None,
     start_time: outputs.StartTime = None,
     event: filters.Event = None,
@@ -119,7 +122,7 @@ def convert(
 
     Files of one recording session are stitched together, independent recordings are added up.
 
-    Writes to the current directory unless -o says otherwise; never overwrites its input.
+    Writes to the current directory unless -o says otherwise; never overwrites its input. With --send it writes no file.
     """
     parameters = locals()
     written, formatting = make_group(OutputFlags, parameters), make_group(FormatFlags, parameters)
@@ -131,12 +134,14 @@ def convert(
 
     sources = recordings(inputs)
     name = written.format()
-    if written.is_default() and not quiet:
+    if written.is_default() and not quiet and not send:
         print_message(f"no --to: writing {name} (perf2x formats lists the others)")
     all_events = make_group(FilterFlags, parameters).all_events()
     emitter = build_emitter(name, formatting.chosen() | _settings(name, written, all_events, root))
     target = written.target(sources[0], emitter.suffix)
-    _refuse_terminal(target, name)
+    server = written.destination(name)
+    if server is None:
+        _refuse_terminal(target, name)
     columns = wanted_columns(emitter)
     tags = _parse_tags_for(tag, len(sources), name, columns)
     options = load_options(
@@ -158,7 +163,9 @@ def convert(
         loaded = load(sources, options, progress, stages)
         read = monotonic()
         files = dict(formatting.outputs(loaded.profile, target, emitter.suffix))
-        _write_files(files, emitter, sources, stages)
+        remarks = () if server is None else _send(files, emitter, server, stages)
+        if server is None:
+            _write_files(files, emitter, sources, stages)
     for line in stages.lines() if profile_stages else ():
         print_message(line)
     failed = list(failed_gates(limits, loaded))
@@ -166,13 +173,15 @@ def convert(
         from perf2x.cli.render.stats_json import stats_of, write_stats
 
         seconds = {"read": read - started, "write": monotonic() - read}
-        write_stats(stats, stats_of(loaded, {"format": name, "path": target}, seconds, failed))
+        where = target if server is None else server.shown
+        write_stats(stats, stats_of(loaded, {"format": name, "path": where}, seconds, failed))
     if not quiet and stats != "json":
         from perf2x.cli.render.summary import summary
 
         outputs = ["standard output"] if target == STDOUT else list(files)
-        remarks = notes(emitter, loaded.profile) if len(outputs) == 1 else ()
-        for line in summary(loaded, name, outputs, remarks, verbose=verbose):
+        remarks += notes(emitter, loaded.profile) if len(files) == 1 else ()
+        sent = server.shown if server is not None else ""
+        for line in summary(loaded, name, outputs, remarks, verbose=verbose, sent=sent):
             print_message(line)
         warn_of_losses(loaded)
     exit_for_failed_gates(failed)
@@ -186,6 +195,26 @@ def _write_files(
     for file, profile in files.items():
         with open_output(file, inputs=sources, compress=wants_gzip(file, emitter.suffix)) as out, stages.stage("emit"):
             emitter.emit(profile, out)
+
+
+def _send(
+    files: "Mapping[str, Profile]", emitter: "Emitter", server: "Destination", stages: "Stages"
+) -> tuple[str, ...]:
+    """Send each profile; return what the server remarks."""
+    from io import BytesIO
+
+    from perf2x.cli.send.client import post
+    from perf2x.cli.send.destination import for_profile
+    from perf2x.cli.send.settings import send_settings
+
+    settings, remarks = send_settings(os.environ), []
+    for profile in files.values():
+        out = BytesIO()
+        with stages.stage("emit"):
+            emitter.emit(profile, out)
+        with stages.stage("send"):
+            remarks.append(post(out.getvalue(), for_profile(server, profile), settings))
+    return tuple(f"the server says: {remark}" for remark in remarks if remark)
 
 
 def _parse_tags_for(

@@ -1,7 +1,7 @@
 """Options for the format, name and labels of the output."""
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from msgspec import Struct
@@ -10,8 +10,11 @@ from perf2x.cli.options import Rare
 from perf2x.pipeline.output_names import default_output
 from perf2x.tables.errors import OptionError
 
+if TYPE_CHECKING:
+    from perf2x.cli.send.destination import Destination
+
 _PANEL = "Output"
-DEFAULT_FORMAT = "pprof"
+DEFAULT_FORMAT, SENT_FORMAT = "pprof", "otlp"
 
 
 def installed_formats(incomplete: str) -> list[str]:
@@ -43,7 +46,17 @@ Set = Annotated[
     list[str] | None,
     typer.Option("--set", "-s", metavar="NAME=VALUE", help="An option of the format.", rich_help_panel=_PANEL),
 ]
-
+Send = Annotated[
+    str | None,
+    typer.Option(
+        "--send",
+        metavar="URL",
+        help="Post the profile (otlp, otlp-json, pprof) to a collector or server instead of writing a file; "
+        "https unless it says http://.",
+        rich_help_panel=_PANEL,
+    ),
+    Rare,
+]
 
 Tag = Annotated[
     list[str] | None,
@@ -74,11 +87,12 @@ class OutputFlags(Struct, frozen=True):
     to: To = None
     output: Output = None
     settings: Set = None
+    send: Send = None
 
     def format(self) -> str:
         """Name of the format; OptionError when the output's suffix does not tell it."""
         if self.to or self.is_default():
-            return self.to or DEFAULT_FORMAT
+            return self.to or (SENT_FORMAT if self.send else DEFAULT_FORMAT)
         from perf2x.plugins.suffix import format_of
 
         return format_of(self.output)
@@ -86,6 +100,16 @@ class OutputFlags(Struct, frozen=True):
     def is_default(self) -> bool:
         """Whether neither --to nor -o tells the format."""
         return self.to is None and self.output in (None, "-")
+
+    def destination(self, name: str) -> "Destination | None":
+        """Return where to send format ``name``, None for a file; OptionError for both, and for what cannot be sent."""
+        if not self.send:
+            return None
+        if self.output:
+            raise OptionError("--send sends the profile instead of writing it; leave out -o")
+        from perf2x.cli.send.destination import destination
+
+        return destination(self.send, name)
 
     def settings_with(self, **more: object) -> dict[str, object]:
         """Options of the format: those of ``--set``, and of ``more`` those that are not None."""

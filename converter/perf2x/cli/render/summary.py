@@ -41,9 +41,12 @@ _UNWIND_ENDS = {
 
 
 def summary(
-    loaded: "Loaded", name: str, where: Sequence[str], notes: tuple[str, ...], *, verbose: bool
+    loaded: "Loaded", name: str, where: Sequence[str], notes: tuple[str, ...], *, verbose: bool, sent: str = ""
 ) -> Iterator[str]:
-    """Lines for standard error: contents, deferred stacks, losses, names, and the files written (``where``)."""
+    """Lines for standard error: contents, deferred stacks, losses, names, and the files written (``where``).
+
+    ``sent``: the server that the profile was sent to instead.
+    """
     is_dated = loaded.profile.meta.wall_start_ns or name not in _WITH_TIME_OF_DAY
     yield _contents_line(loaded) + ("" if is_dated else "; time of day not recorded (--start-time)")
     parts = (deferred_line(loaded.deferred), unwound_line(loaded.unwound), waits_line(loaded.waits))
@@ -54,8 +57,9 @@ def summary(
     if troubles:
         yield troubles
     yield from symbol_lines(loaded, _NAMED_OBJECTS)
-    hint = _VIEWERS.get(name, "").format(where[0]) if where[0] != "standard output" else ""
-    written = f"wrote {name} to {', '.join(where)}" + "".join(f"; {text}" for text in notes)
+    hint = _VIEWERS.get(name, "").format(where[0]) if where[0] != "standard output" and not sent else ""
+    done = f"sent {name} to {sent}" if sent else f"wrote {name} to {', '.join(where)}"
+    written = done + "".join(f"; {text}" for text in notes)
     yield written + (f" ({hint})" if hint else "")
     if verbose:
         yield from _detail_lines(loaded)

@@ -1,0 +1,1 @@
+"""Profiles to collectors and servers, instead of files."""
