@@ -14,6 +14,7 @@ from perf2x.emit.perfetto.facts import clock_snapshot, system_info
 from perf2x.emit.perfetto.losses import loss_packets
 from perf2x.emit.perfetto.names import name_packets
 from perf2x.emit.perfetto.samples import sample_packets
+from perf2x.emit.perfetto.state_slices import state_slice_packets
 from perf2x.emit.perfetto.task_states import task_state_packets
 from perf2x.emit.perfetto.threads import process_tree
 from perf2x.emit.perfetto.tracepoints import tracepoint_packets
@@ -53,5 +54,6 @@ class Perfetto:
         yield from running_packets(profile)
         yield from name_packets(profile)
         yield from task_state_packets(profile)
+        yield from state_slice_packets(profile)
         yield from tracepoint_packets(profile)
         yield from loss_packets(profile)

@@ -25,6 +25,7 @@ class TrackKind(IntEnum):
     NAMES = 2
     LOSSES = 3
     RUNNING = 4
+    STATES = 5
 
 
 def track_ids(kind: TrackKind, thread: I64) -> I64:
