@@ -12,7 +12,7 @@ from collections import Counter
 import pytest
 
 from tests.support import outputs
-from tests.support.against_perf import compare
+from tests.support.against_perf import PERF_MAP, compare
 from tests.support.from_reference import opinion_of
 from tests.support.perf_script import Block, read_blocks
 from tests.support.recordings import Case, corpus_cases
@@ -36,6 +36,8 @@ def names_of(block: Block) -> tuple[str, ...]:
 def name_of(symbol: str, dso: str) -> str:
     if symbol != "[unknown]":
         return plain(symbol)
+    if PERF_MAP.match(dso):
+        return "[anon]"
     return dso if dso.startswith("[") else f"[{dso.rpartition('/')[2]}]"
 
 

@@ -3,6 +3,7 @@
 perf's text may hold inlined frames (several lines of one address) and ends at 127 lines; both are allowed for.
 """
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -10,6 +11,8 @@ from itertools import groupby
 
 from tests.support.perf_script import Block, Frame
 
+PERF_MAP = re.compile(r"^/tmp/perf-\d+\.map$")
+"""perf's object of anonymous memory, whose names it reads there."""
 MAX_LINES = 127
 """PERF_MAX_STACK_DEPTH: perf script prints no more frames of a sample."""
 
@@ -127,7 +130,7 @@ def same_addresses(ours: list[tuple[int, str]], perfs: list[Frame], cut: bool) -
 
 def objects_differ(ours: list[tuple[int, str]], perfs: list[Frame]) -> str:
     """Empty when every object that perf names (inlined lines name none) is ours too; else who knows less."""
-    named = {frame.address: frame.dso for frame in perfs if not frame.inlined}
+    named = {frame.address: PERF_MAP.sub("//anon", frame.dso) for frame in perfs if not frame.inlined}
     others = [named[address] for address, dso in ours if named.get(address, dso) != dso]
     return "" if not others else "objects that perf lost" if set(others) == {"[unknown]"} else "objects"
 

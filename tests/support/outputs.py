@@ -20,13 +20,12 @@ from tests.support.recordings import Case
 
 @lru_cache(maxsize=2)
 def symbols_of(case: Case) -> SymbolOptions:
-    """Symbols from the corpus alone, named as perf names them: no build-id cache, no perf maps, no network."""
-    nowhere = Path("/nonexistent")
+    """Symbols from the corpus alone, named as perf names them: no build-id cache, no network."""
     return SymbolOptions(
         symfs=case.symfs,
         kallsyms=case.kallsyms,
-        buildid_dir=nowhere,
-        perf_map_dir=nowhere,
+        buildid_dir=Path("/nonexistent"),
+        perf_map_dir=case.data.parent,
         inline=False,
         names=NameStyle.FULL,
     )
