@@ -6,10 +6,17 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf2x.emit.timeline.placement import Chains, place
+from perf2x.emit.timeline.placement import Chains, order_of, place
 
 BOXES = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(0, 400), st.integers(1, 60)), max_size=25)
 """Track, CPU, moment, length."""
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(-3, 3)), max_size=12), st.booleans())
+def test_rows_are_ordered_by_lane_then_time_and_equal_ones_stay(rows, in_order) -> None:
+    rows = sorted(rows) if in_order else rows
+    lane, time = (np.array([row[at] for row in rows], np.int64) for at in range(2))
+    assert order_of(lane, time).tolist() == sorted(range(len(rows)), key=lambda row: rows[row])
 
 
 def scalar_chains(*columns: list[int]) -> list[list[list[int]]]:

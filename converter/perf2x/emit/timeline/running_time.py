@@ -110,6 +110,8 @@ class RunningTime(Struct, frozen=True):
         """Return boxes in running time as pieces on the wall clock, and each piece's box; empty boxes have none."""
         box = np.flatnonzero(end > start)
         lane, begin, finish = track[box], start[box], end[box]
+        if not len(self.holes):
+            return box, Spans(lane, begin, finish)
         known = (self.holes.track, self.at)
         early = last_until(known, (lane, begin))  # the last hole that stands before the box, −1: none
         late = last_until(known, (lane, finish - 1))
@@ -148,7 +150,7 @@ def _first_of_tracks(track: I64) -> Bools:
 
 def last_until(known: tuple[I64, I64], wanted: tuple[I64, I64]) -> I64:
     """(wanted,) the last known row (by track, then time) of the track that is not later, −1 for none."""
-    if not len(known[0]):
+    if not len(known[0]) or not len(wanted[0]):
         return np.full(len(wanted[0]), -1, np.int64)
     row = rows_until(known, wanted) - 1
     return np.where((row >= 0) & (known[0][row] == wanted[0]), row, -1)

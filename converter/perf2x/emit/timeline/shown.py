@@ -21,9 +21,8 @@ from msgspec.structs import replace
 from perf2x.columnar.arrays import I64, Bools
 from perf2x.columnar.columns import take_rows_of
 from perf2x.columnar.ragged import argsort_small
-from perf2x.columnar.unique import argsort_rows
 from perf2x.emit.timeline.durations import Durations, durations_of
-from perf2x.emit.timeline.placement import Chains, earlier_ends, place
+from perf2x.emit.timeline.placement import Chains, earlier_ends, order_of, place
 from perf2x.emit.timeline.running_time import (
     FAR,
     RunningTime,
@@ -142,6 +141,8 @@ def _giving_way(waiting: Spans, boxes: _Boxes) -> Spans:
 
     Nobody saw such a thread come back: its own sample is the first sign of it, and says that it ran until then.
     """
+    if not len(waiting):
+        return waiting
     row = last_until((boxes.track, boxes.moment), (waiting.track, waiting.end))
     guessed = (row >= 0) & (np.append(boxes.moment, -1)[row] == waiting.end)
     period = np.where(guessed, np.append(boxes.length, 0)[row], 0)
@@ -214,7 +215,7 @@ def _in_order(parts: list[tuple[I64, Spans]]) -> ShownSamples:
     track, start, end = (
         np.concatenate([getattr(spans, name) for _, spans in parts]) for name in Spans.__struct_fields__
     )
-    order = argsort_rows([track, start, sample])
+    order = order_of(track, start)
     order = order[end[order] > start[order]]  # nothing ends where an empty one begins
     track, sample, start, end = track[order], sample[order], start[order], end[order]
     same = np.append(track[1:] == track[:-1], False)[: len(track)]
