@@ -21,7 +21,7 @@ def with_times_used(
 ) -> tuple[Profile, WaitReport | None]:
     """The profile with what was asked for, and figures about waits; times go unless they are wanted, too."""
     options = context.options
-    profile = _with_fields(profile, recording, context)
+    profile = _with_fields(_with_switches(profile, recording, context), recording, context)
     profile, report = _with_off_cpu(profile, recording, selection, context)
     if options.latency or options.choice.parallelism:
         from perf2x.transform.latency import Latency, with_latency
@@ -38,6 +38,15 @@ def with_times_used(
 
         profile = without_times(profile, keep_cpu=options.keeps_cpu)
     return profile, report
+
+
+def _with_switches(profile: Profile, recording: Recording, context: LoadContext) -> Profile:
+    """The timeline with context switches that only samples tell of."""
+    if not context.options.timeline or not any(event.name.startswith("sched:") for event in profile.events):
+        return profile
+    from perf2x.transform.traced_switches import with_traced_switches
+
+    return with_traced_switches(profile, recording)
 
 
 def _with_fields(profile: Profile, recording: Recording, context: LoadContext) -> Profile:

@@ -193,6 +193,7 @@ class ProfileBuilder:
             np.array([row[2] for row in rows], np.bool_),
             np.array([row[3] for row in rows], np.int32),
             np.array([row[4] for row in rows], np.bool_),
+            np.full(len(rows), -1, np.int64),
         )
 
 

@@ -197,5 +197,6 @@ def _profile_meta(session: Session, totals: SampleTotals) -> Meta:
         os_release=session.os_release,
         arch=session.arch,
         perf_version=session.perf_version,
+        cpus=session.cpus_online,
         command_line=session.command_line,
     )

@@ -41,6 +41,7 @@ def thread_switches(history: ProcessHistory, threads: Threads, strings: StringIn
         is_out=switches.is_out[keep],
         cpu=switches.cpu[keep],
         is_preempted=switches.preempted[keep],
+        state=np.full(len(keep), -1, np.int64),
     )
 
 

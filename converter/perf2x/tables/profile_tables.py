@@ -164,6 +164,8 @@ class ThreadSwitches(Struct, frozen=True):
     """−1: unknown."""
     is_preempted: Bools
     """The thread left although it could have run on; False of switches in, and where the kernel does not tell."""
+    state: I64
+    """prev_state of threads that left, where sched_switch tells it; else −1."""
 
 
 class RunningThreads(Struct, frozen=True):
@@ -208,6 +210,8 @@ class Meta(Struct, frozen=True):
     os_release: str = ""
     arch: str = ""
     perf_version: str = ""
+    cpus: int = 0
+    """Number of CPUs that were online; 0 when the file does not tell."""
     command_line: tuple[str, ...] = ()
     comments: tuple[str, ...] = ()
     """Lines of statistics for formats that have room for them."""

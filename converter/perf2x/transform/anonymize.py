@@ -64,7 +64,7 @@ def anonymized(profile: Profile, salt: str) -> Profile:
         full_names={},
         meta=Meta(
             start_ns=profile.meta.start_ns, duration_ns=profile.meta.duration_ns, arch=profile.meta.arch,
-            perf_version=profile.meta.perf_version, source="anonymized",
+            perf_version=profile.meta.perf_version, cpus=profile.meta.cpus, source="anonymized",
         ),
     )  # fmt: skip
 

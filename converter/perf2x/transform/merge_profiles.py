@@ -239,6 +239,7 @@ def _merged_meta(profiles: Sequence[Profile]) -> Meta:
         start_ns=min(meta.start_ns for meta in metas),
         duration_ns=sum(meta.duration_ns for meta in metas),
         wall_start_ns=min(meta.wall_start_ns for meta in metas),
+        cpus=max(meta.cpus for meta in metas) if agreed["hostname"] else 0,
         command_line=commands.pop() if len(commands) == 1 else (),
         comments=tuple(dict.fromkeys(line for meta in metas for line in meta.comments)),
         **agreed,

@@ -14,9 +14,10 @@ from perf2x.columnar.arrays import I32, I64, U64
 from perf2x.columnar.ragged import Ragged
 from perf2x.tables.events import Recording, Samples, Want
 from perf2x.tables.value_limits import LAST_TIME
-from perf2x.transform.thread_times import ThreadTimes, joined_times
+from perf2x.transform.thread_times import ThreadTimes
 
 SWITCH = "sched:sched_switch"
+_COLUMNS = ("tid", "pid", "time", "cpu", "state", "next_tid")
 Fields = Mapping[str, tuple[int, int]]
 """Offset and size of the fields of one event's format."""
 
@@ -31,12 +32,21 @@ class SwitchSamples(Struct, frozen=True):
     """−1 where unknown."""
     state: I64
     """prev_state; −1 where the sample does not say it."""
-    next: ThreadTimes
-    """Threads that came to a CPU; fewer than samples where some do not say it."""
+    next_tid: I64
+    """The thread that came to the CPU; −1 where the sample does not say it."""
     last: int
     """Latest time of any sample of the recording, of all events."""
     missed: int
     """Switches that samples stand for besides their own."""
+
+    @property
+    def next(self) -> ThreadTimes:
+        """Threads that came to a CPU; fewer than samples where some do not say it."""
+        return ThreadTimes(self.next_tid, self.time).where(self.next_tid >= 0)
+
+    def take(self, rows: I64) -> "SwitchSamples":
+        """Return some rows, in this order."""
+        return SwitchSamples(**{name: getattr(self, name)[rows] for name in _COLUMNS}, last=self.last, missed=self.missed)
 
 
 def base_name(name: str) -> str:
@@ -64,14 +74,12 @@ def switch_samples(recording: Recording) -> SwitchSamples:
 def _none() -> SwitchSamples:
     none = np.zeros(0, np.int64)
     narrow, time = none.astype(np.int32), none.astype(np.uint64)
-    return SwitchSamples(none, narrow, time, narrow, none, ThreadTimes(none, time), 0, 0)
+    return SwitchSamples(none, narrow, time, narrow, none, none, 0, 0)
 
 
 def _joined(parts: Sequence[SwitchSamples], last: int, missed: int) -> SwitchSamples:
-    columns = {
-        name: np.concatenate([getattr(part, name) for part in parts]) for name in ("tid", "pid", "time", "cpu", "state")
-    }
-    return SwitchSamples(**columns, next=joined_times([part.next for part in parts]), last=last, missed=missed)
+    columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS}
+    return SwitchSamples(**columns, last=last, missed=missed)
 
 
 def _fields(recording: Recording, row: int) -> Fields:
@@ -82,17 +90,17 @@ def _fields(recording: Recording, row: int) -> Fields:
 
 def _of_batch(batch: Samples, rows: I64, fields: Fields, order: str) -> SwitchSamples:
     time = np.zeros(len(batch), np.uint64) if batch.time is None else batch.time
-    held, tid = _numbers(batch.raw, rows, fields.get("next_pid"), order)
-    told, state = _numbers(batch.raw, rows, fields.get("prev_state"), order)
-    states = np.full(len(batch), -1, np.int64)
-    states[told] = np.maximum(state, -1)
+    came, states = (np.full(len(batch), -1, np.int64) for _ in range(2))
+    for name, column in (("next_pid", came), ("prev_state", states)):
+        told, numbers = _numbers(batch.raw, rows, fields.get(name), order)
+        column[told] = np.maximum(numbers, -1)
     return SwitchSamples(
         tid=batch.tid[rows].astype(np.int64),
         pid=batch.pid[rows].astype(np.int32),
         time=time[rows].copy(),
         cpu=np.full(len(rows), -1, np.int32) if batch.cpu is None else batch.cpu[rows].astype(np.int32),
         state=states[rows],
-        next=ThreadTimes(tid, time[held].copy()),
+        next_tid=came[rows],
         last=0,
         missed=0,
     )

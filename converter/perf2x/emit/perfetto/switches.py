@@ -44,7 +44,8 @@ def _of_records(profile: Profile, ids: ThreadIds) -> Switches:
     if switches is None:
         return _none()
     asleep = np.where(switches.is_preempted, TaskState.TASK_STATE_RUNNABLE, TaskState.TASK_STATE_INTERRUPTIBLE_SLEEP)
-    state = np.where(switches.is_out, asleep, TaskState.TASK_STATE_RUNNING).astype(np.uint8)
+    told = np.where(switches.state >= 0, states_of(switches.state), asleep)
+    state = np.where(switches.is_out, told, TaskState.TASK_STATE_RUNNING).astype(np.uint8)
     thread = ids.number[switches.thread].astype(np.int64)
     return Switches(switches.time, thread, switches.is_out, switches.cpu, state)
 

@@ -35,7 +35,11 @@ class Chains(Struct, frozen=True):
     @staticmethod
     def of(chain: I64, moment: I64) -> "Chains":
         """Return the chains of boxes that stand on numbered lines and belong to moments."""
-        order = order_of(chain, moment)
+        return Chains.in_order(order_of(chain, moment), chain)
+
+    @staticmethod
+    def in_order(order: I64, chain: I64) -> "Chains":
+        """Return the chains of rows in an order that keeps chains together."""
         lane = chain[order]
         return Chains(order, np.append(True, lane[1:] != lane[:-1])[: len(lane)])
 
@@ -52,9 +56,9 @@ def place(moment: I64, length: I64, chains: list[Chains]) -> tuple[I64, I64]:
             break
     end = np.maximum(end, moment - _FARTHEST * length)
     start, end = np.maximum(end - length, 0), np.maximum(end, 0)
-    before = [earlier_ends(end, chain) for chain in chains]
-    start = np.minimum(np.maximum.reduce([start, *before]), end)
-    return _without_short_gaps(start, end, before, chains[0]), end
+    earlier = [earlier_ends(end, chain) for chain in chains]
+    start = np.minimum(np.maximum.reduce([start, *earlier]), end)
+    return _without_short_gaps(start, end, earlier, chains[0]), end
 
 
 def order_of(lane: I64, time: I64) -> I64:

@@ -7,7 +7,8 @@ happened. So a stack is drawn for the CPU time that its sample stands for (durat
   The first stack of a run is drawn from the switch in, the last one to the switch out. A run that no sample fell into
   is drawn with the next stack, if its period reaches back so far.
 - Elsewhere boxes of known lengths are placed before their moments (placement.py). Where samples tell their CPUs, boxes
-  of one CPU do not overlap either: another thread's sample ends a box, and no more threads run at once than CPUs.
+  of one CPU do not overlap either: another thread's sample ends a box, and no more threads run at once than CPUs
+  (unwatched.py).
 - A wait begins at its sample and lasts as long as it says. No box of its thread lies in it.
 
 So per track the boxes sum to the periods of the clock event, or to samples × typical interval for other events. With
@@ -22,19 +23,11 @@ from perf2x.columnar.arrays import I64, Bools
 from perf2x.columnar.columns import take_rows_of
 from perf2x.columnar.ragged import argsort_small
 from perf2x.emit.timeline.durations import Durations, durations_of
-from perf2x.emit.timeline.placement import Chains, earlier_ends, order_of, place
-from perf2x.emit.timeline.running_time import (
-    FAR,
-    RunningTime,
-    Spans,
-    gaps_between,
-    last_until,
-    since,
-    spans_of,
-    union_of,
-)
+from perf2x.emit.timeline.placement import order_of
+from perf2x.emit.timeline.running_time import FAR, RunningTime, Spans, gaps_between, last_until, since, union_of
 from perf2x.emit.timeline.switches import Runs, runs_of
-from perf2x.emit.timeline.tracks import cpu_tracks_of, knows_cpus, tracks_of
+from perf2x.emit.timeline.tracks import cpu_tracks_of, tracks_of
+from perf2x.emit.timeline.unwatched import Boxes, pieces_without_switches
 from perf2x.tables.profile import Profile
 from perf2x.tables.waits import Wait
 
@@ -58,15 +51,6 @@ class ShownSamples(Struct, frozen=True):
 
     def __len__(self) -> int:
         return len(self.track)
-
-
-class _Boxes(Struct, frozen=True):
-    """One row per sample that is drawn, by track, then time: what is known of it before it is placed."""
-
-    track: I64
-    sample: I64
-    moment: I64
-    length: I64
 
 
 def thread_runs(profile: Profile) -> Runs:
@@ -104,11 +88,11 @@ def shown_samples(profile: Profile, track: I64, wanted: I64) -> ShownSamples:
     waiting = Spans(track[waits], time[waits], time[waits] + np.minimum(standing.time[standing.is_wait], FAR))
     boxes = _boxes(track, wanted, time, standing)
     waiting = _giving_way(waiting, boxes)
-    runs = runs_of(profile, origin, Spans(boxes.track, boxes.moment, boxes.length)).spans()
+    runs = runs_of(profile, origin, Spans(boxes.track, boxes.moment, boxes.length))
     watched = np.isin(boxes.track, runs.track)
-    idle = union_of(gaps_between(runs), take_rows_of(waiting, np.isin(waiting.track, runs.track)))
+    idle = union_of(gaps_between(runs.spans()), take_rows_of(waiting, np.isin(waiting.track, runs.track)))
     parts = [_in_runs(take_rows_of(boxes, watched), idle), (waits, waiting)]
-    parts.append(_without_switches(profile, take_rows_of(boxes, ~watched), waiting))
+    parts.append(pieces_without_switches(profile, take_rows_of(boxes, ~watched), waiting, runs))
     return _in_order(parts)
 
 
@@ -129,14 +113,14 @@ def on_cpus(profile: Profile, shown: ShownSamples) -> ShownSamples:
     return _in_order([(shown.sample[known], Spans(track, shown.start[known], shown.end[known]))])
 
 
-def _boxes(track: I64, wanted: I64, time: I64, standing: Durations) -> _Boxes:
+def _boxes(track: I64, wanted: I64, time: I64, standing: Durations) -> Boxes:
     held = np.flatnonzero((standing.time > 0) & ~standing.is_wait)
     order = held[argsort_small(track[wanted[held]])]
     rows = wanted[order]
-    return _Boxes(track[rows], rows, time[rows], np.minimum(standing.time[order], FAR))
+    return Boxes(track[rows], rows, time[rows], np.minimum(standing.time[order], FAR))
 
 
-def _giving_way(waiting: Spans, boxes: _Boxes) -> Spans:
+def _giving_way(waiting: Spans, boxes: Boxes) -> Spans:
     """Let waits that end at the very moment of a sample of their thread end a period earlier.
 
     Nobody saw such a thread come back: its own sample is the first sign of it, and says that it ran until then.
@@ -149,7 +133,7 @@ def _giving_way(waiting: Spans, boxes: _Boxes) -> Spans:
     return replace(waiting, end=np.maximum(waiting.end - period, waiting.start))
 
 
-def _in_runs(boxes: _Boxes, idle: Spans) -> tuple[I64, Spans]:
+def _in_runs(boxes: Boxes, idle: Spans) -> tuple[I64, Spans]:
     """Return the pieces of boxes whose threads' runs are known: each run, all that is not idle, is drawn whole.
 
     ::
@@ -171,42 +155,6 @@ def _in_runs(boxes: _Boxes, idle: Spans) -> tuple[I64, Spans]:
     start = np.maximum(before, ran - np.minimum(_REACH * boxes.length, ran))
     owner, pieces = clock.pieces(lane, start, end)
     return boxes.sample[owner], pieces
-
-
-def _without_switches(profile: Profile, boxes: _Boxes, waiting: Spans) -> tuple[I64, Spans]:
-    """Return the pieces of boxes whose threads' switches were not recorded: placed one by one, around waits."""
-    holes = spans_of(*(getattr(waiting, name) for name in Spans.__struct_fields__))
-    clock = RunningTime.without(holes)
-    moment = clock.of(boxes.track, boxes.moment)
-    chains = [Chains.of(boxes.track, moment)]
-    cpu = _cpu_of(profile, boxes)
-    if cpu is not None:
-        alone = np.where(np.isin(boxes.track, holes.track), int(cpu.max(initial=0)) + 1 + boxes.track, cpu)
-        chains.append(Chains.of(alone, moment))
-    start, end = place(moment, boxes.length, chains)
-    owner, pieces = clock.pieces(boxes.track, start, end)
-    if cpu is not None and len(holes):
-        pieces = replace(pieces, start=_behind_others(cpu[owner], pieces))
-    return boxes.sample[owner], pieces
-
-
-def _behind_others(cpu: I64, pieces: Spans) -> I64:
-    """(pieces,) starts that are not before the end of an earlier piece on the CPU.
-
-    Threads with waits each have a running time of their own, in which CPUs cannot be compared: what still overlaps is
-    cut.
-    """
-    start = np.maximum(pieces.start, earlier_ends(pieces.end, Chains.of(cpu, pieces.start)))
-    return np.minimum(start, pieces.end)
-
-
-def _cpu_of(profile: Profile, boxes: _Boxes) -> I64 | None:
-    """(boxes,) a number for each CPU, and for the unknown ones of each track; None where no CPU is known."""
-    cpu = profile.samples.cpu
-    if cpu is None or not len(boxes.sample) or not knows_cpus(profile):
-        return None
-    own = cpu[boxes.sample].astype(np.int64)
-    return np.where(own >= 0, own, int(own.max()) + 1 + boxes.track)
 
 
 def _in_order(parts: list[tuple[I64, Spans]]) -> ShownSamples:

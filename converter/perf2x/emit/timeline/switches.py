@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from perf2x.columnar.arrays import I64, Bools
 from perf2x.columnar.columns import take_rows_of
 from perf2x.columnar.unique import argsort_rows
+from perf2x.emit.timeline.placement import Chains, earlier_ends
 from perf2x.emit.timeline.running_time import FAR, Spans, last_until, rows_until, since
 from perf2x.emit.timeline.tracks import switch_tracks
 from perf2x.tables.profile import Profile
@@ -53,7 +54,21 @@ def runs_of(profile: Profile, origin: int, samples: Spans) -> Runs:
     leaving = switches.is_preempted[order]
     leaving = np.where(is_out, leaving, np.append(leaving[1:], False) & (end == np.append(time[1:], FAR)))
     runs = Runs(track, start, end, switches.cpu[order].astype(np.int64), leaving)
-    return _in_order(take_rows_of(runs, is_run))
+    is_guess = np.where(is_out, True, end != np.append(time[1:], FAR))
+    return _in_order(_on_free_cpus(take_rows_of(runs, is_run), is_guess[is_run], is_out[is_run]))
+
+
+def _on_free_cpus(runs: Runs, is_guess: Bools, is_out: Bools) -> Runs:
+    """Let guessed starts (``is_out``: those of switches out) and guessed ends give way to other runs of the CPU."""
+    order = argsort_rows([runs.cpu, runs.end, runs.start])
+    before = earlier_ends(runs.end, Chains.in_order(order, runs.cpu))
+    begins, ends = is_guess & is_out & (runs.cpu >= 0), is_guess & ~is_out & (runs.cpu >= 0)
+    start = np.where(begins, np.minimum(np.maximum(runs.start, before), runs.end), runs.start)
+    order = argsort_rows([runs.cpu, start])
+    same = np.append(runs.cpu[order][1:] == runs.cpu[order][:-1], False)[: len(order)]
+    after = np.full(len(order), FAR)
+    after[order] = np.where(same, np.append(start[order][1:], FAR)[: len(order)], FAR)
+    return replace(runs, start=start, end=np.where(ends, np.minimum(runs.end, after), runs.end))
 
 
 def _in_order(runs: Runs) -> Runs:

@@ -1,0 +1,94 @@
+"""Boxes of threads whose context switches were not recorded: placed before their samples, around waits and others.
+
+No CPU runs two of them at once, nor one beside a thread that switches show there. Where samples tell no CPUs, no more
+run at once than the recording's machine has CPUs, if all stand for as long.
+"""
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+
+from perf2x.columnar.arrays import I64
+from perf2x.columnar.columns import take_rows_of
+from perf2x.columnar.unique import argsort_rows
+from perf2x.emit.timeline.placement import Chains, earlier_ends, order_of, place
+from perf2x.emit.timeline.running_time import RunningTime, Spans, last_until, spans_of
+from perf2x.emit.timeline.switches import Runs
+from perf2x.emit.timeline.tracks import knows_cpus
+from perf2x.tables.profile import Profile
+
+_EVEN = 1.05
+"""Boxes of lengths that differ by no more than this take turns on CPUs."""
+
+
+class Boxes(Struct, frozen=True):
+    """One row per sample that is drawn, by track, then time: what is known of it before it is placed."""
+
+    track: I64
+    sample: I64
+    moment: I64
+    length: I64
+
+
+def pieces_without_switches(profile: Profile, boxes: Boxes, waiting: Spans, runs: Runs) -> tuple[I64, Spans]:
+    """Return the pieces of boxes whose threads' switches were not recorded, placed around waits and runs of others.
+
+    Where samples tell no CPUs, they are given to all CPUs in turn if more threads than CPUs would run at once: boxes
+    then give way only where there is no room for all, if they all have one length.
+    """
+    holes = spans_of(*(getattr(waiting, name) for name in Spans.__struct_fields__))
+    cpu = _cpu_of(profile, boxes, runs)
+    owner, pieces = _placed(boxes, holes, cpu, runs)
+    is_even = not len(boxes.length) or boxes.length.max() <= _EVEN * boxes.length.min()
+    if cpu is None and is_even and 0 < profile.meta.cpus < most_at_once(pieces):
+        turn = np.empty(len(boxes.track), np.int64)
+        turn[argsort_rows([boxes.moment, boxes.track])] = np.arange(len(turn)) % profile.meta.cpus
+        owner, pieces = _placed(boxes, holes, turn, runs)
+    return boxes.sample[owner], pieces
+
+
+def _placed(boxes: Boxes, holes: Spans, cpu: I64 | None, runs: Runs) -> tuple[I64, Spans]:
+    """Return the pieces of all boxes, and each piece's box; ``cpu`` (boxes,) runs one at a time."""
+    clock = RunningTime.without(holes)
+    moment = clock.of(boxes.track, boxes.moment)
+    chains = [Chains.of(boxes.track, moment)]
+    if cpu is not None:
+        alone = np.where(np.isin(boxes.track, holes.track), int(cpu.max(initial=0)) + 1 + boxes.track, cpu)
+        chains.append(Chains.of(alone, moment))
+    start, end = place(moment, boxes.length, chains)
+    owner, pieces = clock.pieces(boxes.track, start, end)
+    if cpu is not None and (len(holes) or len(runs)):
+        pieces = _beside_others(cpu[owner], pieces, runs)
+    return owner, pieces
+
+
+def most_at_once(spans: Spans) -> int:
+    """Return the largest number of stretches that cover one moment."""
+    starts, ends = np.sort(spans.start), np.sort(spans.end)
+    begun = np.arange(1, len(starts) + 1)
+    return int((begun - np.searchsorted(ends, starts, "right")).max(initial=0))
+
+
+def _beside_others(cpu: I64, pieces: Spans, runs: Runs) -> Spans:
+    """Return what is left of pieces where no run is on their CPU, and no piece that ends earlier.
+
+    Threads with waits each have a running time of their own, in which CPUs cannot be compared: what still overlaps is
+    cut. A thread that has ended has no number any more, but still takes samples in its last run.
+    """
+    others = take_rows_of(runs, order_of(runs.cpu, runs.start))
+    row = last_until((others.cpu, others.start), (cpu, pieces.end))
+    within = (row >= 0) & (np.append(others.end, 0)[row] > pieces.end)
+    end = np.where(within, np.append(others.start, 0)[row], pieces.end)
+    ends = np.append(others.end, end)
+    earlier = earlier_ends(ends, Chains.of(np.append(others.cpu, cpu), ends))[len(others) :]
+    return replace(pieces, start=np.minimum(np.maximum(pieces.start, earlier), end), end=end)
+
+
+def _cpu_of(profile: Profile, boxes: Boxes, runs: Runs) -> I64 | None:
+    """(boxes,) a number for each CPU, and for the unknown ones of each track; None where no CPU is known."""
+    cpu = profile.samples.cpu
+    if cpu is None or not len(boxes.sample) or not knows_cpus(profile):
+        return None
+    own = cpu[boxes.sample].astype(np.int64)
+    unknown = max(int(own.max()), int(runs.cpu.max(initial=-1))) + 1 + boxes.track
+    return np.where(own >= 0, own, unknown)
