@@ -26,8 +26,9 @@ def test_samples_keep_their_weights_and_threads(path: Path) -> None:
         wanted[names[event], int(threads.pid[thread]), int(threads.tid[thread])] += value
     found: Counter[tuple[str, int, int]] = Counter()
     for sample in read_trace(outputs.emitted(profile, "perfetto")).samples:
-        found[sample.event, sample.pid, sample.tid] += sample.weight
-    assert found == wanted
+        for event, weight in ((sample.event, sample.weight), *sample.followers):
+            found[event, sample.pid, sample.tid] += weight
+    assert +found == +wanted
 
 
 def running(profile: Profile) -> Spans:

@@ -57,8 +57,10 @@ def _placed(boxes: Boxes, holes: Spans, cpu: I64 | None, runs: Runs) -> tuple[I6
         chains.append(Chains.of(alone, moment))
     start, end = place(moment, boxes.length, chains)
     owner, pieces = clock.pieces(boxes.track, start, end)
-    if cpu is not None and (len(holes) or len(runs)):
-        pieces = _beside_others(cpu[owner], pieces, runs)
+    if cpu is not None and len(runs):
+        pieces = _beside_runs(cpu[owner], pieces, runs)
+    if cpu is not None and len(holes):
+        pieces = replace(pieces, start=_behind_others(cpu[owner], pieces))
     return owner, pieces
 
 
@@ -69,19 +71,28 @@ def most_at_once(spans: Spans) -> int:
     return int((begun - np.searchsorted(ends, starts, "right")).max(initial=0))
 
 
-def _beside_others(cpu: I64, pieces: Spans, runs: Runs) -> Spans:
-    """Return what is left of pieces where no run is on their CPU, and no piece that ends earlier.
+def _beside_runs(cpu: I64, pieces: Spans, runs: Runs) -> Spans:
+    """Return what is left of pieces where no run is on their CPU.
 
-    Threads with waits each have a running time of their own, in which CPUs cannot be compared: what still overlaps is
-    cut. A thread that has ended has no number any more, but still takes samples in its last run.
+    A thread that has ended has no number any more, but still takes samples in its last run.
     """
     others = take_rows_of(runs, order_of(runs.cpu, runs.start))
     row = last_until((others.cpu, others.start), (cpu, pieces.end))
     within = (row >= 0) & (np.append(others.end, 0)[row] > pieces.end)
     end = np.where(within, np.append(others.start, 0)[row], pieces.end)
-    ends = np.append(others.end, end)
-    earlier = earlier_ends(ends, Chains.of(np.append(others.cpu, cpu), ends))[len(others) :]
-    return replace(pieces, start=np.minimum(np.maximum(pieces.start, earlier), end), end=end)
+    before = last_until((others.cpu, others.end), (cpu, end))
+    start = np.maximum(pieces.start, np.append(others.end, 0)[before])
+    return replace(pieces, start=np.minimum(start, end), end=end)
+
+
+def _behind_others(cpu: I64, pieces: Spans) -> I64:
+    """(pieces,) starts that are not before the end of an earlier piece on the CPU.
+
+    Threads with waits each have a running time of their own, in which CPUs cannot be compared: what still overlaps is
+    cut.
+    """
+    start = np.maximum(pieces.start, earlier_ends(pieces.end, Chains.of(cpu, pieces.start)))
+    return np.minimum(start, pieces.end)
 
 
 def _cpu_of(profile: Profile, boxes: Boxes, runs: Runs) -> I64 | None:
