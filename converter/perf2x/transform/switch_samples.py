@@ -46,7 +46,9 @@ class SwitchSamples(Struct, frozen=True):
 
     def take(self, rows: I64) -> "SwitchSamples":
         """Return some rows, in this order."""
-        return SwitchSamples(**{name: getattr(self, name)[rows] for name in _COLUMNS}, last=self.last, missed=self.missed)
+        return SwitchSamples(
+            **{name: getattr(self, name)[rows] for name in _COLUMNS}, last=self.last, missed=self.missed
+        )
 
 
 def base_name(name: str) -> str:
