@@ -72,7 +72,8 @@ def sample_packets(profile: Profile, style: str) -> Iterator[bytes]:
         yield packet(message(TracePacket.TRACE_PACKET_DEFAULTS, counters), samples.sequence, STARTS)
         yield from interned_packets(profile, paths, leaves, samples.sequence)
         yield from encode(samples, threads)
-        yield from wait_packets(profile, stream.rows, samples.callstack, threads, samples.sequence)
+        stacks = samples.callstack if style == "stack-sample" else None
+        yield from wait_packets(profile, stream.rows, stacks, threads, samples.sequence)
 
 
 def _samples_of(profile: Profile, stream: Stream, paths: StackPaths) -> tuple[I64, EventSamples]:

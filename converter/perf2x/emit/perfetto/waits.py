@@ -18,12 +18,15 @@ _CATEGORY = "off-cpu"
 _NAMES = {Wait.BLOCKED: "blocked", Wait.PREEMPTED: "preempted", Wait.UNTOLD: "waiting"}
 
 
-def wait_packets(profile: Profile, rows: I64, callstack: I32, ids: ThreadIds, sequence: int) -> Iterator[bytes]:
-    """Yield the waits among ``rows`` of Profile.samples; ``callstack`` (rows,) are numbers on this sequence."""
+def wait_packets(profile: Profile, rows: I64, callstack: I32 | None, ids: ThreadIds, sequence: int) -> Iterator[bytes]:
+    """Yield the waits among ``rows`` of Profile.samples; ``callstack`` (rows,) are numbers on this sequence.
+
+    Readers before version 58 do not know stacks of slices, and warn of data that is lost: ``callstack`` is None.
+    """
     held = np.flatnonzero(placed_waits(profile.samples)[rows])
     if not len(held) or profile.samples.wait is None or profile.samples.time is None:
         return
-    rows, callstack = rows[held], callstack[held]
+    rows, stacks = rows[held], None if callstack is None else callstack[held]
     thread = ids.number[profile.samples.thread[rows]].astype(np.int64)
     for row in unique(thread).tolist():
         yield thread_track(ids, row) + child_track(TrackKind.WAITS, row, _CATEGORY)
@@ -32,4 +35,4 @@ def wait_packets(profile: Profile, rows: I64, callstack: I32, ids: ThreadIds, se
     yield packet(message(TracePacket.INTERNED_DATA, tables), sequence, GOES_ON)
     bounds = np.stack([profile.samples.time[rows], wait_ends(profile.samples)[rows]], axis=1)
     track, name = track_ids(TrackKind.WAITS, thread), profile.samples.wait[rows].astype(np.int64)
-    yield from slice_packets(bounds, track, name, sequence, callstack)
+    yield from slice_packets(bounds, track, name, sequence, stacks)
