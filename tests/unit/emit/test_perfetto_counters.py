@@ -98,14 +98,19 @@ def test_threads_that_run_at_once_are_a_curve() -> None:
     builder = ProfileBuilder()
     builder.event()
     builder.sample([builder.function("f")], builder.thread(), time=7)
-    running = RunningThreads(np.array([5, 2**40, 2**40 + 1], np.uint64), np.array([1, 3, 0], np.int32))
-    trace = written(replace(builder.build(timeline=True), running=running))
-    (track,) = (packet.track_descriptor for packet in trace.of("track_descriptor"))
+    builder.switch(5, 0, is_out=True)
+    running = RunningThreads(np.array([0, 6, 2**40, 2**40 + 1], np.uint64), np.array([1, 2, 3, 0], np.int32))
+    trace = written(replace(builder.build(timeline=True, meta=Meta(start_ns=7)), running=running))
+    track = next(
+        packet.track_descriptor
+        for packet in trace.of("track_descriptor")
+        if packet.track_descriptor.HasField("counter")
+    )
     assert (track.name, track.counter.unit, track.parent_uuid) == ("threads running", 2, 0)
-    assert [(packet.timestamp, packet.track_event.counter_value) for packet in trace.of("track_event")] == [
-        (5, 1), (2**40, 3), (2**40 + 1, 0)
+    events = [packet for packet in trace.of("track_event") if packet.track_event.track_uuid == track.uuid]
+    assert [(packet.timestamp, packet.track_event.counter_value) for packet in events] == [
+        (5, 1), (6, 2), (2**40, 3), (2**40 + 1, 0)
     ]  # fmt: skip
-    assert {packet.track_event.track_uuid for packet in trace.of("track_event")} == {track.uuid}
 
 
 def names(profile: Profile) -> list[tuple[int, str, int, int]]:

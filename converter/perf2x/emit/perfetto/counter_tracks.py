@@ -54,13 +54,17 @@ def counter_packets(profile: Profile) -> Iterator[bytes]:
 
 
 def running_packets(profile: Profile) -> Iterator[bytes]:
-    """Yield the number of threads that ran at once, where context switches tell."""
-    steps = running_steps(profile, 0)
+    """Yield the number of threads that ran at once, where context switches tell: those from the beginning on."""
+    switches = profile.switches
+    begin = profile.meta.start_ns
+    if switches is not None and len(switches.time):
+        begin = min(begin, int(switches.time[0]))
+    steps = running_steps(profile, begin)
     if not len(steps):
         return
     yield global_track(TrackKind.RUNNING, TITLE, TrackUnit.UNIT_COUNT)
     track = track_ids(TrackKind.RUNNING, np.zeros(len(steps), np.int64))
-    yield from _values(steps.time.astype(np.uint64), track, steps.threads, 0)
+    yield from _values(np.uint64(begin) + steps.time.astype(np.uint64), track, steps.threads, 0)
 
 
 def _tracks(profile: Profile, ids: ThreadIds, counters: list[tuple[int, int]]) -> Iterator[bytes]:
