@@ -84,6 +84,14 @@ def test_bursts_hold_each_samples_moment_and_row(builder) -> None:
     assert data(page(builder.build(timeline=True)))["bursts"]["value"] == [MS, MS, MS, 3]
 
 
+def test_bursts_stand_thread_by_thread(builder) -> None:
+    one, other = builder.thread("app", 7, 7), builder.thread("app", 7, 8)
+    for thread, time in ((one, 1 * MS), (other, 2 * MS), (one, 3 * MS), (other, 4 * MS)):
+        builder.sample([builder.function("main")], thread, value=MS, time=time)
+    bursts = data(page(builder.build(timeline=True)))["bursts"]
+    assert (bursts["time"], bursts["row"]) == ([1000, 2000, -1000, 2000], [0, 0, 1, 0])
+
+
 def test_waits_are_bursts_as_the_time_option_takes_them(builder) -> None:
     """Parts of those that switches tell, measured ones whole at their end; none where a wait has no place."""
     main, clock = [builder.function("main")], builder.event("cpu-clock", "nanoseconds")

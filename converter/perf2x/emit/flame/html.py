@@ -75,7 +75,7 @@ class Html:
             yield field("noMoments", _no_moments(profile, self.max_moments)) + b'"moments":null,'
         else:
             yield b'"moments":' + b"".join(moment_table(profile, track, node)) + b","
-            yield b'"bursts":' + b"".join(burst_table(profile, summed)) + b","
+            yield b'"bursts":' + b"".join(burst_table(profile, track, summed)) + b","
         yield b'"strings":' + json_bytes(list(strings)) + b"}"
 
 

@@ -7,13 +7,13 @@ const FEWEST_COLUMNS = 8;
 const MOST_COLUMNS = 600;
 
 class Bursts {
-  /** data: {origin, time, row, value?, lasts?}, rows: the profile's {value, count}, duration: microseconds. */
+  /** data: {origin, time, row, value?, lasts?} in any order, rows: the profile's {value, count}, duration: microseconds. */
   constructor(data, rows, duration) {
     this.origin = BigInt(data.origin);
-    this.row = data.row;
+    this.row = data.row.map(addedUp());
     this.rows = rows;
-    this.time = Float64Array.from(data.time, ((sum) => (step) => (sum += step))(0));
-    this.value = data.value || data.row.map((row) => rows.value[row] / rows.count[row]);
+    this.time = Float64Array.from(data.time, addedUp());
+    this.value = data.value || this.row.map((row) => rows.value[row] / rows.count[row]);
     this.lasts = data.lasts || [];
     this.waits = [...this.lasts.keys()].filter((at) => this.lasts[at]);
     this.duration = Math.max(duration, this.time.reduce((most, time, at) => Math.max(most, time + (this.lasts[at] || 1)), 1));
@@ -41,7 +41,7 @@ class Bursts {
       steps[Math.floor(this.time[at] / this.cell)] += 1;
       steps[Math.ceil((this.time[at] + this.lasts[at]) / this.cell)] -= 1;
     }
-    return steps.map(((sum) => (step) => (sum += step))(0));
+    return steps.map(addedUp());
   }
 
   /** Nanoseconds of waits in each cell: whole microseconds, so that sums are exact and nothing is left where nothing is. */
@@ -64,23 +64,14 @@ class Bursts {
       value[this.row[at]] += this.value[at] * part;
       count[this.row[at]] += 1;
     };
-    for (let at = this.first(from); at < this.time.length && this.time[at] < to; at += 1) if (!this.lasts[at]) add(at, 1);
+    for (let at = 0; at < this.time.length; at += 1) {
+      if (this.time[at] >= from && this.time[at] < to && !this.lasts[at]) add(at, 1);
+    }
     for (const at of this.waits) {
       const inside = Math.min(to, this.time[at] + this.lasts[at]) - Math.max(from, this.time[at]);
       if (inside > 0) add(at, inside / this.lasts[at]);
     }
     return { value, count };
-  }
-
-  /** Index of the first sample that is not before a microsecond. */
-  first(from) {
-    let [low, high] = [0, this.time.length];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (this.time[middle] < from) low = middle + 1;
-      else high = middle;
-    }
-    return low;
   }
 
   /** The whole microseconds of the cells from one to another, either may be the first: [from, to]. */
@@ -105,6 +96,9 @@ class Bursts {
     return `${time / 1000000000n}.${String(time % 1000000000n).padStart(9, "0")}`;
   }
 }
+
+/** A function that turns steps into the sums so far. */
+const addedUp = (sum = 0) => (step) => (sum += step);
 
 /** A second, where that makes enough columns and not too many; else a tenth of it, ten times as long and so on. */
 function columnLength(duration) {
