@@ -32,7 +32,7 @@ def test_samples_keep_their_weights_and_threads(path: Path) -> None:
 
 
 def running(profile: Profile) -> Spans:
-    """Of each thread (0, tid) when it was on a CPU; fails where a thread comes twice."""
+    """Of each thread (0, tid) when it was on a CPU; fails where a thread comes twice, or never leaves."""
     found: Spans = defaultdict(list)
     since: dict[int, int] = {}
     for packet in read_trace(outputs.emitted(profile, "perfetto")).of("generic_kernel_task_state_event"):
@@ -42,6 +42,7 @@ def running(profile: Profile) -> Spans:
             since[event.tid] = packet.timestamp
         elif event.tid in since:
             found[0, event.tid].append((since.pop(event.tid), packet.timestamp))
+    assert not since, "a thread that has ended runs on"
     return found
 
 

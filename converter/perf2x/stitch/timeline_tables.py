@@ -10,6 +10,9 @@ from perf2x.stitch.process_history import ProcessHistory
 from perf2x.tables.profile import Losses, Threads, ThreadSwitches
 from perf2x.tables.sideband import Losts, Switches, Tasks
 
+_EXIT_DEAD = 0x10
+"""The bit of prev_state (include/linux/sched.h) of a thread that has ended."""
+
 
 def thread_switches(history: ProcessHistory, threads: Threads, strings: StringInterner) -> ThreadSwitches | None:
     """Context switches of the threads that have samples, their exits included; None without any record of switches."""
@@ -41,7 +44,7 @@ def thread_switches(history: ProcessHistory, threads: Threads, strings: StringIn
         is_out=switches.is_out[keep],
         cpu=switches.cpu[keep],
         is_preempted=switches.preempted[keep],
-        state=np.full(len(keep), -1, np.int64),
+        state=np.where(keep < len(history.sideband.switches), -1, _EXIT_DEAD),
     )
 
 

@@ -165,7 +165,7 @@ class ThreadSwitches(Struct, frozen=True):
     is_preempted: Bools
     """The thread left although it could have run on; False of switches in, and where the kernel does not tell."""
     state: I64
-    """prev_state of threads that left, where sched_switch tells it; else −1."""
+    """prev_state of threads that left, where sched_switch tells it, and EXIT_DEAD of exits; else −1."""
 
 
 class RunningThreads(Struct, frozen=True):

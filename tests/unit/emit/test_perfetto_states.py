@@ -65,6 +65,19 @@ def test_idle_and_unknown_threads_and_cpus_are_left_out() -> None:
     assert UNKNOWN_ID not in {tid for _, tid, _, _ in states(builder)}
 
 
+def test_an_exit_ends_the_run_on_the_cpu_that_the_thread_came_to() -> None:
+    """Records of exits tell no CPU; one of a thread that had left says nothing."""
+    builder, (one, other) = threads(101, 102)
+    for time, thread, is_out, cpu in (
+        (10, one, False, 1),
+        (20, one, True, -1),
+        (10, other, True, 0),
+        (30, other, True, -1),
+    ):
+        builder.switch(time, thread, is_out, cpu)
+    assert states(builder) == [(10, 102, 0, SLEEPS), (10, 101, 1, RUNNING), (20, 101, 1, SLEEPS)]
+
+
 def told(switches: list[tuple[int, int, bool, int]]) -> list[State]:
     """The scalar twin, for switches without those of no length, by time; threads leave before others come."""
     found: list[State] = []

@@ -181,6 +181,7 @@ def test_an_exit_is_the_last_switch_of_a_thread(tmp_path: Path) -> None:
     switches = load(written(tmp_path, records), LoadOptions(timeline=True)).profile.switches
     assert switches is not None
     assert list(zip(switches.time.tolist(), switches.is_out.tolist(), strict=True)) == [(4, False), (9, True)]
+    assert switches.state.tolist() == [-1, 0x10], "EXIT_DEAD"
     assert load(written(tmp_path, records[1:]), LoadOptions(timeline=True)).profile.switches is None
 
 

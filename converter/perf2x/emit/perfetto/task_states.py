@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from perf2x.columnar.arrays import I32, I64, U8, U64, Bools
 from perf2x.columnar.columns import take_rows_of
@@ -60,6 +61,7 @@ def task_states(switches: Switches, ids: ThreadIds) -> TaskStates:
         records of one thread   in 0        in 0   in 1                out 1        out 1
         states                  Running 0          out 0, Running 1   Sleeping 1   Running 1, Sleeping 1
     """
+    switches = _with_cpus_of_exits(switches)
     tid = ids.tid[switches.thread]
     known = np.flatnonzero((tid > 0) & (tid != UNKNOWN_ID) & (switches.cpu >= 0))
     columns = (switches.thread, switches.time, switches.is_out, switches.cpu)
@@ -82,6 +84,15 @@ def task_states(switches: Switches, ids: ThreadIds) -> TaskStates:
     )
     comes = rows.state == TaskState.TASK_STATE_RUNNING
     return take_rows_of(rows, argsort_rows([rows.time, comes, rows.cpu, rows.tid]))
+
+
+def _with_cpus_of_exits(switches: Switches) -> Switches:
+    """Let threads that leave no one knows where (exits) leave the CPU that they came to; rows change their order."""
+    order = argsort_rows([switches.thread, switches.time, switches.is_out, switches.cpu])
+    switches = take_rows_of(switches, order)
+    before = np.maximum(np.arange(len(order)) - 1, 0)
+    ran = _follows(switches.thread) & switches.is_out & ~switches.is_out[before]
+    return replace(switches, cpu=np.where(ran & (switches.cpu < 0), switches.cpu[before], switches.cpu))
 
 
 def _follows(thread: I64) -> Bools:
