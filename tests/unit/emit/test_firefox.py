@@ -247,17 +247,19 @@ def test_stacks_are_shared_by_threads(builder: ProfileBuilder) -> None:
 
 
 def test_categories_and_interval(builder: ProfileBuilder) -> None:
+    """A frame without a name has the mode that its CPU was in, and so the colour."""
     library = builder.mapping("/usr/lib/libc.so.6", 0x7F0000000000)
     places = [
         builder.function("main"),
         builder.function("sys_read", CpuMode.KERNEL),
         builder.location(0x7F0000000001, library),
+        builder.location(0x7F0000000002, library, mode=CpuMode.UNKNOWN),
     ]
     builder.sample(places, time=0)
     parsed = written(builder.build(timeline=True))
     shared = parsed["shared"]
     names = [parsed["meta"]["categories"][row]["name"] for row in shared["frameTable"]["category"]]
-    assert sorted(names) == ["Kernel", "Other", "User"]
+    assert sorted(names) == ["Kernel", "Other", "User", "User"]
     assert parsed["meta"]["interval"] == 1.0
     assert [shared["stringArray"][row] for row in shared["resourceTable"]["name"]] == ["libc.so.6"]
 

@@ -49,11 +49,10 @@ def category_list(events: Sequence[ProfileEvent]) -> tuple[list[dict[str, object
 
 
 def frame_categories(profile: Profile, frames: LocationFrames) -> I64:
-    """(frames,) the category of each frame; unresolved ones are Other."""
+    """(frames,) the category of each frame, by the mode that its CPU was in: known of frames without names, too."""
     of_mode = np.zeros(256, np.int64)
     of_mode[[int(mode) for mode in _OF_MODE]] = list(_OF_MODE.values())
-    category = np.where(are_jit(profile, frames), JIT, of_mode[frames.mode])
-    return np.where(frames.function < 0, OTHER, category)
+    return np.where(are_jit(profile, frames), JIT, of_mode[frames.mode])
 
 
 def wait_subcategories(wait: I64) -> I64:
