@@ -74,10 +74,13 @@ def test_an_option_has_one_name_everywhere(name: str, here: Path, monkeypatch: p
     assert {key: by_variable[key] for key in expected} == expected
 
     for table in ("", f"[{name}]\n"):
-        lines = [f"{spelling} = {json.dumps(value)}" for spelling, value in others.items()]
+        allowed = {spelling: value for spelling, value in others.items() if spelling != "send"}  # see test_send.py
+        lines = [f"{spelling} = {json.dumps(value)}" for spelling, value in allowed.items()]
         (here / "perf2x.toml").write_text(table + "\n".join(lines) + "\n")
         by_file = arriving(name, monkeypatch)
-        assert {key: by_file[key] for key in expected} == expected
+        assert {key: by_file[key] for key in expected if key != "send"} == {
+            key: value for key, value in expected.items() if key != "send"
+        }
 
 
 @pytest.mark.parametrize("name", WITH_OPTIONS)
