@@ -28,7 +28,7 @@ def with_times_used(
 
         wanted = Latency(options.latency, options.choice.parallelism)
         profile = with_latency(profile, recording, wanted, options.choice.pids)
-    elif options.timeline and len(recording.sideband.switches):
+    elif options.timeline and profile.switches is not None:
         from perf2x.transform.parallelism import running_threads
 
         profile = replace(profile, running=running_threads(profile, recording, options.choice.pids))

@@ -99,4 +99,5 @@ def test_a_recording_of_all_cpus_has_switches(tmp_path: Path) -> None:
         (10, 7, True), (10, 8, False), (11, 7, False), (11, 8, True), (12, 7, True),
     ]  # fmt: skip
     assert set(switches.cpu.tolist()) == {3}
+    assert profile.running is not None, "the curve of threads that ran"
     assert load(str(path), LoadOptions()).profile.switches is None
