@@ -104,7 +104,7 @@ def _short_portable(name: str) -> str:
 
 
 def _is_rust(name: str) -> bool:
-    return name.startswith("_R") or _RUST_LEGACY.match(name) is not None
+    return name.startswith("_R") or ("17h" in name and _RUST_LEGACY.match(name) is not None)
 
 
 def _split_version(name: str) -> tuple[str, str, str]:

@@ -19,6 +19,9 @@ _PART = (
 )
 _CERTAIN = re.compile(rf"(?:{_PART}::)*+{_PART}")
 """Names without conversions, unnamed types and operators that look like brackets."""
+_WORD = rf"~?[A-Za-z_]\w*(?:{ABBREVIATED})?"
+_PLAIN = re.compile(rf"(?:[\w:&*, <…>]* )?((?:{_WORD}::)*+{_WORD})\([^()\[\]{{}}]*\)(?: const)?")
+"""A function without operators, lambdas and the like: perhaps a return type, the name, parameters."""
 _LESS = re.compile(r"\boperator(?:<<(?=<)|<(?=<[^<(=]))")
 """Operators in front of template arguments: GNU's demangler puts a space between them."""
 _ABI_TAG = re.compile(r"\[abi:\w+\]")
@@ -43,10 +46,16 @@ def short_cxx(readable: str) -> str:
 def short_by_llvm(printed: str) -> str:
     """Shorten a name as LLVM prints it; "" unless what is left is certain to be what is left of GNU's spelling.
 
+    Plain functions, nine of ten, are read by one expression, with the same result.
+
     Over 447,949 names of 48 libraries and programs, 98 % were certain; all of these were so.
     """
     if "friend" in printed or "operator<<(anon" in printed:
         return ""
+    if "'" not in printed and "operator" not in printed and not SPECIAL.match(printed):
+        plain = _PLAIN.fullmatch(abbreviate(printed))
+        if plain:
+            return plain[1]
     text = printed if "'" not in printed else _LLVM_LAMBDA.sub(_as_gnu, printed)
     if "operator<" in text:
         text = _LESS.sub(r"\g<0> ", text)

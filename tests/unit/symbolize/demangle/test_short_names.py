@@ -6,6 +6,7 @@ its spelling of lambdas, thunks and ``f()::x`` were made alike: all but 6. Those
 unnamed types, and ``f() &&::x``.
 """
 
+import re
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perf2x.symbolize.demangle.brackets import abbreviate, abbreviate_by_token
-from perf2x.symbolize.demangle.names import full_name, short_name
-from perf2x.symbolize.demangle.short_cxx import short_cxx
+from perf2x.symbolize.demangle.names import _printed_by_llvm, full_name, short_name
+from perf2x.symbolize.demangle.short_cxx import short_by_llvm, short_cxx
 from perf2x.symbolize.demangle.short_rust import short_rust
 
 STORED = [line.split("\t") for line in (Path(__file__).parents[1] / "data/names.tsv").read_text("utf-8").splitlines()]
@@ -127,6 +128,32 @@ def test_any_text_is_shortened_or_returned(text) -> None:
         assert len(short_cxx(readable)) <= len(readable) + readable.count("<>") and isinstance(
             short_rust(readable), str
         )
+
+
+def without_quick_way(printed, monkeypatch) -> str:
+    monkeypatch.setattr("perf2x.symbolize.demangle.short_cxx._PLAIN", re.compile("(?!)"))
+    return short_by_llvm(printed)
+
+
+@pytest.mark.parametrize(
+    "printed",
+    [
+        "f()", "unsigned long a::f<int>(char, b<c, d>)", "a::b<c>& a::~b(int) const", "virtual thunk to a::f()",
+        "non-virtual thunk to a<b>::~a()", "TLS wrapper function for a::f(int)", "f[abi:x](int)", "f(int) const &",
+        "void (*f(int))(char)", "a f(b (*)(c))", "void a::operator new(int)", "f(int)::g(char)", "f(int) requires g(b)",
+        "guard variable for f(int)::x", "decltype(a(b)) f<c>(d)", "a<(b)3>::c(d)", "a", "f(a", "f)", "int f(a b) (c)",
+    ],
+)  # fmt: skip
+def test_plain_functions_are_read_alike_in_both_ways(printed, monkeypatch) -> None:
+    assert short_by_llvm(printed) == without_quick_way(printed, monkeypatch)
+
+
+def test_stored_names_are_read_alike_in_both_ways(monkeypatch) -> None:
+    pytest.importorskip("pycxxfilt")
+    printed = [text for name, *_ in STORED if name.startswith("_Z") and (text := _printed_by_llvm(name))]
+    quick = [short_by_llvm(text) for text in printed]
+    assert sum(map(bool, quick)) > 100
+    assert quick == [without_quick_way(text, monkeypatch) for text in printed]
 
 
 def test_short_names_are_shorter_and_never_empty() -> None:
