@@ -99,7 +99,7 @@ def read_profiles(data: bytes) -> list[Profile]:
     _check_fields(message)
     reader = _Reader(message.dictionary)
     found = [
-        reader.profile(profile, _key_values(resource.resource.attributes))
+        reader.profile(profile, reader.key_values(resource.resource.attributes))
         for resource in message.resource_profiles
         for scope in resource.scope_profiles
         for profile in scope.profiles
@@ -123,12 +123,6 @@ def _value(any_value: Any) -> Value:
     return value
 
 
-def _key_values(attributes: Iterable[Any]) -> dict[str, Value]:
-    listed = [(one.key, _value(one.value)) for one in attributes]
-    require(len(dict(listed)) == len(listed), "a key stands twice in a resource")
-    return dict(listed)
-
-
 class _Reader:
     """Looks entries up and keeps which were used."""
 
@@ -147,6 +141,17 @@ class _Reader:
         require(0 <= index < len(self._tables[table]), f"{table} has no entry {index}")
         self._used[table].add(index)
         return self._tables[table][index]
+
+    def key_values(self, attributes: Iterable[Any]) -> dict[str, Value]:
+        """The attributes of a resource, given as they are or by reference, never both."""
+        listed = []
+        for one in attributes:
+            require(bool(one.key) != bool(one.key_strindex), "a key stands twice, or not at all")
+            refers = one.value.WhichOneof("value") == "string_value_strindex"
+            value = self._text(one.value.string_value_strindex) if refers else _value(one.value)
+            listed.append((one.key or self._text(one.key_strindex), value))
+        require(len(dict(listed)) == len(listed), "a key stands twice in a resource")
+        return dict(listed)
 
     def check_uses(self) -> None:
         for name, entries in self._tables.items():

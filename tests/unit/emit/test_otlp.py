@@ -256,8 +256,15 @@ def tagged() -> Profile:
     return builder.build(meta=meta)
 
 
-def test_a_resource_is_the_machine_and_the_tags() -> None:
-    (one,) = written(replace(tagged(), labels={"service.name": "shop", "host.name": "other"}))
+@pytest.mark.parametrize("emitter", [Otlp, OtlpJson])
+@pytest.mark.parametrize("references", [False, True])
+def test_a_resource_is_the_machine_and_the_tags(emitter, references) -> None:
+    profile = replace(tagged(), labels={"service.name": "shop", "host.name": "other"})
+    (one,) = written(profile, emitter, references=references)
+    out = io.BytesIO()
+    emitter(references=references).emit(profile, out)
+    attributes = message_of(out.getvalue()).resource_profiles[0].resource.attributes
+    assert {bool(attribute.key_strindex) for attribute in attributes} == {references}
     assert one.resource == {
         "host.name": "other", "host.arch": "amd64", "os.type": "linux", "os.version": "7.2.0", "service.name": "shop",
     }  # fmt: skip

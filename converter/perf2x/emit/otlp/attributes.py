@@ -46,13 +46,26 @@ class Attributes:
         )
 
 
-def key_values(encoding: Encoding, attributes: Mapping[str, Value]) -> Ragged:
+def key_values(encoding: Encoding, attributes: Mapping[str, str]) -> Ragged:
     """Return the attributes of a resource, as messages, in the order of their keys."""
     items = sorted(attributes.items())
     values = any_values(encoding, [value for _, value in items])
     keys = octet_rows([printable(key).encode() for key, _ in items])
     return encoding.joined(
         [encoding.octets(KeyValue.KEY, keys), encoding.messages(KeyValue.VALUE, values, np.arange(len(items) + 1))]
+    )
+
+
+def referring_key_values(encoding: Encoding, attributes: Mapping[str, str], texts: Texts) -> Ragged:
+    """Return the same with keys and values in the table of texts."""
+    items = sorted(attributes.items())
+    keys, numbers = (np.array([texts.add(item[at]) for item in items], np.int64) for at in (0, 1))
+    values = encoding.joined([encoding.number(AnyValue.STRING_VALUE_STRINDEX, numbers)])
+    return encoding.joined(
+        [
+            encoding.messages(KeyValue.VALUE, values, np.arange(len(items) + 1)),
+            encoding.number(KeyValue.KEY_STRINDEX, keys),
+        ]
     )
 
 

@@ -11,9 +11,10 @@ from typing import BinaryIO, ClassVar
 import numpy as np
 
 from perf2x.columnar.arrays import I64
+from perf2x.columnar.ragged import Ragged
 from perf2x.columnar.unique import unique
 from perf2x.emit.encoding.octet_rows import octet_rows
-from perf2x.emit.otlp.attributes import key_values
+from perf2x.emit.otlp.attributes import key_values, referring_key_values
 from perf2x.emit.otlp.dictionary import Dictionary
 from perf2x.emit.otlp.encoding import Encoding, Pieces
 from perf2x.emit.otlp.json_text import JsonText
@@ -48,6 +49,7 @@ class Otlp:
     value: str = option("period", "period, or samples (their number)", ("period", "samples"))
     timestamps: bool = option(False, "keep the time of every sample; no: sums")
     placeholders: bool = option(True, "name unresolved frames after their object; no: leave them to the receiver")
+    references: bool = option(False, "keys and values of resources stand in the table of texts, for some Collectors")
     schema: str = option(VERSION, "version of the schema", (VERSION,))
 
     def __post_init__(self) -> None:
@@ -81,7 +83,8 @@ class Otlp:
         resources: Pieces = []
         for number in unique(groups.resource).tolist():
             tags = profile.tag_sets[number] if profile.samples.tags is not None else {}
-            fields = self._resource(resource_attributes(profile, tags), profiles.of_resource(number))
+            attributes = self._key_values(resource_attributes(profile, tags), dictionary)
+            fields = self._resource(attributes, profiles.of_resource(number))
             resources += self.encoding.entry(ProfilesData.RESOURCE_PROFILES, fields)
         tables = StackTables(profile, leaves.rows, self.placeholders).encoded(dictionary)
         shared = self.encoding.single(ProfilesData.DICTIONARY, [*tables, *dictionary.own_tables()])
@@ -95,9 +98,14 @@ class Otlp:
         times = utc_times(profile) if self.timestamps else None
         return grouped((resource, samples.event.astype(np.int64), stack), attributes, values, times)
 
-    def _resource(self, attributes: Mapping[str, str | int | bool | tuple[str, ...]], profiles: Pieces) -> Pieces:
+    def _key_values(self, attributes: Mapping[str, str], dictionary: Dictionary) -> Ragged:
+        if self.references:
+            return referring_key_values(self.encoding, attributes, dictionary.texts)
+        return key_values(self.encoding, attributes)
+
+    def _resource(self, attributes: Ragged, profiles: Pieces) -> Pieces:
         encoding = self.encoding
-        described = encoding.entries(Resource.ATTRIBUTES, key_values(encoding, attributes))
+        described = encoding.entries(Resource.ATTRIBUTES, attributes)
         scope = bytes(encoding.octets(InstrumentationScope.NAME, octet_rows([b"perf2x"])).values)
         fields = [*encoding.single(ScopeProfiles.SCOPE, [scope]), *profiles]
         scoped = encoding.entry(ResourceProfiles.SCOPE_PROFILES, fields)

@@ -2,19 +2,18 @@
 
 from collections.abc import Mapping
 
-from perf2x.emit.otlp.attributes import Value
 from perf2x.tables.profile import Meta, Profile
 
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "i386": "x86", "i586": "x86", "i686": "x86", "armv7l": "arm32"}
 """``host.arch`` of the semantic conventions; others keep the kernel's name."""
 
 
-def resource_attributes(profile: Profile, tags: Mapping[str, str]) -> dict[str, Value]:
+def resource_attributes(profile: Profile, tags: Mapping[str, str]) -> dict[str, str]:
     """Return facts of the recording and, over them, the labels of all inputs and of this one (``--tag``)."""
     return {**_facts(profile.meta), **profile.labels, **tags}
 
 
-def _facts(meta: Meta) -> dict[str, Value]:
+def _facts(meta: Meta) -> dict[str, str]:
     known = {
         "host.name": meta.hostname,
         "host.arch": _ARCHITECTURES.get(meta.arch, meta.arch),

@@ -160,6 +160,7 @@ class KeyValue:
 
     KEY = Field(1, "key", "string")
     VALUE = Field(2, "value", "message")
+    KEY_STRINDEX = Field(3, "key_strindex", "int32")
 
 
 class AnyValue:
@@ -169,6 +170,7 @@ class AnyValue:
     BOOL_VALUE = Field(2, "bool_value", "bool")
     INT_VALUE = Field(3, "int_value", "int64")
     ARRAY_VALUE = Field(5, "array_value", "message")
+    STRING_VALUE_STRINDEX = Field(8, "string_value_strindex", "int32")
 
 
 class ArrayValue:
