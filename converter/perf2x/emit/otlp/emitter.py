@@ -49,7 +49,7 @@ class Otlp:
     value: str = option("period", "period, or samples (their number)", ("period", "samples"))
     timestamps: bool = option(False, "keep the time of every sample; no: sums")
     placeholders: bool = option(True, "name unresolved frames after their object; no: leave them to the receiver")
-    references: bool = option(False, "keys and values of resources stand in the table of texts, for some Collectors")
+    references: bool = option(False, "resources refer to the table of texts: for files that Collectors of 2026 read")
     schema: str = option(VERSION, "version of the schema", (VERSION,))
 
     def __post_init__(self) -> None:
