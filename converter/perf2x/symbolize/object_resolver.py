@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import numpy as np
 from msgspec import Struct
 
-from perf2x.binary.elf.call_sites import may_return_to
+from perf2x.binary.elf.call_sites import CallSites
 from perf2x.binary.elf.file import ElfObject
 from perf2x.columnar.arrays import I32, I64, U64, Bools
 from perf2x.columnar.unique import unique_inverse
@@ -178,7 +178,8 @@ def _without_call(code: ElfObject | None, svma: U64, lookup: I64, exact: I64) ->
     found = np.zeros(len(svma), np.bool_)
     rows = np.flatnonzero((exact >= 0) & (lookup != exact)) if code is not None else np.zeros(0, np.int64)
     if code is not None and len(rows):
-        found[rows] = [not may_return_to(code, one) for one in svma[rows].tolist()]
+        sites = CallSites(code)
+        found[rows] = [not sites.may_return_to(one) for one in svma[rows].tolist()]
     return found
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from perf2x.binary.elf.call_sites import may_return_to
+from perf2x.binary.elf.call_sites import CallSites
 from perf2x.binary.elf.file import ElfObject
 from perf2x.binary.go.functions import GoFunctions
 from perf2x.binary.go.table import go_functions, has_go_table
@@ -53,6 +53,8 @@ class CodeMap:
         self.objects: list[ObjectRules] = []
         self._go: dict[int, GoFunctions | None] = {}
         """Tables of the Go programs among the objects, None until one is asked for."""
+        self._call_sites: dict[int, CallSites] = {}
+        """By object number, of those that a frame pointer led to."""
         self._object_of: I32 = np.full(len(mappings), -2, np.int32)
         """(mappings,) object number, −1 unusable, −2 not opened yet"""
         self._numbers: dict[tuple[str, bytes], int] = {}
@@ -99,8 +101,10 @@ class CodeMap:
 
     def _follows_call(self, number: int, offset: U64) -> Bools:
         elf = self.objects[number].elf
+        sites = self._call_sites.setdefault(number, CallSites(elf))
         svma, found = elf.svma(offset)
-        return np.array([not known or may_return_to(elf, at) for at, known in zip(svma.tolist(), found, strict=True)])
+        inside = zip(svma.tolist(), found.tolist(), strict=True)
+        return np.array([not known or sites.may_return_to(at) for at, known in inside])
 
     @property
     def has_go(self) -> bool:

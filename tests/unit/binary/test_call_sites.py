@@ -2,7 +2,8 @@
 
 import pytest
 
-from perf2x.binary.elf.call_sites import may_return_to
+from perf2x.binary.elf import call_sites
+from perf2x.binary.elf.call_sites import BLOCK, CallSites
 from perf2x.binary.elf.file import open_elf
 from tests.support.tiny_elf import TinySection, tiny_elf
 
@@ -14,7 +15,7 @@ def told(code: bytes, machine: int = X86) -> bool:
     """Whether a call may return to the byte behind ``code``, in a text of NOPs."""
     text = b"\x90" * 16 + code + b"\x90" * 16
     elf = open_elf(tiny_elf([TinySection(".text", text, TEXT, flags=6)], is_64=machine != I386, machine=machine))
-    return may_return_to(elf, TEXT + 16 + len(code))
+    return CallSites(elf).may_return_to(TEXT + 16 + len(code))
 
 
 @pytest.mark.parametrize("machine", [X86, I386])
@@ -74,7 +75,38 @@ def test_where_there_is_no_code_to_read_a_call_may_be() -> None:
     assert told(b"\x90", RISCV)
     assert told(bytes(16))  # a bundle without code
     elf = open_elf(tiny_elf([TinySection(".text", b"\x90" * 32, TEXT, flags=6)]))
-    assert may_return_to(elf, TEXT)
-    assert may_return_to(elf, TEXT + 33)
-    assert not may_return_to(elf, TEXT + 1)
-    assert not may_return_to(elf, TEXT + 32)
+    assert CallSites(elf).may_return_to(TEXT)
+    assert CallSites(elf).may_return_to(TEXT + 33)
+    assert not CallSites(elf).may_return_to(TEXT + 1)
+    assert not CallSites(elf).may_return_to(TEXT + 32)
+
+
+def test_code_is_read_once_a_block_and_across_blocks(monkeypatch) -> None:
+    """Calls at every 16 bytes, so some lie at the border of two blocks."""
+    code = (b"\x90" * 11 + bytes.fromhex("e810000000")) * (3 * BLOCK // 16)
+    elf = open_elf(tiny_elf([TinySection(".text", code, TEXT, flags=6)]))
+    reads, read = [], elf.read
+    monkeypatch.setattr(elf, "read", lambda offset, size: reads.append(offset) or read(offset, size))
+    sites = CallSites(elf)
+    for _ in range(2):
+        for at in range(1, len(code) + 1):
+            assert sites.may_return_to(TEXT + at) is (at % 16 == 0)
+    assert len(reads) == len(set(reads)) <= 5
+
+
+def test_what_is_kept_is_bounded(monkeypatch) -> None:
+    monkeypatch.setattr(call_sites, "MAX_BLOCKS", 1)
+    monkeypatch.setattr(call_sites, "MAX_ANSWERS", 2)
+    code = (b"\x90" * 11 + bytes.fromhex("e810000000")) * (3 * BLOCK // 16)
+    sites = CallSites(open_elf(tiny_elf([TinySection(".text", code, TEXT, flags=6)])))
+    for at in range(16, len(code), 4096):
+        assert sites.may_return_to(TEXT + at)
+        assert not sites.may_return_to(TEXT + at + 1)
+        assert len(sites._blocks) <= 2 and len(sites._answers) <= 2
+
+
+def test_a_file_that_lacks_the_end_of_its_code_tells_nothing() -> None:
+    elf = open_elf(tiny_elf([TinySection(".text", b"\x90" * 64, TEXT, flags=6)]))
+    elf.size = elf.segments[0].offset + 40
+    assert CallSites(elf).may_return_to(TEXT + 41)
+    assert not CallSites(elf).may_return_to(TEXT + 40)
