@@ -41,9 +41,12 @@ def test_most_at_once_counts_overlaps(stretches) -> None:
 
 @given(ROWS, WAITS, st.integers(1, 2))
 def test_without_cpu_numbers_no_more_run_than_the_machine_has_cpus(drawn, waits, cpus) -> None:
+    """Samples of another event, which are moments, may tell theirs."""
     builder = builder_of(3)
     off = builder.event("off-cpu", "nanoseconds", is_wait=True)
+    faults = builder.event("page-faults", "count", period=1)
     stack = [builder.function("a")]
+    builder.sample(stack, 0, faults, time=5, cpu=1)
     for thread, _, time, _ in drawn:
         builder.sample(stack, thread, 0, PERIOD, time=time, cpu=-1)
     for thread, time, length in waits:

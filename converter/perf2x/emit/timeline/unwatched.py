@@ -14,7 +14,6 @@ from perf2x.columnar.unique import argsort_rows
 from perf2x.emit.timeline.placement import Chains, earlier_ends, order_of, place
 from perf2x.emit.timeline.running_time import RunningTime, Spans, last_until, spans_of
 from perf2x.emit.timeline.switches import Runs
-from perf2x.emit.timeline.tracks import knows_cpus
 from perf2x.tables.profile import Profile
 
 _EVEN = 1.05
@@ -98,7 +97,7 @@ def _behind_others(cpu: I64, pieces: Spans) -> I64:
 def _cpu_of(profile: Profile, boxes: Boxes, runs: Runs) -> I64 | None:
     """(boxes,) a number for each CPU, and for the unknown ones of each track; None where no CPU is known."""
     cpu = profile.samples.cpu
-    if cpu is None or not len(boxes.sample) or not knows_cpus(profile):
+    if cpu is None or int(cpu[boxes.sample].max(initial=-1)) < 0:
         return None
     own = cpu[boxes.sample].astype(np.int64)
     unknown = max(int(own.max()), int(runs.cpu.max(initial=-1))) + 1 + boxes.track
