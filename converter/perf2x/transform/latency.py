@@ -5,8 +5,6 @@ would be done sooner by that much, at best. Sums are those of ``perf report --la
 tools/perf/util/event.c).
 """
 
-from typing import Any
-
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,7 +15,7 @@ from perf2x.columnar.unique import rows_by, unique
 from perf2x.tables.errors import OptionError
 from perf2x.tables.events import Recording
 from perf2x.tables.profile import Profile
-from perf2x.transform.parallelism import parallelism_at, running_threads
+from perf2x.transform.parallelism import cpus_of, parallelism_at, running_threads
 from perf2x.transform.schedule import has_samples_only, has_schedule
 from perf2x.transform.select import keep_samples
 
@@ -49,7 +47,7 @@ def with_latency(profile: Profile, recording: Recording, wanted: Latency, pids: 
     _check_told(profile, recording, option)
     curve = running_threads(profile, recording, pids)
     time = np.zeros(0, np.uint64) if profile.samples.time is None else profile.samples.time
-    found = parallelism_at(curve, time, _cpus(recording))
+    found = parallelism_at(curve, time, cpus_of(recording))
     profile = replace(profile, running=curve)
     if wanted.parallelism:
         rows = _chosen(found, wanted.parallelism)
@@ -73,11 +71,6 @@ def _check_told(profile: Profile, recording: Recording, option: str) -> None:
             f"{option}: the recording has only some of its context switches, -F samples sched:sched_switch, too; record"
             " with: perf record --switch-events"
         )
-
-
-def _cpus(recording: Recording) -> int:
-    known: Any = recording.session.features.get("nrcpus") or {}
-    return int(known.get("available") or 0)
 
 
 def _chosen(found: I32, wanted: tuple[int, ...]) -> I64:

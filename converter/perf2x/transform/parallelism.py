@@ -29,7 +29,22 @@ def running_threads(profile: Profile, recording: Recording, pids: tuple[int, ...
         tids = _threads_of(profile, recording, schedule, pids)
         keep = np.isin(moments[0].tid, tids)
         moments = moments[0].where(keep), moments[1][keep]
-    return curve_of(*moments, schedule.forks)
+    return _at_most(cpus_of(recording), curve_of(*moments, schedule.forks))
+
+
+def cpus_of(recording: Recording) -> int:
+    """Return the number of CPUs that the recording says there are; 0: it does not."""
+    known: Any = recording.session.features.get("nrcpus") or {}
+    return int(known.get("available") or 0)
+
+
+def _at_most(cpus: int, curve: RunningThreads) -> RunningThreads:
+    """Return the curve with no more threads than CPUs: some records are lost, and times of two CPUs differ a little."""
+    if not cpus or not len(curve):
+        return curve
+    threads = np.minimum(curve.threads, cpus).astype(np.int32)
+    changes = np.diff(threads, prepend=0) != 0
+    return RunningThreads(curve.time[changes], threads[changes])
 
 
 def _moments(schedule: Schedule, seen: ThreadTimes) -> tuple[ThreadTimes, Bools]:

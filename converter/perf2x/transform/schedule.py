@@ -19,7 +19,7 @@ from perf2x.tables.events import Event, Recording, Session
 from perf2x.tables.sideband import Sideband, Switches, Tasks
 from perf2x.tables.value_limits import LAST_TIME
 from perf2x.tables.waits import Wait
-from perf2x.transform.switch_samples import SWITCH, SwitchSamples, base_name, switch_samples
+from perf2x.transform.switch_samples import SWITCH, SwitchSamples, base_name, switch_samples, unseen_departures
 from perf2x.transform.thread_times import ThreadTimes, joined_times, last_at_or_before
 
 _NEVER_BACK = 0x30
@@ -52,7 +52,8 @@ class Schedule(Struct, frozen=True):
     left: Departures
     """Without those of threads that had ended: they never come back."""
     stopped: ThreadTimes
-    """All moments at which threads stopped running: departures, the last ones of their threads, too, and exits."""
+    """All moments at which threads stopped running: departures, the last ones of their threads, too, exits, and when
+    another thread left their CPU."""
     entered: ThreadTimes
     exits: ThreadTimes
     forks: ThreadTimes
@@ -100,10 +101,11 @@ def schedule_of(recording: Recording) -> Schedule:
         entered.append(_without_idle(traced.next))
         left, last, missed = _departures_of_samples(traced), traced.last, traced.missed
         stopped = ThreadTimes(traced.tid, traced.time)
+        stopped = joined_times([stopped, unseen_departures(traced, joined_times([stopped, *entered]))])
     else:
         left, last = _departures_of_records(sideband.switches, recording.session), 0
         stopped = left.times
-    alive = (left.tid != 0) & ~has_ended(left.times, exits, forks)
+    alive = (left.tid > 0) & ~has_ended(left.times, exits, forks)
     return Schedule(
         left=take_rows_of(left, np.flatnonzero(alive)),
         stopped=_without_idle(joined_times([stopped, exits])),
@@ -156,7 +158,7 @@ def _task_times(tasks: Tasks) -> ThreadTimes:
 
 
 def _without_idle(times: ThreadTimes) -> ThreadTimes:
-    return times.where(times.tid != 0)
+    return times.where(times.tid > 0)
 
 
 def has_ended(left: ThreadTimes, exits: ThreadTimes, forks: ThreadTimes) -> Bools:

@@ -12,9 +12,10 @@ from msgspec import Struct
 
 from perf2x.columnar.arrays import I32, I64, U64
 from perf2x.columnar.ragged import Ragged
+from perf2x.columnar.unique import argsort_rows
 from perf2x.tables.events import Recording, Samples, Want
 from perf2x.tables.value_limits import LAST_TIME
-from perf2x.transform.thread_times import ThreadTimes
+from perf2x.transform.thread_times import ThreadTimes, next_time
 
 SWITCH = "sched:sched_switch"
 _COLUMNS = ("tid", "pid", "time", "cpu", "state", "next_tid")
@@ -71,6 +72,25 @@ def switch_samples(recording: Recording) -> SwitchSamples:
             parts.append(_of_batch(batch, held, places, recording.session.byte_order))
             missed += int((np.maximum(batch.period[held], np.uint64(1)) - np.uint64(1)).sum())
     return _joined(parts, last, missed)
+
+
+def unseen_departures(traced: SwitchSamples, told: ThreadTimes) -> ThreadTimes:
+    """Return when threads had left that no sample says to leave: when another thread left their CPU.
+
+    Threads of which something else is told in between (``told``, any moments of threads) are left to that. Samples are
+    lost, and in recordings of chosen threads the others have none::
+
+        samples of a CPU    A → B    B → C             A → D
+        departures          A        B    C, unseen    A
+    """
+    known = np.flatnonzero(traced.cpu >= 0)
+    rows = known[argsort_rows([traced.cpu[known], traced.time[known], known])]
+    one, other = rows[:-1], rows[1:]
+    came = traced.next_tid[one]
+    is_lost = (traced.cpu[one] == traced.cpu[other]) & (came > 0) & (traced.tid[other] != came)
+    one, other, came = one[is_lost], other[is_lost], came[is_lost]
+    following = next_time(ThreadTimes(came, traced.time[one] + np.uint64(1)), told, LAST_TIME)
+    return ThreadTimes(came, traced.time[other]).where(following > traced.time[other])
 
 
 def _none() -> SwitchSamples:

@@ -196,9 +196,10 @@ def test_a_clock_makes_the_samples_whatever_was_recorded_first() -> None:
 
 
 def test_how_many_threads_ran_is_a_counter(builder: ProfileBuilder) -> None:
-    """Time 0 is the first sample; each change stands behind a row of none, so that the viewer draws steps."""
+    """Time 0 is the first sample; a change stands behind a row of none, so that steps are drawn; at 4 ms is none."""
     builder.sample([builder.function("main")], builder.thread("b", 9, 10), time=2 * MS)
-    curve = RunningThreads(np.array([0, 3 * MS, 5 * MS], np.uint64), np.array([2, 3, 1], np.int32))
+    times = np.array([0, 3 * MS, 4 * MS, 4 * MS + 1, 5 * MS], np.uint64)
+    curve = RunningThreads(times, np.array([2, 3, 4, 3, 1], np.int32))
     profile = replace(builder.build(timeline=True), running=curve)
     (counter,) = written(profile)["counters"]
     assert counter["samples"] == {"length": 6, "time": [0, 0, 1, 1, 3, 3], "count": [0, 2, 0, 1, 0, -2]}

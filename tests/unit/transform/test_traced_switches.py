@@ -1,16 +1,18 @@
 """Context switches from samples of sched_switch against CPUs that run one thread after the other."""
 
 import struct
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from perf2x.pipeline.load import load
 from perf2x.pipeline.options import LoadOptions
 from perf2x.tables.profile import Threads
-from perf2x.transform.switch_samples import SwitchSamples
+from perf2x.transform.switch_samples import SwitchSamples, unseen_departures
+from perf2x.transform.thread_times import ThreadTimes
 from perf2x.transform.traced_switches import traced_switches
 from tests.forge import Comm, Event, Features, Sample, Session, write_file
 from tests.forge import kernel as k
@@ -80,14 +82,34 @@ def test_samples_of_some_threads_tell_no_switches() -> None:
     assert traced_switches(traced.take(np.array([0, 2])), THREADS) is None
 
 
+@example([(0, 1, 1), (0, 2, 1), (0, 3, 1)], {1}, [])
+@example([(0, 1, 1), (0, 2, 1), (0, 3, 1)], {1}, [(1, 2)])
+@example([(0, 0, 1), (0, 2, 1), (0, 3, 1)], {1}, [(1, 0)])
+@given(SWITCHES, st.sets(st.integers(0, 19)), st.lists(st.tuples(st.integers(1, 4), st.integers(0, 20)), max_size=4))
+def test_who_left_unseen_had_left_when_another_did(drawn, lost: set[int], told: list[tuple[int, int]]) -> None:
+    """Of some samples that are lost; ``told`` are moments at which something else is known of a thread."""
+    whole, _ = samples_of(drawn)
+    kept = [row for row in range(len(drawn)) if row not in lost]
+    expected = []
+    for cpu in range(2):
+        own = [row for row in kept if drawn[row][0] == cpu]
+        for one, other in pairwise(own):
+            came, left = int(whole.next_tid[one]), int(whole.tid[other])
+            if came and came != left and not any(tid == came and one < time <= other for tid, time in told):
+                expected.append((came, other))
+    moments = ThreadTimes(np.array([tid for tid, _ in told], np.int64), np.array([at for _, at in told], np.uint64))
+    found = unseen_departures(whole.take(np.array(kept, np.int64)), moments)
+    assert sorted(zip(found.tid.tolist(), found.time.tolist(), strict=True)) == sorted(expected)
+
+
 def test_a_recording_of_all_cpus_has_switches(tmp_path: Path) -> None:
-    """Thread 8 comes when 7 leaves; a recording of switches alone, its format with prev_state."""
+    """Thread 8 comes when 7 leaves; a recording of switches alone, its format with prev_state; one has no number."""
     text = FORMAT + "\tfield:long prev_state;\toffset:16;\tsize:8;\tsigned:1;\n"
     event = Event(name="sched:sched_switch", type=2, config=316, period=1, sample_type=RAW | k.CPU)
     records = [Comm(pid=tid, tid=tid, comm=f"t{tid}") for tid in (7, 8)]
-    for time, (tid, to) in enumerate([(7, 8), (8, 7), (7, 0)]):
-        raw = struct.pack("<4xii4xq", tid, to, 1)
-        records.append(Sample(pid=tid, tid=tid, time=10 + time, cpu=3, ip=1, chain=(USER, 1), raw=raw))
+    for time, (tid, to) in enumerate([(7, 8), (8, 7), (7, 9), (2**32 - 1, 0)]):
+        raw = struct.pack("<4xIi4xq", tid, to, 1)
+        records.append(Sample(pid=tid, tid=tid, time=10 * (1 + time), cpu=3, ip=1, chain=(USER, 1), raw=raw))
     session = Session(events=(event,), features=Features(extra={TRACING_DATA: tracing_data("<", text)}))
     path = tmp_path / "all.data"
     path.write_bytes(write_file(session, records))
@@ -96,8 +118,10 @@ def test_a_recording_of_all_cpus_has_switches(tmp_path: Path) -> None:
     assert switches is not None
     tid = profile.threads.tid[switches.thread].tolist()
     assert list(zip(switches.time.tolist(), tid, switches.is_out.tolist(), strict=True)) == [
-        (10, 7, True), (10, 8, False), (11, 7, False), (11, 8, True), (12, 7, True),
+        (10, 7, True), (10, 8, False), (20, 7, False), (20, 8, True), (30, 7, True),
     ]  # fmt: skip
     assert set(switches.cpu.tolist()) == {3}
-    assert profile.running is not None, "the curve of threads that ran"
+    assert profile.running is not None
+    curve = zip(profile.running.time.tolist(), profile.running.threads.tolist(), strict=True)
+    assert list(curve) == [(0, 1), (10, 2), (11, 1), (20, 2), (21, 1), (30, 2), (31, 1), (41, 0)]
     assert load(str(path), LoadOptions()).profile.switches is None

@@ -24,11 +24,16 @@ class Steps(Struct, frozen=True):
 def running_steps(profile: Profile, origin: int, tick: int = 1) -> Steps:
     """Return Profile.running in ticks of so many nanoseconds since the origin; no rows where it is unknown.
 
-    Of the steps before the origin, and of those within one tick, the last one counts.
+    Of the steps before the origin, and of those within one tick, the last one counts. Where one thread takes another's
+    place, both are counted for a nanosecond, which is no step.
     """
     curve = profile.running
     if curve is None:
         return Steps(np.zeros(0, np.int64), np.zeros(0, np.int64))
-    time = (since(curve.time, origin) + tick // 2) // tick
-    is_last = np.append(time[1:] != time[:-1], True)[: len(time)]
-    return Steps(time[is_last], curve.threads[is_last].astype(np.int64))
+    time = since(curve.time, origin)
+    held = np.append(np.diff(time) > 1, True)[: len(time)]
+    time, threads = (time[held] + tick // 2) // tick, curve.threads[held].astype(np.int64)
+    is_last = np.append(np.diff(time) > 0, True)[: len(time)]
+    time, threads = time[is_last], threads[is_last]
+    changes = np.diff(threads, prepend=-1) != 0
+    return Steps(time[changes], threads[changes])
