@@ -20,8 +20,10 @@ _PART = (
 _CERTAIN = re.compile(rf"(?:{_PART}::)*+{_PART}")
 """Names without conversions, unnamed types and operators that look like brackets."""
 _WORD = rf"~?[A-Za-z_]\w*(?:{ABBREVIATED})?"
-_PLAIN = re.compile(rf"(?:[\w:&*, <…>]* )?((?:{_WORD}::)*+{_WORD})\([^()\[\]{{}}]*\)(?: const)?")
-"""A function without operators, lambdas and the like: perhaps a return type, the name, parameters."""
+_PLAIN = re.compile(
+    rf"(?![A-Za-z -]* (?:to|for) )(?:[\w:&*, <…>]* )?((?:{_WORD}::)*+{_WORD})\([^()\[\]{{}}']*\)(?: const)?"
+)
+"""A function that is no operator, lambda or thunk: perhaps a return type, the name, parameters."""
 _LESS = re.compile(r"\boperator(?:<<(?=<)|<(?=<[^<(=]))")
 """Operators in front of template arguments: GNU's demangler puts a space between them."""
 _ABI_TAG = re.compile(r"\[abi:\w+\]")
@@ -52,10 +54,9 @@ def short_by_llvm(printed: str) -> str:
     """
     if "friend" in printed or "operator<<(anon" in printed:
         return ""
-    if "'" not in printed and "operator" not in printed and not SPECIAL.match(printed):
-        plain = _PLAIN.fullmatch(abbreviate(printed))
-        if plain:
-            return plain[1]
+    brief = abbreviate(printed) if "operator<" not in printed else ""
+    if brief and "operator" not in brief and (plain := _PLAIN.fullmatch(brief)):
+        return plain[1]
     text = printed if "'" not in printed else _LLVM_LAMBDA.sub(_as_gnu, printed)
     if "operator<" in text:
         text = _LESS.sub(r"\g<0> ", text)
