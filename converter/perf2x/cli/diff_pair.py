@@ -29,6 +29,8 @@ class RecordingPair:
         self.value = value
         """period or samples."""
         self.normalize = normalize
+        self.periods: RecordingPair | None = None
+        """The same recordings by period, where values are latencies."""
         self.compared = cache(self._compare)
         """The tables of functions, objects or threads (``function``, ``object``, ``thread``), compared once each."""
 
@@ -44,8 +46,15 @@ class RecordingPair:
 def load_pair(
     sources: tuple[str, str], options: LoadOptions, value: str, normalize: bool, progress: "Progress | None"
 ) -> RecordingPair:
-    """Load both recordings with the same options."""
+    """Load both recordings with the same options; of ``latency`` the options must ask for it beside the values."""
     from perf2x.pipeline.load import load
 
     before, after = (load(source, options, progress) for source in sources)
-    return RecordingPair(sources, before, after, value, normalize)
+    if value != "latency":
+        return RecordingPair(sources, before, after, value, normalize)
+    from perf2x.transform.latency import latency_as_value
+
+    latencies = [replace(loaded, profile=latency_as_value(loaded.profile)) for loaded in (before, after)]
+    pair = RecordingPair(sources, latencies[0], latencies[1], "period", normalize)
+    pair.periods = RecordingPair(sources, before, after, "period", normalize)
+    return pair

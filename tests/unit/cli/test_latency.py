@@ -13,6 +13,7 @@ from perf2x.emit.pprof import profile_pb2
 from tests.support.command import folded, perf2x, recording
 
 CLOCKED = Path(__file__).parent / "data" / "clocked.data"
+SLEEPERS = CLOCKED.with_name("sleepers.data")
 PERF = {
     ("faults", 1): (23.94, 22.37),
     ("read zero", 1): (23.47, 21.93),
@@ -71,6 +72,28 @@ def test_differences_of_latencies() -> None:
     assert ran.code == 0, ran.err
     assert "latency:cpu-clock" in ran.out
     assert "712.37 ms" in ran.out
+
+
+def test_differences_have_a_column_of_periods() -> None:
+    """The numbers are those that top says of each recording; threads of the two have other names."""
+    words = ("diff", CLOCKED, SLEEPERS, "--no-symbols", "--value", "latency", "--by", "object", "--all", "-q")
+    facts = json.loads(perf2x(*words, "--json").out)
+    assert (facts["event"], facts["before"]) == ("latency:cpu-clock", 712_374_453)
+    for place, source in enumerate((CLOCKED, SLEEPERS)):
+        ran = perf2x("top", source, "--no-symbols", "--value", "latency", "--by", "object", "-n", 0, "--json", "-q")
+        alone = {row["name"]: row for row in json.loads(ran.out)["rows"]}
+        for row in facts["rows"]:
+            for kind in ("self", "total", "self_period", "total_period"):
+                assert row[kind][place] == alone.get(row["name"], {}).get(kind, 0)
+    heads = {sort: perf2x(*words, "--sort", sort).out.splitlines()[1] for sort in ("self", "total")}
+    assert all(f"  {sort} period  object" in head for sort, head in heads.items())
+    table = [line.split(",") for line in perf2x(*words, "--format", "csv").out.splitlines()]
+    assert table[0][-4:] == ["self_period_before", "self_period_after", "total_period_before", "total_period_after"]
+    assert [list(map(int, row[-4:])) for row in table[1:]] == [
+        [*row["self_period"], *row["total_period"]] for row in facts["rows"]
+    ]
+    plain = perf2x("diff", CLOCKED, SLEEPERS, "--no-symbols", "--by", "object", "-q").out
+    assert " period " not in plain
 
 
 def test_without_context_switches() -> None:

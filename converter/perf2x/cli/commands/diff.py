@@ -96,11 +96,10 @@ def diff(
     file_format = format_to_write(to, output)
     if output == STDOUT and table.shape != "table":
         raise OptionError(f"-o - and --format {table.shape} would both write to standard output; choose one")
-    latency = "value" if value == "latency" else ""
+    latency = "beside" if value == "latency" else ""
     options = load_options(parameters, latency=latency, full_names=file_format == "html")
     with progress_bar(quiet) as progress:
-        numbers = "samples" if value == "samples" else "period"  # the profiles' values are latencies already
-        pair = load_pair((before, after), options, numbers, normalize, progress)
+        pair = load_pair((before, after), options, value, normalize, progress)
     for line in pair.renamed_events:
         print_message(f"perf2x: {line}")
     verdict = gate.verdict(by, pair.compared)
@@ -112,7 +111,8 @@ def diff(
     unmoved = len(changes) - len(rows)
     written = write_difference(file_format, output, pair) if file_format else ""
     if output != STDOUT:
-        shown = ChangeTable(comparison, table.first(rows), by, sort, gate.confidence, unmoved, pair.sources)
+        periods = pair.periods.compared(by) if pair.periods else None
+        shown = ChangeTable(comparison, table.first(rows), by, sort, gate.confidence, unmoved, pair.sources, periods)
         print_report(diff_report(shown), table.shape, wide=wide)
         if rows and unmoved and not quiet:
             print_message(f"{unmoved_note(shown)} (--all shows them)")

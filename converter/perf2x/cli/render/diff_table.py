@@ -33,6 +33,8 @@ class ChangeTable(Struct, frozen=True):
     unmoved: int
     """Rows left out because they did not change."""
     sources: tuple[str, str]
+    periods: "Comparison | None" = None
+    """The same lines by period, where the values are latencies."""
 
     @property
     def before(self) -> "Totals":
@@ -103,7 +105,23 @@ def _change_layouts(table: ChangeTable) -> list[Layout]:
     narrow = [*own, changes[1]] if table.sort == "self" else [changes[0], *total]
     name = name_column(table.by, [row.name for row in rows])
     thing = [name_column("object", [row.object or "–" for row in rows])] if table.by == "function" else []
+    thing = [*_period_changes(table), *thing]
     return [[*own, *total, *thing, name], [*narrow, *thing, name], [*narrow, name], [*changes, name]]
+
+
+def _period_changes(table: ChangeTable) -> list[Column]:
+    """The change by period of the column sorted by: what a latency's change is in time of CPUs."""
+    if table.periods is None:
+        return []
+    whole = table.periods.before.whole
+    rows = [row.moved(table.sort) for row in _by_period(table.periods, table.rows)]
+    return [number_column(f"{table.sort} period", [format_change(moved, whole) for moved in rows])]
+
+
+def _by_period(periods: "Comparison", rows: Sequence["Change"]) -> list["Change"]:
+    """The same lines of the comparison of periods."""
+    found = {(row.name, row.object): row for row in periods.changes()}
+    return [found[row.name, row.object] for row in rows]
 
 
 def _amounts(table: ChangeTable, head: str, field: str) -> Column:
@@ -137,10 +155,20 @@ def _change_facts(table: ChangeTable) -> dict[str, Any]:
                 "interval": {column: _rounded(row.interval(column)) for column in _COLUMNS},
                 "significant": {column: row.significant(column) for column in _COLUMNS},
             }
-            for row in table.rows
+            | more
+            for row, more in zip(table.rows, _period_facts(table), strict=True)
         ],
         "unmoved": table.unmoved,
     }
+
+
+def _period_facts(table: ChangeTable) -> list[dict[str, list[int]]]:
+    if table.periods is None:
+        return [{}] * len(table.rows)
+    return [
+        {"self_period": [row.own_before, row.own_after], "total_period": [row.total_before, row.total_after]}
+        for row in _by_period(table.periods, table.rows)
+    ]
 
 
 def _rounded(limits: tuple[float, float]) -> list[float]:
@@ -150,12 +178,14 @@ def _rounded(limits: tuple[float, float]) -> list[float]:
 
 def _change_rows(table: ChangeTable) -> Iterator[Sequence[object]]:
     fields = ("before", "after", "change_low", "change_high", "significant")
-    yield "event", "unit", "name", "object", *(f"{column}_{field}" for column in _COLUMNS for field in fields)
+    periods = [f"{column}_period_{field}" for column in _COLUMNS for field in fields[:2]] if table.periods else []
+    yield "event", "unit", "name", "object", *(f"{column}_{field}" for column in _COLUMNS for field in fields), *periods
     event, unit = table.before.event, table.before.unit
-    for row in table.rows:
+    for row, more in zip(table.rows, _period_facts(table), strict=True):
         own, total = (_rounded(row.interval(column)) for column in _COLUMNS)
         yield (
             event, unit, row.name, row.object,
             row.own_before, row.own_after, *own, row.significant("self"),
             row.total_before, row.total_after, *total, row.significant("total"),
+            *(value for pair in more.values() for value in pair),
         )  # fmt: skip
