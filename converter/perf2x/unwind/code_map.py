@@ -29,6 +29,7 @@ from perf2x.unwind.object_rules import ObjectRules
 
 OBJECT_SHIFT = np.uint64(48)
 OFFSET_LIMIT = np.uint64(1 << 48)
+OFFSET_MASK = OFFSET_LIMIT - np.uint64(1)
 OBJECT_LIMIT = (1 << 16) - 1
 """The last number is unused, so that no key is all ones."""
 SLOTS = 1 << 16
@@ -65,6 +66,9 @@ class CodeMap:
         self._recent_keys: U64 = np.full(SLOTS, 2**64 - 1, np.uint64)
         """(SLOTS,) the latest key with each hash"""
         self._recent_rules: I32 = np.zeros(SLOTS, np.int32)
+        self._answered_keys: U64 = np.full(SLOTS, 2**64 - 1, np.uint64)
+        self._recent_answers: Bools = np.zeros(SLOTS, np.bool_)
+        """(SLOTS,) whether a call may end at the latest key with each hash"""
 
     def is_code(self, mapping: I32) -> Bools:
         """(n,) bool: whether mappings may hold code; −1 does not."""
@@ -93,13 +97,26 @@ class CodeMap:
         """(n,) whether calls may end at addresses in these mappings (no −1); True where there is no code to read."""
         found = np.ones(len(address), np.bool_)
         number = self._objects(mapping)
-        for one, rows in rows_by(number):
-            if one >= 0:
-                offset, index = unique_inverse(address[rows] + self._shift[mapping[rows]])
-                found[rows] = self._follows_call(one, offset)[index]
+        offset = address + self._shift[mapping]
+        usable = np.flatnonzero((number >= 0) & (offset < OFFSET_LIMIT))
+        found[usable] = self._follows_call(number[usable].astype(np.uint64) << OBJECT_SHIFT | offset[usable])
         return found
 
-    def _follows_call(self, number: int, offset: U64) -> Bools:
+    def _follows_call(self, key: U64) -> Bools:
+        slot = (key * MIX) >> SLOT_SHIFT
+        result: Bools = self._recent_answers[slot]
+        missed = np.flatnonzero(self._answered_keys[slot] != key)
+        if len(missed):
+            new, index = unique_inverse(key[missed])
+            answers = np.empty(len(new), np.bool_)
+            for number, rows in rows_by((new >> OBJECT_SHIFT).astype(np.int64)):
+                answers[rows] = self._in_object_follows_call(number, new[rows] & OFFSET_MASK)
+            result[missed] = answers[index]
+            self._answered_keys[slot[missed]] = key[missed]
+            self._recent_answers[slot[missed]] = result[missed]
+        return result
+
+    def _in_object_follows_call(self, number: int, offset: U64) -> Bools:
         elf = self.objects[number].elf
         sites = self._call_sites.setdefault(number, CallSites(elf))
         svma, found = elf.svma(offset)
@@ -183,7 +200,7 @@ class CodeMap:
         """Look up new keys (sorted, unique) in their objects; keeps and returns their rules."""
         rules = np.empty(len(key), np.int32)
         for number, rows in rows_by((key >> OBJECT_SHIFT).astype(np.int64)):
-            rules[rows] = self._find_in_object(number, key[rows] & (OFFSET_LIMIT - np.uint64(1)))
+            rules[rows] = self._find_in_object(number, key[rows] & OFFSET_MASK)
         self._known.append((key, rules))
         while len(self._known) > 1 and len(self._known[-2][0]) <= 2 * len(self._known[-1][0]):
             shorter, longer = self._known.pop(), self._known.pop()

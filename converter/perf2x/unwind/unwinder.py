@@ -191,9 +191,9 @@ class _BatchUnwinder(Struct):
         mapping = self._code_mapping(rows, look)
         found: Bools = mapping >= 0
         inside = np.flatnonzero(found)
-        is_start = self._is_trampoline(self.code.rules(mapping[inside], look[inside]))
-        called = inside[~is_start]
-        found[called] = self.code.may_return_to(mapping[called], address[called])
+        uncalled = inside[~self.code.may_return_to(mapping[inside], address[inside])]
+        if len(uncalled):
+            found[uncalled] = self._is_trampoline(self.code.rules(mapping[uncalled], look[uncalled]))
         return found
 
 

@@ -1,11 +1,15 @@
-"""Known places are sorted anew when twice as many are known, not whenever there are some more."""
+"""Known places are sorted anew when twice as many are known, not whenever there are some more; calls are remembered."""
 
 import numpy as np
 
+from perf2x.binary.elf.call_sites import CallSites
+from perf2x.binary.elf.file import open_elf
 from perf2x.unwind.cfi_rules import RuleTable
 from perf2x.unwind.chains import UserMappings
 from perf2x.unwind.code_map import CodeMap
 from perf2x.unwind.x86_64 import X86_64
+from tests.support.frame_writer import TEXT, FrameFile
+from tests.support.simulated_program import LOAD_BIAS
 
 
 class Asked:
@@ -41,3 +45,24 @@ def test_keys_are_looked_up_once_and_sorted_rarely(monkeypatch) -> None:
     assert code._rules_of(place).tolist() == (offsets % np.uint64(1000)).tolist()
     assert sum(one.count for one in code.objects) == len(place)
     assert sum(moved) <= len(place) * (steps.bit_length() + 1), "places sorted in all"
+
+
+def test_calls_in_front_of_addresses_are_told_as_one_by_one(monkeypatch) -> None:
+    """The mapping of a program, and one of a file that is not there; few places to remember answers in."""
+    monkeypatch.setattr("perf2x.unwind.code_map.SLOT_SHIFT", np.uint64(60))
+    random = np.random.default_rng(7)
+    text = bytes(random.choice(np.array([0xE8, 0xFF, 0xD0, 0x90, 0x15], np.uint8), 0x4000))
+    elf = open_elf(FrameFile([], text=text).bytes())
+    load = next(segment for segment in elf.segments if segment.address == TEXT)
+    start = np.array([LOAD_BIAS + TEXT, LOAD_BIAS + 0x100000], np.uint64)
+    yes, no = np.array([True, True]), np.array([False, False])
+    maps = UserMappings(start, np.array([load.offset, 0], np.uint64), ["/bin/program", "/bin/lost"], [b""] * 2, yes, no)
+    code = CodeMap(maps, lambda name, build_id: (elf if name == "/bin/program" else None, None), X86_64, RuleTable(17))
+    sites, told = CallSites(elf), []
+    for _ in range(20):
+        mapping, offset = random.integers(0, 2, 100).astype(np.int32), random.integers(1, 0x4000, 100).astype(np.uint64)
+        found = code.may_return_to(mapping, start[mapping] + offset)
+        wanted = [m == 1 or sites.may_return_to(TEXT + at) for m, at in zip(mapping, offset.tolist(), strict=True)]
+        assert found.tolist() == wanted
+        told += wanted
+    assert 0.6 < sum(told) / len(told) < 0.95
