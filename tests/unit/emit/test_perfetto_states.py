@@ -114,13 +114,24 @@ def test_a_run_without_length_is_left_out() -> None:
     assert states(builder) == [(10, 101, 0, RUNNING), (20, 101, 0, SLEEPS), (40, 101, 0, RUNNING)]
 
 
-def test_samples_of_sched_switch_tell_states_and_carry_their_fields() -> None:
-    """Threads 101 and 102 take turns; 103 has no samples, and is nobody's next thread."""
-    profile = scheduled([(10, 0, 0, 102), (20, 1, 2, 101), (30, 0, 1, 103), (40, 1, 0x20, 0)])
+def test_states_are_those_that_sched_switch_tells() -> None:
+    """Without prev_state a thread that left sleeps, unless it was preempted."""
+    builder, (one, other) = threads(101, 102)
+    for time, thread, is_out in ((10, one, False), (20, one, True), (20, other, False), (30, other, True)):
+        builder.switch(time, thread, is_out, cpu=3)
+    profile = builder.build(timeline=True)
+    assert profile.switches is not None
+    told = np.where(profile.switches.is_out & (profile.switches.time == 20), 2, -1)
+    profile = replace(profile, switches=replace(profile.switches, state=told))
     assert read_states(profile) == [
-        (10, 101, 3, RUNNABLE), (10, 102, 3, RUNNING), (20, 102, 3, 5), (20, 101, 3, RUNNING), (30, 101, 3, SLEEPS),
-        (39, 102, 3, RUNNING), (40, 102, 3, 7),
+        (10, 101, 3, RUNNING), (20, 101, 3, 5), (20, 102, 3, RUNNING), (30, 102, 3, SLEEPS),
     ]  # fmt: skip
+
+
+def test_samples_of_sched_switch_carry_their_fields_and_tell_no_states() -> None:
+    """Where they are all that is known of switches, nobody knows when threads came back."""
+    profile = scheduled([(10, 0, 0, 102), (20, 1, 2, 101), (30, 0, 1, 103), (40, 1, 0x20, 0)])
+    assert read_states(profile) == []
     trace = read(profile)
     texts: dict[str, dict[int, str]] = {}
     told = []
