@@ -4,6 +4,7 @@ Raises ValueError where the schema says MUST, and where it says SHOULD: an entry
 entries that nothing uses, two attributes of one key, samples of unequal shape, fields that the classes do not know.
 """
 
+import io
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -13,6 +14,9 @@ from typing import Any
 import pytest
 from google.protobuf import json_format
 from google.protobuf.message import DecodeError, Message
+
+from perf2x.emit.otlp.emitter import Otlp
+from perf2x.tables.profile import Profile as Written
 
 pb: Any = pytest.importorskip(
     "opentelemetry.proto.profiles.v1development.profiles_pb2",
@@ -106,6 +110,13 @@ def read_profiles(data: bytes) -> list[Profile]:
     ]
     reader.check_uses()
     return found
+
+
+def written(profile: Written, emitter: type[Otlp] = Otlp, **options: Any) -> list[Profile]:
+    """What an emitter writes, read back."""
+    out = io.BytesIO()
+    emitter(**options).emit(profile, out)
+    return read_profiles(out.getvalue())
 
 
 def _check_fields(message: Message) -> None:

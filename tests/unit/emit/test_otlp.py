@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from perf2x.abi.uapi import CpuMode
 from perf2x.analysis.event_lookup import plain_names
 from perf2x.emit.otlp.emitter import Otlp, OtlpJson
 from perf2x.emit.otlp.samples import grouped
@@ -20,17 +19,11 @@ from perf2x.tables.profile import Meta, Profile
 from perf2x.tables.waits import Wait
 from tests.support import outputs
 from tests.support.otlp_profiles import Profile as Read
-from tests.support.otlp_profiles import Sample, Value, message_of, read_profiles
+from tests.support.otlp_profiles import Sample, Value, message_of, read_profiles, written
 from tests.support.recordings import corpus_cases
 
 CASES = [case for case in corpus_cases() if case.name in {"events", "compat32", "calls"}]
 DATED = Meta(start_ns=5_000, wall_start_ns=1_700_000_000_000_000_000, duration_ns=9_000_000)
-
-
-def written(profile: Profile, emitter: type[Otlp] = Otlp, **options: Any) -> list[Read]:
-    out = io.BytesIO()
-    emitter(**options).emit(profile, out)
-    return read_profiles(out.getvalue())
 
 
 class Contract(EmitterContract):
@@ -294,61 +287,6 @@ def test_what_is_unknown_is_left_out() -> None:
         (): {
             "process.pid": 0, "thread.id": 0, "thread.name": "unknown", "cpu.logical_number": 0,
         },
-    }  # fmt: skip
-
-
-def test_frames_without_a_function() -> None:
-    builder = ProfileBuilder()
-    builder.event()
-    library = builder.mapping("/usr/lib/libfoo.so.1", 0x7F0000000000, build_id="c0ffee")
-    builder.sample([builder.location(0x7F0000001000, library), builder.location(0xDEAD)], builder.thread())
-    (one,) = written(builder.build())
-    assert one.samples[0].names == ("[libfoo.so.1]", "[unknown]")
-    assert [(frame.file, frame.build_id) for frame in one.samples[0].stack] == [
-        ("/usr/lib/libfoo.so.1", "c0ffee"), ("", ""),
-    ]  # fmt: skip
-    (bare,) = written(builder.build(), placeholders=False)
-    assert bare.samples[0].names == ()
-
-
-def types_of(*functions: tuple[str, str, str, CpuMode]) -> dict[str, str]:
-    """Frame types by name, of functions given by file, name, source file and mode."""
-    builder = ProfileBuilder()
-    builder.event()
-    thread, places = builder.thread(), []
-    for number, (file, name, source, mode) in enumerate(functions):
-        start = 0x400000 * (number + 1)
-        mapping = builder.mapping(file, start) if file else -1
-        places.append(builder.location(start + 16, mapping, [("inlined.go", "x.go", 1), (name, source, 3)], mode))
-    places.append(builder.location(0, lines=["[truncated stack]"], synthetic=True))
-    builder.sample(places, thread)
-    (one,) = written(builder.build())
-    return {frame.name: frame.kind for frame in one.samples[0].stack if frame.name != "inlined.go"}
-
-
-def test_frame_types() -> None:
-    user, kernel = CpuMode.USER, CpuMode.KERNEL
-    assert types_of(
-        ("/bin/prog", "main", "main.c", user),
-        ("/bin/prog", "main.main", "/src/main.go", user),
-        ("/bin/prog", "_RNvC4prog4main", "", user),
-        ("/bin/prog", "_ZN4core3fmt5write17h0123456789abcdefE", "", user),
-        ("/bin/prog", "core::ptr::drop", "library/core/src/ptr/mod.rs", user),
-        ("/bin/prog", "py::not_compiled", "", user),
-        ("//anon", "py::work:/a/b.py", "/a/b.py", user),
-        ("//anon", "LazyCompile:*run /a/b.js:1", "/a/b.js", user),
-        ("//anon", "Ljava/lang/String;hashCode()I", "", user),
-        ("//anon", "int java.lang.String.hashCode()", "", user),
-        ("//anon", "something", "", user),
-        ("[kernel.kallsyms]_text", "do_idle", "", kernel),
-        ("[guest.kernel.kallsyms]", "guest", "", CpuMode.GUEST_KERNEL),
-        ("", "lost", "", CpuMode.UNKNOWN),
-    ) == {
-        "main": "native", "main.main": "go", "_RNvC4prog4main": "rust",
-        "_ZN4core3fmt5write17h0123456789abcdefE": "rust", "core::ptr::drop": "rust", "py::not_compiled": "native",
-        "py::work:/a/b.py": "cpython", "LazyCompile:*run /a/b.js:1": "v8js", "Ljava/lang/String;hashCode()I": "jvm",
-        "int java.lang.String.hashCode()": "jvm", "something": "native", "do_idle": "kernel", "guest": "kernel",
-        "lost": "", "[truncated stack]": "",
     }  # fmt: skip
 
 
