@@ -55,7 +55,7 @@ def unit_of(trees) -> tuple[Unit, dict[int, list[str]]]:
     return by_hand(*parts, b"\0", abbreviations=ABBREVIATIONS), expected
 
 
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(st.lists(tree(st.sampled_from(["work", "main", "operator()", "operator()<int>", ""])), max_size=4), st.data())
 def test_functions_around_are_those_that_the_entries_were_written_in(trees, data) -> None:
     unit, expected = unit_of(trees)

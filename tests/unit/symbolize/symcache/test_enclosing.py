@@ -56,7 +56,7 @@ PLACES = st.lists(
 QUERIES = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 13)), max_size=6)
 
 
-@settings(max_examples=examples(300))
+@settings(max_examples=examples(120))
 @given(PLACES, QUERIES)
 def test_lines_are_found_in_the_functions_that_a_loop_finds(places, queries) -> None:
     file, line = (np.array([query[i] for query in queries], np.int64) for i in (0, 1))
