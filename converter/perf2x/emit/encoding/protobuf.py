@@ -36,21 +36,26 @@ def varints(values: AnyArray) -> Ragged:
     rest, size = _with_sizes(values)
     if size.max(initial=1) > 8:
         return _long_varints(rest, size)
-    cells = _varint_words(rest, size)
+    cells = _narrowed(_varint_words(rest, size), int(size.max(initial=1)))
     held = np.arange(cells.itemsize) < size[:, None]
     return Ragged(offsets_of(size), cells.view(np.uint8).compress(held.reshape(-1)))
 
 
-def varint_cells(values: AnyArray) -> tuple[U8, I64]:
-    """Encode values as varints in (n, width) bytes, of which the first of each row count, and (n,) how many."""
+def varint_cells(values: AnyArray, tag: bytes = b"") -> tuple[U8, I64]:
+    """Encode values as varints behind a tag in (n, width) bytes, of which the first of each row count; (n,) how many.
+
+    Up to eight bytes are one word, the tag lowest in it: half as many columns are joined as with tags beside them.
+    """
     rest, size = _with_sizes(values)
-    width = int(size.max(initial=1))
+    width = len(tag) + int(size.max(initial=1))
     if width <= 8:
-        words = _varint_words(rest, size)
-        return words.view(np.uint8).reshape(len(rest), words.itemsize)[:, :width], size
+        words = _varint_words(rest, size) << np.uint64(8 * len(tag)) | np.uint64(int.from_bytes(tag, "little"))
+        narrow = _narrowed(words, width)
+        return narrow.view(np.uint8).reshape(len(rest), narrow.itemsize)[:, :width], size + len(tag)
     octets = np.zeros((len(rest), width), np.uint8)
-    octets[np.arange(width) < size[:, None]] = _long_varints(rest, size).values
-    return octets, size
+    octets[:, : len(tag)] = np.frombuffer(tag, np.uint8)
+    octets[:, len(tag) :][np.arange(width - len(tag)) < size[:, None]] = _long_varints(rest, size).values
+    return octets, size + len(tag)
 
 
 def _with_sizes(values: AnyArray) -> tuple[U64, I64]:
@@ -68,12 +73,17 @@ def varint(value: int) -> bytes:
     return bytes(value >> shift & 127 | (shift < groups[-1]) << 7 for shift in groups)
 
 
-def _varint_words(rest: U64, size: I64) -> AnyArray:
-    """Return the bytes of each varint, lowest first, in words of four or eight."""
+def _varint_words(rest: U64, size: I64) -> U64:
+    """Return each varint of up to eight bytes as a word, its first byte lowest."""
     width = int(size.max(initial=1))
     words = _MORE[size - 1]
     for place in range(width):
         words |= (rest & np.uint64(0x7F << 7 * place)) << np.uint64(place)
+    return words
+
+
+def _narrowed(words: U64, width: int) -> AnyArray:
+    """Return words as the bytes of four or eight, lowest first."""
     return words.astype("<u4" if width <= 4 else "<u8")
 
 

@@ -2,8 +2,8 @@
 
 ::
 
-    cells    08 | 97 01 00 00 | 10 | 05 00      sizes   1 2 1 1      one row: a tag, a number, a tag, a number
-    bytes    08   97 01         10   05
+    cells    08 97 01 00 | 10 05 00      sizes   3 2      one row: a tag and a number, a tag and a number
+    bytes    08 97 01      10 05
 
 A column takes a few numpy passes over a block of rows, and all columns are joined by one; tables of ragged rows
 (protobuf.py) cost several times that where the fields are as short as these.
@@ -55,9 +55,8 @@ def constant(count: int, text: bytes) -> Cells:
 
 def numbers(field: int, values: AnyArray, left_out: Bools | None = None) -> Cells:
     """A varint field of every row, 0 included; rows that are left out have no bytes."""
-    tag, number = constant(len(values), varint(field << 3 | VARINT)), _varints(values)
-    both = beside([tag, number])
-    return both if left_out is None else both.without(left_out)
+    cells = _varints(values, varint(field << 3 | VARINT))
+    return cells if left_out is None else cells.without(left_out)
 
 
 def packed(field: int, columns: Sequence[AnyArray]) -> Cells:
@@ -67,8 +66,7 @@ def packed(field: int, columns: Sequence[AnyArray]) -> Cells:
 
 def nested(field: int, message: Cells) -> Cells:
     """Every row as a message of its own."""
-    tag = constant(len(message.sizes), varint(field << 3 | LENGTH))
-    return beside([tag, _varints(message.sizes), message])
+    return beside([_varints(message.sizes, varint(field << 3 | LENGTH)), message])
 
 
 def beside(parts: Sequence[Cells]) -> Cells:
@@ -81,6 +79,6 @@ def _cells(column: Column) -> Cells:
     return Cells((column,), column.sizes)
 
 
-def _varints(values: AnyArray) -> Cells:
-    """Numbers from 0 to 2**64 − 1, lowest seven bits first; `varint` is the scalar twin."""
-    return _cells(Column(*varint_cells(values)))
+def _varints(values: AnyArray, tag: bytes = b"") -> Cells:
+    """Numbers from 0 to 2**64 − 1 behind a tag, lowest seven bits first; `varint` is the scalar twin."""
+    return _cells(Column(*varint_cells(values, tag)))

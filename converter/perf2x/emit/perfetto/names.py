@@ -24,13 +24,15 @@ def name_packets(profile: Profile) -> Iterator[bytes]:
 
         samples of a thread   10 sh   20 sh   30 ls   40 ls        slices   sh 10…30   ls 30…40
     """
-    if profile.samples.time is None:
-        return
     ids = thread_ids(profile)
+    several = (np.bincount(ids.number) > 1) & (ids.tid > 0)
+    if profile.samples.time is None or not several.any():
+        return
     thread = ids.number[profile.samples.thread].astype(np.int64)
-    order = argsort_rows([thread])
+    order = np.flatnonzero(several[thread])
+    order = order[argsort_rows([thread[order]])]
     thread, name = thread[order], profile.threads.comm[profile.samples.thread[order]].astype(np.int64)
-    runs = _runs_of_names(thread, name, ids.tid[thread] > 0)
+    runs = _runs_of_names(thread, name)
     thread, name = thread[runs[:, 0]], name[runs[:, 0]]
     if not len(runs):
         return
@@ -42,7 +44,7 @@ def name_packets(profile: Profile) -> Iterator[bytes]:
     yield from slice_packets(bounds, track_ids(TrackKind.NAMES, thread), number + 1, COMMON_SEQUENCE)
 
 
-def _runs_of_names(thread: I64, name: I64, is_known: Bools) -> I64:
+def _runs_of_names(thread: I64, name: I64) -> I64:
     """(runs, 2) the first row of each run of one name, and of the next one's, or else the thread's last row.
 
     Rows are in order of threads, then time; threads with one name have no runs.
@@ -53,7 +55,7 @@ def _runs_of_names(thread: I64, name: I64, is_known: Bools) -> I64:
     goes_on = ~np.append(is_new, True)[ends]
     ends -= ~goes_on
     comes = np.append(False, goes_on[:-1])[: len(begins)]
-    runs: I64 = np.stack([begins, ends], axis=1)[(goes_on | comes) & is_known[begins]]
+    runs: I64 = np.stack([begins, ends], axis=1)[goes_on | comes]
     return runs
 
 
