@@ -99,7 +99,7 @@ def test_threads_that_run_at_once_are_a_curve() -> None:
     builder.event()
     builder.sample([builder.function("f")], builder.thread(), time=7)
     builder.switch(5, 0, is_out=True)
-    running = RunningThreads(np.array([0, 6, 2**40, 2**40 + 1], np.uint64), np.array([1, 2, 3, 0], np.int32))
+    running = RunningThreads(np.array([0, 9, 2**40, 2**40 + 5], np.uint64), np.array([1, 2, 3, 0], np.int32))
     trace = written(replace(builder.build(timeline=True, meta=Meta(start_ns=7)), running=running))
     track = next(
         packet.track_descriptor
@@ -109,7 +109,7 @@ def test_threads_that_run_at_once_are_a_curve() -> None:
     assert (track.name, track.counter.unit, track.parent_uuid) == ("threads running", 2, 0)
     events = [packet for packet in trace.of("track_event") if packet.track_event.track_uuid == track.uuid]
     assert [(packet.timestamp, packet.track_event.counter_value) for packet in events] == [
-        (5, 1), (6, 2), (2**40, 3), (2**40 + 1, 0)
+        (5, 1), (9, 2), (2**40, 3), (2**40 + 5, 0)
     ]  # fmt: skip
 
 
