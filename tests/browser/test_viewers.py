@@ -9,7 +9,9 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from perf2x.abi.uapi import CpuMode
 from perf2x.emit.flame.diff_page import DifferencePage
@@ -68,6 +70,19 @@ def waiting(timeline: bool) -> Profile:
     for event, value, kind in zip((0, waited), (MS, 9 * MS), kinds, strict=True):
         builder.sample(main, thread, event, value, time=MS, wait=kind)
     return builder.build(timeline=timeline)
+
+
+def shared_time(timeline: bool) -> Profile:
+    """Ten samples that ran alone, thirty that ran beside another thread."""
+    builder = ProfileBuilder()
+    builder.event("cpu-clock", "nanoseconds", frequency=1000)
+    thread, costs = builder.thread("app", 7), {"alone": (10, MS), "beside": (30, MS // 2)}
+    latency = [share for count, share in costs.values() for _ in range(count)]
+    names = [name for name, (count, _) in costs.items() for _ in range(count)]
+    for at, name in enumerate(names):
+        builder.sample([builder.function(name)], thread, value=MS, time=MS * (at + 1))
+    profile = builder.build(timeline=timeline)
+    return replace(profile, samples=replace(profile.samples, latency=np.array(latency, np.int64)))
 
 
 def changed() -> list[Profile]:
@@ -154,6 +169,8 @@ def jobs(folder: Path) -> dict[str, dict]:
     waits = str(write(folder, "waits", "html", {}, waiting))
     waited = "[layout.wait.filter(Boolean).length, layout.node.map((_, box) => sizeOf(box)), $('legend').innerText]"
     choices["page waits"] = {"file": waits, "hash": "#order=time", "evaluate": waited, "shot": "waits.png"}
+    latency = {"file": str(write(folder, "latency", "html", {}, shared_time)), "evaluate": "$('side').innerText"}
+    choices |= {"page latency": latency | {"shot": "latency.png"}, "page periods": latency | {"hash": "#weight=value"}}
     compared = folder / "diff.html"
     with compared.open("wb") as out:
         DifferencePage().emit(*changed(), out)
@@ -298,6 +315,17 @@ def test_page_shows_bursts_and_a_part_of_the_time(shown) -> None:
 def test_page_draws_waits_as_long_as_they_were(shown) -> None:
     assert shown["page waits"]["value"][:2] == [1, [1000, 9000]]
     assert "blocked" in shown["page waits"]["value"][2]
+
+
+def test_page_has_a_column_of_the_other_number(shown) -> None:
+    for name, column, beside, alone in (
+        ("page latency", "Value", ["60.0 %", "60.0 %", "75.0 %"], ["40.0 %", "40.0 %", "25.0 %"]),
+        ("page periods", "Latency", ["75.0 %", "75.0 %", "60.0 %"], ["25.0 %", "25.0 %", "40.0 %"]),
+    ):
+        lines = [line.split("\t") for line in shown[name]["value"].splitlines()]
+        assert ["Function", "Self", "Total", column] in lines, name
+        assert [line[1:] for line in lines if line[0].split() in (["beside"], ["alone"])] == [beside, alone]
+    assert "Latency" not in shown["page"]["text"]
 
 
 def test_page_with_odd_names_and_without_samples(shown) -> None:

@@ -139,7 +139,8 @@ def build_emitter(name: str, options: Mapping[str, object] | None = None) -> Emi
 def wanted_columns(emitter: Emitter) -> frozenset[str]:
     """Optional columns of Profile.samples that this emitter wants.
 
-    ``cpu``, ``cgroup``, ``fields`` (of tracepoints); ``tags`` for ``--tag``.
+    ``cpu``, ``cgroup``, ``fields`` (of tracepoints), ``latency`` (beside the values, where it is asked for); ``tags``
+    for ``--tag``.
     """
     columns: frozenset[str] = getattr(emitter, "columns", frozenset())
     return columns

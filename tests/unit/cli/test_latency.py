@@ -67,6 +67,17 @@ def test_every_format_has_latencies(jobs: int, tmp_path: Path) -> None:
         assert perf2x("convert", CLOCKED, "--no-symbols", *words, "-q", "-t", name, "-o", tmp_path / name).code == 0
 
 
+def test_the_page_has_latencies_beside_values(tmp_path: Path) -> None:
+    """So it can have a column of both, and switch between them."""
+    words = ("--no-symbols", "--value", "latency", "--set", "compress=no", "-q", "-o", tmp_path / "p.html")
+    assert perf2x("convert", CLOCKED, *words).code == 0
+    text = (tmp_path / "p.html").read_text("utf-8")
+    held = json.loads(text.partition('<script id="data" type="text/plain">')[2].partition("</script>")[0])
+    period = sum(row["self_period"] for row in by_thread("--value", "latency").values())
+    assert (sum(held["rows"]["latency"]), sum(held["rows"]["value"])) == (712_374_453, period)
+    assert sum(held["bursts"]["latency"]) == 712_374_453
+
+
 def test_differences_of_latencies() -> None:
     ran = perf2x("diff", CLOCKED, CLOCKED, "--no-symbols", "--value", "latency", "--all", "-q")
     assert ran.code == 0, ran.err

@@ -51,12 +51,15 @@ def bursts(
     duration: int = 0,
     origin: int = 0,
     lasts: Sequence[int] = (),
+    latency: Sequence[int] = (),
 ) -> object:
     """The value of an expression on ``bursts``; rows 0 to 2 hold 10, 20 and 30 a sample, waits their length."""
     steps, row_steps = ([later - sooner for sooner, later in pairwise([0, *column])] for column in (times, rows))
     held: dict[str, object] = {"origin": str(origin), "time": steps, "row": row_steps}
     if lasts:
         held |= {"lasts": lasts, "value": [1000 * length or 10 for length in lasts]}
+    if latency:
+        held["latency"] = latency
     counts = [rows.count(row) for row in range(3)]
     table = {"value": [10 * (row + 1) * count for row, count in enumerate(counts)], "count": counts}
     made = f"new Bursts({json.dumps(held)}, {json.dumps(table)}, {duration})"
@@ -89,6 +92,12 @@ def test_sums_of_a_range_are_those_of_the_samples_in_it() -> None:
     times, rows = [0, 99, 100, 199, 300, 150, 200], [0, 1, 1, 1, 0, 2, 0]
     found = bursts("((s) => [[...s.value], [...s.count]])(bursts.sums([100, 200]))", times, rows, 1000)
     assert found == [[0, 40, 30], [0, 2, 1]]
+
+
+def test_latencies_are_summed_as_values_are() -> None:
+    times, rows, latency = [0, 99, 100, 199, 150], [0, 1, 1, 1, 2], [5, 7, 11, 13, 17]
+    expression = "[[...bursts.sums([100, 200]).latency], [...bursts.grid(new Set([1]), 'latency')].filter(Boolean)]"
+    assert bursts(expression, times, rows, 2500, latency=latency) == [[0, 24, 17], [7, 11, 13]]
 
 
 @pytest.mark.parametrize("kind", ["value", "count"])

@@ -148,7 +148,7 @@ def convert(
         parameters,
         timeline=emitter.timeline,
         columns=columns,
-        latency="value" if value == "latency" else "",
+        latency=_latency(value, columns),
         tags=tags,
         start_time=start_time,
         full_names=shows_full_names(emitter),
@@ -230,6 +230,13 @@ def _parse_tags_for(
 def _refuse_terminal(target: str, name: str) -> None:
     if target == "-" and sys.stdout.isatty() and name in ("pprof", "perfetto", "otlp"):
         raise OptionError(f"{name} is binary and standard output is a terminal; name a file with -o")
+
+
+def _latency(value: str | None, columns: frozenset[str]) -> str:
+    """LoadOptions.latency: beside the values where the format shows both."""
+    if value != "latency":
+        return ""
+    return "beside" if "latency" in columns else "value"
 
 
 def _settings(name: str, written: OutputFlags, all_events: bool, root: str | None) -> dict[str, object]:

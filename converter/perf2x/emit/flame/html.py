@@ -30,7 +30,7 @@ class Html:
 
     suffix: ClassVar[str] = ".html"
     timeline: ClassVar[bool] = True
-    columns: ClassVar[frozenset[str]] = frozenset({"cpu"})
+    columns: ClassVar[frozenset[str]] = frozenset({"cpu", "latency"})
     full_names: ClassVar[bool] = True
 
     title: str = option("", "heading of the page; default: the recorded command, or the busiest process")

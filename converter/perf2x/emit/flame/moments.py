@@ -43,8 +43,8 @@ def burst_table(profile: Profile, track: I64, summed: SummedSamples) -> Iterator
 
     ``time`` and ``row`` hold differences, of time in whole microseconds, rounded down; ``origin`` is its zero on the
     recording's clock, in nanoseconds, as text: JavaScript's numbers are too short for it. ``value`` is left out where
-    all samples of a row have the same. ``lasts`` are the microseconds of waits that begin then, left out where there
-    are none.
+    all samples of a row have the same, ``latency`` where the profile has none. ``lasts`` are the microseconds of waits
+    that begin then, left out where there are none.
 
     ``--time`` takes the parts of waits that lie in it, and of ``offcpu-time`` whole waits that end in it: these have
     their end as their moment and last 0. Waits without a place in time are left out.
@@ -61,6 +61,9 @@ def burst_table(profile: Profile, track: I64, summed: SummedSamples) -> Iterator
     if not np.array_equal(samples.value * summed.count[summed.row], samples.count * summed.value[summed.row]):
         yield b',"value":'
         yield from json_column(samples.value[rows])
+    if samples.latency is not None:
+        yield b',"latency":'
+        yield from json_column(samples.latency[rows])
     if lasts.any():
         yield b',"lasts":'
         yield from json_column(lasts[rows])

@@ -19,20 +19,29 @@ class SummedSamples(Struct, frozen=True):
     first: I64
     value: I64
     count: I64
+    latency: I64 | None
+    """None where the profile has none."""
 
 
 def summed_samples(profile: Profile, track: I64, node: I64) -> SummedSamples:
     """Sum samples by track, event and node of the tree; ``track``, ``node`` (samples,)."""
     samples = profile.samples
     first, row = group_rows([track, samples.event.astype(np.int64), node])
-    value, count = np.zeros(len(first), np.int64), np.zeros(len(first), np.int64)
-    np.add.at(value, row, samples.value)
-    np.add.at(count, row, samples.count)
-    return SummedSamples(row, first, value, count)
+
+    def summed(column: I64) -> I64:
+        sums = np.zeros(len(first), np.int64)
+        np.add.at(sums, row, column)
+        return sums
+
+    latency = None if samples.latency is None else summed(samples.latency)
+    return SummedSamples(row, first, summed(samples.value), summed(samples.count), latency)
 
 
 def row_table(profile: Profile, track: I64, node: I64, summed: SummedSamples) -> Iterator[bytes]:
     """Yield the rows as columns."""
     first = summed.first
     columns: list[tuple[str, AnyArray]] = [("thread", track[first]), ("event", profile.samples.event[first])]
-    yield from json_table([*columns, ("node", node[first]), ("value", summed.value), ("count", summed.count)])
+    columns += [("node", node[first]), ("value", summed.value), ("count", summed.count)]
+    if summed.latency is not None:
+        columns.append(("latency", summed.latency))
+    yield from json_table(columns)

@@ -7,13 +7,14 @@ const FEWEST_COLUMNS = 8;
 const MOST_COLUMNS = 600;
 
 class Bursts {
-  /** data: {origin, time, row, value?, lasts?} in any order, rows: the profile's {value, count}, duration: microseconds. */
+  /** data: {origin, time, row, value?, latency?, lasts?} in any order, rows: the profile's {value, count}, duration: microseconds. */
   constructor(data, rows, duration) {
     this.origin = BigInt(data.origin);
     this.row = data.row.map(addedUp());
     this.rows = rows;
     this.time = Float64Array.from(data.time, addedUp());
     this.value = data.value || this.row.map((row) => rows.value[row] / rows.count[row]);
+    this.latency = data.latency || null;
     this.lasts = data.lasts || [];
     this.waits = [...this.lasts.keys()].filter((at) => this.lasts[at]);
     this.duration = Math.max(duration, this.time.reduce((most, time, at) => Math.max(most, time + (this.lasts[at] || 1)), 1));
@@ -27,7 +28,7 @@ class Bursts {
     const cells = new Float64Array(this.columns * BURST_ROWS + 1);
     for (let at = 0; at < this.time.length; at += 1) {
       if (this.lasts[at] || !wanted.has(this.row[at])) continue;
-      cells[Math.floor(this.time[at] / this.cell)] += kind === "count" ? 1 : this.value[at];
+      cells[Math.floor(this.time[at] / this.cell)] += kind === "count" ? 1 : this[kind][at];
     }
     const waits = this.waits.filter((at) => wanted.has(this.row[at]));
     const waiting = kind === "count" ? this.covering(waits) : this.waited(waits);
@@ -56,13 +57,15 @@ class Bursts {
     return cells.map((count, cell) => 1000 * (count * this.cell - missing[cell]));
   }
 
-  /** Sums per row of the samples from one microsecond until before another, and of the parts of waits: {value, count}. */
+  /** Sums per row of the samples from one microsecond until before another, and of the parts of waits: {value, count, latency}. */
   sums([from, to]) {
     const value = new Float64Array(this.rows.value.length);
     const count = new Float64Array(this.rows.value.length);
+    const latency = this.latency && new Float64Array(this.rows.value.length);
     const add = (at, part) => {
       value[this.row[at]] += this.value[at] * part;
       count[this.row[at]] += 1;
+      if (latency) latency[this.row[at]] += this.latency[at];
     };
     for (let at = 0; at < this.time.length; at += 1) {
       if (this.time[at] >= from && this.time[at] < to && !this.lasts[at]) add(at, 1);
@@ -71,7 +74,7 @@ class Bursts {
       const inside = Math.min(to, this.time[at] + this.lasts[at]) - Math.max(from, this.time[at]);
       if (inside > 0) add(at, inside / this.lasts[at]);
     }
-    return { value, count };
+    return { value, count, latency };
   }
 
   /** The whole microseconds of the cells from one to another, either may be the first: [from, to]. */

@@ -160,7 +160,7 @@ const KEYS = {
   c: () => choose("colour", { change: "own", own: "object", object: "mode", mode: "name", name: comparison ? "change" : "object" }[state.colour]),
   b: () => comparison && choose("shown", state.shown === "after" ? "before" : "after"),
   n: () => comparison && choose("scale", state.scale === "absolute" ? "shares" : "absolute"),
-  v: () => choose("weight", state.weight === "value" ? "count" : "value"),
+  v: () => choose("weight", { value: "count", count: profile.rows.latency ? "latency" : "value", latency: "value" }[state.weight]),
   l: togglePanel,
   h: toggleBursts,
   t: switchTheme,

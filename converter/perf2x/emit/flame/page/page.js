@@ -14,6 +14,7 @@ async function start() {
   painter = new Painter($("canvas"), $("ruler"));
   Object.assign(state, { event: profile.defaultEvent, direction: profile.direction });
   if (profile.compare) compareFirst();
+  if (profile.rows.latency) latencyFirst();
   readHash();
   fillHeader();
   listen();
@@ -26,6 +27,12 @@ function compareFirst() {
   const { normalize, samples } = profile.compare;
   Object.assign(state, { colour: "change", scale: normalize ? "shares" : "absolute", weight: samples ? "count" : "value" });
   document.body.dataset.compare = "";
+}
+
+/** Somebody asked for latencies: they are the widths at first, and a column of the table beside the values. */
+function latencyFirst() {
+  state.weight = "latency";
+  document.body.dataset.latency = "";
 }
 
 /** Names of threads, and where each track's moments begin. */
@@ -95,6 +102,7 @@ function rebuild() {
   }
   total = rows.reduce((sum, row) => sum + weight[row], 0);
   functions = comparison ? comparison.functions(rows) : profile.functions(rows, weight);
+  if (profile.rows.latency) addOther();
   selected = hovered = zoomed = -1;
   standStill();
   [painter.from, painter.to] = layout.isTime && state.range ? [state.range[0], Math.min(state.range[1], layout.width)] : [0, layout.width || 1];
@@ -113,6 +121,15 @@ function rebuild() {
   if (state.direction === "flame") $("scroll").scrollTop = $("scroll").scrollHeight;
   writeHash();
 }
+
+/** Give each function its self in the other number: the value beside latencies, the latency beside all else. */
+function addOther() {
+  const other = sums[otherWeight()];
+  const found = new Map(profile.functions(rows, other).map((entry) => [`${entry.name}\n${entry.object}`, entry.self]));
+  for (const entry of functions) entry.other = found.get(`${entry.name}\n${entry.object}`);
+}
+
+const otherWeight = () => (state.weight === "latency" ? "value" : "latency");
 
 const weightOf = (track) => profile.firstMoment[track + 1] - profile.firstMoment[track];
 const unitOf = (event) => (event.unit === "count" ? event.name.split(":")[0] : event.unit);

@@ -138,6 +138,7 @@ function showChanges() {
 }
 
 function showTable() {
+  if (profile.rows.latency) showOther();
   if (comparison) showChanges();
   else showCosts();
   for (const button of document.querySelectorAll("th button")) {
@@ -147,15 +148,23 @@ function showTable() {
   }
 }
 
+/** The head of the column beside the chosen number. */
+function showOther() {
+  const [name, what] = otherWeight() === "value" ? ["Value", "periods"] : ["Latency", "latencies"];
+  Object.assign($("other"), { textContent: name, title: `Self, as a share of all ${what}` });
+}
+
 function showCosts() {
   const key = state.sort;
   const shown = functions.filter((entry) => isMatch(entry.frame));
   shown.sort((a, b) => (key === "name" ? (a.name < b.name ? -1 : 1) : b[key] - a[key] || b.total - a.total || (a.name < b.name ? -1 : 1)));
   const whole = total || 1;
+  const wholes = { other: profile.rows.latency ? rows.reduce((sum, row) => sum + sums[otherWeight()][row], 0) || 1 : 1 };
   $("rows").replaceChildren(...shown.slice(0, 400).map((entry) => {
     const row = make("tr", { title: `${entry.name}\n${entry.object}\nself ${spoken(entry.self, layout.isTime ? "" : layout.unit)}, total ${spoken(entry.total, layout.isTime ? "" : layout.unit)}` },
       make("td", {}, entry.name, " ", make("small", {}, entry.name.startsWith("[") ? "" : entry.object)), make("td", {}, percent(entry.self, whole)), make("td", {}, percent(entry.total, whole)));
-    row.style.setProperty("--share", `${(100 * entry[key === "name" ? "self" : key]) / whole}%`);
+    if (profile.rows.latency) row.append(make("td", {}, percent(entry.other, wholes.other)));
+    row.style.setProperty("--share", `${(100 * entry[key === "name" ? "self" : key]) / (wholes[key] || whole)}%`);
     row.onclick = () => find(entry.name);
     return row;
   }));
@@ -261,7 +270,7 @@ function readRange(text) {
 
 function readHash() {
   const words = new URLSearchParams(location.hash.slice(1));
-  const fits = { order: ["heavy", "time"], direction: ["icicle", "flame"], colour: ["object", "mode", "name"], weight: ["value", "count"], shown: ["before", "after"], scale: ["absolute", "shares"], bursts: ["on"] };
+  const fits = { order: ["heavy", "time"], direction: ["icicle", "flame"], colour: ["object", "mode", "name"], weight: ["value", "count", ...(profile.rows.latency ? ["latency"] : [])], shown: ["before", "after"], scale: ["absolute", "shares"], bursts: ["on"] };
   if (comparison) fits.colour.push("change", "own");
   for (const [key, value] of words) {
     if (fits[key] ? fits[key].includes(value) : ["thread", "search"].includes(key)) state[key] = value;
