@@ -153,6 +153,21 @@ def test_samples_of_sched_switch_carry_their_fields_and_tell_no_states() -> None
     assert tids == {101, 102}
 
 
+def test_a_thread_that_comes_back_is_not_dead() -> None:
+    """Readers drop all that follows a thread's end, which 101 tells twice."""
+    builder, (one, other) = threads(101, 102)
+    for time, thread, is_out in ((10, one, False), (20, one, True), (30, one, False), (40, one, True)):
+        builder.switch(time, thread, is_out, cpu=1)
+    builder.switch(35, other, is_out=True, cpu=0)
+    profile = builder.build(timeline=True)
+    assert profile.switches is not None
+    told = np.where(profile.switches.is_out, 0x20, -1).astype(profile.switches.state.dtype)
+    profile = replace(profile, switches=replace(profile.switches, state=told))
+    assert read_states(profile) == [
+        (10, 101, 1, RUNNING), (20, 101, 1, SLEEPS), (30, 101, 1, RUNNING), (35, 102, 0, 7), (40, 101, 1, 7)
+    ]  # fmt: skip
+
+
 def test_every_prev_state_has_a_meaning() -> None:
     found = states_of(np.array([0, 0x100, 0x400, 1, 2, 4, 8, 0x10, 0x20, 0x80, 0x82, 0x201, 0x40], np.int64))
     assert found.tolist() == [2, 2, 2, 4, 5, 6, 6, 7, 7, 5, 5, 4, 4]

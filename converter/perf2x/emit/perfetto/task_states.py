@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from perf2x.columnar.arrays import I32, I64, U8, U64, Bools
 from perf2x.columnar.columns import take_rows_of
-from perf2x.columnar.unique import argsort_rows
+from perf2x.columnar.unique import argsort_rows, unique_inverse
 from perf2x.emit.encoding.protobuf_cells import beside, nested, numbers
 from perf2x.emit.perfetto.message import packet_rows
 from perf2x.emit.perfetto.schema import TracePacket
@@ -67,6 +67,7 @@ def task_states(switches: Switches, ids: ThreadIds) -> TaskStates:
     columns = (switches.thread, switches.time, switches.is_out, switches.cpu)
     order = known[argsort_rows([column[known] for column in columns])]
     switches, tid = take_rows_of(switches, order), tid[order]
+    switches = _without_returns(switches, tid)
     after = _follows(switches.thread)
     before = np.maximum(np.arange(len(order)) - 1, 0)
     is_same = after & (switches.is_out == switches.is_out[before])
@@ -93,6 +94,19 @@ def _with_cpus_of_exits(switches: Switches) -> Switches:
     before = np.maximum(np.arange(len(order)) - 1, 0)
     ran = _follows(switches.thread) & switches.is_out & ~switches.is_out[before]
     return replace(switches, cpu=np.where(ran & (switches.cpu < 0), switches.cpu[before], switches.cpu))
+
+
+def _without_returns(switches: Switches, tid: I64) -> Switches:
+    """Let threads that are seen again after their end (their number is, or they were preempted on their way) sleep.
+
+    Readers refuse whatever follows a thread's end.
+    """
+    tids, place = unique_inverse(tid)
+    last = np.zeros(len(tids), np.uint64)
+    np.maximum.at(last, place, switches.time)
+    ended = (switches.state == TaskState.TASK_STATE_DEAD) & (switches.time < last[place])
+    state = np.where(ended, np.uint8(TaskState.TASK_STATE_INTERRUPTIBLE_SLEEP), switches.state)
+    return replace(switches, state=state)
 
 
 def _follows(thread: I64) -> Bools:
