@@ -23,8 +23,15 @@ TERMINATED = 143
 """128 + SIGTERM, as shells do."""
 
 _NO_MEMORY = "not enough memory; fewer processes (--jobs 1) or a part of the recording (--time, --pid) need less"
-_MEMORY_WORDS = ("failed to map segment", "cannot allocate memory", "can't start new thread")
-"""Texts of other exceptions when memory is short: on libraries that cannot be loaded, on threads."""
+_MEMORY_WORDS = (
+    "failed to map segment",
+    "cannot allocate memory",
+    "can't start new thread",
+    "without exception set",
+    "without setting an exception",
+)
+"""Texts of other exceptions when memory is short: on libraries that cannot be loaded, on threads, and the two that
+CPython words for a C function that failed without a reason, as extensions do whose allocation failed."""
 
 _FULL = frozenset(getattr(errno, name, 0) for name in ("ENOSPC", "EDQUOT", "EFBIG", "EIO"))
 """Errors of a full disk, a quota, a file size limit (ulimit -f), a failing device."""
@@ -50,7 +57,7 @@ def report_errors() -> Iterator[None]:
         _exit(CANNOT, _NO_MEMORY)
     except OSError as error:
         _exit(CANNOT, _NO_MEMORY if error.errno == errno.ENOMEM else _os_error_sentence(error))
-    except (ImportError, RuntimeError) as error:
+    except (ImportError, RuntimeError, SystemError) as error:
         if not _is_out_of_memory(error):
             raise
         _exit(CANNOT, _NO_MEMORY)

@@ -65,6 +65,29 @@ class BackgroundGzipWriter(BackgroundWriter):
     """A background writer that compresses: gzip without name and time, so that equal contents give equal bytes."""
 
     def _write_chunks(self, out: BinaryIO, chunks: Iterator[bytes | memoryview]) -> None:
-        with gzip.GzipFile(filename="", mode="wb", fileobj=out, mtime=0, compresslevel=_LEVEL) as packed:
+        sink = _FailsOnce(out)
+        with gzip.GzipFile(filename="", mode="wb", fileobj=sink, mtime=0, compresslevel=_LEVEL) as packed:
             for chunk in chunks:
                 packed.write(chunk)
+
+
+class _FailsOnce:
+    """A file that takes no more after its first error, and says nothing then.
+
+    A GzipFile that could not be closed tries again when it is collected; from Python 3.13 on that error is printed.
+    """
+
+    def __init__(self, out: BinaryIO) -> None:
+        self._out: BinaryIO | None = out
+
+    def write(self, chunk: bytes) -> int:
+        """Write a chunk; OSError when that fails for the first time."""
+        out, self._out = self._out, None
+        if out is None:
+            return len(chunk)
+        written = out.write(chunk)
+        self._out = out
+        return written
+
+    def flush(self) -> None:
+        """Do nothing: who opened the file flushes it."""

@@ -124,6 +124,7 @@ class Full(io.RawIOBase):
         return len(piece)
 
 
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EDQUOT])
 @pytest.mark.parametrize(
     "name", ["pprof", "collapsed", "chrome", "html", "svg", "speedscope", "firefox", "perfetto", "otlp", "otlp-json"]
@@ -205,6 +206,7 @@ def test_a_closed_pipe_ends_the_command_quietly() -> None:
         OSError(errno.ENOMEM, "Cannot allocate memory"),
         RuntimeError("can't start new thread"),
         ImportError("libscipy_openblas64_.so: failed to map segment from shared object"),
+        SystemError("error return without exception set"),
     ],
     ids=repr,
 )
