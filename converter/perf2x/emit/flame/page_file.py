@@ -16,6 +16,8 @@ from perf2x.files.background_writer import BackgroundGzipWriter
 from perf2x.tables.output_text import printable
 
 _SCRIPTS = ("data.js", "bursts.js", "compare.js", "layout.js", "draw.js", "page.js", "heat.js", "panels.js", "input.js")
+_COMMENT = re.compile(r"^[ ]*(?://.*|/\*\*(?:[^*]|\*(?!/))*\*/[ ]*)\n", re.MULTILINE)
+"""Lines that hold a comment alone: the types and reasons in them are for those who work on the scripts."""
 _BYTES_PER_LINE = 57 * 1024
 
 
@@ -39,7 +41,7 @@ def _page(title: str) -> tuple[bytes, bytes]:
     parts = {
         "TITLE": html.escape(printable(title)),
         "STYLE": (folder / "page.css").read_text("utf-8"),
-        "SCRIPT": "\n".join((folder / name).read_text("utf-8") for name in _SCRIPTS),
+        "SCRIPT": "\n".join(_COMMENT.sub("", (folder / name).read_text("utf-8")) for name in _SCRIPTS),
     }
     page = (folder / "page.html").read_text("utf-8")
     head, tail = page.split("{{DATA}}")

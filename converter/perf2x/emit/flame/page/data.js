@@ -10,6 +10,7 @@ async function readData(text) {
 }
 
 class Profile {
+  /** @param {PageData} data */
   constructor(data) {
     Object.assign(this, data);
     this.parent = Int32Array.from(data.nodes.parent);
@@ -24,7 +25,11 @@ class Profile {
     this.files = data.frames.file.map((row) => data.strings[row]);
   }
 
-  /** Rows (indices) of one event, and of one thread unless thread is null. */
+  /**
+   * Rows (indices) of one event, and of one thread unless thread is null.
+   * @param {number} event
+   * @param {number | null} thread
+   */
   rowsOf(event, thread) {
     const found = [];
     const { rows } = this;
@@ -34,7 +39,11 @@ class Profile {
     return found;
   }
 
-  /** Tree nodes that the rows touch, parents before children, with this.sum and this.own filled in for them. */
+  /**
+   * Tree nodes that the rows touch, parents before children, with this.sum and this.own filled in for them.
+   * @param {number[]} rows
+   * @param {Column} weight
+   */
   fold(rows, weight) {
     const { stamp, parent, sum, own } = this;
     const round = (this.round += 1);
@@ -57,7 +66,12 @@ class Profile {
     return touched;
   }
 
-  /** Self and total per function name and object; recursion counts once. */
+  /**
+   * Self and total per function name and object; recursion counts once.
+   * @param {number[]} rows
+   * @param {Column} weight
+   * @returns {FunctionCost[]}
+   */
   functions(rows, weight) {
     const found = new Map();
     const nodes = this.fold(rows, weight);
@@ -82,7 +96,9 @@ class Profile {
   }
 }
 
+/** @type {[number, string][]} */
 const TIME_STEPS = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]];
+/** @type {[number, string][]} */
 const COUNT_STEPS = [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]];
 
 /** A number with its unit as people say it: 1.25 s, 3.4 M cycles, 12 samples. */

@@ -65,7 +65,7 @@ class Colours {
     return `hsl(${hue.toFixed(0)} ${saturation}% ${light.toFixed(0)}%)`;
   }
 
-  swatch(group, frame) {
+  swatch(frame) {
     return this.make(frame, false);
   }
 }

@@ -13,6 +13,7 @@ class Layout {
     this.own = []; // weight of the box itself, without those above it
     this.change = []; // what it was before and is after, when two profiles are compared
     this.wait = []; // how it waited, a key of WAITS; 0 or missing: it ran
+    this.labels = new Map(); // boxes of groups: box → text
     this.width = 0;
     this.unit = "";
     this.isTime = false;
@@ -81,7 +82,6 @@ function leftHeavy(profile, groups, weight, unit, comparison) {
     let up = root;
     if (sideBySide) {
       up = layout.addBox(lane, 1, at, at + group.total, -1, root, 0);
-      layout.labels = layout.labels || new Map();
       layout.labels.set(up, group.label);
     }
     placeTree(profile, layout, lane, group.rows, weight, at, up, comparison);

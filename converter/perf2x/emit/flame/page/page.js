@@ -1,9 +1,18 @@
 "use strict";
 // The page: what is chosen, what is on screen, and what keys and pointer do to it.
 
-const $ = (id) => document.getElementById(id);
+/** @type {<K extends string>(id: K) => K extends keyof Elements ? Elements[K] : HTMLElement} */
+const $ = (id) => /** @type {any} */ (document.getElementById(id));
 const state = { event: 0, thread: "merged", order: "heavy", direction: "icicle", colour: "object", weight: "value", search: "", sort: "self", group: null, shown: "after", scale: "absolute", bursts: "off", range: null };
-let profile, colours, painter, layout, rows, sums, weight, functions = [], comparison = null;
+/** @type {Profile} */ let profile;
+/** @type {Colours} */ let colours;
+/** @type {Painter} */ let painter;
+/** @type {Layout} */ let layout;
+/** @type {Comparison | null} */ let comparison = null;
+/** @type {FunctionCost[]} */ let functions = [];
+/** @type {number[]} */ let rows;
+/** @type {Sums} */ let sums;
+/** @type {Column} */ let weight;
 let selected = -1, hovered = -1, matcher = null, total = 0, zoomed = -1;
 
 async function start() {
@@ -60,7 +69,7 @@ function prepare() {
 function fillHeader() {
   $("title").textContent = $("title").title = profile.title;
   $("facts").textContent = $("facts").title = profile.facts.join("  ·  ");
-  profile.events.forEach((event, row) => $("event").add(new Option(`${event.name}  (${samplesOf(row)})`, row)));
+  profile.events.forEach((event, row) => $("event").add(new Option(`${event.name}  (${samplesOf(row)})`, String(row))));
   $("event").disabled = profile.events.length < 2;
   fillThreads();
 }
@@ -79,7 +88,7 @@ function fillThreads() {
   for (let row = 0; row < thread.length; row += 1) if (event[row] === state.event) sums[thread[row]] += value[row] + (beforeValue ? beforeValue[row] : 0);
   const all = sums.reduce((a, b) => a + b, 0);
   const order = [...sums.keys()].filter((row) => sums[row] > 0).sort((a, b) => sums[b] - sums[a]).slice(0, 2000);
-  for (const row of order) list.add(new Option(`${profile.threads[row].label}  ${percent(sums[row], all)}`, row));
+  for (const row of order) list.add(new Option(`${profile.threads[row].label}  ${percent(sums[row], all)}`, String(row)));
   list.value = state.thread;
   if (list.selectedIndex < 0) list.value = state.thread = "merged";
 }
@@ -98,7 +107,7 @@ function rebuild() {
     const tracks = one === null ? [...profile.threads.keys()].sort((a, b) => weightOf(b) - weightOf(a)) : [one];
     layout = overTime(profile, tracks, one === null);
   } else {
-    layout = leftHeavy(profile, groupsOf(one), weight, state.weight === "count" ? "samples" : unitOf(event), comparison);
+    layout = leftHeavy(profile, groupsOf(), weight, state.weight === "count" ? "samples" : unitOf(event), comparison);
   }
   total = rows.reduce((sum, row) => sum + weight[row], 0);
   functions = comparison ? comparison.functions(rows) : profile.functions(rows, weight);
@@ -134,7 +143,7 @@ const otherWeight = () => (state.weight === "latency" ? "value" : "latency");
 const weightOf = (track) => profile.firstMoment[track + 1] - profile.firstMoment[track];
 const unitOf = (event) => (event.unit === "count" ? event.name.split(":")[0] : event.unit);
 
-function groupsOf(one) {
+function groupsOf() {
   if (state.thread !== "split" && state.thread !== "process") return [{ label: "", rows }];
   const groups = new Map();
   for (const row of rows) {
@@ -158,7 +167,7 @@ function rankObjects() {
 function frameName(box) {
   const node = layout.node[box];
   if (node >= 0) return profile.names[profile.frame[node]];
-  if (layout.labels && layout.labels.has(box)) return layout.labels.get(box);
+  if (layout.labels.has(box)) return layout.labels.get(box);
   const one = profile.threads[profile.threads.length === 1 ? 0 : Number(state.thread)];
   return one ? one.label : "all threads";
 }
@@ -189,7 +198,7 @@ function weighed(value) {
   return layout.isTime ? spoken(value * 1000, "nanoseconds") : spoken(value, layout.unit);
 }
 
-const wholeOf = (box) => (layout.isTime ? layout.width : total);
+const wholeOf = () => (layout.isTime ? layout.width : total);
 const sizeOf = (box) => layout.end[box] - layout.start[box];
 
 // ---- drawing

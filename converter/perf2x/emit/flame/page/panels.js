@@ -54,7 +54,7 @@ function showButtons() {
   $("burst-toggle").disabled = !bursts;
   if (!bursts) $("burst-toggle").title = profile.noMoments || "";
   $("burst-toggle").setAttribute("aria-pressed", String(state.bursts === "on" && bursts !== null));
-  $("event").value = state.event;
+  $("event").value = String(state.event);
   $("toggle").setAttribute("aria-pressed", String(!$("side").hidden));
 }
 
@@ -91,7 +91,7 @@ function showLegend() {
   const shown = state.colour === "name" ? [] : parts;
   $("legend").replaceChildren(...waits, ...shown.map(([name, { self, frame }]) => {
     const button = make("button", { title: `Only ${name}` }, make("i"), `${name}  ${percent(self, total)}`);
-    button.firstChild.style.background = colours.swatch(name, frame);
+    button.firstChild.style.background = colours.swatch(frame);
     button.setAttribute("aria-pressed", String(state.group === name));
     button.onclick = () => {
       state.group = state.group === name ? null : name;
@@ -199,7 +199,7 @@ function showDetail() {
   const parts = [make("h2", {}, frameName(selected))];
   if (node >= 0) parts.push(make("p", {}, describe(profile.frame[node])));
   const bars = make("div", { className: comparison ? "bars wide" : "bars" });
-  const lines = comparison && layout.change[selected] ? changeBars(layout.change[selected]) : [["total", size, wholeOf(selected)], ["self", layout.own[selected], wholeOf(selected)]];
+  const lines = comparison && layout.change[selected] ? changeBars(layout.change[selected]) : [["total", size, wholeOf()], ["self", layout.own[selected], wholeOf()]];
   for (const [word, value, whole] of lines) {
     const bar = make("b", {}, make("i"));
     bar.firstChild.style.width = `${(100 * value) / (whole || 1)}%`;
@@ -214,7 +214,6 @@ function changeBars({ total: all, self }) {
 }
 
 function describe(frame) {
-  const { frames } = profile;
   const words = [profile.objects[frame] || "no object", frameKind(profile, frame)];
   if (profile.files[frame]) words.push(profile.files[frame]);
   if (profile.fullNames[frame]) words.unshift(profile.fullNames[frame]);
@@ -250,7 +249,7 @@ function numbers(box) {
   const size = sizeOf(box);
   const how = layout.wait[box] ? `${WAITS[layout.wait[box]]} ` : "";
   const when = layout.isTime ? `${how}from ${weighed(layout.start[box])}, ` : "";
-  return `${when}${weighed(size)} (${percent(size, wholeOf(box))})${own && own < size ? `, self ${weighed(own)} (${percent(own, wholeOf(box))})` : own ? ", all self" : ""}`;
+  return `${when}${weighed(size)} (${percent(size, wholeOf())})${own && own < size ? `, self ${weighed(own)} (${percent(own, wholeOf())})` : own ? ", all self" : ""}`;
 }
 
 // ---- addresses: the view in the page's fragment, so that a link shows what its sender saw

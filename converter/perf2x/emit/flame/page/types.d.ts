@@ -1,0 +1,102 @@
+// Types that the page's scripts share: the data as html.py and diff_page.py write it, and the page's own elements.
+// Read by tsc alone (tests/browser/tsconfig.json); no part of the page.
+
+interface Moments {
+  track: number[];
+  start: number[]; // differences in the file, microseconds once prepare() has run
+  duration: number[];
+  node: number[];
+  wait?: number[]; // a key of WAITS, 0: it ran
+}
+
+interface BurstData {
+  origin: string; // nanoseconds of the recording's clock
+  time: number[]; // differences of microseconds
+  row: number[]; // differences of rows of SampleRows
+  value?: number[];
+  latency?: number[];
+  lasts?: number[];
+}
+
+/** Samples summed by thread, event and node. */
+interface SampleRows {
+  thread: number[];
+  event: number[];
+  node: number[];
+  value: Column;
+  count: Column;
+  latency?: Column;
+  beforeValue?: number[]; // of the difference of two profiles
+  beforeCount?: number[];
+}
+
+type Column = number[] | Float64Array;
+type Weight = "value" | "count" | "latency";
+type Sums = Record<Weight, Column | null | undefined>;
+
+interface Thread {
+  name: string;
+  process: string;
+  pid: number; // −1: threads are merged by name
+  tid: number;
+  label: string; // made by prepare()
+}
+
+interface PageData {
+  title: string;
+  facts: string[];
+  direction: "icicle" | "flame";
+  defaultEvent: number;
+  compare?: { normalize: boolean; samples: boolean };
+  events: { name: string; unit: string; samples: number }[];
+  threads: Thread[];
+  frames: Record<"name" | "full" | "object" | "file" | "mode" | "inlined" | "resolved" | "jit", number[]>;
+  nodes: { parent: number[]; frame: number[] };
+  rows: SampleRows;
+  moments: Moments | null;
+  noMoments?: string;
+  bursts?: BurstData;
+  strings: string[];
+}
+
+/** The constructor copies the data; prepare() adds where each thread's moments begin and when the last one ends. */
+interface Profile extends PageData {
+  firstMoment: Int32Array;
+  duration: number;
+}
+
+/** A line of the table of functions. */
+interface FunctionCost {
+  name: string;
+  object: string;
+  frame: number;
+  self: number;
+  total: number;
+  other?: number; // self in the number that is not the width
+  was?: { self: number; total: number }; // of two profiles, of which self and total are the differences
+  now?: { self: number; total: number };
+}
+
+/** What a box was before and is after. */
+interface Change {
+  before: number;
+  after: number;
+  noisy: boolean;
+  strength: number;
+}
+
+/** Elements of page.html that are more than an HTMLElement. */
+interface Elements {
+  canvas: HTMLCanvasElement;
+  ruler: HTMLCanvasElement;
+  heat: HTMLCanvasElement;
+  event: HTMLSelectElement;
+  thread: HTMLSelectElement;
+  search: HTMLInputElement;
+  keys: HTMLDialogElement;
+  "burst-toggle": HTMLButtonElement;
+}
+
+interface ParentNode {
+  querySelectorAll(selectors: string): NodeListOf<HTMLButtonElement>; // this page asks for buttons alone
+}
