@@ -79,6 +79,7 @@ def convert(
     label: formats.Label = None,
     pprof_names: formats.PprofNames = None,
     inline_style: formats.InlineStyle = None,
+    for_reader: formats.For = None,
     max_samples: formats.MaxSamples = None,
     chrome_style: formats.ChromeStyle = None,
     perfetto_style: formats.PerfettoStyle = None,

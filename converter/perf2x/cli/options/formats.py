@@ -60,6 +60,16 @@ InlineStyle = Annotated[
     ),
     Rare,
 ]
+For = Annotated[
+    Literal["any", "go-pgo"] | None,
+    typer.Option(
+        "--for",
+        help="pprof: go-pgo keeps what go build -pgo reads.",
+        show_default="any",
+        rich_help_panel=_PANEL,
+    ),
+    Rare,
+]
 MaxSamples = Annotated[
     int | None,
     typer.Option(
@@ -147,6 +157,7 @@ class FormatFlags(Struct, frozen=True):
     label: Label = None
     pprof_names: PprofNames = None
     inline_style: InlineStyle = None
+    for_reader: For = None
     max_samples: MaxSamples = None
     chrome_style: ChromeStyle = None
     perfetto_style: PerfettoStyle = None
@@ -178,6 +189,7 @@ class FormatFlags(Struct, frozen=True):
 _FIELD_OF_FLAG = {
     "pprof_names": "names",
     "inline_style": "inline",
+    "for_reader": "reader",
     "chrome_style": "style",
     "perfetto_style": "style",
 }

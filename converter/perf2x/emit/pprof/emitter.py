@@ -60,6 +60,9 @@ class Pprof:
     )
     max_samples: int = option(0, "write no more samples than this (Pyroscope takes 16000); the rest is one sum")
     placeholders: bool = option(True, "name unresolved frames after their object; no: leave them to pprof")
+    reader: str = option(
+        "any", "go-pgo: only what go build -pgo reads, without labels, kernel and machine", ("any", "go-pgo")
+    )
     compress: bool = option(True, "gzip the output, as the format demands; no: plain protobuf")
 
     def __post_init__(self) -> None:
@@ -68,12 +71,24 @@ class Pprof:
     @property
     def timeline(self) -> bool:
         """Only a label with the time keeps samples apart."""
-        return "time" in self.label
+        return "time" in self._labels
 
     @property
     def columns(self) -> frozenset[str]:
         """Columns that labels are made of; the user's own (``--tag``) are always written."""
-        return frozenset(self.label) & {"cpu", "cgroup"} | {"tags"}
+        return frozenset(self._labels) & {"cpu", "cgroup"} | {"tags"}
+
+    @property
+    def _labels(self) -> tuple[str, ...]:
+        return () if self.reader == "go-pgo" else self.label
+
+    def _read_part(self, profile: Profile) -> Profile:
+        """Return what the reader takes of a profile."""
+        if self.reader == "any":
+            return profile
+        from perf2x.emit.pprof.go_pgo import for_go_pgo
+
+        return for_go_pgo(profile)
 
     def emit(self, profile: Profile, out: BinaryIO) -> None:
         """Write the whole file; gzip without a time stamp, so that equal profiles are equal bytes."""
@@ -84,11 +99,20 @@ class Pprof:
             packed.writelines(self.chunks(profile))
 
     def notes(self, profile: Profile) -> tuple[str, ...]:
-        """Say how much was summed up because of max_samples."""
+        """Say how much was summed up because of max_samples, and what Go will refuse."""
+        profile = self._read_part(profile)
+        return (*self._refused(profile), *self._summed_up(profile))
+
+    def _refused(self, profile: Profile) -> tuple[str, ...]:
+        if self.reader == "any" or (profile.functions.start_line > 0).any():
+            return ()
+        return ("no function says where it starts, so go build -pgo refuses the profile: is this a program of Go?",)
+
+    def _summed_up(self, profile: Profile) -> tuple[str, ...]:
         if not 0 < self.max_samples < len(profile.samples):
             return ()
         distinct = _distinct_samples(
-            profile, label_columns(profile, self.label, StringTable(profile).add), self.names == "compat"
+            profile, label_columns(profile, self._labels, StringTable(profile).add), self.names == "compat"
         )
         values, count = distinct.values, len(distinct.row)
         kept = heaviest(values, self.max_samples)
@@ -100,6 +124,7 @@ class Pprof:
 
     def chunks(self, profile: Profile) -> Iterator[bytes]:
         """Yield the uncompressed message, some thousand samples at a time; the string table comes last."""
+        profile = self._read_part(profile)
         strings = StringTable(profile)
         kinds = value_kinds(profile, self.names == "compat")
         yield _header(profile, strings, kinds).SerializeToString(deterministic=True)
@@ -135,7 +160,7 @@ class Pprof:
               4      9      5               6      7     20      rest: 25                 id of [rest], 25
               6      7     20
         """
-        columns = label_columns(profile, self.label, strings.add)
+        columns = label_columns(profile, self._labels, strings.add)
         distinct = _distinct_samples(profile, columns, self.names == "compat")
         kept = heaviest(distinct.values, self.max_samples)
         labels = LabelBytes(columns, distinct.row[kept], profile, strings.add)
