@@ -86,8 +86,8 @@ function change(before, after, oldCount, newCount, factor) {
 function changeColour(strength, dark, faded) {
   const force = Math.min(1, Math.abs(strength)) ** 0.6;
   const hue = strength > 0 ? 6 : 214;
-  const light = dark ? 24 + 20 * force : 93 - 33 * force;
-  if (faded) return `hsl(0 0% ${dark ? 20 : 92}%)`;
+  const light = dark ? 24 + 19 * force : 93 - 32 * force;
+  if (faded) return `hsl(0 0% ${dark ? 18 : 93}%)`;
   return `hsl(${hue} ${(force * (dark ? 62 : 82)).toFixed(0)}% ${light.toFixed(0)}%)`;
 }
 

@@ -59,9 +59,11 @@ class Colours {
     const spread = hash(profile.names[frame]);
     const hue = this.hue(group, frame) + (this.kind === "name" ? 0 : (spread - 0.5) * 14);
     const saturation = faded ? 6 : grey ? 5 : dark ? 42 : 74;
-    let light = dark ? 30 + 9 * spread : 71 + 9 * spread;
-    if (profile.frames.inlined[frame]) light += dark ? 6 : 6;
-    if (faded) light = dark ? 20 : 91;
+    // text must be readable on it: green and yellow are brighter than blue of the same lightness
+    const glare = Math.max(0, Math.cos(((hue - 120) * Math.PI) / 225));
+    let light = dark ? 25 + 7 * spread - 6 * glare : 72 + 8 * spread;
+    if (profile.frames.inlined[frame]) light += dark ? 3 : 6;
+    if (faded) light = dark ? 18 : 93;
     return `hsl(${hue.toFixed(0)} ${saturation}% ${light.toFixed(0)}%)`;
   }
 
@@ -72,7 +74,7 @@ class Colours {
 
 /** Boxes of waits have a colour of their own, whatever frames are coloured by: nothing ran there. */
 function waitColour(wait, dark, faded) {
-  if (faded) return dark ? "hsl(222 6% 20%)" : "hsl(222 6% 91%)";
+  if (faded) return dark ? "hsl(222 6% 18%)" : "hsl(222 6% 93%)";
   return `hsl(${WAIT_HUES[wait]} ${dark ? "20% 26%" : "34% 86%"})`;
 }
 
@@ -177,7 +179,7 @@ class Painter {
     if (room < 3) return;
     const text = this.view.label(box);
     pen.fillStyle = this.view.isFaded(box) ? this.soft : this.ink;
-    pen.fillText(text.length > room ? `${text.slice(0, room - 1)}…` : text, Math.max(left, 0) + 4, y + LEVEL / 2);
+    pen.fillText(shortened(text, room), Math.max(left, 0) + 4, y + LEVEL / 2);
   }
 
   paintOutline(pen, box, colour, thick) {
@@ -206,6 +208,13 @@ class Painter {
       top.fillText(this.view.tick(tick, step), x + 4, 11);
     }
   }
+}
+
+/** A text of at most so many letters: a long one keeps its start and its end, which tell templates and paths apart. */
+function shortened(text, letters) {
+  if (text.length <= letters) return text;
+  const end = letters < 8 ? 0 : Math.floor((letters - 1) * 0.45);
+  return `${text.slice(0, letters - 1 - end)}…${end ? text.slice(-end) : ""}`;
 }
 
 function niceStep(rough) {

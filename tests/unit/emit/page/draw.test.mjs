@@ -1,0 +1,67 @@
+import assert from "node:assert/strict";
+import fs from "node:fs";
+import { test } from "node:test";
+import { contrast, rgb } from "./contrast.mjs";
+import { load } from "./scripts.mjs";
+
+const { Colours, WAITS, changeColour, shortened, waitColour } = load(["data.js", "compare.js", "draw.js"], "Colours", "WAITS", "changeColour", "shortened", "waitColour");
+
+const READABLE = 4.5; // level AA of text
+const css = fs.readFileSync(new URL("../../../../converter/perf2x/emit/flame/page/page.css", import.meta.url), "utf8");
+const [light, dark] = [...css.matchAll(/^:root[^{]*\{([^}]*)\}/gm)].map(([, body]) => Object.fromEntries([...body.matchAll(/--(\w+): (#\w+)/g)].map((found) => found.slice(1))));
+const themes = [[false, light], [true, dark]];
+
+/** The least contrast of the texts on what a function gives for each of some values. */
+const least = (text, colours) => Math.min(...colours.map((colour) => contrast(text, colour)));
+
+function boxColours(kind, isDark, faded) {
+  const found = [];
+  for (let name = 0; name < 300; name += 1) {
+    for (const [inlined, resolved, mode] of [[0, 1, 1], [1, 1, 2], [0, 0, 3], [1, 1, 4], [0, 1, 5]]) {
+      const frames = { inlined: [inlined], resolved: [resolved], jit: [name % 2], mode: [mode] };
+      const colours = new Colours({ names: [`f${name}`], objects: [`o${name}`], frames });
+      if (name < 12) colours.ranks.set(`o${name}`, name);
+      colours.use(kind, isDark);
+      found.push(colours.of(0, faded));
+    }
+  }
+  return found;
+}
+
+for (const kind of ["object", "mode", "name"]) {
+  test(`names can be read on boxes coloured by ${kind}, in both themes, met by a search or not`, () => {
+    for (const [isDark, theme] of themes) {
+      assert.ok(least(theme.ink, boxColours(kind, isDark, false)) >= READABLE);
+      assert.ok(least(theme.soft, boxColours(kind, isDark, true)) >= READABLE);
+    }
+  });
+}
+
+test("names can be read on boxes of waits and of changes", () => {
+  const strengths = Array.from({ length: 81 }, (_, at) => at / 40 - 1);
+  for (const [isDark, theme] of themes) {
+    for (const [text, faded] of [[theme.ink, false], [theme.soft, true]]) {
+      assert.ok(least(text, Object.keys(WAITS).map((kind) => waitColour(kind, isDark, faded))) >= READABLE);
+      assert.ok(least(text, strengths.map((strength) => changeColour(strength, isDark, faded))) >= READABLE);
+    }
+  }
+});
+
+test("texts of the panels can be read on their grounds and on the table's bars", () => {
+  const bar = (ground, tint) => `#${rgb(ground).map((part, at) => Math.round(255 * (0.87 * part + 0.13 * rgb(tint)[at])).toString(16).padStart(2, "0")).join("")}`;
+  assert.match(css, /var\(--tint, var\(--accent\)\) 13%, transparent/);
+  for (const [, { ink, soft, ground, panel, pick, accent }] of themes) {
+    const tints = [accent, ...[...css.matchAll(/--tint: (#\w+)/g)].map(([, tint]) => tint)];
+    const bars = [panel, pick].flatMap((under) => tints.map((tint) => bar(under, tint)));
+    assert.ok(least(ink, [ground, panel, pick, ...bars]) >= READABLE);
+    assert.ok(least(soft, [ground, panel, pick, ...bars]) >= READABLE);
+    assert.ok(least(accent, [ground, panel, pick]) >= READABLE);
+  }
+});
+
+test("long names keep their start and their end", () => {
+  assert.equal(shortened("short", 5), "short");
+  assert.equal(shortened("std::vector<int>::push_back", 15), "std::vec…h_back");
+  assert.equal(shortened("a_long_name", 4), "a_l…");
+  for (let room = 3; room < 40; room += 1) assert.ok(shortened("x".repeat(30), room).length <= room);
+});
