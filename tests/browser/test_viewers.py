@@ -132,6 +132,8 @@ def jobs(folder: Path) -> dict[str, dict]:
     boxes, span = "layout.start.length", "[painter.from, painter.to]"
     click, out, walk = ["click", 300, 200], ["key", "Escape"], ["key", "ArrowDown"]
     link, bad_link = "#thread=split&colour=mode&search=main", "#thread=99&event=77&order=up&colour="
+    moves = [["choose", "#thread", "0"], click, ["key", "/"], ["type", "sys_read"], ["key", "Escape"], ["key", "c"]]
+    place = f"[state.thread, {span}, state.search, state.colour, location.hash]"
     choices = {
         "page": {"evaluate": boxes, "shot": "page.png"},
         "page over time": {"steps": [["key", "o"]], "evaluate": boxes, "shot": "time.png"},
@@ -147,6 +149,10 @@ def jobs(folder: Path) -> dict[str, dict]:
         },
         "page walked": {"steps": [walk] * 4, "evaluate": "frameName(selected)"},
         "page linked": {"hash": link, "evaluate": "[state.thread, state.colour]"},
+        "page moved": {"steps": moves, "evaluate": place},
+        "page moved back": {"steps": [*moves, *[["back"]] * 2], "evaluate": place},
+        "page moved to the start": {"steps": [*moves, *[["back"]] * 4], "evaluate": place},
+        "page moved forward": {"steps": [*moves, *[["back"]] * 4, *[["forward"]] * 4], "evaluate": place},
         "page bad link": {"hash": bad_link, "evaluate": "state.thread"},
         "page odd": {"file": strange, "evaluate": boxes},
         "page empty": {"file": empty},
@@ -297,6 +303,14 @@ def test_page_keys_choices_and_links(shown) -> None:
     assert shown["page walked"]["value"] == "inner_inlined"
     assert shown["page linked"]["value"] == ["split", "mode"]
     assert shown["page bad link"]["value"] == "merged"
+
+
+def test_page_steps_back_and_forward(shown) -> None:
+    """A thread, a zoom, a search, colours: four steps, however many letters were typed."""
+    assert shown["page moved"]["value"][:4] == ["0", [0, 60 * MS], "sys_read", "mode"]
+    assert shown["page moved back"]["value"][:4] == ["0", [0, 60 * MS], "", "object"]
+    assert shown["page moved to the start"]["value"] == ["merged", [0, 100 * MS], "", "object", ""]
+    assert shown["page moved forward"]["value"] == shown["page moved"]["value"]
 
 
 def test_page_shows_bursts_and_a_part_of_the_time(shown) -> None:

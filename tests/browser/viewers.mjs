@@ -37,6 +37,8 @@ async function step(page, [kind, ...words]) {
     await page.mouse[kind]();
   }
   if (kind === "choose") await page.selectOption(words[0], words[1]);
+  if (kind === "back") await page.goBack();
+  if (kind === "forward") await page.goForward();
   if (kind === "run") await page.evaluate(words[0]);
 }
 

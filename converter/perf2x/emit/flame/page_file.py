@@ -15,7 +15,18 @@ from perf2x.emit.encoding.json_encoder import json_bytes
 from perf2x.files.background_writer import BackgroundGzipWriter
 from perf2x.tables.output_text import printable
 
-_SCRIPTS = ("data.js", "bursts.js", "compare.js", "layout.js", "draw.js", "page.js", "heat.js", "panels.js", "input.js")
+_SCRIPTS = (
+    "view_state.js",
+    "data.js",
+    "bursts.js",
+    "compare.js",
+    "layout.js",
+    "draw.js",
+    "page.js",
+    "heat.js",
+    "panels.js",
+    "input.js",
+)
 _COMMENT = re.compile(r"^[ ]*(?://.*|/\*\*(?:[^*]|\*(?!/))*\*/[ ]*)\n", re.MULTILINE)
 """Lines that hold a comment alone: the types and reasons in them are for those who work on the scripts."""
 _BYTES_PER_LINE = 57 * 1024

@@ -9,6 +9,14 @@ function prepareBursts() {
   if (profile.bursts) bursts = new Bursts(profile.bursts, profile.rows, profile.duration);
 }
 
+/** The parts of the view that need times. */
+const burstFields = () => (bursts ? { bursts: oneOf("off", "on", "off"), range: { initial: null, read: readRange, write: (range) => (range ? range.join("-") : "") } } : {});
+
+function readRange(text) {
+  const [from, to] = text.split("-").map(Number);
+  return Number.isSafeInteger(to) && from >= 0 && to > from && from < bursts.duration ? [Math.floor(from), to] : undefined;
+}
+
 /** Sums per row of what is chosen: of the whole recording, or of a part of the time. */
 const chosenSums = () => (bursts && state.range ? bursts.sums(state.range) : profile.rows);
 
@@ -18,14 +26,14 @@ function toggleBursts() {
   showBursts();
   showButtons();
   resize();
-  writeHash();
+  steps.remember();
 }
 
 /** The samples of the chosen event and threads, all of the time. */
 function showBursts() {
   $("bursts").hidden = !bursts || state.bursts !== "on";
   if ($("bursts").hidden) return;
-  const one = ["merged", "split", "process"].includes(state.thread) ? null : Number(state.thread);
+  const one = WHOLE.includes(state.thread) ? null : Number(state.thread);
   heat.cells = bursts.grid(new Set(profile.rowsOf(state.event, one)), state.weight);
   heat.most = heat.cells.reduce((most, sum) => Math.max(most, sum), 0) || 1;
   sayRange();

@@ -20,14 +20,14 @@ function switchTheme() {
 function choose(kind, value) {
   state[kind] = value;
   if (kind === "colour") {
-    state.group = null;
+    state.group = "";
     applyTheme(document.documentElement.dataset.theme);
     search();
     showButtons();
     showLegend();
     showTable();
     repaint();
-    writeHash();
+    steps.remember();
     return;
   }
   if (kind === "event") fillThreads();
@@ -43,6 +43,7 @@ function listen() {
     button.onclick = () => {
       state.sort = button.dataset.sort;
       showTable();
+      steps.remember();
     };
   }
   $("event").onchange = () => choose("event", Number($("event").value));
@@ -95,8 +96,9 @@ function listenToPointer(canvas) {
     else showTip(event);
   };
   canvas.onpointerup = (event) => {
-    const clicked = drag && !drag.moved;
+    const [clicked, moved] = [drag && !drag.moved, drag && drag.moved];
     drag = null;
+    if (moved) steps.remember("move");
     if (!clicked) return;
     const box = boxAt(event);
     if (box >= 0) zoomTo(box);
@@ -199,7 +201,8 @@ function walk(step) {
   const next = selected < 0 ? (layout.start.length ? 0 : -1) : step(selected);
   if (next < 0) return;
   select(next);
-  if (layout.end[next] <= painter.from || layout.start[next] >= painter.to) goTo(layout.start[next], layout.end[next]);
+  if (layout.end[next] <= painter.from || layout.start[next] >= painter.to) goTo(layout.start[next], layout.end[next], "walk");
+  else steps.rememberSoon("walk");
   const top = painter.y(layout.lane[next], layout.depth[next]);
   const scroll = $("scroll");
   if (top < scroll.scrollTop) scroll.scrollTop = top;

@@ -3,7 +3,10 @@
 
 /** @type {<K extends string>(id: K) => K extends keyof Elements ? Elements[K] : HTMLElement} */
 const $ = (id) => /** @type {any} */ (document.getElementById(id));
-const state = { event: 0, thread: "merged", order: "heavy", direction: "icicle", colour: "object", weight: "value", search: "", sort: "self", group: null, shown: "after", scale: "absolute", bursts: "off", range: null };
+/** @type {Record<string, any>} What is chosen: the parts that viewFields names. */
+const state = {};
+/** @type {Record<string, Field>} */ let fields;
+/** @type {ViewHistory} */ let steps;
 /** @type {Profile} */ let profile;
 /** @type {Colours} */ let colours;
 /** @type {Painter} */ let painter;
@@ -13,7 +16,7 @@ const state = { event: 0, thread: "merged", order: "heavy", direction: "icicle",
 /** @type {number[]} */ let rows;
 /** @type {Sums} */ let sums;
 /** @type {Column} */ let weight;
-let selected = -1, hovered = -1, matcher = null, total = 0, zoomed = -1;
+let selected = -1, hovered = -1, matcher = null, total = 0;
 
 async function start() {
   profile = new Profile(await readData($("data").textContent.trim()));
@@ -21,27 +24,59 @@ async function start() {
   prepareBursts();
   colours = new Colours(profile);
   painter = new Painter($("canvas"), $("ruler"));
-  Object.assign(state, { event: profile.defaultEvent, direction: profile.direction });
   if (profile.compare) compareFirst();
-  if (profile.rows.latency) latencyFirst();
-  readHash();
+  if (profile.rows.latency) document.body.dataset.latency = "";
+  fields = viewFields();
+  steps = new ViewHistory(fragment, revisit);
+  Object.assign(state, readFragment(location.hash, fields));
   fillHeader();
   listen();
   applyTheme(localTheme());
-  rebuild();
+  draw();
+}
+
+/** All parts of the view, with what they are at the start; somebody who asked for latencies sees them first. */
+function viewFields() {
+  const { compare, rows: { latency } } = profile;
+  return {
+    event: numberBelow(profile.defaultEvent, profile.events.length),
+    thread: { initial: "merged", read: (text) => (WHOLE.includes(text) || profile.threads[Number(text)] ? text : undefined) },
+    order: oneOf("heavy", "heavy", ...(profile.moments ? ["time"] : [])),
+    direction: oneOf(profile.direction, "icicle", "flame"),
+    colour: oneOf(compare ? "change" : "object", "object", "mode", "name", ...(compare ? ["change", "own"] : [])),
+    weight: oneOf(latency ? "latency" : compare && compare.samples ? "count" : "value", "value", "count", ...(latency ? ["latency"] : [])),
+    search: anyText(""),
+    group: anyText(""),
+    sort: oneOf("self", "self", "total", "name", ...(latency ? ["other"] : [])),
+    ...(compare ? { shown: oneOf("after", "after", "before"), scale: oneOf(compare.normalize ? "shares" : "absolute", "absolute", "shares") } : {}),
+    ...burstFields(),
+    zoom: { initial: [], read: readRanges, write: writeRanges },
+    box: { initial: -1, read: numberBelow(-1, 2 ** 31).read },
+  };
+}
+
+const WHOLE = ["merged", "split", "process"]; // choices of threads that are not one thread
+
+/** The view as it is now, for the address. */
+function fragment() {
+  const [from, to] = homeRange();
+  state.zoom = painter.from === from && painter.to === to ? [] : [[painter.from, painter.to]];
+  state.box = selected;
+  return writeFragment(state, fields);
+}
+
+/** Show a view of the past, or one that somebody typed into the address. */
+function revisit(hash) {
+  const { event } = state;
+  Object.assign(state, readFragment(hash, fields));
+  if (state.event !== event) fillThreads();
+  applyTheme(document.documentElement.dataset.theme);
+  draw();
 }
 
 function compareFirst() {
   comparison = new Comparison(profile);
-  const { normalize, samples } = profile.compare;
-  Object.assign(state, { colour: "change", scale: normalize ? "shares" : "absolute", weight: samples ? "count" : "value" });
   document.body.dataset.compare = "";
-}
-
-/** Somebody asked for latencies: they are the widths at first, and a column of the table beside the values. */
-function latencyFirst() {
-  state.weight = "latency";
-  document.body.dataset.latency = "";
 }
 
 /** Names of threads, and where each track's moments begin. */
@@ -93,16 +128,23 @@ function fillThreads() {
   if (list.selectedIndex < 0) list.value = state.thread = "merged";
 }
 
-/** Build the layout for what is chosen, and everything that hangs on it. */
+/** Show all of what was chosen anew, as a step of its own. */
 function rebuild() {
-  const one = ["merged", "split", "process"].includes(state.thread) ? null : Number(state.thread);
+  Object.assign(state, { zoom: [], box: -1 });
+  draw();
+  steps.remember();
+}
+
+/** Build the layout for what is chosen, and everything that hangs on it. */
+function draw() {
+  if ($("search").value !== state.search) $("search").value = state.search;
+  const one = WHOLE.includes(state.thread) ? null : Number(state.thread);
   const event = profile.events[state.event] || { unit: "count", name: "" };
   if (comparison) comparison.use(state.event, state.weight, state.scale === "shares");
   sums = chosenSums();
   weight = comparison ? comparison.column[state.shown] : sums[state.weight];
   rows = profile.rowsOf(state.event, one);
   if (state.range) rows = rows.filter((row) => sums.count[row] > 0);
-  if (!profile.moments) state.order = "heavy";
   if (state.order === "time") {
     const tracks = one === null ? [...profile.threads.keys()].sort((a, b) => weightOf(b) - weightOf(a)) : [one];
     layout = overTime(profile, tracks, one === null);
@@ -112,10 +154,11 @@ function rebuild() {
   total = rows.reduce((sum, row) => sum + weight[row], 0);
   functions = comparison ? comparison.functions(rows) : profile.functions(rows, weight);
   if (profile.rows.latency) addOther();
-  selected = hovered = zoomed = -1;
+  hovered = -1;
+  selected = state.box < layout.start.length ? state.box : -1;
   standStill();
-  [painter.from, painter.to] = layout.isTime && state.range ? [state.range[0], Math.min(state.range[1], layout.width)] : [0, layout.width || 1];
-  $("reset").hidden = painter.from <= 0 && painter.to >= layout.width;
+  [painter.from, painter.to] = firstRange();
+  showReset();
   $("scroll").scrollTop = 0;
   $("empty").hidden = layout.start.length > 1 || layout.isTime && layout.start.length > 0;
   $("empty").textContent = profile.rows.node.length ? "Nothing was sampled here." : "This recording holds no samples.";
@@ -128,7 +171,21 @@ function rebuild() {
   showDetail();
   resize();
   if (state.direction === "flame") $("scroll").scrollTop = $("scroll").scrollHeight;
-  writeHash();
+}
+
+/** What is on screen at first: the zoom of a link, or what there is without. */
+function firstRange() {
+  const [zoom] = state.zoom;
+  return zoom && zoom[0] < layout.width ? [zoom[0], Math.min(zoom[1], layout.width)] : homeRange();
+}
+
+/** The chosen part of the time, or all. */
+function homeRange() {
+  return layout.isTime && state.range ? [state.range[0], Math.min(state.range[1], layout.width)] : [0, layout.width || 1];
+}
+
+function showReset(from = painter.from, to = painter.to) {
+  $("reset").hidden = from <= 0 && to >= layout.width;
 }
 
 /** Give each function its self in the other number: the value beside latencies, the latency beside all else. */
@@ -173,13 +230,13 @@ function frameName(box) {
 }
 
 function isMatch(frame) {
-  if (state.group !== null && colours.group(frame) !== state.group) return false;
+  if (state.group && colours.group(frame) !== state.group) return false;
   return !matcher || matcher(profile.names[frame]) || (profile.fullNames[frame] && matcher(profile.fullNames[frame]));
 }
 
 function isFaded(box) {
   const node = layout.node[box];
-  return (matcher !== null || state.group !== null) && (node < 0 || !isMatch(profile.frame[node]));
+  return (matcher !== null || state.group !== "") && (node < 0 || !isMatch(profile.frame[node]));
 }
 
 function colourOf(box) {
@@ -245,7 +302,7 @@ function standStill() {
 }
 
 /** Glide to a range; at once when the person asked for less motion. */
-function goTo(from, to) {
+function goTo(from, to, gesture = "") {
   standStill();
   const least = layout.isTime ? 0.01 : 1e-9 * (layout.width || 1);
   const [oldFrom, oldTo] = [painter.from, painter.to];
@@ -260,19 +317,18 @@ function goTo(from, to) {
     painter.to = oldTo + (target + width - oldTo) * eased;
     painter.paint(view());
     gliding = part < 1 ? requestAnimationFrame(step) : 0;
+    if (!gliding) steps.remember(gesture);
   };
   gliding = requestAnimationFrame(step);
-  $("reset").hidden = target <= 0 && target + width >= layout.width;
+  showReset(target, target + width);
 }
 
 function zoomTo(box) {
-  zoomed = box;
   select(box);
   goTo(layout.start[box], layout.end[box]);
 }
 
 function zoomOut() {
-  zoomed = -1;
   goTo(0, layout.width || 1);
 }
 
@@ -282,8 +338,9 @@ function zoomBy(factor, x) {
   const from = Math.max(0, middle - (middle - painter.from) * factor);
   const to = Math.min(layout.width, middle + (painter.to - middle) * factor);
   [painter.from, painter.to] = [from, Math.max(to, from + 1e-9 * layout.width)];
-  $("reset").hidden = from <= 0 && to >= layout.width;
+  showReset();
   repaint();
+  steps.rememberSoon("move");
 }
 
 function panBy(share) {
@@ -292,4 +349,5 @@ function panBy(share) {
   const from = Math.max(0, Math.min(painter.from + share * width, layout.width - width));
   [painter.from, painter.to] = [from, from + width];
   repaint();
+  steps.rememberSoon("move");
 }

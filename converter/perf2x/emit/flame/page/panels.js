@@ -1,5 +1,5 @@
 "use strict";
-// Search, legend, table, details, and the view kept in the address.
+// Search, legend, table, and details.
 
 // ---- finding
 
@@ -94,10 +94,11 @@ function showLegend() {
     button.firstChild.style.background = colours.swatch(frame);
     button.setAttribute("aria-pressed", String(state.group === name));
     button.onclick = () => {
-      state.group = state.group === name ? null : name;
+      state.group = state.group === name ? "" : name;
       search();
       showLegend();
       repaint();
+      steps.remember();
     };
     return button;
   }));
@@ -183,7 +184,7 @@ function searched() {
   if (state.search.startsWith("^") && state.search.endsWith("$")) showDetail();
   else showTable();
   repaint();
-  writeHash();
+  steps.remember("search");
 }
 
 function showDetail() {
@@ -250,32 +251,4 @@ function numbers(box) {
   const how = layout.wait[box] ? `${WAITS[layout.wait[box]]} ` : "";
   const when = layout.isTime ? `${how}from ${weighed(layout.start[box])}, ` : "";
   return `${when}${weighed(size)} (${percent(size, wholeOf())})${own && own < size ? `, self ${weighed(own)} (${percent(own, wholeOf())})` : own ? ", all self" : ""}`;
-}
-
-// ---- addresses: the view in the page's fragment, so that a link shows what its sender saw
-
-function writeHash() {
-  const words = new URLSearchParams();
-  for (const key of ["event", "thread", "order", "direction", "colour", "weight", "search", ...(comparison ? ["shown", "scale"] : [])]) words.set(key, state[key]);
-  if (bursts && state.bursts === "on") words.set("bursts", "on");
-  if (state.range) words.set("range", state.range.join("-"));
-  history.replaceState(null, "", `#${words}`);
-}
-
-function readRange(text) {
-  const [from, to] = text.split("-").map(Number);
-  if (Number.isSafeInteger(to) && from >= 0 && to > from && from < bursts.duration) state.range = [Math.floor(from), to];
-}
-
-function readHash() {
-  const words = new URLSearchParams(location.hash.slice(1));
-  const fits = { order: ["heavy", "time"], direction: ["icicle", "flame"], colour: ["object", "mode", "name"], weight: ["value", "count", ...(profile.rows.latency ? ["latency"] : [])], shown: ["before", "after"], scale: ["absolute", "shares"], bursts: ["on"] };
-  if (comparison) fits.colour.push("change", "own");
-  for (const [key, value] of words) {
-    if (fits[key] ? fits[key].includes(value) : ["thread", "search"].includes(key)) state[key] = value;
-    if (key === "range" && bursts) readRange(value);
-    if (key === "event" && profile.events[Number(value)]) state.event = Number(value);
-  }
-  if (state.thread !== "merged" && state.thread !== "split" && state.thread !== "process" && !profile.threads[Number(state.thread)]) state.thread = "merged";
-  $("search").value = state.search;
 }
