@@ -42,7 +42,10 @@ function historyOf(act) {
     act((next, gesture) => ((view = next), steps.remember(gesture)));
     return [held, steps.link()];
   } finally {
-    for (const [name, old] of kept) old ? Object.defineProperty(globalThis, name, old) : delete globalThis[name];
+    for (const [name, old] of kept) {
+      if (old) Object.defineProperty(globalThis, name, old);
+      else delete globalThis[name];
+    }
   }
 }
 

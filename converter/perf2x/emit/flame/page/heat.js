@@ -33,7 +33,7 @@ function toggleBursts() {
 function showBursts() {
   $("bursts").hidden = !bursts || state.bursts !== "on";
   if ($("bursts").hidden) return;
-  const one = WHOLE.includes(state.thread) ? null : Number(state.thread);
+  const one = WHOLE.has(state.thread) ? null : Number(state.thread);
   heat.cells = bursts.grid(new Set(profile.rowsOf(state.event, one)), state.weight);
   heat.most = heat.cells.reduce((most, sum) => Math.max(most, sum), 0) || 1;
   sayRange();

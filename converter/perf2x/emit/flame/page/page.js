@@ -40,7 +40,7 @@ function viewFields() {
   const { compare, rows: { latency } } = profile;
   return {
     event: numberBelow(profile.defaultEvent, profile.events.length),
-    thread: { initial: "merged", read: (text) => (WHOLE.includes(text) || profile.threads[Number(text)] ? text : undefined) },
+    thread: { initial: "merged", read: (text) => (WHOLE.has(text) || profile.threads[Number(text)] ? text : undefined) },
     order: oneOf("heavy", "heavy", ...(profile.moments ? ["time"] : [])),
     direction: oneOf(profile.direction, "icicle", "flame"),
     colour: oneOf(compare ? "change" : "object", "object", "mode", "name", ...(compare ? ["change", "own"] : [])),
@@ -55,7 +55,7 @@ function viewFields() {
   };
 }
 
-const WHOLE = ["merged", "split", "process"]; // choices of threads that are not one thread
+const WHOLE = new Set(["merged", "split", "process"]); // choices of threads that are not one thread
 
 /** The view as it is now, for the address. */
 function fragment() {
@@ -138,7 +138,7 @@ function rebuild() {
 /** Build the layout for what is chosen, and everything that hangs on it. */
 function draw() {
   if ($("search").value !== state.search) $("search").value = state.search;
-  const one = WHOLE.includes(state.thread) ? null : Number(state.thread);
+  const one = WHOLE.has(state.thread) ? null : Number(state.thread);
   const event = profile.events[state.event] || { unit: "count", name: "" };
   if (comparison) comparison.use(state.event, state.weight, state.scale === "shares");
   sums = chosenSums();
