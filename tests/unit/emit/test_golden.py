@@ -21,7 +21,7 @@ FILES = {
     "small.cpuprofile.trace.json": ("chrome", {"style": "cpuprofile"}),
     "small.speedscope.json": ("speedscope", {}),
     "small.firefox.json": ("firefox", {}),
-    "small.svg": ("svg", {}),
+    "small.svg": ("svg", {"script": False}),
     "small.pftrace": ("perfetto", {}),
     "small.otlp.pb": ("otlp", {}),
     "small.otlp.json": ("otlp-json", {"label": ("tid", "mode")}),

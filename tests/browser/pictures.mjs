@@ -1,0 +1,78 @@
+// Opens SVG pictures in Chromium and tells, as JSON on standard output, what they show after each step.
+//
+//   node pictures.mjs CHROMIUM < jobs.json
+//
+// A job is {"file": …, "size": {width, height}, "steps": [["key", "/"], ["type", "word"], ["click", name], ["back"]], "inside": "img"}.
+// Requests for anything but the file are refused and reported.
+import fs from "node:fs";
+import path from "node:path";
+import { pathToFileURL } from "node:url";
+
+const { chromium } = await import(pathToFileURL(path.resolve("node_modules/playwright-core/index.mjs")));
+const browser = await chromium.launch({
+  executablePath: process.argv[2],
+  args: ["--no-sandbox", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
+});
+
+/** What a reader sees: boxes by name with their widths, the bar, the box with the focus. */
+function look() {
+  const name = (group) => group.querySelector("title").textContent.split("\n")[0];
+  const shown = [...document.querySelectorAll("[data-at]")].filter((group) => group.getBoundingClientRect().width > 0);
+  const room = (group) => group.querySelector("rect").getBBox();
+  const isOver = (group) => {
+    const label = group.querySelector("text");
+    return label && label.textContent && label.getBBox().x + label.getBBox().width > room(group).x + room(group).width;
+  };
+  return {
+    boxes: Object.fromEntries(shown.map((group) => [name(group), Math.round(room(group).width)])),
+    labels: Object.fromEntries(shown.map((group) => [name(group), group.querySelector("text")?.textContent || ""])),
+    over: shown.filter(isOver).map(name),
+    marked: shown.filter((group) => group.matches(".m")).map(name),
+    faded: shown.filter((group) => group.matches(".outer")).map(name),
+    said: document.querySelector(".s").textContent,
+    matched: document.querySelector("output")?.textContent,
+    focus: document.activeElement?.matches("[data-at]") ? name(document.activeElement) : document.activeElement?.localName,
+    width: document.documentElement.scrollWidth,
+    hash: decodeURIComponent(location.hash),
+    ran: "ran" in window,
+  };
+}
+
+async function step(page, [kind, word]) {
+  if (kind === "key") await page.keyboard.press(word);
+  if (kind === "type") await page.keyboard.type(word);
+  if (kind === "back") await page.goBack();
+  if (kind === "click" || kind === "hover") await page.locator("[data-at]").filter({ hasText: new RegExp(`^${word}`) }).locator("rect")[kind]();
+}
+
+async function run(job) {
+  const page = await browser.newPage({ viewport: job.size || { width: 1280, height: 760 }, colorScheme: job.scheme || "light" });
+  const told = { errors: [], outside: [], views: [] };
+  page.on("pageerror", (error) => told.errors.push(String(error)));
+  const address = pathToFileURL(path.resolve(job.file)).href;
+  await page.route("**/*", (route) => {
+    if (route.request().url().split("#")[0] === address || /^(data|about):/.test(route.request().url())) return route.continue();
+    told.outside.push(route.request().url());
+    return route.abort();
+  });
+  await page.goto(job.inside === "img" ? "about:blank" : address + (job.hash || ""));
+  if (job.inside === "img") {
+    // a page around the picture, as on a code host
+    await page.setContent(`<img alt="" src="data:image/svg+xml;base64,${fs.readFileSync(job.file).toString("base64")}">`);
+    told.size = await page.evaluate(() => document.images[0].decode().then(() => [document.images[0].naturalWidth, document.images[0].naturalHeight]));
+  } else {
+    told.views.push(await page.evaluate(look));
+    for (const one of job.steps || []) {
+      await step(page, one);
+      told.views.push(await page.evaluate(look));
+    }
+  }
+  if (job.shot) await page.screenshot({ path: job.shot });
+  await page.close();
+  return told;
+}
+
+const told = [];
+for (const job of JSON.parse(fs.readFileSync(0, "utf8"))) told.push(await run(job));
+await browser.close();
+process.stdout.write(JSON.stringify(told));
