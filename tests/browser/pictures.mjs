@@ -16,15 +16,17 @@ const browser = await chromium.launch({
 
 /** What a reader sees: boxes by name with their widths, the bar, the box with the focus. */
 function look() {
+  // oxlint-disable-next-line unicorn/consistent-function-scoping -- look() is sent to the page as a whole
   const name = (group) => group.querySelector("title").textContent.split("\n")[0];
   const shown = [...document.querySelectorAll("[data-at]")].filter((group) => group.getBoundingClientRect().width > 0);
-  const room = (group) => group.querySelector("rect").getBBox();
+  // oxlint-disable-next-line unicorn/consistent-function-scoping
   const isOver = (group) => {
     const label = group.querySelector("text");
-    return label && label.textContent && label.getBBox().x + label.getBBox().width > room(group).x + room(group).width;
+    const [words, room] = [label?.getBBox(), group.querySelector("rect").getBBox()];
+    return label?.textContent && words.x + words.width > room.x + room.width;
   };
   return {
-    boxes: Object.fromEntries(shown.map((group) => [name(group), Math.round(room(group).width)])),
+    boxes: Object.fromEntries(shown.map((group) => [name(group), Math.round(group.querySelector("rect").getBBox().width)])),
     labels: Object.fromEntries(shown.map((group) => [name(group), group.querySelector("text")?.textContent || ""])),
     over: shown.filter(isOver).map(name),
     marked: shown.filter((group) => group.matches(".m")).map(name),
