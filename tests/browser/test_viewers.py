@@ -3,10 +3,6 @@
 Needs Chromium, Node, and ``npm ci --prefix tests/browser`` (or PERF2X_BROWSER_MODULES, a folder with node_modules).
 """
 
-import json
-import os
-import shutil
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -19,11 +15,10 @@ from perf2x.plugins.contracts import ODD_NAMES, ProfileBuilder
 from perf2x.plugins.registry import build_emitter
 from perf2x.tables.profile import Profile
 from perf2x.tables.waits import Wait
+from tests.browser.opened import opened
 
 pytestmark = pytest.mark.browser
 
-HERE = Path(__file__).parent
-MODULES = Path(os.environ.get("PERF2X_BROWSER_MODULES", HERE))
 MS = 1_000_000
 
 
@@ -132,14 +127,14 @@ def jobs(folder: Path) -> dict[str, dict]:
     boxes, span = "layout.start.length", "[painter.from, painter.to]"
     click, out, walk = ["click", 300, 200], ["key", "Escape"], ["key", "ArrowDown"]
     link, bad_link = "#thread=split&colour=mode&search=main", "#thread=99&event=77&order=up&colour="
-    moves = [["choose", "#thread", "0"], click, ["key", "/"], ["type", "sys_read"], ["key", "Escape"], ["key", "c"]]
+    moves = [["thread", "demo"], click, ["key", "/"], ["type", "sys_read"], ["key", "Escape"], ["key", "c"]]
     place = f"[state.thread, {span}, state.search, state.colour, location.hash]"
     choices = {
         "page": {"evaluate": boxes, "shot": "page.png"},
         "page over time": {"steps": [["key", "o"]], "evaluate": boxes, "shot": "time.png"},
         "page flame": {"scheme": "dark", "steps": [["key", "f"], ["key", "c"]], "evaluate": "state.direction"},
         "page searched": {"steps": [["key", "/"], ["type", "sys_read"]], "evaluate": "$('matched').textContent"},
-        "page worker": {"steps": [["choose", "#thread", "1"]], "evaluate": boxes},
+        "page worker": {"steps": [["thread", "worker"]], "evaluate": boxes},
         "page faults": {"steps": [["choose", "#event", "1"]], "evaluate": "total"},
         "page zoomed": {"steps": [click], "evaluate": span},
         "page zoomed out": {"steps": [click, out], "evaluate": span},
@@ -189,7 +184,7 @@ def jobs(folder: Path) -> dict[str, dict]:
         "page diff tip": difference | {"steps": [["move", 300, 200]], "evaluate": "$('tip').innerText"},
         "page diff linked": difference | {"hash": "#shown=before&scale=shares&colour=own", "evaluate": CHOSEN},
         "page diff colours": difference | {"steps": [["key", "c"]] * 5, "evaluate": CHOSEN},
-        "page diff threads": difference | {"steps": [["choose", "#thread", "split"]], "evaluate": boxes},
+        "page diff threads": difference | {"steps": [["thread", "side"]], "evaluate": boxes},
         "page no diff": page | {"hash": "#shown=before&colour=change", "evaluate": CHOSEN},
     }
     return made | {name: page | choice for name, choice in choices.items()}
@@ -198,19 +193,8 @@ def jobs(folder: Path) -> dict[str, dict]:
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory) -> dict[str, dict]:
     """Every job's outcome, from one run of one browser."""
-    chromium = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-    speedscope = MODULES / "node_modules/speedscope/dist/release"
-    if not chromium or not shutil.which("node"):
-        pytest.skip("no Chromium or no Node here: apt-get install chromium nodejs npm")
-    if not speedscope.is_dir():
-        pytest.skip("no viewers here: npm ci --prefix tests/browser")
     folder = tmp_path_factory.mktemp("viewers")
-    asked = jobs(folder)
-    command = ["node", str(HERE / "viewers.mjs"), chromium, str(speedscope), str(folder)]
-    asking = json.dumps(list(asked.values()))
-    ran = subprocess.run(command, input=asking, capture_output=True, text=True, cwd=MODULES, timeout=400, check=False)
-    assert ran.returncode == 0, ran.stderr
-    return dict(zip(asked, json.loads(ran.stdout), strict=True))
+    return opened(folder, jobs(folder))
 
 
 def table(text: str) -> dict[str, tuple[str, str]]:

@@ -36,6 +36,11 @@ async function step(page, [kind, ...words]) {
     await page.mouse.move(place.x + words[1] * place.width, place.y + words[2] * place.height);
     await page.mouse[kind]();
   }
+  if (kind === "thread") {
+    await page.click("#thread");
+    await page.keyboard.type(words[0]);
+    await page.keyboard.press("Enter");
+  }
   if (kind === "choose") await page.selectOption(words[0], words[1]);
   if (kind === "back") await page.goBack();
   if (kind === "forward") await page.goForward();
@@ -51,8 +56,15 @@ async function settled(page, viewer, words) {
   }
 }
 
+/** What axe-core finds on the page, a line for each kind of trouble. */
+async function complaints(page) {
+  await page.evaluate(fs.readFileSync("node_modules/axe-core/axe.min.js", "utf8"));
+  const { violations } = await page.evaluate("axe.run()");
+  return violations.map(({ impact, id, nodes }) => `${impact} ${id}: ${nodes.map(({ target }) => target.join(" ")).join(", ")}`);
+}
+
 async function run(browser, origin, job) {
-  const page = await browser.newPage({ viewport: job.size || { width: 1280, height: 760 }, colorScheme: job.scheme || "light" });
+  const page = await browser.newPage({ viewport: job.size || { width: 1280, height: 760 }, colorScheme: job.scheme || "light", reducedMotion: job.motion || "no-preference" });
   const told = { console: [], errors: [], outside: [] };
   page.on("console", (message) => told.console.push(message.text()));
   page.on("pageerror", (error) => told.errors.push(String(error)));
@@ -77,6 +89,7 @@ async function run(browser, origin, job) {
   }
   told.title = await page.title();
   told.text = await page.evaluate(() => document.body.innerText);
+  if (job.axe) told.complaints = await complaints(page);
   if (job.evaluate) told.value = await page.evaluate(job.evaluate);
   if (job.shot) await page.screenshot({ path: path.join(shots, job.shot) });
   await page.close();

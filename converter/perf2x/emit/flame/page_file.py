@@ -23,7 +23,9 @@ _SCRIPTS = (
     "layout.js",
     "draw.js",
     "page.js",
+    "choices.js",
     "heat.js",
+    "table.js",
     "panels.js",
     "input.js",
 )

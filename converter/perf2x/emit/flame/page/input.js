@@ -19,6 +19,7 @@ function switchTheme() {
 
 function choose(kind, value) {
   state[kind] = value;
+  if (kind === "event" && !haveSamples(value)) state.thread = "merged";
   if (kind === "colour") {
     state.group = "";
     applyTheme(document.documentElement.dataset.theme);
@@ -30,7 +31,6 @@ function choose(kind, value) {
     steps.remember();
     return;
   }
-  if (kind === "event") fillThreads();
   rebuild();
 }
 
@@ -46,8 +46,7 @@ function listen() {
       steps.remember();
     };
   }
-  $("event").onchange = () => choose("event", Number($("event").value));
-  $("thread").onchange = () => choose("thread", $("thread").value);
+  listenToThreads();
   $("search").oninput = () => {
     state.search = $("search").value;
     searched();
@@ -57,7 +56,11 @@ function listen() {
   $("help").onclick = () => $("keys").showModal();
   $("toggle").onclick = togglePanel;
   $("side").hidden = innerWidth < 1000;
-  $("scroll").onscroll = repaint;
+  $("scroll").onscroll = () => {
+    hideTip();
+    repaint();
+  };
+  $("rows").onkeydown = onRowKey;
   addEventListener("resize", resize);
   listenToPointer($("canvas"));
   listenToBursts();
@@ -105,15 +108,13 @@ function listenToPointer(canvas) {
     else zoomOut();
   };
   canvas.onpointerleave = () => {
-    hovered = -1;
-    $("tip").hidden = true;
+    hideTip();
     repaint();
   };
   canvas.addEventListener("wheel", onWheel, { passive: false });
 }
 
 function dragTo(drag, x) {
-  $("tip").hidden = true;
   standStill();
   const width = drag.to - drag.from;
   const from = Math.max(0, Math.min(drag.from - ((x - drag.x) / painter.width) * width, layout.width - width));
@@ -130,6 +131,12 @@ function onWheel(event) {
     event.preventDefault();
     panBy(event.deltaX / painter.width);
   }
+}
+
+/** What it tells is no longer under the pointer. */
+function hideTip() {
+  hovered = -1;
+  $("tip").hidden = true;
 }
 
 function showTip(event) {
@@ -185,15 +192,9 @@ function onKey(event) {
   if (event.key === "Enter" && event.target !== $("canvas")) return;
   const action = KEYS[event.key];
   if (!action) return;
+  hideTip();
   event.preventDefault();
   action();
-}
-
-function stepThread(step) {
-  const list = $("thread");
-  const next = Math.max(0, Math.min(list.selectedIndex + step, list.options.length - 1));
-  list.selectedIndex = next;
-  choose("thread", list.value);
 }
 
 /** Select the box that a step leads to, and bring it into view. */

@@ -39,7 +39,7 @@ async function start() {
 function viewFields() {
   const { compare, rows: { latency } } = profile;
   return {
-    event: numberBelow(profile.defaultEvent, profile.events.length),
+    event: eventField(),
     thread: { initial: "merged", read: (text) => (WHOLE.has(text) || profile.threads[Number(text)] ? text : undefined) },
     order: oneOf("heavy", "heavy", ...(profile.moments ? ["time"] : [])),
     direction: oneOf(profile.direction, "icicle", "flame"),
@@ -55,8 +55,6 @@ function viewFields() {
   };
 }
 
-const WHOLE = new Set(["merged", "split", "process"]); // choices of threads that are not one thread
-
 /** The view as it is now, for the address. */
 function fragment() {
   const [from, to] = homeRange();
@@ -67,9 +65,7 @@ function fragment() {
 
 /** Show a view of the past, or one that somebody typed into the address. */
 function revisit(hash) {
-  const { event } = state;
   Object.assign(state, readFragment(hash, fields));
-  if (state.event !== event) fillThreads();
   applyTheme(document.documentElement.dataset.theme);
   draw();
 }
@@ -101,33 +97,6 @@ function prepare() {
   for (let track = 0; track < profile.threads.length; track += 1) profile.firstMoment[track + 1] += profile.firstMoment[track];
 }
 
-function fillHeader() {
-  $("title").textContent = $("title").title = profile.title;
-  $("facts").textContent = $("facts").title = profile.facts.join("  ·  ");
-  profile.events.forEach((event, row) => $("event").add(new Option(`${event.name}  (${samplesOf(row)})`, String(row))));
-  $("event").disabled = profile.events.length < 2;
-  fillThreads();
-}
-
-function samplesOf(event) {
-  if (!comparison) return profile.events[event].samples.toLocaleString("en");
-  const { before, after } = comparison.samples(event);
-  return `${before.toLocaleString("en")} → ${after.toLocaleString("en")}`;
-}
-
-function fillThreads() {
-  const list = $("thread");
-  list.replaceChildren(new Option("All, merged", "merged"), new Option("Side by side", "split"), new Option("By process", "process"));
-  const sums = new Float64Array(profile.threads.length);
-  const { thread, event, value, beforeValue } = profile.rows;
-  for (let row = 0; row < thread.length; row += 1) if (event[row] === state.event) sums[thread[row]] += value[row] + (beforeValue ? beforeValue[row] : 0);
-  const all = sums.reduce((a, b) => a + b, 0);
-  const order = [...sums.keys()].filter((row) => sums[row] > 0).sort((a, b) => sums[b] - sums[a]).slice(0, 2000);
-  for (const row of order) list.add(new Option(`${profile.threads[row].label}  ${percent(sums[row], all)}`, String(row)));
-  list.value = state.thread;
-  if (list.selectedIndex < 0) list.value = state.thread = "merged";
-}
-
 /** Show all of what was chosen anew, as a step of its own. */
 function rebuild() {
   Object.assign(state, { zoom: [], box: -1 });
@@ -152,9 +121,9 @@ function draw() {
     layout = leftHeavy(profile, groupsOf(), weight, state.weight === "count" ? "samples" : unitOf(event), comparison);
   }
   total = rows.reduce((sum, row) => sum + weight[row], 0);
+  fillThreads();
   functions = comparison ? comparison.functions(rows) : profile.functions(rows, weight);
   if (profile.rows.latency) addOther();
-  hovered = -1;
   selected = state.box < layout.start.length ? state.box : -1;
   standStill();
   [painter.from, painter.to] = firstRange();
@@ -297,6 +266,7 @@ let gliding = 0; // the next frame of a glide that is under way, else 0
 
 /** Stop where the range is now: a new choice or a hand on the wheel is stronger than an old destination. */
 function standStill() {
+  hideTip();
   cancelAnimationFrame(gliding);
   gliding = 0;
 }

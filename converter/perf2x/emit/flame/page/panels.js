@@ -130,18 +130,15 @@ function showChanges() {
   const most = shown.reduce((top, entry) => Math.max(top, size(entry)), 0) || 1;
   $("rows").replaceChildren(...shown.slice(0, 400).map((entry) => {
     const lines = ["self", "total"].map((word) => `${word} ${spoken(entry.was[word], layout.unit)} → ${spoken(entry.now[word], layout.unit)}`);
-    const row = make("tr", { title: [entry.name, entry.object, ...lines].join("\n"), className: entry[key] > 0 ? "grew" : "shrank" },
-      make("td", {}, entry.name, " ", make("small", {}, entry.name.startsWith("[") ? "" : entry.object)), make("td", {}, comparison.signed(entry.self)), make("td", {}, comparison.signed(entry.total)));
-    row.style.setProperty("--share", `${(100 * size(entry)) / most}%`);
-    row.onclick = () => find(entry.name);
+    const row = functionRow(entry, lines, [comparison.signed(entry.self), comparison.signed(entry.total)], size(entry) / most);
+    row.className = entry[key] > 0 ? "grew" : "shrank";
     return row;
   }));
 }
 
 function showTable() {
   if (profile.rows.latency) showOther();
-  if (comparison) showChanges();
-  else showCosts();
+  keepingFocus(comparison ? showChanges : showCosts);
   for (const button of document.querySelectorAll("th button")) {
     const head = button.parentElement;
     if (button.dataset.sort === state.sort) head.setAttribute("aria-sort", state.sort === "name" ? "ascending" : "descending");
@@ -162,12 +159,9 @@ function showCosts() {
   const whole = total || 1;
   const wholes = { other: profile.rows.latency ? rows.reduce((sum, row) => sum + sums[otherWeight()][row], 0) || 1 : 1 };
   $("rows").replaceChildren(...shown.slice(0, 400).map((entry) => {
-    const row = make("tr", { title: `${entry.name}\n${entry.object}\nself ${spoken(entry.self, layout.isTime ? "" : layout.unit)}, total ${spoken(entry.total, layout.isTime ? "" : layout.unit)}` },
-      make("td", {}, entry.name, " ", make("small", {}, entry.name.startsWith("[") ? "" : entry.object)), make("td", {}, percent(entry.self, whole)), make("td", {}, percent(entry.total, whole)));
-    if (profile.rows.latency) row.append(make("td", {}, percent(entry.other, wholes.other)));
-    row.style.setProperty("--share", `${(100 * entry[key === "name" ? "self" : key]) / (wholes[key] || whole)}%`);
-    row.onclick = () => find(entry.name);
-    return row;
+    const line = `self ${spoken(entry.self, layout.isTime ? "" : layout.unit)}, total ${spoken(entry.total, layout.isTime ? "" : layout.unit)}`;
+    const cells = [percent(entry.self, whole), percent(entry.total, whole), ...(profile.rows.latency ? [percent(entry.other, wholes.other)] : [])];
+    return functionRow(entry, [line], cells, entry[key === "name" ? "self" : key] / (wholes[key] || whole));
   }));
 }
 

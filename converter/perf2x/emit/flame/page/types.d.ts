@@ -91,7 +91,7 @@ interface Elements {
   ruler: HTMLCanvasElement;
   heat: HTMLCanvasElement;
   event: HTMLSelectElement;
-  thread: HTMLSelectElement;
+  thread: HTMLInputElement;
   search: HTMLInputElement;
   keys: HTMLDialogElement;
   "burst-toggle": HTMLButtonElement;

@@ -1,0 +1,153 @@
+"use strict";
+// Choosing an event and threads: what there is, dearest first, and a field that filters a long list.
+
+const WHOLE = new Set(["merged", "split", "process"]); // choices of threads that are not one thread
+const MOST_CHOICES = 300; // what one can look through; typing finds the others
+const threadList = { choices: [], shown: [], active: -1 };
+
+function fillHeader() {
+  $("title").textContent = $("title").title = profile.title;
+  $("facts").textContent = $("facts").title = profile.facts.join("  ·  ");
+  profile.events.forEach((event, row) => isSampled(row) && $("event").add(new Option(`${event.name}  (${samplesOf(row)})`, String(row))));
+  $("event").disabled = $("event").options.length < 2;
+}
+
+/** Events without samples are no choice; an empty recording has its default event all the same. */
+const isSampled = (event) => event === profile.defaultEvent || profile.events[event].samples > 0;
+
+/** The chosen event, of those that were sampled. */
+function eventField() {
+  const { initial, read } = numberBelow(profile.defaultEvent, profile.events.length);
+  return { initial, read: (text) => (isSampled(read(text) ?? profile.defaultEvent) ? read(text) : undefined) };
+}
+
+function samplesOf(event) {
+  if (!comparison) return profile.events[event].samples.toLocaleString("en");
+  const { before, after } = comparison.samples(event);
+  return `${before.toLocaleString("en")} → ${after.toLocaleString("en")}`;
+}
+
+/**
+ * All threads together, and each that costs something, dearest first.
+ * @param {Profile} profile
+ * @param {number} event
+ * @param {Column[]} columns whose sum is the cost of a row
+ * @returns {{value: string, text: string, share?: string}[]}
+ */
+function threadChoices(profile, event, columns) {
+  const costs = new Float64Array(profile.threads.length);
+  const { thread, event: eventOf } = profile.rows;
+  for (let row = 0; row < thread.length; row += 1) {
+    if (eventOf[row] === event) for (const column of columns) costs[thread[row]] += column[row];
+  }
+  const all = costs.reduce((a, b) => a + b, 0);
+  const order = [...costs.keys()].filter((row) => costs[row] > 0).sort((a, b) => costs[b] - costs[a]);
+  return [
+    { value: "merged", text: "All, merged" }, { value: "split", text: "Side by side" }, { value: "process", text: "By process" },
+    ...order.map((row) => ({ value: String(row), text: profile.threads[row].label, share: percent(costs[row], all) })),
+  ];
+}
+
+/** Choices that hold all the words typed, in any order. */
+function filtered(choices, typed) {
+  const words = typed.toLowerCase().split(/\s+/).filter(Boolean);
+  return choices.filter(({ text }) => words.every((word) => text.toLowerCase().includes(word)));
+}
+
+function fillThreads() {
+  const { beforeValue } = profile.rows;
+  threadList.choices = threadChoices(profile, state.event, beforeValue ? [profile.rows.value, beforeValue] : [sums[state.weight]]);
+  closeThreads();
+}
+
+/** The text of the chosen threads, also where these have no samples of the event or the time. */
+function threadText() {
+  const chosen = threadList.choices.find(({ value }) => value === state.thread);
+  return chosen ? chosen.text : profile.threads[Number(state.thread)].label;
+}
+
+/** Whether the chosen threads have samples of an event. */
+const haveSamples = (event) => WHOLE.has(state.thread) || profile.rowsOf(event, Number(state.thread)).length > 0;
+
+function stepThread(step) {
+  const values = threadList.choices.map(({ value }) => value);
+  choose("thread", values[Math.max(0, Math.min(values.indexOf(state.thread) + step, values.length - 1))]);
+}
+
+function openThreads(typed) {
+  const found = filtered(threadList.choices, typed);
+  threadList.shown = found.slice(0, MOST_CHOICES);
+  const options = threadList.shown.map(({ value, text, share = "" }, at) => {
+    const option = make("li", { id: `thread-${at}`, role: "option" }, make("span", {}, text), make("span", {}, share));
+    option.setAttribute("aria-selected", String(value === state.thread));
+    option.onpointerdown = (event) => {
+      event.preventDefault(); // the field keeps the focus
+      chooseThread(at);
+    };
+    return option;
+  });
+  const left = found.length - options.length;
+  const note = left ? `${left.toLocaleString("en")} more: type a part of the name` : found.length ? "" : "No thread is called so.";
+  $("thread-list").replaceChildren(...options);
+  $("thread-note").textContent = note;
+  $("thread-box").hidden = false;
+  $("thread").setAttribute("aria-expanded", "true");
+  pointAt(typed ? 0 : threadList.shown.findIndex(({ value }) => value === state.thread));
+}
+
+/** Make an option the one that Enter chooses. */
+function pointAt(at) {
+  const { children } = $("thread-list");
+  if (children[threadList.active]) children[threadList.active].classList.remove("active");
+  threadList.active = Math.max(-1, Math.min(at, children.length - 1));
+  const active = children[threadList.active];
+  if (!active) {
+    $("thread").removeAttribute("aria-activedescendant");
+    return;
+  }
+  active.classList.add("active");
+  active.scrollIntoView({ block: "nearest" });
+  $("thread").setAttribute("aria-activedescendant", active.id);
+}
+
+function closeThreads() {
+  $("thread-box").hidden = true;
+  $("thread").setAttribute("aria-expanded", "false");
+  $("thread").removeAttribute("aria-activedescendant");
+  $("thread").value = $("thread").title = threadText();
+}
+
+function chooseThread(at) {
+  if (!threadList.shown[at]) return;
+  const { value } = threadList.shown[at];
+  if (value === state.thread) closeThreads();
+  else choose("thread", value);
+  $("thread").select();
+}
+
+function onThreadKey(event) {
+  const isOpen = !$("thread-box").hidden;
+  const { key } = event;
+  if (key === "ArrowDown" || key === "ArrowUp") {
+    if (isOpen) pointAt(threadList.active + (key === "ArrowDown" ? 1 : -1));
+    else openThreads("");
+  } else if (key === "Enter") {
+    if (isOpen) chooseThread(threadList.active);
+    else openThreads("");
+  } else if (key === "Escape" && isOpen) {
+    closeThreads();
+    $("thread").select();
+  } else return;
+  event.preventDefault();
+  event.stopPropagation();
+}
+
+function listenToThreads() {
+  const field = $("thread");
+  field.onfocus = () => field.select();
+  field.onclick = () => $("thread-box").hidden && openThreads("");
+  field.oninput = () => openThreads(field.value);
+  field.onblur = closeThreads;
+  field.onkeydown = onThreadKey;
+  $("event").onchange = () => choose("event", Number($("event").value));
+}

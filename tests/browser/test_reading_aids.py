@@ -1,0 +1,138 @@
+"""The page by keyboard, for screen readers, with less motion, on a phone, and with more threads than fit a list."""
+
+from pathlib import Path
+
+import pytest
+
+from perf2x.emit.flame.diff_page import DifferencePage
+from perf2x.plugins.contracts import ProfileBuilder
+from perf2x.tables.profile import Profile
+from tests.browser.opened import opened
+from tests.browser.test_viewers import MS, changed, demo, write
+
+pytestmark = pytest.mark.browser
+
+LONG = "std::_Hashtable<std::basic_string<char>, std::allocator<char>, std::hash<char>>::_M_insert_unique"
+THREADS = 400
+PHONE = {"width": 390, "height": 760}
+
+
+def crowd(timeline: bool) -> Profile:
+    """Many threads, of which the last costs most, an event without samples, and a long name."""
+    builder = ProfileBuilder()
+    builder.event("cpu-clock", "nanoseconds", frequency=1000)
+    builder.event("page-faults", "count", 1, 0)
+    stack = [builder.function(LONG), builder.function("work")]
+    for number in range(THREADS):
+        thread = builder.thread(f"worker-{number % 10}", 100, 100 + number, "crowd")
+        builder.sample(stack[: 1 + number % 2], thread, value=MS * (number + 1), time=number * MS)
+    return builder.build(timeline=timeline)
+
+
+def aided(folder: Path) -> dict[str, dict]:
+    """What to open and do, by name."""
+    page, many = (
+        {"viewer": "page", "file": str(write(folder, profile.__name__, "html", {}, profile))}
+        for profile in (demo, crowd)
+    )
+    difference = folder / "diff.html"
+    with difference.open("wb") as out:
+        DifferencePage().emit(*changed(), out)
+    diff = {"viewer": "page", "file": str(difference)}
+    focus = "document.activeElement"
+    looks = {
+        "plain": page,
+        "keys": page | {"steps": [["key", "?"]]},
+        "over time": page | {"hash": "#order=time&bursts=on"},
+        "threads": many | {"steps": [["focus", "#thread"], ["key", "ArrowDown"]]},
+        "difference": diff,
+    }
+    made = {
+        f"{name}, {scheme}, {width}": look | {"axe": True, "scheme": scheme, "size": {"width": width, "height": 760}}
+        for name, look in looks.items()
+        for scheme, width in (("light", 1280), ("dark", 390))
+    }
+    table = [["focus", "#rows button"], ["key", "ArrowDown"], ["key", "ArrowDown"], ["key", "ArrowUp"]]
+    open_list = [["focus", "#thread"], ["key", "ArrowDown"]]
+    listed = "[...document.querySelectorAll('#thread-list li')].slice(0, 5).map((one) => one.innerText.split('\\n'))"
+    boxes = [["focus", "#canvas"], ["key", "ArrowDown"], ["key", "ArrowDown"]]
+    ring = f"[{focus}.id, getComputedStyle({focus}).outlineStyle, $('status').innerText, $('status').ariaLive]"
+    left = [["thread", "worker-8"], ["key", "x"], ["key", "Escape"]]
+    over, tip = ["move", 300, 200], "[$('tip').hidden, hovered >= 0]"
+    zoom = "requestAnimationFrame = (step) => (window.next = step); goTo(1, 2); next(0); [painter.from, painter.to]"
+    names = "[...document.querySelectorAll('.long')]"
+    kept = "[one.lastChild.textContent, one.scrollWidth <= one.clientWidth, one.parentElement.ariaLabel]"
+    return made | {
+        "rows": page | {"steps": table, "evaluate": f"[{focus}.innerText.split(' ')[0], {focus}.tabIndex]"},
+        "row chosen": page | {"steps": [*table, ["key", "Enter"]], "evaluate": f"[{focus}.tagName, $('search').value]"},
+        "boxes": page | {"steps": boxes, "evaluate": ring},
+        "tip": page | {"steps": [over], "evaluate": tip},
+        "tip, then keys": page | {"steps": [over, ["key", "ArrowDown"]], "evaluate": tip},
+        "tip, then another view": page | {"steps": [over, ["run", "choose('weight', 'count')"]], "evaluate": tip},
+        "motion": page | {"evaluate": zoom},
+        "less motion": page | {"evaluate": zoom, "motion": "reduce"},
+        "list": many | {"steps": open_list, "evaluate": f"[{listed}, $('thread-note').innerText]"},
+        "filter": many | {"steps": [["click", 360, 66], ["type", "400 worker"]], "evaluate": listed},
+        "thread": many
+        | {"steps": left, "evaluate": "[state.thread, total, $('thread').value, $('thread').ariaExpanded]"},
+        "events": many
+        | {"hash": "#event=1", "evaluate": "[state.event, [...$('event').options].map((one) => one.text)]"},
+        "long names": many | {"size": PHONE, "steps": [["key", "l"]], "evaluate": f"{names}.map((one) => {kept})"},
+    }
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory) -> dict[str, dict]:
+    folder = tmp_path_factory.mktemp("aids")
+    return opened(folder, aided(folder))
+
+
+def test_axe_finds_nothing(seen) -> None:
+    looked_at = {name: told["complaints"] for name, told in seen.items() if "complaints" in told}
+    assert len(looked_at) == 10
+    assert all(found == [] for found in looked_at.values()), looked_at
+
+
+def test_nothing_fails_or_leaves_the_machine(seen) -> None:
+    assert all(told["errors"] == [] and told["outside"] == [] for told in seen.values())
+
+
+def test_rows_of_the_table_are_reached_by_keys(seen) -> None:
+    assert seen["rows"]["value"] == ["wait_for_it", 0]
+    assert seen["row chosen"]["value"] == ["BUTTON", "^wait_for_it$"]
+
+
+def test_boxes_are_reached_by_keys_and_said(seen) -> None:
+    focus, outline, status, live = seen["boxes"]["value"]
+    assert (focus, outline, live) == ("canvas", "solid", "polite")
+    assert status.startswith("main")
+
+
+def test_the_tooltip_goes_with_what_it_tells_about(seen) -> None:
+    assert seen["tip"]["value"] == [False, True]
+    assert seen["tip, then keys"]["value"][0] is True
+    assert seen["tip, then another view"]["value"] == [True, False]
+
+
+def test_who_wants_less_motion_sees_no_glide(seen) -> None:
+    """After one frame."""
+    assert seen["motion"]["value"] != [1, 2]
+    assert seen["less motion"]["value"] == [1, 2]
+
+
+def test_threads_come_dearest_first_and_can_be_filtered(seen) -> None:
+    """As shares of 400 · 401 / 2 ms; the list shows what one can look through."""
+    listed, note = seen["list"]["value"]
+    assert [words[0] for words in listed[:3]] == ["All, merged", "Side by side", "By process"]
+    assert listed[3:] == [["worker-9 (100/499)", "0.50 %"], ["worker-8 (100/498)", "0.50 %"]]
+    assert note == "103 more: type a part of the name"
+    assert seen["filter"]["value"] == [["worker-0 (100/400)", "0.38 %"]]
+    assert seen["thread"]["value"] == ["398", 399 * MS, "worker-8 (100/498)", "false"]
+
+
+def test_events_without_samples_are_no_choice(seen) -> None:
+    assert seen["events"]["value"] == [0, [f"cpu-clock ({THREADS})"]]
+
+
+def test_long_names_keep_their_end_in_the_table(seen) -> None:
+    assert seen["long names"]["value"] == [["_insert_unique", True, LONG]]
