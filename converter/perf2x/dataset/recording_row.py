@@ -1,0 +1,43 @@
+"""The row of a recording in the table of recordings."""
+
+from typing import TYPE_CHECKING
+
+from perf2x.dataset import columns
+from perf2x.dataset.columns import table_of
+from perf2x.dataset.schema import arrow, schema_of
+from perf2x.dataset.stored_recording import StoredRecording
+from perf2x.tables.output_text import printable
+
+if TYPE_CHECKING:
+    import pyarrow
+
+_EVENT = ("name", "unit", "period", "frequency", "is_wait", "leader")
+
+
+def recording_table(stored: StoredRecording) -> "pyarrow.Table":
+    """Make the table of one row; unknown numbers are null, unknown texts empty."""
+    pa, profile, meta = arrow(), stored.profile, stored.profile.meta
+    schema = schema_of("recordings")
+    events = [{name: getattr(event, name) for name in _EVENT} for event in profile.events]
+    texts = {
+        "source": meta.source, "host": meta.hostname, "arch": meta.arch, "kernel": meta.os_release,
+        "kernel_build_id": stored.kernel_build_id, "perf_version": meta.perf_version, "facts": stored.facts,
+    }  # fmt: skip
+    row = {
+        **{name: printable(text) for name, text in texts.items()},
+        "start_ns": meta.wall_start_ns or None,
+        "duration_ns": meta.duration_ns,
+        "cmdline": [printable(word) for word in meta.command_line],
+        "samples": stored.samples,
+        "lost": stored.lost,
+        "deferred_missing": stored.deferred_missing,
+        "tags": [(printable(key), printable(value)) for key, value in sorted(stored.tags.items())],
+        "error": printable(stored.error) if stored.error else None,
+        "cpus": meta.cpus,
+        "clock_start_ns": meta.start_ns,
+        "is_timeline": profile.samples.time is not None,
+        "default_event": profile.default_event,
+        "events": [event | {"name": printable(event["name"])} for event in events],
+    }
+    arrays = {name: pa.array([value], schema.field(name).type) for name, value in row.items()}
+    return table_of("recordings", arrays | {"recording": columns.same_id(stored.recording, 1)})

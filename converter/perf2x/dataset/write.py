@@ -1,0 +1,87 @@
+"""Writes recordings into a dataset: each adds its own files, which appear whole under their names or not at all.
+
+Files are named after the recording's id, so that a recording that comes again replaces its own files by equal ones::
+
+    profiles/nodes/0a1b….parquet                                  shared by all recordings: ids mean the same in all
+    profiles/samples/service=web/date=2026-11-22/0a1b….parquet    below the recording's tags
+    profiles/recordings/service=web/date=2026-11-22/0a1b….parquet    last: a recording is there once this file is
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from perf2x.dataset.schema import PARTITIONED, SORTED_BY, SUFFIX, schema_of, texts_of
+from perf2x.dataset.stored_recording import PlaceNames, StoredRecording
+from perf2x.dataset.tables import recording_tables
+from perf2x.files.atomic import atomic_file
+from perf2x.tables.errors import OutputError
+
+if TYPE_CHECKING:
+    import pyarrow
+
+NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+"""Hive's name for the folder of rows without a value."""
+_ROWS_OF_GROUP = 1 << 17
+
+
+def write_recording(
+    folder: Path, stored: StoredRecording, names: PlaceNames | None = None, partition: Sequence[str] = ()
+) -> None:
+    """Add a recording to the dataset in ``folder``, which is made where it is missing.
+
+    ``partition`` are the tags that name folders, outermost first; ``date``, where no tag has this name, is the day on
+    which the recording started, in UTC. OutputError when a file cannot be written.
+    """
+    parts = "/".join(partition_folders(stored, partition))
+    for table, rows in recording_tables(stored, names).items():
+        if len(rows) or table in ("samples", "recordings"):
+            where = folder / table / parts if table in PARTITIONED else folder / table
+            write_table(where / f"{stored.recording.hex()}{SUFFIX}", table, rows)
+
+
+def write_table(path: Path, table: str, rows: "pyarrow.Table") -> None:
+    """Write one file of a table, sorted, under a temporary name first; OutputError when that fails."""
+    from pyarrow import parquet
+
+    schema = schema_of(table)
+    options: dict[str, Any] = {
+        "compression": "zstd",
+        "use_dictionary": [name for name in (*texts_of(table), "recording", "stack_id") if name in schema.names],
+        "write_statistics": True,
+        "row_group_size": _ROWS_OF_GROUP,
+        "sorting_columns": parquet.SortingColumn.from_ordering(
+            schema, [(name, "ascending") for name in SORTED_BY[table]]
+        ),
+    }
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_file(path) as new:
+            parquet.write_table(rows, new.file, **options)
+            new.commit()
+    except OSError as error:
+        raise OutputError(f"cannot write {path}: {error.strerror or error}") from None
+
+
+def partition_folders(stored: StoredRecording, partition: Sequence[str]) -> Iterator[str]:
+    """Yield the folders ``KEY=VALUE`` of a recording, values escaped as in addresses."""
+    for key in partition:
+        value = stored.tags.get(key) or (_date(stored.profile.meta.wall_start_ns) if key == "date" else "")
+        yield f"{quote(key, safe='')}={quote(value, safe=' ') or NO_VALUE}"
+
+
+def _date(start_ns: int) -> str:
+    return datetime.fromtimestamp(start_ns // 10**9, UTC).strftime("%Y-%m-%d") if start_ns else ""
+
+
+def stored_recordings(folder: Path) -> dict[bytes, Path]:
+    """Ids of the recordings that a dataset has, each with its file in the table of recordings."""
+    files = (folder / "recordings").rglob(f"*{SUFFIX}")
+    named = ((path.name.removesuffix(SUFFIX), path) for path in sorted(files))
+    return {bytes.fromhex(name): path for name, path in named if _is_id(name)}
+
+
+def _is_id(name: str) -> bool:
+    return len(name) == 32 and all(character in "0123456789abcdef" for character in name)

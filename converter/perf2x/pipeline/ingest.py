@@ -1,0 +1,146 @@
+"""Recordings → a dataset: read, stitched and unwound; names are bound when the dataset is read.
+
+Only what has names nowhere else (``only_where_recorded``) is named here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from perf2x.pipeline.context import LoadContext
+from perf2x.pipeline.stored_facts import StoredFacts, facts_text
+
+if TYPE_CHECKING:
+    from perf2x.dataset.profile_places import ProfilePlaces
+    from perf2x.dataset.stored_recording import PlaceNames, StoredRecording
+    from perf2x.pipeline.sessions import SessionInput
+    from perf2x.symbolize.place_names import LocationNames
+    from perf2x.tables.events import Recording
+    from perf2x.tables.profile import Profile
+
+
+class Ingested(Struct, frozen=True):
+    """A recording ready to be written: ``dataset.write.write_recording``."""
+
+    stored: StoredRecording
+    names: PlaceNames | None
+
+
+def ingest_session(session: SessionInput, context: LoadContext) -> Ingested:
+    """Read, stitch and filter one session.
+
+    The context's diagnostics must be of this session alone: they are stored with it.
+    """
+    from perf2x.dataset.stored_recording import StoredRecording
+    from perf2x.pipeline.stitch_session import stitch_session
+    from perf2x.transform.compact import compact
+    from perf2x.transform.select import keep_events
+    from perf2x.transform.selection import Selection
+
+    options, recording = context.options, session.recording
+    selection = Selection(options.choice, recording)
+    profile, deferred, unwound = stitch_session(recording, selection, context)
+    profile = selection.before_symbols(keep_events(profile, options.events) if options.events else profile)
+    if options.choice or options.events:
+        profile = compact(profile)
+    profile = _with_start_time(profile, session, context)
+    found = _location_names(profile, recording, context)
+    counts = context.diagnostics.counts
+    facts = StoredFacts(
+        deferred=deferred,
+        unwound=unwound,
+        record_counts=recording.sideband.record_counts,
+        counts=tuple(counts.values()),
+        comments=profile.meta.comments,
+        kernel_looked_up=found is not None and found.kernel_looked_up,
+        samples_say=_told_by_samples(recording),
+    )
+    stored = StoredRecording(
+        recording=_id_of(session, profile),
+        profile=profile,
+        tags=session.tags,
+        samples=recording.sample_count,
+        lost=sum(counts[name].count for name in ("lost_records", "lost_samples") if name in counts),
+        deferred_missing=deferred.missing,
+        kernel_build_id=_kernel_build_id(recording),
+        facts=facts_text(facts),
+        looked_up=None if found is None else found.looked_up,
+    )
+    return Ingested(stored, None if found is None else _place_names(stored, found))
+
+
+def _told_by_samples(recording: Recording) -> tuple[str, ...]:
+    from perf2x.abi.uapi import SampleType
+
+    asked = (("cpu", SampleType.CPU), ("cgroup", SampleType.CGROUP))
+    return tuple(name for name, bit in asked if any(event.sample_type & bit for event in recording.session.events))
+
+
+def _with_start_time(profile: Profile, session: SessionInput, context: LoadContext) -> Profile:
+    from perf2x.pipeline.start_time import with_start_time
+
+    start = context.options.start_time
+    return replace(profile, meta=with_start_time(profile.meta, session.recording.session, start, session.files))
+
+
+def _kernel_build_id(recording: Recording) -> str:
+    from perf2x.tables.build_ids import kernel_build_id
+
+    return kernel_build_id(recording.session, recording.sideband.mmaps).hex()
+
+
+def _id_of(session: SessionInput, profile: Profile) -> bytes:
+    """Id of a recording by its files; of one that came through a pipe by what it says."""
+    from perf2x.dataset.ids import recording_id, text_id
+
+    files = [Path(name) for name in session.files]
+    if all(path.is_file() or path.is_dir() for path in files):
+        return recording_id(files)
+    meta, columns = profile.meta, (profile.samples.value, profile.samples.count, profile.locations.address)
+    return text_id("stream", repr(replace(meta, source="")), *(column.tobytes() for column in columns))
+
+
+def _location_names(profile: Profile, recording: Recording, context: LoadContext) -> LocationNames | None:
+    symbols = context.options.symbols
+    if symbols is None:
+        return None
+    from perf2x.plugins.registry import load_symbol_sources
+    from perf2x.symbolize.make_context import make_context
+    from perf2x.symbolize.place_names import location_names, only_where_recorded
+
+    facts = make_context(profile, recording.session, symbols, context.diagnostics, context.finder, recording.sideband)
+    with context.stages.stage("symbolize"):
+        return location_names(profile, facts, load_symbol_sources(), only_where_recorded)
+
+
+def _place_names(stored: StoredRecording, found: LocationNames) -> PlaceNames:
+    from perf2x.dataset.profile_places import profile_places
+    from perf2x.dataset.stored_recording import PlaceNames
+
+    places: ProfilePlaces = profile_places(stored.profile, stored.recording)
+    return PlaceNames(
+        place=places.id[found.location],
+        count=found.count,
+        is_exact=found.is_exact,
+        has_inlines=found.has_inlines,
+        function=found.function,
+        line=found.line,
+        functions=found.functions,
+    )
+
+
+def write_sessions(
+    sessions: Sequence[SessionInput], context: LoadContext, folder: Path, partition: Sequence[str] = ()
+) -> None:
+    """Add sessions to the dataset in ``folder``, one after the other."""
+    from perf2x.dataset.write import write_recording
+
+    for session in sessions:
+        ingested = ingest_session(session, context)
+        with context.stages.stage("emit"):
+            write_recording(folder, ingested.stored, ingested.names, partition)

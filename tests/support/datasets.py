@@ -1,0 +1,46 @@
+"""Datasets in the tests' own process: recordings go in, rows come out."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from perf2x.dataset.stored_recording import StoredRecording
+from perf2x.pipeline.context import LoadContext
+from perf2x.pipeline.ingest import ingest_session, write_sessions
+from perf2x.pipeline.options import LoadOptions
+from perf2x.pipeline.sessions import Input, open_sessions
+from perf2x.pipeline.stage_timer import Stages
+from perf2x.symbolize.options import SymbolOptions
+from perf2x.tables.diagnostics import Diagnostics
+
+
+def context_for(symbols: SymbolOptions | None = None, *, timeline: bool = False) -> LoadContext:
+    options = LoadOptions(by_cgroup=True, timeline=timeline, symbols=symbols)
+    return LoadContext(options, Diagnostics(), None, Stages())
+
+
+def add_recording(
+    folder: Path,
+    recording: Path,
+    tags: dict[str, str] | None = None,
+    partition: Sequence[str] = (),
+    *,
+    symbols: SymbolOptions | None = None,
+    timeline: bool = False,
+) -> None:
+    context = context_for(symbols, timeline=timeline)
+    sessions = open_sessions([Input(str(recording), str(recording), tags or {})], context)
+    write_sessions(sessions, context, folder, partition)
+
+
+def stored(recording: Path, symbols: SymbolOptions | None = None) -> StoredRecording:
+    context = context_for(symbols)
+    (session,) = open_sessions([Input(str(recording), str(recording), {})], context)
+    return ingest_session(session, context).stored
+
+
+def rows(folder: Path, table: str) -> list[dict[str, Any]]:
+    from pyarrow import parquet
+
+    files = sorted((folder / table).rglob("*.parquet"))
+    return [row for file in files for row in parquet.ParquetFile(file).read().to_pylist()]
