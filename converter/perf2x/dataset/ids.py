@@ -91,4 +91,5 @@ def distinct_ids(ids: U8, *contents: AnyArray) -> I64:
     for column in contents:
         if (column[order[1:]] != column[order[:-1]])[repeats].any():
             raise FormatError("two stacks or places have one id: they would be mixed up")
-    return order[np.append(True, ~repeats)[: len(order)]]
+    kept: I64 = order[np.append(True, ~repeats)[: len(order)]]
+    return kept
