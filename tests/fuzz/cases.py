@@ -24,6 +24,8 @@ ONE_INPUT = (
     ("top", "--json"),
     ("top", "--format", "markdown"),
     ("top", "--format", "csv", "--max-unpacked", "1M"),
+    ("annotate", "--source"),
+    ("annotate", "--assembly", "--json"),
     ("info",),
     ("info", "--json"),
     ("info", "--format", "markdown", "--symbols"),
@@ -53,7 +55,8 @@ class Case:
         recorded = "perf.data" in self.seed.beside and self.command != EXPLAIN
         source = "perf.data" if recorded else self.seed.file
         inputs = ["{dir}/" + source, *([str(CORPUS / "calls" / "perf.data")] if name == "diff" else [])]
-        return (name, *inputs, *rest, *self._options())
+        functions = ["*"] if name == "annotate" else []
+        return (name, *functions, *inputs, *rest, *self._options())
 
     def _options(self) -> tuple[str, ...]:
         """Return the seed's options that the command accepts; no object of this machine is ever read."""

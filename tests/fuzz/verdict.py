@@ -44,7 +44,7 @@ def _messages(case: Case, result: Result) -> str | None:
         return "silent failure"
     if len(result.err) > LONGEST_MESSAGE:
         return "long message"
-    is_text = case.command[0] in ("top", "info", "dump", "diff") and "--json" not in case.command
+    is_text = case.command[0] in ("top", "annotate", "info", "dump", "diff") and "--json" not in case.command
     shown = result.err + (result.out.decode("utf-8", "replace") if is_text else "")
     if found := _CONTROLS.search(shown):
         return f"control character {found[0]!r}"

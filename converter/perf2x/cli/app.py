@@ -20,6 +20,7 @@ from perf2x.tables.printable import message
 COMMANDS = {
     "convert": "Convert a perf.data recording.",
     "top": "Show the hottest functions: what each costs itself, and with all that it calls.",
+    "annotate": "Show what each source line or instruction of a function costs.",
     "diff": "Compare two recordings: the functions that moved most.",
     "view": "Open a recording as a flame graph in the browser.",
     "info": "Show what is in a recording: events, samples, threads, time span, records, losses, deferred "

@@ -28,6 +28,11 @@ EXAMPLES = {
         "perf2x top perf.data --by object --sort total -n 10",
         "perf2x top perf.data --pid 1234 --json",
     ),
+    "annotate": (
+        "perf2x annotate main perf.data --source",
+        "perf2x annotate main perf.data --source-dir src",
+        "perf2x annotate 'parse*' perf.data --assembly",
+    ),
     "diff": (
         "perf2x diff before.data after.data",
         "perf2x diff before.data after.data -o diff.html",

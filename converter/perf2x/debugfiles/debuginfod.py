@@ -2,7 +2,8 @@
 
 Source of truth: elfutils' debuginfod(8) for the web API, debuginfod-find(1) for the cache and the variables:
 DEBUGINFOD_URLS, DEBUGINFOD_CACHE_PATH, DEBUGINFOD_TIMEOUT, DEBUGINFOD_MAXSIZE, DEBUGINFOD_MAXTIME. The cache is shared
-with elfutils, gdb and others: CACHE/BUILDID/{debuginfo,executable}; an empty file means "no server had it".
+with elfutils, gdb and others: CACHE/BUILDID/{debuginfo,executable}; an empty file means "no server had it". Source
+files (/buildid/BUILDID/source/PATH) have names of our own there.
 """
 
 import os
@@ -68,41 +69,55 @@ class Debuginfod(Struct):
 
     def fetch(self, kind: str, build_id: bytes) -> Iterator[ElfObject]:
         """Yield the file of ``kind`` (``executable`` or ``debuginfo``) from the cache or a server, if any has it."""
-        path = self._path(kind, build_id)
+        path = self._fetched(kind, kind, build_id)
         if path is None:
-            return
-        if _is_miss(path):
-            return
-        if (not path.is_file() or path.stat().st_size == 0) and not self._download(kind, build_id, path):
             return
         try:
             yield open_elf(path)
         except ObjectError as error:
             self._count("debuginfod_unusable", str(error))
 
-    def _path(self, kind: str, build_id: bytes) -> Path | None:
+    def source(self, build_id: bytes, recorded: str) -> Path | None:
+        """Return the source file that debug info of an object calls ``recorded``, from the cache or a server.
+
+        Its name in the cache is a digest: paths of a recording name no files here.
+        """
+        import hashlib
+        from urllib.parse import quote
+
+        text = recorded.encode(errors="surrogateescape")
+        digest = hashlib.sha256(text).hexdigest()
+        return self._fetched(f"source-{digest}", f"source{quote(text)}", build_id)
+
+    def _fetched(self, name: str, request: str, build_id: bytes) -> Path | None:
+        """The file of that name in the cache, downloaded if need be; None if no server has it."""
         if self.cache is None or len(build_id) < 4:
             return None
-        return self.cache / build_id.hex() / kind
+        path = self.cache / build_id.hex() / name
+        if _is_miss(path):
+            return None
+        if (not path.is_file() or path.stat().st_size == 0) and not self._download(request, build_id, path):
+            return None
+        return path
 
-    def _download(self, kind: str, build_id: bytes, path: Path) -> bool:
+    def _download(self, request: str, build_id: bytes, path: Path) -> bool:
         answers = [404 if url in self._dead else 0 for url in self.urls]
         for index, url in enumerate(self.urls):
             if not answers[index]:
-                answers[index] = self._request(url, kind, build_id, path)
+                answers[index] = self._request(url, request, build_id, path)
             if answers[index] == 200:
                 return True
         if len(self._dead) < len(self.urls) and all(answer == 404 for answer in answers):
             _remember_miss(path)
         return False
 
-    def _request(self, url: str, kind: str, build_id: bytes, path: Path) -> int:
+    def _request(self, url: str, what: str, build_id: bytes, path: Path) -> int:
         """Download to ``path``: 200 on success, 404 when the server does not have the file, 0 on any other error."""
         import urllib.error  # TLS and http take 25 ms to import: only when there is a server
         import urllib.request
         from http.client import HTTPException
 
-        address = f"{url}/buildid/{build_id.hex()}/{kind}"
+        address = f"{url}/buildid/{build_id.hex()}/{what}"
         request = urllib.request.Request(address, headers={"User-Agent": "perf2x"})
         try:
             with urllib.request.urlopen(request, timeout=self.timeout) as answer:
@@ -149,7 +164,7 @@ class Debuginfod(Struct):
         return "" if done >= size else f"only {done} of {size} bytes came"
 
     def _count(self, name: str, where: str) -> None:
-        advice = "a debuginfod server did not give what it was asked for; names or lines may be missing."
+        advice = "a debuginfod server did not give what it was asked for; names, lines or sources may be missing."
         self.diagnostics.add(name, Severity.LOSS, advice, where=where)
 
 

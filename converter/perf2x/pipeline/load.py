@@ -51,12 +51,33 @@ def load(
         recordings = [session.recording for session in sessions]
         _require_samples(sum(recording.sample_count for recording in recordings), recordings, context)
         loaded = [_load_session(session, context) for session in sessions]
-    _require_samples(sum(len(part.profile.samples) for part in loaded), recordings, context)
+        _require_samples(sum(len(part.profile.samples) for part in loaded), recordings, context)
+        return _with_listings(_merged(loaded, [session.tags for session in sessions]), context)
+
+
+def _merged(loaded: list[Loaded], tags: Sequence[Mapping[str, str]]) -> Loaded:
     if len(loaded) == 1:
-        return replace(loaded[0], profile=replace(loaded[0].profile, labels=dict(sessions[0].tags)))
+        return replace(loaded[0], profile=replace(loaded[0].profile, labels=dict(tags[0])))
     from perf2x.pipeline.merge_reports import merge_results
 
-    return merge_results(loaded, [session.tags for session in sessions])
+    return merge_results(loaded, tags)
+
+
+def _with_listings(loaded: Loaded, context: LoadContext) -> Loaded:
+    """The result with listings, where they are wanted; of a kernel's code, the first recording's."""
+    wanted, symbols = context.options.listings, context.options.symbols
+    if wanted is None or symbols is None:
+        return loaded
+    with context.stages.stage("list"):
+        from perf2x.annotate.listings import make_listings
+        from perf2x.plugins.registry import load_symbol_sources
+        from perf2x.symbolize.make_context import make_context
+
+        profile, recording = loaded.profile, loaded.recording
+        session, sideband = recording.session, recording.sideband
+        facts = make_context(profile, session, symbols, context.diagnostics, context.finder, sideband)
+        listings = make_listings(profile, facts, load_symbol_sources(), wanted)
+    return replace(loaded, profile=replace(profile, listings=listings))
 
 
 def _require_samples(samples: int, recordings: Sequence[Recording], context: LoadContext) -> None:

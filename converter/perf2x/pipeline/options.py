@@ -7,6 +7,7 @@ from typing import Literal
 
 from msgspec import Struct, field
 
+from perf2x.annotate.options import ListingOptions
 from perf2x.pipeline.call_graphs import CallGraphOptions
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.transform.choice import Choice, Grouping
@@ -52,6 +53,8 @@ class LoadOptions(Struct, frozen=True):
     """False: use ``symbols`` only to find objects for unwinding; name nothing."""
     jobs: int = 1
     """Processes that read, stitch and look up names, 0: as many as pay. A library does not fork unasked."""
+    listings: ListingOptions | None = None
+    """Functions to list with costs of lines and instructions, in Profile.listings; None: none."""
     call_graphs: CallGraphOptions | None = None
     """Unwinding of stack copies and branch records; None: the defaults."""
 

@@ -6,6 +6,7 @@ from perf2x.binary.elf.file import ElfObject, open_elf
 from perf2x.debugfiles.archive import Archive, name_key
 from perf2x.debugfiles.debuginfod import Debuginfod, Progress, cache_directory, debuginfod_urls
 from perf2x.debugfiles.finder import Fetcher, Finder
+from perf2x.debugfiles.source_files import Fetch
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.tables.diagnostics import Diagnostics
 
@@ -20,6 +21,12 @@ def make_finder(options: SymbolOptions, diagnostics: Diagnostics, progress: Prog
     if urls:
         fetchers.append(Debuginfod(urls, cache_directory(), diagnostics, progress).fetch)
     return Finder(options.search_paths(), tuple(fetchers), objects.by_name)
+
+
+def make_source_fetcher(options: SymbolOptions, diagnostics: Diagnostics) -> Fetch | None:
+    """Make a function that asks the debuginfod servers for source files; None without servers."""
+    urls = debuginfod_urls(options.debuginfod_urls, {})
+    return Debuginfod(urls, cache_directory(), diagnostics).source if urls else None
 
 
 def archives_of(options: SymbolOptions) -> tuple[Archive, ...]:

@@ -29,7 +29,7 @@ class ObjectKey(Struct, frozen=True):
 
 
 class MappedObject(Struct, frozen=True):
-    """One object of a profile with its mappings and unnamed locations."""
+    """One object of a profile with its mappings and the locations that are wanted of it."""
 
     key: ObjectKey
     mappings: I64
@@ -53,21 +53,23 @@ def kind_of(filename: str, is_kernel: bool) -> DsoKind:
     return DsoKind.FILE if is_real_path(without_deleted(filename)) else DsoKind.ANONYMOUS
 
 
-def mapped_objects(profile: Profile, session: Session) -> list[MappedObject]:
-    """Objects with unnamed locations, in order of their first mappings; unmapped kernel code comes last.
+def mapped_objects(profile: Profile, session: Session, wanted: Bools | None = None) -> list[MappedObject]:
+    """Objects with ``wanted`` locations, in order of their first mappings; unmapped kernel code comes last.
 
-    Mappings without a build id have the one that ``session`` holds by name.
+    ``wanted`` (locations,) are by default those without names. Mappings without a build id have the one that
+    ``session`` holds by name.
     """
     keys: dict[ObjectKey, list[int]] = {}
     for row in range(len(profile.mappings)):
         keys.setdefault(_object_key(profile, row, session), []).append(row)
-    unnamed = (np.diff(profile.locations.line_offsets) == 0) & ~profile.locations.synthetic
-    by_object = _locations_by_object(profile, list(keys.values()), unnamed)
+    wanted = (np.diff(profile.locations.line_offsets) == 0) if wanted is None else wanted
+    wanted = wanted & ~profile.locations.synthetic
+    by_object = _locations_by_object(profile, list(keys.values()), wanted)
     result = [
         _mapped_object(profile, key, np.array(rows, np.int64), locations)
         for (key, rows), locations in zip(keys.items(), by_object, strict=True)
     ]
-    unmapped = unnamed & (profile.locations.mapping < 0) & (profile.locations.mode == CpuMode.KERNEL)
+    unmapped = wanted & (profile.locations.mapping < 0) & (profile.locations.mode == CpuMode.KERNEL)
     if unmapped.any():
         key = ObjectKey(DsoKind.KERNEL, "[kernel.kallsyms]", b"", -1)
         result.append(MappedObject(key, np.zeros(0, np.int64), np.flatnonzero(unmapped), -1))
@@ -79,12 +81,12 @@ def _mapped_object(profile: Profile, key: ObjectKey, rows: I64, locations: I64) 
     return MappedObject(key, rows, locations, int(mappings.pid[rows[0]]), int(mappings.start[rows].min()))
 
 
-def _locations_by_object(profile: Profile, rows: list[list[int]], unnamed: Bools) -> list[I64]:
-    """Unnamed locations of each object, ascending; ``rows`` are the mappings of each object."""
+def _locations_by_object(profile: Profile, rows: list[list[int]], wanted: Bools) -> list[I64]:
+    """Wanted locations of each object, ascending; ``rows`` are the mappings of each object."""
     owner = np.zeros(len(profile.mappings), np.int64)
     for index, mappings in enumerate(rows):
         owner[mappings] = index
-    found = np.flatnonzero(unnamed & (profile.locations.mapping >= 0)).astype(np.int64)
+    found = np.flatnonzero(wanted & (profile.locations.mapping >= 0)).astype(np.int64)
     owners = owner[profile.locations.mapping[found]]
     order = np.argsort(owners, kind="stable")
     cuts = np.searchsorted(owners[order], np.arange(len(rows) + 1))

@@ -9,6 +9,7 @@ from msgspec import Struct
 from perf2x.binary.elf.call_sites import CallSites
 from perf2x.binary.elf.file import ElfObject
 from perf2x.columnar.arrays import I32, I64, U64, Bools
+from perf2x.columnar.ragged import Ragged, offsets_of, ranges
 from perf2x.columnar.unique import unique_inverse
 from perf2x.debugfiles.object_files import ObjectFiles
 from perf2x.symbolize.entry_names import not_called, without_padding
@@ -65,7 +66,7 @@ class ObjectResolver:
         """Resolve one object. Diagnostics are part of the result, so that any process can do it."""
         options = self._context.options
         with _separate_counts(self._context.diagnostics) as counts:
-            found = _find_files(self._context, mapped)
+            found = find_files(self._context, mapped)
             dso = dso_of(self._profile, mapped, found)
             address, index = unique_inverse(addresses_of(self._profile, mapped, found))
             is_file = mapped.key.kind is DsoKind.FILE or mapped.key.name == VDSO
@@ -90,6 +91,22 @@ class ObjectResolver:
             reason=answers.reason or "no symbol at these addresses",
             counts=list(counts.values()),
         )
+
+    def functions_at(self, dso: Dso, address: U64) -> tuple[Ragged, list[FunctionRow]]:
+        """Rows of (function, line) of each address (n,), sorted and unique, innermost first, and the functions.
+
+        Values of the rows are (rows, 2). Names are those that `resolve` gives locations.
+        """
+        answers = self._ask_sources(dso, address, "")
+        function, used = _shared_functions(answers.parts)
+        line = np.concatenate([np.zeros(0, np.int32), *(part.line for part in answers.parts)])
+        rows = ranges(answers.start, answers.count)
+        values = np.stack([function[rows], line[rows]], 1).astype(np.int64)
+        functions = [function_row(each, self._context.options.names) for each in used]
+        in_kernel = dso.kind in _KERNEL
+        return Ragged(offsets_of(answers.count), values), [
+            _behind_padding(row) if in_kernel else row for row in functions
+        ]
 
     def _ask_sources(self, dso: Dso, address: U64, reason: str) -> "_Answers":
         """Ask each source in order for the addresses that earlier ones did not name."""
@@ -134,7 +151,7 @@ def _separate_counts(diagnostics: Diagnostics) -> Iterator[dict[str, Count]]:
         diagnostics.counts = others
 
 
-def _find_files(context: Context, mapped: MappedObject) -> ObjectFiles:
+def find_files(context: Context, mapped: MappedObject) -> ObjectFiles:
     """The object's files; none for what is no file."""
     key = mapped.key
     if key.kind in (DsoKind.KERNEL, DsoKind.SYMBOL, DsoKind.ANONYMOUS):

@@ -68,6 +68,17 @@ class SymbolIndex:
         result[found] = self._order[self._winners(self._groups(hit))[at]]
         return result
 
+    def extents(self, address: U64) -> tuple[U64, U64]:
+        """(n,) first byte, and one past the last, of the symbols that `find` finds; both 0 where there is none."""
+        start, end = np.zeros(len(address), np.uint64), np.zeros(len(address), np.uint64)
+        if not len(self._start):
+            return start, end
+        last = self._climb(np.searchsorted(self._start, address, "right").astype(np.int64) - 1, address)
+        found = np.flatnonzero(last >= 0)
+        hit, at = unique_inverse(last[found])
+        start[found], end[found] = self._start[hit][at], self._groups(hit).reach[at]
+        return start, end
+
     def _climb(self, last: I64, address: U64) -> I64:
         """(n,) nearest group at or before the one given that reaches each address, −1 for none.
 

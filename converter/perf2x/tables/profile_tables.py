@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct, field
 
 from perf2x.columnar.arrays import I32, I64, U8, U64, Bools
+from perf2x.tables.listings import Listings
 from perf2x.tables.tracepoint_fields import TracepointFields
 
 
@@ -246,3 +247,5 @@ class ProfileTables(Struct, frozen=True):
     """Fields of tracepoints (``samples.fields``)."""
     full_names: Mapping[str, str] = field(default_factory=dict)
     """Names in full by system name, of functions whose ``name`` says less; empty unless they are asked for."""
+    listings: Listings | None = None
+    """Costs of lines and instructions, for outputs that show them; None unless they are asked for."""

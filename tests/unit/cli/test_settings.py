@@ -36,7 +36,7 @@ def arriving(name: str, monkeypatch: pytest.MonkeyPatch, *words: str, env: dict[
     """The parameters that the command gets."""
     seen: dict[str, Any] = {}
     monkeypatch.setattr(command(name), "callback", lambda **given: seen.update(given))
-    inputs = {"diff": ("before", "after"), "explain": ("object",)}.get(name, ())
+    inputs = {"annotate": ("main",), "diff": ("before", "after"), "explain": ("object",)}.get(name, ())
     ran = perf2x(name, *inputs, *words, env=env)
     assert ran.code == 0, ran.said
     return {key: list(value) if isinstance(value, tuple) else value for key, value in seen.items()}

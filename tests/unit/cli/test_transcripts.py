@@ -19,7 +19,8 @@ from tests.support.recordings import CORPUS
 
 FOLDER = Path(__file__).parent / "transcripts"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.txt"))
-COMMANDS = {"convert", "top", "diff", "view", "info", "explain", "dump", "bundle", "formats", "man", "perf_to_profile"}
+COMMANDS = {"convert", "top", "annotate", "diff", "view", "info", "explain", "dump", "bundle", "formats", "man",
+            "perf_to_profile"}  # fmt: skip
 
 
 def replayed(text: str, folder: Path) -> str:
@@ -54,8 +55,9 @@ def application(words: list[str]) -> Typer:
 
 
 def prepared(folder: Path) -> Path:
-    """The corpus's recordings by name, an empty build-id cache, and nothing else."""
+    """The corpus's recordings by name, one with debug info, an empty build-id cache, and nothing else."""
     (folder / "none").mkdir()
+    (folder / "inlines").symlink_to(Path(__file__).parents[1] / "annotate" / "data")
     for case in CORPUS.iterdir():
         if case.is_dir():
             (folder / case.name).symlink_to(case)

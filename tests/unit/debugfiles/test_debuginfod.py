@@ -194,3 +194,18 @@ def wait_until_scanned(address, process) -> None:
         except OSError:
             time.sleep(0.2)
     pytest.skip("the server did not get ready")
+
+
+def test_source_files(tmp_path) -> None:
+    address = f"/buildid/{BUILD_ID.hex()}/source/src/a%20b/%23c%25.c"
+    with server({address: b"int a;\n"}) as (url, asked):
+        one = client(tmp_path, url)
+        found = one.source(BUILD_ID, "/src/a b/#c%.c")
+        assert found is not None
+        assert found.read_bytes() == b"int a;\n"
+        assert found.parent == tmp_path / "cache" / BUILD_ID.hex()
+        assert one.source(BUILD_ID, "/src/a b/#c%.c") == found
+        assert one.source(BUILD_ID, "/../../etc/passwd") is None
+        assert client(tmp_path, url).source(BUILD_ID, "/../../etc/passwd") is None
+    assert asked == [address, f"/buildid/{BUILD_ID.hex()}/source/../../etc/passwd"]
+    assert {path.parent for path in tmp_path.rglob("*") if path.is_file()} == {found.parent}

@@ -23,6 +23,8 @@ OURS = re.compile(
 RECORDING = ROOT / "examples" / "deferred" / "perf.data"
 SWITCHES = ROOT / "tests" / "laws" / "schedules" / "switches.data"
 """A recording with context switches, which waits and latencies need."""
+LISTED = ROOT / "tests" / "unit" / "annotate" / "data"
+"""A recording, and its program with debug info, which listings need."""
 PROGRAM = ROOT / "tests" / "corpus" / "common" / "symfs" / "demo" / "calls"
 ELSEWHERE = ("--debuginfod", "--install-completion", "--vmlinux", "perf2x view")
 """Commands that need a network, a browser or another machine's files."""
@@ -63,7 +65,11 @@ def run(command: str) -> "subprocess.CompletedProcess[bytes]":
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("page", "command"), list(commands()))
-def test_commands_run(page: str, command: str, folder: Path) -> None:
+def test_commands_run(page: str, command: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if "annotate" in command or page == "annotate.md":
+        shutil.copy(LISTED / "inlines.data", "perf.data")
+        shutil.copytree(LISTED / "demo", "src")
+        monkeypatch.setenv("PERF2X_SYMFS", str(LISTED))
     if page == "waiting.md":
         shutil.copy(SWITCHES, "perf.data")
     if "run.tar.gz" in command and "bundle" not in command:

@@ -36,6 +36,11 @@ def print_report(report: Report, shape: str, *, wide: bool = False) -> None:
     else:
         lines = report.markdown() if shape == "markdown" else report.lines(None if wide else line_width())
         text = "".join(f"{line}\n" for line in lines)
+    print_report_text(text)
+
+
+def print_report_text(text: str) -> None:
+    """Print text on standard output; characters that its encoding lacks are escaped."""
     encoding = sys.stdout.encoding or "utf-8"
     sys.stdout.write(text if text.isascii() else text.encode(encoding, "backslashreplace").decode(encoding))
     sys.stdout.flush()

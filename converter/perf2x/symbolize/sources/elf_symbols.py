@@ -101,6 +101,10 @@ class ElfNames:
         """Name of a symbol as in the file."""
         return self._symbols.name(row)
 
+    def extents(self, svma: U64) -> tuple[U64, U64]:
+        """(n,) first byte, and one past the last, of the symbol that contains each address; both 0 for none."""
+        return self._index.extents(svma)
+
 
 def _function_tables(
     found: ObjectFiles, diagnostics: Diagnostics, section_addresses: Mapping[int, int] | None

@@ -71,6 +71,16 @@ class KernelSource:
         table = self._table
         return (None, table) if isinstance(table, str) else (table.origin, "")
 
+    def extents(self, address: U64) -> tuple[U64, U64]:
+        """(n,) first byte, and one past the last, of the functions at recorded addresses; both 0 for none."""
+        table = self._table
+        if isinstance(table, str):
+            return np.zeros(len(address), np.uint64), np.zeros(len(address), np.uint64)
+        slide = np.uint64(table.slide)
+        start, end = table.index.extents(address + slide)
+        known = end > start
+        return np.where(known, start - slide, start), np.where(known, end - slide, end)
+
     @cached_property
     def _table(self) -> _KernelTable | str:
         """The best usable table, or the reason why there is none; counts the copies that cannot be read."""

@@ -1,0 +1,58 @@
+"""Listings of ``perf2x annotate`` as JSON."""
+
+from typing import Any
+
+from perf2x.cli.render.annotate_page import Row, source_rows, whole_of
+from perf2x.tables.listings import CodeListing, Costs, FunctionListing
+from perf2x.tables.profile import Profile
+
+
+def listing_json(profile: Profile) -> str:
+    """All listings as JSON."""
+    import json
+
+    listings = profile.listings
+    assert listings is not None
+    measure = listings.measures[0]
+    facts = {
+        "event": profile.events[measure.event].name,
+        "unit": measure.unit,
+        "value": whole_of(profile, listings),
+        "functions": [_facts(one) for one in listings.functions],
+    }
+    return json.dumps(facts, indent=2) + "\n"
+
+
+def _facts(one: FunctionListing) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "object": one.object,
+        **_numbers(one.own, one.total),
+        "sources": [
+            {"path": each.path, "reason": each.reason, "lines": [_line_facts(row) for row in source_rows(each)]}
+            for each in one.sources
+        ],
+        "code": [
+            {"object": each.object, "symbol": each.symbol, "reason": each.reason, "instructions": _rows(each)}
+            for each in one.code
+        ],
+    }
+
+
+def _numbers(own: Costs, total: Costs) -> dict[str, int]:
+    return {"self": own[0], "total": total[0]}
+
+
+def _line_facts(row: Row) -> dict[str, Any]:
+    number = int(row.place) if row.place.isdigit() else 0
+    return {"line": number, "text": row.text, "self": row.own or 0, "total": row.total}
+
+
+def _rows(code: CodeListing) -> list[dict[str, Any]]:
+    return [
+        {
+            "address": row.address, "text": row.text, "note": row.note, "path": row.path, "line": row.line,
+            "function": row.function, **_numbers(row.own, row.total),
+        }
+        for row in code.rows
+    ]  # fmt: skip

@@ -1,0 +1,152 @@
+"""Listings of ``perf2x annotate`` as text."""
+
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from perf2x.cli.render.fit_text import cell_width, wrap_sentence
+from perf2x.cli.render.number_format import format_amount, format_percent
+from perf2x.tables.listings import CodeListing, FunctionListing, InstructionCost, Listings, SourceListing
+from perf2x.tables.output_text import base_name
+from perf2x.tables.printable import plain
+from perf2x.tables.profile import Profile
+
+GAP = "⋮"
+
+
+class Row(Struct, frozen=True):
+    """A line of a listing; ``own`` None: it has no costs."""
+
+    place: str
+    """Line or address."""
+    text: str
+    own: int | None = None
+    total: int = 0
+
+
+class Scale(Struct, frozen=True):
+    """The unit of a listing's numbers, and what they are shares of."""
+
+    unit: str
+    whole: int
+    """Self of all lines or instructions of the listing."""
+    largest: int
+
+    def cells(self, row: Row) -> tuple[str, str, str, str]:
+        """Self, its share, total, and place of a row."""
+        if row.own is None:
+            return "", "", "", row.place
+        own, total = (format_amount(one, self.unit, self.largest) if one else "." for one in (row.own, row.total))
+        return own, format_percent(row.own, self.whole) if row.own else "", total, row.place
+
+
+def listing_lines(profile: Profile, room: int | None) -> str:
+    """All listings as text with lines of at most ``room`` cells, None for no limit."""
+    listings = profile.listings
+    assert listings is not None
+    whole = whole_of(profile, listings)
+    return "\n".join(line for one in listings.functions for line in _function_lines(one, profile, whole, room)) + "\n"
+
+
+def _function_lines(one: FunctionListing, profile: Profile, whole: int, room: int | None) -> Iterator[str]:
+    measure = profile.listings.measures[0] if profile.listings else None
+    assert measure is not None
+    own, total = one.own[0], one.total[0]
+    event = profile.events[measure.event].name
+    amounts = (f"{word} {format_amount(cost, measure.unit)} {format_percent(cost, whole)}" for word, cost in
+               (("self", own), ("total", total)))  # fmt: skip
+    thing = f" ({plain(one.object)})" if one.object else ""
+    all_of_it = f"{format_amount(whole, measure.unit)} {plain(event)}"
+    yield from wrap_sentence(f"{plain(one.name)}{thing}: {', '.join(amounts)} of {all_of_it}", room)
+    scale = Scale(measure.unit, own, max(own, total))
+    for source in one.sources:
+        yield ""
+        yield from wrap_sentence(_source_head(source), room)
+        yield from table(list(source_rows(source)), scale, room, "line")
+    for code in one.code:
+        yield ""
+        yield from wrap_sentence(_code_head(code, one), room)
+        shown = Scale(measure.unit, sum(row.own[0] for row in code.rows), scale.largest)
+        yield from table(list(code_rows(code, one)), shown, room, "address") if code.rows else ()
+    if one.places > len(one.code):
+        yield f"{one.places - len(one.code):,} more places with less cost are left out"
+    yield ""
+
+
+def _source_head(source: SourceListing) -> str:
+    path = plain(source.path) or "no source file"
+    return f"{path}: {plain(source.reason)}" if source.reason else path
+
+
+def _code_head(code: CodeListing, one: FunctionListing) -> str:
+    place = f"{plain(code.symbol)} in " if code.symbol not in ("", one.name) else ""
+    head = f"{place}{plain(code.object) or 'memory'}"
+    return f"{head}: {plain(code.reason)}" if code.reason else head
+
+
+def source_rows(source: SourceListing) -> Iterator[Row]:
+    """The lines that have costs, in the order of the file, and the text around them."""
+    costs = {line.number: line for line in source.lines}
+    before = None
+    for number in sorted(costs.keys() | source.text.keys()):
+        if before and number > before + 1 and source.text:
+            yield Row("", GAP)
+        text = _code_text(source.text.get(number, ""))
+        line = costs.get(number)
+        place = str(number) if number else "?"
+        yield Row(place, text) if line is None else Row(place, text, line.own[0], line.total[0])
+        before = number
+
+
+def code_rows(code: CodeListing, one: FunctionListing) -> Iterator[Row]:
+    """The instructions, with their source lines between them where they change."""
+    led_to = {row.target for row in code.rows if row.target >= 0}
+    source = ("", -1, "")
+    for at, row in enumerate(code.rows):
+        here = (row.path, row.line, row.function)
+        if here != source and row.path:
+            yield Row("", _source_of(row, one))
+        source = here
+        mark = "▸" if at in led_to else " "
+        yield Row(f"{mark}{row.address:x}", f"  {instruction_text(row, at)}", row.own[0], row.total[0])
+
+
+def instruction_text(row: InstructionCost, at: int) -> str:
+    """An instruction, with what it leads to: an arrow for jumps inside the listing, a name for other places."""
+    arrow = "" if row.target < 0 else " ↑" if row.target <= at else " ↓"
+    return plain(row.text) + arrow + (f"  <{plain(row.note)}>" if row.note else "")
+
+
+def _source_of(row: InstructionCost, one: FunctionListing) -> str:
+    inlined = "" if row.function in ("", one.name) else f" {plain(row.function)}"
+    text = one.text.get(row.path, {}).get(row.line, "")
+    return f"{plain(base_name(row.path))}:{row.line or '?'}{inlined}  {_code_text(text).strip()}".rstrip()
+
+
+def _code_text(text: str) -> str:
+    return plain(text.expandtabs(8))
+
+
+def table(rows: Sequence[Row], scale: Scale, room: int | None, place: str) -> Iterator[str]:
+    """Lines of a table whose last column is cut at its end where there is no room."""
+    cells = [("self", "", "total", place), *map(scale.cells, rows)]
+    wide = [max(map(cell_width, column)) for column in zip(*cells, strict=True)]
+    for row, text in zip(cells, ["", *(row.text for row in rows)], strict=True):
+        numbers = "  ".join(" " * (size - cell_width(cell)) + cell for cell, size in zip(row, wide, strict=True))
+        yield _cut(f"{numbers}  {text}".rstrip(), room)
+
+
+def _cut(line: str, room: int | None) -> str:
+    if room is None or cell_width(line) <= room:
+        return line
+    while cell_width(line) > room - 1:
+        line = line[: room - 1] if len(line) >= room else line[:-1]
+    return line + "…"
+
+
+def whole_of(profile: Profile, listings: Listings) -> int:
+    """The sum of all samples."""
+    measure = listings.measures[0]
+    rows = profile.samples.event == measure.event
+    numbers = profile.samples.count if measure.value == "samples" else profile.samples.value
+    return int(numbers[rows].sum())
