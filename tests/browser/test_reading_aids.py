@@ -64,7 +64,7 @@ def aided(folder: Path) -> dict[str, dict]:
     kept = "[one.lastChild.textContent, one.scrollWidth <= one.clientWidth, one.parentElement.ariaLabel]"
     return made | {
         "rows": page | {"steps": table, "evaluate": f"[{focus}.innerText.split(' ')[0], {focus}.tabIndex]"},
-        "row chosen": page | {"steps": [*table, ["key", "Enter"]], "evaluate": f"[{focus}.tagName, $('search').value]"},
+        "row chosen": page | {"steps": [*table, ["key", "Enter"]], "evaluate": f"[{focus}.tagName, state.function]"},
         "boxes": page | {"steps": boxes, "evaluate": ring},
         "tip": page | {"steps": [over], "evaluate": tip},
         "tip, then keys": page | {"steps": [over, ["key", "ArrowDown"]], "evaluate": tip},
@@ -72,7 +72,7 @@ def aided(folder: Path) -> dict[str, dict]:
         "motion": page | {"evaluate": zoom},
         "less motion": page | {"evaluate": zoom, "motion": "reduce"},
         "list": many | {"steps": open_list, "evaluate": f"[{listed}, $('thread-note').innerText]"},
-        "filter": many | {"steps": [["click", 360, 66], ["type", "400 worker"]], "evaluate": listed},
+        "filter": many | {"steps": [["press", "#thread"], ["type", "400 worker"]], "evaluate": listed},
         "thread": many
         | {"steps": left, "evaluate": "[state.thread, total, $('thread').value, $('thread').ariaExpanded]"},
         "events": many
@@ -99,7 +99,7 @@ def test_nothing_fails_or_leaves_the_machine(seen) -> None:
 
 def test_rows_of_the_table_are_reached_by_keys(seen) -> None:
     assert seen["rows"]["value"] == ["wait_for_it", 0]
-    assert seen["row chosen"]["value"] == ["BUTTON", "^wait_for_it$"]
+    assert seen["row chosen"]["value"] == ["BUTTON", "wait_for_it\ndemo"]
 
 
 def test_boxes_are_reached_by_keys_and_said(seen) -> None:

@@ -42,7 +42,9 @@ async function step(page, [kind, ...words]) {
     await page.keyboard.press("Enter");
   }
   if (kind === "choose") await page.selectOption(words[0], words[1]);
+  if (kind === "press") await page.click(words[0]);
   if (kind === "back") await page.goBack();
+  if (kind === "reload") await page.reload();
   if (kind === "forward") await page.goForward();
   if (kind === "run") await page.evaluate(words[0]);
 }

@@ -14,11 +14,12 @@ from tests.support.page_scripts import answers
 
 def laid_out(moments: dict[str, list[int]]) -> list[list[int]]:
     """[node, start, end, kind of wait] of each box of one track; node 1 is called by node 0."""
-    profile = {"parent": [-1, 0], "moments": moments, "firstMoment": [0, len(moments["start"])], "duration": 9}
+    first = [0, len(moments["start"])]
+    profile = {"parent": [-1, 0], "threads": [{}], "moments": moments, "firstMoment": first, "duration": 9}
     return answers(
-        ("layout.js",),
+        ("trees.js", "layout.js"),
         "((laid) => laid.node.map((node, box) => [node, laid.start[box], laid.end[box], laid.wait[box] || 0]))"
-        f"(overTime(Object.assign({json.dumps(profile)}, {{ threads: [{{}}] }}), [0], false))",
+        f"(overTime(Object.assign({json.dumps(profile)}, {{ shownNode: (node) => node }}), [0], false))",
     )
 
 

@@ -17,6 +17,7 @@ from perf2x.tables.output_text import printable
 
 _SCRIPTS = (
     "view_state.js",
+    "trees.js",
     "data.js",
     "bursts.js",
     "compare.js",
@@ -27,6 +28,7 @@ _SCRIPTS = (
     "heat.js",
     "table.js",
     "panels.js",
+    "actions.js",
     "input.js",
 )
 _COMMENT = re.compile(r"^[ ]*(?://.*|/\*\*(?:[^*]|\*(?!/))*\*/[ ]*)\n", re.MULTILINE)

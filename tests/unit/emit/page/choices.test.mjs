@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { load, profileOf } from "./scripts.mjs";
 
-const { Profile, filtered, threadChoices } = load(["data.js", "choices.js"], "Profile", "filtered", "threadChoices");
+const { Profile, filtered, threadChoices } = load(["trees.js", "data.js", "choices.js"], "Profile", "filtered", "threadChoices");
 
 function threads() {
   const profile = profileOf(Profile, [[0, 0, "a", 1, 1], [1, 0, "a", 3, 1], [1, 0, "b", 4, 2], [2, 0, "a", 2, 1], [3, 1, "a", 9, 9]]);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { load, profileOf } from "./scripts.mjs";
 
-const { Profile, percent, readData, spoken, tickText } = load(["data.js"], "Profile", "percent", "readData", "spoken", "tickText");
+const { Profile, percent, readData, spoken, tickText } = load(["trees.js", "data.js"], "Profile", "percent", "readData", "spoken", "tickText");
 
 const calls = () => profileOf(Profile, [
   [0, 0, "main;work", 30, 3],
@@ -21,7 +21,7 @@ test("rows are those of an event, and of a thread where one is named", () => {
 test("sums of the tree hold what is below, own values do not", () => {
   const profile = calls();
   const nodes = profile.fold([0, 1, 2], profile.rows.value);
-  assert.deepEqual(nodes.map((node) => [profile.names[profile.frame[node]], profile.sum[node], profile.own[node]]), [
+  assert.deepEqual([...nodes].map((node) => [profile.names[profile.frame[node]], profile.sum[node], profile.own[node]]), [
     ["main", 55, 5], ["work", 50, 30], ["main", 20, 20],
   ]);
 });
@@ -30,7 +30,7 @@ test("nothing of one fold is left in the next", () => {
   const profile = calls();
   profile.fold([0, 1, 2, 3], profile.rows.value);
   const nodes = profile.fold([2], profile.rows.count);
-  assert.deepEqual(nodes.map((node) => [profile.sum[node], profile.own[node]]), [[1, 1]]);
+  assert.deepEqual([...nodes].map((node) => [profile.sum[node], profile.own[node]]), [[1, 1]]);
 });
 
 test("recursion counts once in a function's total", () => {

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { contrast, rgb } from "./contrast.mjs";
 import { load } from "./scripts.mjs";
 
-const { Colours, WAITS, changeColour, shortened, waitColour } = load(["data.js", "compare.js", "draw.js"], "Colours", "WAITS", "changeColour", "shortened", "waitColour");
+const { Colours, WAITS, changeColour, shortened, waitColour } = load(["trees.js", "data.js", "compare.js", "draw.js"], "Colours", "WAITS", "changeColour", "shortened", "waitColour");
 
 const READABLE = 4.5; // level AA of text
 const css = fs.readFileSync(new URL("../../../../converter/perf2x/emit/flame/page/page.css", import.meta.url), "utf8");
@@ -47,8 +47,9 @@ test("names can be read on boxes of waits and of changes", () => {
   }
 });
 
+const bar = (ground, tint) => `#${rgb(ground).map((part, at) => Math.round(255 * (0.87 * part + 0.13 * rgb(tint)[at])).toString(16).padStart(2, "0")).join("")}`;
+
 test("texts of the panels can be read on their grounds and on the table's bars", () => {
-  const bar = (ground, tint) => `#${rgb(ground).map((part, at) => Math.round(255 * (0.87 * part + 0.13 * rgb(tint)[at])).toString(16).padStart(2, "0")).join("")}`;
   assert.match(css, /var\(--tint, var\(--accent\)\) 13%, transparent/);
   for (const [, { ink, soft, ground, panel, pick, accent }] of themes) {
     const tints = [accent, ...[...css.matchAll(/--tint: (#\w+)/g)].map(([, tint]) => tint)];

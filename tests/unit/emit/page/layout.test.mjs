@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { load, profileOf } from "./scripts.mjs";
 
-const { Profile, leftHeavy } = load(["data.js", "layout.js"], "Profile", "leftHeavy");
+const { Profile, leftHeavy } = load(["trees.js", "data.js", "layout.js"], "Profile", "leftHeavy");
 
 const boxes = (profile, layout) => layout.node.map((node, box) => [node < 0 ? layout.labels.get(box) || "" : profile.names[profile.frame[node]], layout.start[box], layout.end[box], layout.depth[box]]);
 

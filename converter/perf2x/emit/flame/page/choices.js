@@ -9,7 +9,7 @@ function fillHeader() {
   $("title").textContent = $("title").title = profile.title;
   $("facts").textContent = $("facts").title = profile.facts.join("  ·  ");
   profile.events.forEach((event, row) => isSampled(row) && $("event").add(new Option(`${event.name}  (${samplesOf(row)})`, String(row))));
-  $("event").disabled = $("event").options.length < 2;
+  $("event").parentElement.hidden = $("event").options.length < 2;
 }
 
 /** Events without samples are no choice; an empty recording has its default event all the same. */

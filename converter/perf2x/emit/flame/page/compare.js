@@ -47,10 +47,16 @@ class Comparison {
   /** What a box keeps of its node: the next group's sums will stand in its place. */
   of(node) {
     const { before, after } = this.nodes;
-    return {
-      total: change(before.sum[node], after.sum[node], before.count[node], after.count[node] * this.factor, this.factor),
-      self: change(before.own[node], after.own[node], before.ownCount[node], after.ownCount[node] * this.factor, this.factor),
-    };
+    return this.changes([before.sum, after.sum, before.count, after.count], [before.own, after.own, before.ownCount, after.ownCount], node);
+  }
+
+  /** The same from columns of a tree: before, after, samples before and after; own: null where nothing is a box's own. */
+  changes(sums, own, node) {
+    const [total, self] = [sums, own].map((columns) => {
+      const [before, after, oldCount, newCount] = columns ? columns.map((column) => column[node]) : [0, 0, 0, 0];
+      return change(before, after, oldCount, newCount * this.factor, this.factor);
+    });
+    return { total, self };
   }
 
   /** One line for each function, with self and total of both sides; self and total themselves are the changes. */

@@ -13,28 +13,77 @@ class Profile {
   /** @param {PageData} data */
   constructor(data) {
     Object.assign(this, data);
-    this.parent = Int32Array.from(data.nodes.parent);
-    this.frame = Int32Array.from(data.nodes.frame);
-    this.stamp = new Int32Array(this.parent.length).fill(-1);
-    this.sum = new Float64Array(this.parent.length);
-    this.own = new Float64Array(this.parent.length);
-    this.round = 0;
-    this.names = data.frames.name.map((row) => data.strings[row]);
-    this.fullNames = data.frames.full.map((row) => data.strings[row]);
-    this.objects = data.frames.object.map((row) => data.strings[row]);
-    this.files = data.frames.file.map((row) => data.strings[row]);
+    const texts = (column) => column.map((row) => data.strings[row]);
+    this.names = texts(data.frames.name);
+    this.fullNames = texts(data.frames.full);
+    this.objects = texts(data.frames.object);
+    this.files = texts(data.frames.file);
+    this.nameFunctions();
+    /** @type {{parent: Int32Array, frame: Int32Array}} */
+    this.whole = { parent: Int32Array.from(data.nodes.parent), frame: Int32Array.from(data.nodes.frame) };
+    this.use([]);
+  }
+
+  /** Number functions: frames of one name and one object. */
+  nameFunctions() {
+    const numbers = new Map();
+    this.functionFrame = []; // a frame of each function
+    this.functionOf = Int32Array.from(this.names, (_, frame) => {
+      const key = this.functionKey(frame);
+      if (!numbers.has(key)) numbers.set(key, this.functionFrame.push(frame) - 1);
+      return numbers.get(key);
+    });
+    this.functionNamed = numbers;
+    this.rank = new Int32Array(this.names.length); // place of each frame when they are ordered by name
+    [...this.names.keys()].sort((a, b) => (this.names[a] < this.names[b] ? -1 : Number(this.names[a] > this.names[b]))).forEach((frame, rank) => (this.rank[frame] = rank));
+  }
+
+  /** A function's text in addresses: no name and no object has an end of line. */
+  functionKey(frame) {
+    return `${this.names[frame]}\n${this.objects[frame]}`;
   }
 
   /**
-   * Rows (indices) of one event, and of one thread unless thread is null.
+   * Show stacks as edits leave them, one after another: [kind, function].
+   * @param {[string, number][]} edits
+   */
+  use(edits) {
+    let tree = this.whole;
+    let leaf = Int32Array.from(this.rows.node);
+    this.nodeOf = null; // of the data's node + 1, where it is not itself
+    for (const [kind, wanted] of edits) {
+      const { nodeOf, ...rest } = editTree(tree, this.functionOf, kind, wanted);
+      const edited = (node) => (node === DROPPED ? DROPPED : nodeOf[node + 1]);
+      this.nodeOf = this.nodeOf ? this.nodeOf.map(edited) : nodeOf;
+      leaf = leaf.map(edited);
+      tree = rest;
+    }
+    this.parent = tree.parent;
+    this.frame = tree.frame;
+    this.leaf = leaf;
+    this.isOutermost = outermost(tree, this.functionOf, this.functionFrame.length);
+    this.stamp = new Int32Array(this.parent.length).fill(-1);
+    this.place = new Int32Array(this.parent.length); // of layouts
+    this.sum = new Float64Array(this.parent.length);
+    this.own = new Float64Array(this.parent.length);
+    this.round = 0;
+  }
+
+  /** The node that a node of the data is shown as; DROPPED where it is not shown. */
+  shownNode(node) {
+    return this.nodeOf ? this.nodeOf[node + 1] : node;
+  }
+
+  /**
+   * Rows (indices) of one event, and of one thread unless thread is null, without those that edits drop.
    * @param {number} event
    * @param {number | null} thread
    */
   rowsOf(event, thread) {
     const found = [];
-    const { rows } = this;
-    for (let row = 0; row < rows.node.length; row += 1) {
-      if (rows.event[row] === event && (thread === null || rows.thread[row] === thread)) found.push(row);
+    const { rows, leaf } = this;
+    for (let row = 0; row < leaf.length; row += 1) {
+      if (rows.event[row] === event && (thread === null || rows.thread[row] === thread) && leaf[row] !== DROPPED) found.push(row);
     }
     return found;
   }
@@ -47,17 +96,17 @@ class Profile {
   fold(rows, weight) {
     const { stamp, parent, sum, own } = this;
     const round = (this.round += 1);
-    const touched = [];
+    const found = [];
     for (const row of rows) {
-      const leaf = this.rows.node[row];
+      const leaf = this.leaf[row];
       for (let node = leaf; node >= 0 && stamp[node] !== round; node = parent[node]) {
         stamp[node] = round;
         sum[node] = own[node] = 0;
-        touched.push(node);
+        found.push(node);
       }
       if (leaf >= 0) own[leaf] += weight[row];
     }
-    touched.sort((a, b) => a - b);
+    const touched = Int32Array.from(found).sort();
     for (let at = touched.length - 1; at >= 0; at -= 1) {
       const node = touched[at];
       sum[node] += own[node];
@@ -67,32 +116,24 @@ class Profile {
   }
 
   /**
-   * Self and total per function name and object; recursion counts once.
+   * Self and total per function; recursion counts once.
    * @param {number[]} rows
    * @param {Column} weight
    * @returns {FunctionCost[]}
    */
   functions(rows, weight) {
-    const found = new Map();
-    const nodes = this.fold(rows, weight);
-    for (const node of nodes) {
+    /** @type {FunctionCost[]} */
+    const found = [];
+    const entries = [];
+    for (const node of this.fold(rows, weight)) {
       const frame = this.frame[node];
-      const key = `${this.names[frame]}\n${this.objects[frame]}`;
-      let entry = found.get(key);
-      if (!entry) found.set(key, (entry = { name: this.names[frame], object: this.objects[frame], frame, self: 0, total: 0 }));
+      const number = this.functionOf[frame];
+      let entry = entries[number];
+      if (!entry) found.push((entry = entries[number] = { name: this.names[frame], object: this.objects[frame], frame, self: 0, total: 0 }));
       entry.self += this.own[node];
-      if (!this.calledByItself(node)) entry.total += this.sum[node];
+      if (this.isOutermost[node]) entry.total += this.sum[node];
     }
-    return [...found.values()];
-  }
-
-  calledByItself(node) {
-    const name = this.names[this.frame[node]];
-    const object = this.objects[this.frame[node]];
-    for (let up = this.parent[node]; up >= 0; up = this.parent[up]) {
-      if (this.names[this.frame[up]] === name && this.objects[this.frame[up]] === object) return true;
-    }
-    return false;
+    return found;
   }
 }
 

@@ -88,8 +88,32 @@ class Painter {
   constructor(canvas, ruler) {
     this.canvas = canvas;
     this.ruler = ruler;
-    this.from = 0;
-    this.to = 1;
+    this.sides = [{ from: 0, to: 1 }]; // ranges on screen: callers and callees have one each, all else has one
+    this.side = 0; // the one that hands are on
+  }
+
+  get from() {
+    return this.sides[this.side].from;
+  }
+
+  set from(value) {
+    this.sides[this.side].from = value;
+  }
+
+  get to() {
+    return this.sides[this.side].to;
+  }
+
+  set to(value) {
+    this.sides[this.side].to = value;
+  }
+
+  /** Do something on the side of a lane. */
+  onSide(side, act) {
+    const kept = this.side;
+    this.side = side;
+    act();
+    this.side = kept;
   }
 
   /** Match the canvases to their places on screen. */
@@ -115,8 +139,8 @@ class Painter {
   /** Top edge of a level in pixels of the whole drawing. */
   y(lane, depth) {
     const { layout, flame } = this.view;
-    const { top, levels } = layout.lanes[lane];
-    return this.view.base + (top + (flame ? levels.length - 1 - depth : depth)) * LEVEL;
+    const { top, levels, grows } = layout.lanes[lane];
+    return this.view.base + (top + (grows === "up" || (flame && !grows) ? levels.length - 1 - depth : depth)) * LEVEL;
   }
 
   paint(view) {
@@ -133,7 +157,7 @@ class Painter {
     pen.textBaseline = "middle";
     this.letter = this.letter || pen.measureText("m".repeat(50)).width / 50;
     this.paintTicks(pen);
-    view.layout.lanes.forEach((lane, index) => this.paintLane(pen, lane, index));
+    view.layout.lanes.forEach((lane, index) => this.onSide(lane.side, () => this.paintLane(pen, lane, index)));
     this.paintOutline(pen, view.selected, this.accent, 2);
     this.paintOutline(pen, view.hovered, this.ink, 1);
   }
@@ -185,11 +209,14 @@ class Painter {
   paintOutline(pen, box, colour, thick) {
     if (box < 0) return;
     const { layout, scroll } = this.view;
-    const left = this.x(layout.start[box]);
-    const width = Math.max(this.x(layout.end[box]) - left - 1, 1);
-    pen.strokeStyle = colour;
-    pen.lineWidth = thick;
-    pen.strokeRect(left + thick / 2, this.y(layout.lane[box], layout.depth[box]) - scroll + thick / 2, width - thick, LEVEL - 1 - thick);
+    const lane = layout.lane[box];
+    this.onSide(layout.lanes[lane].side, () => {
+      const left = this.x(layout.start[box]);
+      const width = Math.max(this.x(layout.end[box]) - left - 1, 1);
+      pen.strokeStyle = colour;
+      pen.lineWidth = thick;
+      pen.strokeRect(left + thick / 2, this.y(lane, layout.depth[box]) - scroll + thick / 2, width - thick, LEVEL - 1 - thick);
+    });
   }
 
   paintTicks(pen) {
@@ -198,6 +225,7 @@ class Painter {
     top.clearRect(0, 0, this.width, 22);
     top.font = "11px system-ui, sans-serif";
     top.textBaseline = "middle";
+    if (this.view.layout.isSandwich) return; // its sides have no common scale
     const step = niceStep((this.to - this.from) / Math.max(2, this.width / 130));
     for (let tick = Math.ceil(this.from / step) * step; tick <= this.to; tick += step) {
       const x = Math.round(this.x(tick)) + 0.5;

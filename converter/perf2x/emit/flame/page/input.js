@@ -31,6 +31,7 @@ function choose(kind, value) {
     steps.remember();
     return;
   }
+  if (kind === "order") state.function = "";
   rebuild();
 }
 
@@ -77,12 +78,12 @@ function togglePanel() {
 function boxAt(event) {
   const place = $("canvas").getBoundingClientRect();
   const level = (event.clientY - place.top + $("scroll").scrollTop - baseLine()) / LEVEL;
-  const value = painter.value(event.clientX - place.left);
   for (let lane = 0; lane < layout.lanes.length; lane += 1) {
-    const { top, levels } = layout.lanes[lane];
+    const { top, levels, side, grows } = layout.lanes[lane];
     const down = Math.floor(level - top);
     if (down < 0 || down >= levels.length) continue;
-    return layout.find(lane, state.direction === "flame" ? levels.length - 1 - down : down, value);
+    painter.side = side;
+    return layout.find(lane, grows === "up" || (state.direction === "flame" && !grows) ? levels.length - 1 - down : down, painter.value(event.clientX - place.left));
   }
   return -1;
 }
@@ -90,6 +91,7 @@ function boxAt(event) {
 function listenToPointer(canvas) {
   let drag = null;
   canvas.onpointerdown = (event) => {
+    boxAt(event);
     drag = { x: event.clientX, from: painter.from, to: painter.to, moved: false };
     canvas.setPointerCapture(event.pointerId);
   };
@@ -126,6 +128,7 @@ function onWheel(event) {
   const place = $("canvas").getBoundingClientRect();
   if (event.ctrlKey || event.metaKey) {
     event.preventDefault();
+    boxAt(event);
     zoomBy(Math.exp(event.deltaY * 0.003), event.clientX - place.left);
   } else if (event.deltaX) {
     event.preventDefault();
@@ -147,9 +150,9 @@ function showTip(event) {
     repaint();
     if (box >= 0) {
       showStatus(box);
-      const node = layout.node[box];
+      const frame = layout.frameOf(box);
       const parts = [make("b", {}, frameName(box))];
-      if (node >= 0) parts.push(make("span", {}, describe(profile.frame[node])));
+      if (frame >= 0) parts.push(make("span", {}, describe(frame)));
       tip.replaceChildren(...parts, ...sizes(box).map((line) => make("span", {}, line)));
     }
   }
@@ -162,9 +165,15 @@ function showTip(event) {
 const KEYS = {
   "/": () => $("search").select(),
   "?": () => $("keys").showModal(),
-  Escape: zoomOut, Backspace: zoomOut,
+  Escape: stepOut, Backspace: stepOut,
   Enter: () => selected >= 0 && zoomTo(selected),
-  o: () => profile.moments && choose("order", state.order === "heavy" ? "time" : "heavy"),
+  o: () => choose("order", { heavy: profile.moments ? "time" : "bottom", time: "bottom", bottom: "heavy" }[state.order]),
+  u: () => choose("order", state.order === "bottom" ? "heavy" : "bottom"),
+  x: withFunction(openFunction),
+  k: withFunction((key) => addEdit("focus", key)),
+  i: withFunction((key) => addEdit("ignore", key)),
+  r: withFunction((key) => callsItself(key) && addEdit("collapse", key)),
+  y: withFunction(() => copy(stackText(), $("acts").lastChild)),
   f: () => choose("direction", state.direction === "icicle" ? "flame" : "icicle"),
   c: () => choose("colour", { change: "own", own: "object", object: "mode", mode: "name", name: comparison ? "change" : "object" }[state.colour]),
   b: () => comparison && choose("shown", state.shown === "after" ? "before" : "after"),
@@ -176,8 +185,8 @@ const KEYS = {
   w: () => zoomBy(0.7, painter.width / 2), s: () => zoomBy(1.4, painter.width / 2),
   a: () => panBy(-0.2), d: () => panBy(0.2),
   "[": () => stepThread(-1), "]": () => stepThread(1),
-  ArrowDown: () => walk(state.direction === "icicle" ? inner : outer),
-  ArrowUp: () => walk(state.direction === "icicle" ? outer : inner),
+  ArrowDown: () => walk(growsUp() ? outer : inner),
+  ArrowUp: () => walk(growsUp() ? inner : outer),
   ArrowLeft: () => walk((box) => beside(box, -1)),
   ArrowRight: () => walk((box) => beside(box, 1)),
 };
@@ -208,6 +217,12 @@ function walk(step) {
   const scroll = $("scroll");
   if (top < scroll.scrollTop) scroll.scrollTop = top;
   if (top + LEVEL > scroll.scrollTop + scroll.clientHeight) scroll.scrollTop = top + LEVEL - scroll.clientHeight;
+}
+
+/** Whether what is called stands above, where the selected box is. */
+function growsUp() {
+  const { grows } = layout.lanes[selected < 0 ? 0 : layout.lane[selected]];
+  return grows ? grows === "up" : state.direction === "flame";
 }
 
 const outer = (box) => layout.up[box];

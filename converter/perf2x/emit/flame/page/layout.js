@@ -3,7 +3,8 @@
 
 class Layout {
   constructor() {
-    this.lanes = []; // {label, levels: [[box, …], …], top: first level on screen}
+    /** @type {Lane[]} */
+    this.lanes = [];
     this.start = [];
     this.end = [];
     this.node = []; // −1: the root box of a lane
@@ -17,10 +18,12 @@ class Layout {
     this.width = 0;
     this.unit = "";
     this.isTime = false;
+    this.isSandwich = false;
   }
 
-  addLane(label) {
-    this.lanes.push({ label, levels: [], top: 0 });
+  /** frame: that of each node which the lane's boxes show */
+  addLane(label, frame) {
+    this.lanes.push({ label, frame, levels: [], top: 0, side: 0, grows: "", isTurned: false });
     return this.lanes.length - 1;
   }
 
@@ -37,6 +40,11 @@ class Layout {
     while (levels.length <= depth) levels.push([]);
     levels[depth].push(box);
     return box;
+  }
+
+  /** The frame that a box shows, −1 for none. */
+  frameOf(box) {
+    return this.node[box] < 0 ? -1 : this.lanes[this.lane[box]].frame[this.node[box]];
   }
 
   /** Number of levels in all lanes; sets where each lane begins. */
@@ -69,11 +77,11 @@ class Layout {
   }
 }
 
-/** Same callers merged, heaviest first. groups: [{label, rows}]; one without a label has no box of its own. */
-function leftHeavy(profile, groups, weight, unit, comparison) {
+/** Groups side by side, heaviest first; one without a label has no box of its own. groups: [{label, rows}] */
+function grouped(groups, weight, unit, frame, placeGroup) {
   const layout = new Layout();
   layout.unit = unit;
-  const lane = layout.addLane("");
+  const lane = layout.addLane("", frame);
   let at = 0;
   const totals = groups.map((group) => ({ ...group, total: group.rows.reduce((sum, row) => sum + weight[row], 0) }));
   const root = layout.addBox(lane, 0, 0, 0, -1, -1, 0);
@@ -84,38 +92,129 @@ function leftHeavy(profile, groups, weight, unit, comparison) {
       up = layout.addBox(lane, 1, at, at + group.total, -1, root, 0);
       layout.labels.set(up, group.label);
     }
-    placeTree(profile, layout, lane, group.rows, weight, at, up, comparison);
+    placeGroup(layout, group.rows, at, up);
     at += group.total;
   }
   layout.end[root] = layout.width = at;
   return layout;
 }
 
-function placeTree(profile, layout, lane, rows, weight, from, up, comparison) {
+/** Same callers merged, heaviest first. */
+function leftHeavy(profile, groups, weight, unit, comparison) {
+  return grouped(groups, weight, unit, profile.frame, (layout, rows, at, up) => {
+    const nodes = foldAll(profile, rows, weight, comparison).nodes.filter((node) => !comparison || profile.sum[node] > 0);
+    placeTree(layout, profile, nodes, 0, at, up, comparison && ((node) => comparison.of(node)));
+  });
+}
+
+/** The tree turned around: functions by what they cost themselves, and below each its callers. */
+function bottomUp(profile, groups, weight, unit, comparison) {
+  const frame = [];
+  const layout = grouped(groups, weight, unit, frame, (made, rows, at, up) => {
+    const { nodes, own } = foldAll(profile, rows, weight, comparison);
+    const tree = callersOf(profile, nodes.filter((node) => own.some((column) => column[node] > 0)), own);
+    placeFunctions(made, profile, tree, 0, at, up, comparison);
+  });
+  layout.lanes[0].isTurned = true;
+  return layout;
+}
+
+/** One function: above it, growing upwards, who calls it, below it what it calls, each side merged over all places. */
+function sandwich(profile, rows, wanted, weight, unit, comparison) {
+  const layout = new Layout();
+  Object.assign(layout, { unit, isSandwich: true });
+  const { nodes, sum, own } = foldAll(profile, rows, weight, comparison);
+  const starts = nodes.filter((node) => profile.isOutermost[node] && profile.functionOf[profile.frame[node]] === wanted);
+  layout.width = starts.reduce((all, node) => all + profile.sum[node], 0);
+  if (layout.width <= 0) return layout;
+  const [callers, callees] = [layout.addLane("Callers: who calls it", []), layout.addLane("Callees: what it calls", [])];
+  Object.assign(layout.lanes[callers], { grows: "up", isTurned: true });
+  Object.assign(layout.lanes[callees], { grows: "down", side: 1 });
+  placeFunctions(layout, profile, callersOf(profile, starts, sum), callers, 0, -1, comparison);
+  const called = calleesOf(profile, nodes, wanted, [...sum, ...own]);
+  placeFunctions(layout, profile, { ...called, columns: called.columns.slice(0, sum.length), own: called.columns.slice(sum.length) }, callees, 0, -1, comparison);
+  return layout;
+}
+
+/** Sums and own values by node: of the widths, and behind them those that are compared. */
+function foldAll(profile, rows, weight, comparison) {
   if (comparison) comparison.fold(rows);
-  const nodes = profile.fold(rows, weight).filter((node) => !comparison || profile.sum[node] > 0);
-  const children = new Map();
-  for (const node of nodes) {
-    const key = profile.parent[node];
-    if (children.has(key)) children.get(key).push(node);
-    else children.set(key, [node]);
-  }
-  const { sum, own, names, frame } = profile;
-  const heaviestFirst = (a, b) => sum[b] - sum[a] || (names[frame[a]] < names[frame[b]] ? -1 : 1);
-  // an explicit stack: recorded stacks may be deeper than the browser's
-  const todo = [[-1, from, up]];
-  while (todo.length) {
-    const [node, start, holder] = todo.pop();
-    const below = (children.get(node) || []).sort(heaviestFirst);
-    let x = start;
-    const placed = [];
-    for (const child of below) {
-      const box = layout.addBox(lane, layout.depth[holder] + 1, x, x + sum[child], child, holder, own[child]);
-      if (comparison) layout.change[box] = comparison.of(child);
-      placed.push([child, x, box]);
-      x += sum[child];
+  const nodes = profile.fold(rows, weight);
+  const { before, after } = comparison ? comparison.nodes : {};
+  return {
+    nodes,
+    sum: comparison ? [profile.sum, before.sum, after.sum, before.count, after.count] : [profile.sum],
+    own: comparison ? [profile.own, before.own, after.own, before.ownCount, after.ownCount] : [profile.own],
+  };
+}
+
+/** Put boxes of a tree of functions; nodes of several trees in one lane are numbered one after another. */
+function placeFunctions(layout, profile, tree, lane, from, up, comparison) {
+  const { frame } = layout.lanes[lane];
+  const first = frame.length;
+  for (const number of tree.function) frame.push(profile.functionFrame[number]);
+  const [sum, ...sides] = tree.columns;
+  const placed = { parent: tree.parent, frame: frame.slice(first), sum, own: tree.own && tree.own[0], rank: profile.rank, place: new Int32Array(sum.length) };
+  const nodes = Int32Array.from(sum.keys()).filter((node) => sum[node] > 0);
+  placeTree(layout, placed, nodes, lane, from, up, comparison && ((node) => comparison.changes(sides, tree.own && tree.own.slice(1), node)), first);
+}
+
+/**
+ * Put boxes of a tree above or below a box, heaviest first, level by level.
+ * @param {Layout} layout
+ * @param {PlacedTree} tree
+ * @param {ArrayLike<number>} nodes those to place, callers first
+ * @param {((node: number) => NodeChange) | null} changeOf
+ * @param {number} first number of the tree's first node among the lane's
+ */
+function placeTree(layout, tree, nodes, lane, from, up, changeOf, first = 0) {
+  const { sum, own } = tree;
+  const [order, starts] = childrenOf(tree, nodes);
+  const boxes = [up]; // behind the first one, those of the nodes in the order in which they were placed
+  const placed = [-1]; // places of the nodes in ``nodes``
+  for (let at = 0; at < boxes.length; at += 1) {
+    let x = at ? layout.start[boxes[at]] : from;
+    const depth = boxes[at] < 0 ? 0 : layout.depth[boxes[at]] + 1;
+    for (let child = starts[placed[at] + 1]; child < starts[placed[at] + 2]; child += 1) {
+      const node = nodes[order[child]];
+      const box = layout.addBox(lane, depth, x, x + sum[node], first + node, boxes[at], own ? own[node] : 0);
+      if (changeOf) layout.change[box] = changeOf(node);
+      boxes.push(box);
+      placed.push(order[child]);
+      x += sum[node];
     }
-    while (placed.length) todo.push(placed.pop());
+  }
+}
+
+/** Places of the nodes, by caller, heaviest first, and where those of each caller begin; the first ones have no caller. */
+function childrenOf({ parent, frame, sum, rank, place }, nodes) {
+  const callers = new Int32Array(nodes.length);
+  const starts = new Int32Array(nodes.length + 2);
+  for (let at = 0; at < nodes.length; at += 1) {
+    place[nodes[at]] = at;
+    callers[at] = parent[nodes[at]] < 0 ? 0 : place[parent[nodes[at]]] + 1;
+    starts[callers[at] + 1] += 1;
+  }
+  for (let at = 1; at < starts.length; at += 1) starts[at] += starts[at - 1];
+  const order = new Int32Array(nodes.length);
+  const free = starts.slice();
+  for (let at = 0; at < nodes.length; at += 1) order[free[callers[at]]++] = at;
+  const heaviestFirst = (a, b) => sum[nodes[b]] - sum[nodes[a]] || rank[frame[nodes[a]]] - rank[frame[nodes[b]]];
+  for (let at = 0; at + 1 < starts.length; at += 1) sortPart(order, starts[at], starts[at + 1], heaviestFirst);
+  return [order, starts];
+}
+
+/** Sort a part of a column; most parts are a handful, for which a call of sort() is dear. */
+function sortPart(column, first, end, compare) {
+  if (end - first > 12) {
+    column.subarray(first, end).sort(compare);
+    return;
+  }
+  for (let at = first + 1; at < end; at += 1) {
+    const moved = column[at];
+    let to = at;
+    for (; to > first && compare(column[to - 1], moved) > 0; to -= 1) column[to] = column[to - 1];
+    column[to] = moved;
   }
 }
 
@@ -127,7 +226,7 @@ function overTime(profile, tracks, labelled) {
   for (const track of tracks) {
     const [first, last] = [profile.firstMoment[track], profile.firstMoment[track + 1]];
     if (first === last) continue;
-    const lane = layout.addLane(labelled ? profile.threads[track].label : "");
+    const lane = layout.addLane(labelled ? profile.threads[track].label : "", profile.frame);
     placeMoments(profile, layout, lane, moments, first, last);
   }
   layout.width = profile.duration;
@@ -141,8 +240,10 @@ function placeMoments(profile, layout, lane, moments, first, last) {
   for (let row = first; row < last; row += 1) {
     const start = moments.start[row];
     const end = start + moments.duration[row];
+    const leaf = profile.shownNode(moments.node[row]);
+    if (leaf === DROPPED) continue;
     const path = [];
-    for (let node = moments.node[row]; node >= 0; node = profile.parent[node]) path.push(node);
+    for (let node = leaf; node >= 0; node = profile.parent[node]) path.push(node);
     path.reverse();
     let shared = 0;
     const wait = moments.wait ? moments.wait[row] : 0;

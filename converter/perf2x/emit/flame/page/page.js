@@ -41,7 +41,9 @@ function viewFields() {
   return {
     event: eventField(),
     thread: { initial: "merged", read: (text) => (WHOLE.has(text) || profile.threads[Number(text)] ? text : undefined) },
-    order: oneOf("heavy", "heavy", ...(profile.moments ? ["time"] : [])),
+    order: oneOf("heavy", "heavy", "bottom", ...(profile.moments ? ["time"] : [])),
+    function: { initial: "", read: (text) => (profile.functionNamed.has(text) ? text : undefined) },
+    edits: { initial: [], read: readEdits, write: writeEdits },
     direction: oneOf(profile.direction, "icicle", "flame"),
     colour: oneOf(compare ? "change" : "object", "object", "mode", "name", ...(compare ? ["change", "own"] : [])),
     weight: oneOf(latency ? "latency" : compare && compare.samples ? "count" : "value", "value", "count", ...(latency ? ["latency"] : [])),
@@ -57,8 +59,9 @@ function viewFields() {
 
 /** The view as it is now, for the address. */
 function fragment() {
-  const [from, to] = homeRange();
-  state.zoom = painter.from === from && painter.to === to ? [] : [[painter.from, painter.to]];
+  const [home, end] = homeRange();
+  const ranges = painter.sides.map(({ from, to }) => (from === home && to === end ? null : [from, to]));
+  state.zoom = ranges.some(Boolean) ? ranges : [];
   state.box = selected;
   return writeFragment(state, fields);
 }
@@ -110,26 +113,24 @@ function draw() {
   const one = WHOLE.has(state.thread) ? null : Number(state.thread);
   const event = profile.events[state.event] || { unit: "count", name: "" };
   if (comparison) comparison.use(state.event, state.weight, state.scale === "shares");
+  applyEdits();
   sums = chosenSums();
   weight = comparison ? comparison.column[state.shown] : sums[state.weight];
   rows = profile.rowsOf(state.event, one);
   if (state.range) rows = rows.filter((row) => sums.count[row] > 0);
-  if (state.order === "time") {
-    const tracks = one === null ? [...profile.threads.keys()].sort((a, b) => weightOf(b) - weightOf(a)) : [one];
-    layout = overTime(profile, tracks, one === null);
-  } else {
-    layout = leftHeavy(profile, groupsOf(), weight, state.weight === "count" ? "samples" : unitOf(event), comparison);
-  }
+  layout = laidOut(one, state.weight === "count" ? "samples" : unitOf(event));
   total = rows.reduce((sum, row) => sum + weight[row], 0);
   fillThreads();
   functions = comparison ? comparison.functions(rows) : profile.functions(rows, weight);
   if (profile.rows.latency) addOther();
   selected = state.box < layout.start.length ? state.box : -1;
+  if (selected < 0 && layout.isSandwich && layout.start.length > 0) selected = 0;
   standStill();
-  [painter.from, painter.to] = firstRange();
+  painter.sides = (layout.isSandwich ? [0, 1] : [0]).map(firstRange);
+  painter.side = 0;
+  document.body.toggleAttribute("data-sandwich", layout.isSandwich);
   showReset();
-  $("scroll").scrollTop = 0;
-  $("empty").hidden = layout.start.length > 1 || layout.isTime && layout.start.length > 0;
+  $("empty").hidden = layout.start.length > 1 || (layout.isTime || layout.isSandwich) && layout.start.length > 0;
   $("empty").textContent = profile.rows.node.length ? "Nothing was sampled here." : "This recording holds no samples.";
   rankObjects();
   search();
@@ -138,14 +139,34 @@ function draw() {
   showLegend();
   showTable();
   showDetail();
+  showChips();
+  showActions();
   resize();
-  if (state.direction === "flame") $("scroll").scrollTop = $("scroll").scrollHeight;
+  $("scroll").scrollTop = firstScroll();
 }
 
-/** What is on screen at first: the zoom of a link, or what there is without. */
-function firstRange() {
-  const [zoom] = state.zoom;
-  return zoom && zoom[0] < layout.width ? [zoom[0], Math.min(zoom[1], layout.width)] : homeRange();
+/** @param {number | null} one thread, null for several @param {string} unit */
+function laidOut(one, unit) {
+  if (state.function) return sandwich(profile, rows, profile.functionNamed.get(state.function), weight, unit, comparison);
+  if (state.order === "bottom") return bottomUp(profile, groupsOf(), weight, unit, comparison);
+  if (state.order === "heavy") return leftHeavy(profile, groupsOf(), weight, unit, comparison);
+  const tracks = one === null ? [...profile.threads.keys()].sort((a, b) => weightOf(b) - weightOf(a)) : [one];
+  return overTime(profile, tracks, one === null);
+}
+
+/** Roots are in sight; of callers and callees, the function is, with room for both. */
+function firstScroll() {
+  if (!layout.isSandwich) return state.direction === "flame" ? $("scroll").scrollHeight : 0;
+  const { clientHeight } = $("scroll");
+  const [callers, whole] = [layout.lanes[0] ? layout.lanes[0].levels.length : 0, layout.height()].map((levels) => (levels + 1.5) * LEVEL);
+  return Math.max(0, Math.min(callers - clientHeight / 2, whole - clientHeight));
+}
+
+/** What is on screen of a side at first: the zoom of a link, or what there is without. */
+function firstRange(side) {
+  const zoom = state.zoom[side];
+  const [from, to] = zoom && zoom[0] < layout.width ? [zoom[0], Math.min(zoom[1], layout.width)] : homeRange();
+  return { from, to };
 }
 
 /** The chosen part of the time, or all. */
@@ -153,8 +174,12 @@ function homeRange() {
   return layout.isTime && state.range ? [state.range[0], Math.min(state.range[1], layout.width)] : [0, layout.width || 1];
 }
 
-function showReset(from = painter.from, to = painter.to) {
-  $("reset").hidden = from <= 0 && to >= layout.width;
+/** Offer to zoom out where a side does not show all, or will not when a glide is at its end. */
+function showReset(end = null) {
+  $("reset").hidden = painter.sides.every((side, number) => {
+    const { from, to } = end && number === painter.side ? end : side;
+    return from <= 0 && to >= layout.width;
+  });
 }
 
 /** Give each function its self in the other number: the value beside latencies, the latency beside all else. */
@@ -191,8 +216,8 @@ function rankObjects() {
 // ---- what a box says
 
 function frameName(box) {
-  const node = layout.node[box];
-  if (node >= 0) return profile.names[profile.frame[node]];
+  const frame = layout.frameOf(box);
+  if (frame >= 0) return profile.names[frame];
   if (layout.labels.has(box)) return layout.labels.get(box);
   const one = profile.threads[profile.threads.length === 1 ? 0 : Number(state.thread)];
   return one ? one.label : "all threads";
@@ -204,17 +229,17 @@ function isMatch(frame) {
 }
 
 function isFaded(box) {
-  const node = layout.node[box];
-  return (matcher !== null || state.group !== "") && (node < 0 || !isMatch(profile.frame[node]));
+  const frame = layout.frameOf(box);
+  return (matcher !== null || state.group !== "") && (frame < 0 || !isMatch(frame));
 }
 
 function colourOf(box) {
-  const node = layout.node[box];
+  const frame = layout.frameOf(box);
   const dark = document.documentElement.dataset.theme === "dark";
-  if (node < 0) return dark ? "#3b3833" : "#e6e2db";
+  if (frame < 0) return dark ? "#3b3833" : "#e6e2db";
   if (layout.wait[box]) return waitColour(layout.wait[box], dark, isFaded(box));
   if (isChangeColour()) return changeColour(layout.change[box][state.colour === "change" ? "total" : "self"].strength, dark, isFaded(box));
-  return colours.of(profile.frame[node], isFaded(box));
+  return colours.of(frame, isFaded(box));
 }
 
 /** By what changed with all that a box calls ("change"), or in itself ("own"). */
@@ -239,7 +264,7 @@ function view() {
 
 /** A flame graph lower than its room stands on the floor. */
 function baseLine() {
-  if (state.direction !== "flame" || layout.isTime) return 0;
+  if (state.direction !== "flame" || layout.isTime || layout.isSandwich) return 0;
   return Math.max(0, $("scroll").clientHeight - (layout.height() * LEVEL + 8));
 }
 
@@ -275,7 +300,8 @@ function standStill() {
 function goTo(from, to, gesture = "") {
   standStill();
   const least = layout.isTime ? 0.01 : 1e-9 * (layout.width || 1);
-  const [oldFrom, oldTo] = [painter.from, painter.to];
+  const side = painter.sides[painter.side];
+  const { from: oldFrom, to: oldTo } = side;
   const width = Math.max(to - from, least);
   const target = Math.max(0, Math.min(from, layout.width - width));
   const begin = performance.now();
@@ -283,22 +309,35 @@ function goTo(from, to, gesture = "") {
   const step = (now) => {
     const part = long ? Math.min(1, (now - begin) / long) : 1;
     const eased = 1 - (1 - part) ** 3;
-    painter.from = oldFrom + (target - oldFrom) * eased;
-    painter.to = oldTo + (target + width - oldTo) * eased;
+    side.from = oldFrom + (target - oldFrom) * eased;
+    side.to = oldTo + (target + width - oldTo) * eased;
     painter.paint(view());
     gliding = part < 1 ? requestAnimationFrame(step) : 0;
     if (!gliding) steps.remember(gesture);
   };
   gliding = requestAnimationFrame(step);
-  showReset(target, target + width);
+  showReset({ from: target, to: target + width });
 }
 
+/** Zoom into a box; a box that is as wide as the window already opens its function. */
 function zoomTo(box) {
+  const isOpen = box === selected && painter.from === layout.start[box] && painter.to === layout.end[box];
   select(box);
+  if (isOpen && selectedFunction() && selectedFunction() !== state.function) {
+    openFunction(selectedFunction());
+    return;
+  }
   goTo(layout.start[box], layout.end[box]);
 }
 
+/** Back to all of the graph; from there, from a function to the view that was before. */
+function stepOut() {
+  if ($("reset").hidden && state.function) openFunction("");
+  else zoomOut();
+}
+
 function zoomOut() {
+  for (const side of painter.sides) if (side !== painter.sides[painter.side]) Object.assign(side, { from: 0, to: layout.width || 1 });
   goTo(0, layout.width || 1);
 }
 

@@ -165,18 +165,9 @@ function showCosts() {
   }));
 }
 
-/** Search for exactly this function, or stop when it was searched for already. */
-function find(name) {
-  const pattern = `^${name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}$`;
-  state.search = state.search === pattern ? "" : pattern;
-  $("search").value = state.search;
-  searched();
-}
-
 function searched() {
   search();
-  if (state.search.startsWith("^") && state.search.endsWith("$")) showDetail();
-  else showTable();
+  showTable();
   repaint();
   steps.remember("search");
 }
@@ -186,13 +177,13 @@ function showDetail() {
   if (selected < 0) {
     const event = profile.events[state.event];
     const line = event ? `${comparison ? samplesOf(state.event) : rows.reduce((sum, row) => sum + sums.count[row], 0).toLocaleString("en")} samples of ${event.name}` : "";
-    detail.replaceChildren(make("h2", {}, profile.title), make("p", {}, line), make("p", {}, "Click a box to look closer."));
+    detail.replaceChildren(make("h2", {}, profile.title), make("p", {}, line), make("p", {}, "Click a box to look closer, a function below to see its callers and callees."));
     return;
   }
-  const node = layout.node[selected];
+  const frame = layout.frameOf(selected);
   const size = sizeOf(selected);
   const parts = [make("h2", {}, frameName(selected))];
-  if (node >= 0) parts.push(make("p", {}, describe(profile.frame[node])));
+  if (frame >= 0) parts.push(make("p", {}, describe(frame)));
   const bars = make("div", { className: comparison ? "bars wide" : "bars" });
   const lines = comparison && layout.change[selected] ? changeBars(layout.change[selected]) : [["total", size, wholeOf()], ["self", layout.own[selected], wholeOf()]];
   for (const [word, value, whole] of lines) {
@@ -217,15 +208,17 @@ function describe(frame) {
 
 function select(box) {
   selected = box;
+  painter.side = layout.lanes[layout.lane[box]].side;
   showDetail();
   showStatus(box);
+  showActions();
   repaint();
 }
 
 function showStatus(box) {
   if (box < 0) return;
-  const node = layout.node[box];
-  const words = node >= 0 ? ` ${describe(profile.frame[node])}` : "";
+  const frame = layout.frameOf(box);
+  const words = frame >= 0 ? ` ${describe(frame)}` : "";
   $("status").replaceChildren(make("b", {}, frameName(box)), `${words} · ${sizes(box).join(" · ")}`);
 }
 

@@ -65,6 +65,46 @@ interface Profile extends PageData {
   duration: number;
 }
 
+/** A row of boxes under one heading. */
+interface Lane {
+  label: string;
+  frame: ArrayLike<number> & { slice(first: number): any }; // of each node that its boxes show
+  levels: number[][]; // boxes from left to right
+  top: number; // first level on screen
+  side: number; // of the painter's ranges
+  grows: "" | "up" | "down"; // "": as the view says
+  isTurned: boolean; // callers are further from the root
+}
+
+/** A tree without some frames; nodeOf: new nodes of the old ones + 1, DROPPED for stacks that are not shown. */
+interface EditedTree {
+  parent: Int32Array;
+  frame: Int32Array;
+  nodeOf: Int32Array;
+}
+
+/** A tree of functions, callers or callees first, with sums of one or more columns. */
+interface FunctionTree {
+  parent: Int32Array;
+  function: Int32Array;
+  columns: Float64Array[];
+}
+
+/** Columns by node that a layout needs; rank is by frame. */
+interface PlacedTree {
+  parent: Int32Array;
+  frame: ArrayLike<number>;
+  sum: Float64Array;
+  own?: Float64Array;
+  rank: Int32Array;
+  place: Int32Array;
+}
+
+interface NodeChange {
+  total: Change;
+  self: Change;
+}
+
 /** A line of the table of functions. */
 interface FunctionCost {
   name: string;

@@ -1,0 +1,128 @@
+"use strict";
+// What can be done with one function: callers and callees, edits of the stacks and their chips, and what is copied.
+
+const EDITS = { focus: "Only stacks with", ignore: "Ignored", collapse: "Recursion folded" };
+
+/** Edits as text: kind, name and object of each, a line each. */
+const writeEdits = (edits) => edits.map(([kind, key]) => `${kind}\n${key}`).join("\n");
+
+function readEdits(text) {
+  const lines = text.split("\n");
+  const edits = [];
+  for (let at = 0; at < lines.length; at += 3) edits.push([lines[at], `${lines[at + 1]}\n${lines[at + 2]}`]);
+  return edits.every(([kind, key]) => Object.hasOwn(EDITS, kind) && profile.functionNamed.has(key)) ? edits : undefined;
+}
+
+let edited = "";
+
+/** Let the profile show stacks as the chips say. */
+function applyEdits() {
+  const text = writeEdits(state.edits);
+  if (text === edited) return;
+  edited = text;
+  profile.use(state.edits.map(([kind, key]) => [kind, profile.functionNamed.get(key)]));
+  colours.cache.clear();
+}
+
+const nameOf = (key) => key.split("\n")[0];
+
+/** Callers and callees of a function ("" for none: the view that was before). */
+function openFunction(key) {
+  state.function = key;
+  rebuild();
+}
+
+/** From a line of the table: open the function, or leave it when it is open. */
+function toggleFunction(frame) {
+  const key = profile.functionKey(frame);
+  openFunction(state.function === key ? "" : key);
+}
+
+function addEdit(kind, key) {
+  state.edits = [...state.edits, [kind, key]];
+  if (kind === "ignore" && state.function === key) state.function = "";
+  rebuild();
+}
+
+/** The function of the selected box, "" for none. */
+const selectedFunction = () => (selected < 0 || layout.frameOf(selected) < 0 ? "" : profile.functionKey(layout.frameOf(selected)));
+
+function callsItself(key) {
+  const wanted = profile.functionNamed.get(key);
+  const { parent, frame, functionOf } = profile;
+  return parent.some((up, node) => up >= 0 && functionOf[frame[node]] === wanted && functionOf[frame[up]] === wanted);
+}
+
+// ---- chips
+
+function showChips() {
+  const chips = state.edits.map(([kind, key], at) => chip(EDITS[kind], key, () => {
+    state.edits = state.edits.filter((_, other) => other !== at);
+    rebuild();
+  }));
+  if (state.function) chips.unshift(chip("Callers and callees of", state.function, () => openFunction("")));
+  const left = rows.reduce((sum, row) => sum + sums.count[row], 0);
+  const all = profile.rows.event.reduce((sum, event, row) => sum + (event === state.event ? sums.count[row] : 0), 0);
+  if (state.edits.some(([kind]) => kind === "focus")) chips.push(make("span", { className: "share" }, `${percent(left, all)} of all samples`));
+  $("chips").replaceChildren(...chips);
+  $("chips").hidden = chips.length === 0;
+}
+
+function chip(word, key, remove) {
+  const button = make("button", { title: "Remove", onclick: remove }, "×");
+  button.setAttribute("aria-label", `Remove: ${word} ${nameOf(key)}`);
+  return make("span", { className: "chip", title: key.replace("\n", " · ") }, make("span", {}, word), make("b", {}, nameOf(key)), button);
+}
+
+// ---- what is offered for the selected box
+
+function showActions() {
+  const key = selectedFunction();
+  $("acts").hidden = !key;
+  if (!key) return;
+  const offers = [
+    state.function !== key && ["Callers and callees", "Who calls it and what it calls, merged over all places (x)", () => openFunction(key)],
+    ["Focus", "Only stacks with this function (k)", () => addEdit("focus", key)],
+    ["Ignore", "Without its frames: its cost and what it calls go to its callers (i)", () => addEdit("ignore", key)],
+    callsItself(key) && ["Fold recursion", "One frame where it calls itself (r)", () => addEdit("collapse", key)],
+    ["Copy stack", "The selected box and its callers, innermost first (y)", () => copy(stackText(), $("acts").lastChild)],
+  ].filter(Boolean);
+  $("acts").replaceChildren(make("b", { title: key.replace("\n", " · ") }, nameOf(key)), ...offers.map(([word, title, onclick]) => make("button", { title, onclick }, word)));
+}
+
+/** Do something with the function of the selected box, if there is one. */
+const withFunction = (act) => () => {
+  const key = selectedFunction();
+  if (key) act(key);
+};
+
+// ---- copying
+
+/** Functions of the selected box's stack, innermost first. */
+function stackText() {
+  const boxes = [];
+  for (let box = selected; box >= 0; box = layout.up[box]) if (layout.frameOf(box) >= 0) boxes.push(box);
+  if (layout.lanes[layout.lane[selected]].isTurned) boxes.reverse();
+  return boxes.map((box) => `${frameName(box)} (${profile.objects[layout.frameOf(box)] || "[unknown]"})\n`).join("");
+}
+
+/** Put a text on the clipboard, and say so on the button for a while. */
+async function copy(text, button) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    copyByHand(text);
+  }
+  const word = button.textContent;
+  button.textContent = "Copied";
+  setTimeout(() => (button.textContent = word), 1200);
+}
+
+/** For pages that may not use the clipboard's own interface. */
+function copyByHand(text) {
+  const area = make("textarea", { value: text });
+  document.body.append(area);
+  area.select();
+  document.execCommand("copy");
+  area.remove();
+}
