@@ -72,7 +72,7 @@ from perf2x.pipeline.load import load
 from perf2x.pipeline.options import LoadOptions
 from perf2x.pipeline.output_names import wants_gzip
 from perf2x.pipeline.result import EventCount, Loaded
-from perf2x.plugins.registry import Emitter, build_emitter, needs_time, shows_full_names, wanted_columns
+from perf2x.plugins.registry import Emitter, build_emitter, code_request, needs_time, shows_full_names, wanted_columns
 from perf2x.plugins.suffix import format_of
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.tables.errors import OptionError
@@ -222,6 +222,7 @@ def convert(
         by_cpu=wanted.by_cpu or "cpu" in columns,
         by_cgroup=wanted.by_cgroup or "cgroup" in columns,
         tracepoint_fields=wanted.tracepoint_fields or "fields" in columns,
+        code=code_request(emitter),
     )
     loaded = load(names, wanted)
     _write_output(emitter, loaded.profile, target, tuple(names))

@@ -11,6 +11,7 @@ from perf2x.cli.options.symbols import SymbolFlags
 
 if TYPE_CHECKING:
     from perf2x.pipeline.options import LoadOptions
+    from perf2x.tables.code_counts import CodeRequest
 
 
 def load_options(
@@ -22,12 +23,14 @@ def load_options(
     tags: tuple[Mapping[str, str], ...] = (),
     start_time: str | None = None,
     full_names: bool = False,
+    code: "CodeRequest | None" = None,
 ) -> "LoadOptions":
     """Make the options from a command's parameters by name, which include those of the four groups below.
 
     ``columns`` are those that the output format wants (``wanted_columns`` in plugins/registry.py), ``latency`` the
     field of LoadOptions, ``tags`` one mapping for each input, ``start_time`` the text of ``--start-time``.
-    ``full_names`` says that the format shows them beside short ones. OptionError for a value that cannot be used.
+    ``full_names`` says that the format shows them beside short ones, ``code`` what it counts of one object.
+    OptionError for a value that cannot be used.
     """
     from perf2x.pipeline.call_graphs import CallGraphOptions
     from perf2x.pipeline.options import LoadOptions
@@ -52,6 +55,7 @@ def load_options(
         choice=filters.choice(),
         grouping=grouping.grouping(),
         start_time=parse_start_time(start_time),
+        code=code,
         allow_empty=filters.allow_empty,
         max_unpacked=symbols.unpacked(),
         symbols=symbols.options(keep_full_names=full_names),

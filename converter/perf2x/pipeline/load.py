@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from perf2x.symbolize.symbolize_profile import ProfileSymbolizer
     from perf2x.tables.events import Recording
     from perf2x.tables.profile import Profile
+    from perf2x.transform.selection import Selection
 
 
 def load(
@@ -99,7 +100,8 @@ def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
     selection = Selection(options.choice, recording, late_times=bool(options.off_cpu))
     profile, deferred, unwound = stitch_session(recording, selection, context)
     profile, waits = with_times_used(profile, recording, selection, context)
-    profile = selection.before_symbols(_keep_events(profile, options))
+    profile = _count_code(_keep_events(profile, options), recording, selection, context)
+    profile = selection.before_symbols(profile)
     profile, symbols = _symbolize(profile, recording, context)
     profile = grouped(_anonymize(selection.after_symbols(profile), options), options.grouping)
     profile = _with_latency_as_value(profile, options)
@@ -142,6 +144,15 @@ def _keep_events(profile: Profile, options: LoadOptions) -> Profile:
     return keep_events(profile, options.events)
 
 
+def _count_code(profile: Profile, recording: Recording, selection: Selection, context: LoadContext) -> Profile:
+    """The profile with counts of one object's code, if wanted."""
+    if context.options.code is None:
+        return profile
+    from perf2x.pipeline.count_code import count_code
+
+    return replace(profile, code=count_code(profile, recording, selection, context, context.options.code))
+
+
 def _anonymize(profile: Profile, options: LoadOptions) -> Profile:
     if not options.anonymize:
         return profile
@@ -154,8 +165,8 @@ def _anonymize(profile: Profile, options: LoadOptions) -> Profile:
 def _symbolize(profile: Profile, recording: Recording, context: LoadContext) -> tuple[Profile, SymbolReport | None]:
     """The profile with names, and a report of them; as it was, and None, where none are wanted."""
     symbols = context.options.symbols
-    if symbols is None or not context.options.look_up:
-        return profile, None
+    if symbols is None or not context.options.look_up or context.options.code is not None:
+        return profile, None  # what compilers read names code itself
     with context.stages.stage("symbolize"):
         from perf2x.plugins.registry import load_symbol_sources
         from perf2x.symbolize.make_context import make_context

@@ -10,6 +10,7 @@ from msgspec import Struct, field
 from perf2x.annotate.options import ListingOptions
 from perf2x.pipeline.call_graphs import CallGraphOptions
 from perf2x.symbolize.options import SymbolOptions
+from perf2x.tables.code_counts import CodeRequest
 from perf2x.transform.choice import Choice, Grouping
 
 
@@ -51,6 +52,8 @@ class LoadOptions(Struct, frozen=True):
     """None: leave every location without names."""
     look_up: bool = True
     """False: use ``symbols`` only to find objects for unwinding; name nothing."""
+    code: CodeRequest | None = None
+    """Count branches and samples of one object's code; None: do not."""
     jobs: int = 1
     """Processes that read, stitch and look up names, 0: as many as pay. A library does not fork unasked."""
     listings: ListingOptions | None = None

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Protocol, get_args, g
 
 from msgspec import Struct
 
+from perf2x.tables.code_counts import CodeRequest
 from perf2x.tables.errors import OptionError
 from perf2x.tables.plugin_options import option
 from perf2x.tables.profile import Profile
@@ -26,6 +27,7 @@ __all__ = [
     "OptionHelp",
     "available",
     "build_emitter",
+    "code_request",
     "emitter_options",
     "is_built_in",
     "load_emitter",
@@ -144,6 +146,12 @@ def wanted_columns(emitter: Emitter) -> frozenset[str]:
     """
     columns: frozenset[str] = getattr(emitter, "columns", frozenset())
     return columns
+
+
+def code_request(emitter: Emitter) -> CodeRequest | None:
+    """Return the counts of one object's code that this emitter is made of (``Profile.code``); None: it needs none."""
+    request: CodeRequest | None = getattr(emitter, "code", None)
+    return request
 
 
 def shows_full_names(emitter: Emitter) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct, field
 
 from perf2x.columnar.arrays import I32, I64, U8, U64, Bools
+from perf2x.tables.code_counts import CodeCounts
 from perf2x.tables.listings import Listings
 from perf2x.tables.tracepoint_fields import TracepointFields
 
@@ -245,6 +246,8 @@ class ProfileTables(Struct, frozen=True):
     """Labels of some samples: of one input among several (``samples.tags``)."""
     fields: tuple[TracepointFields, ...] = ()
     """Fields of tracepoints (``samples.fields``)."""
+    code: CodeCounts | None = None
+    """Counts of one object's code, for formats that ask for them (``code`` of an emitter)."""
     full_names: Mapping[str, str] = field(default_factory=dict)
     """Names in full by system name, of functions whose ``name`` says less; empty unless they are asked for."""
     listings: Listings | None = None

@@ -27,6 +27,7 @@ from perf2x.tables.profile import (
     Threads,
 )
 from perf2x.tables.stack_tree import location_rows, sum_samples, used_stacks
+from perf2x.transform.sum_code import merged_code
 
 Tags = Mapping[str, str]
 
@@ -57,6 +58,7 @@ def merge_profiles(profiles: Sequence[Profile], tags: Sequence[Tags] | None = No
         default_event=int(event_of[0][profiles[0].default_event]) if events else 0,
         labels=_common_labels(profiles), tag_sets=tuple(dict(entry) for entry in sets) if any(sets) else (),
         fields=tuple(entry for profile in profiles for entry in profile.fields),
+        code=merged_code(codes) if (codes := [each.code for each in profiles if each.code]) else None,
         full_names={name: full for each in profiles for name, full in each.full_names.items()},
     )  # fmt: skip
     return sum_samples(_in_time_order(whole))

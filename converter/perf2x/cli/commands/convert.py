@@ -80,6 +80,7 @@ def convert(
     pprof_names: formats.PprofNames = None,
     inline_style: formats.InlineStyle = None,
     for_reader: formats.For = None,
+    object_name: formats.Object = None,
     max_samples: formats.MaxSamples = None,
     chrome_style: formats.ChromeStyle = None,
     perfetto_style: formats.PerfettoStyle = None,
@@ -131,7 +132,7 @@ def convert(
     from perf2x.files.output import STDOUT
     from perf2x.pipeline.load import load
     from perf2x.pipeline.stage_timer import Stages
-    from perf2x.plugins.registry import build_emitter, notes, shows_full_names, wanted_columns
+    from perf2x.plugins.registry import build_emitter, code_request, notes, shows_full_names, wanted_columns
 
     sources = recordings(inputs)
     name = written.format()
@@ -153,6 +154,7 @@ def convert(
         tags=tags,
         start_time=start_time,
         full_names=shows_full_names(emitter),
+        code=code_request(emitter),
     )
     check_gates(limits, options.symbols is not None)
     if stats:

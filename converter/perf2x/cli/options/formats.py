@@ -70,6 +70,17 @@ For = Annotated[
     ),
     Rare,
 ]
+Object = Annotated[
+    str | None,
+    typer.Option(
+        "--object",
+        metavar="NAME|BUILD-ID",
+        help="bolt: the program or library to count branches of.",
+        show_default="the one with most samples",
+        rich_help_panel=_PANEL,
+    ),
+    Rare,
+]
 MaxSamples = Annotated[
     int | None,
     typer.Option(
@@ -158,6 +169,7 @@ class FormatFlags(Struct, frozen=True):
     pprof_names: PprofNames = None
     inline_style: InlineStyle = None
     for_reader: For = None
+    object_name: Object = None
     max_samples: MaxSamples = None
     chrome_style: ChromeStyle = None
     perfetto_style: PerfettoStyle = None
@@ -190,6 +202,7 @@ _FIELD_OF_FLAG = {
     "pprof_names": "names",
     "inline_style": "inline",
     "for_reader": "reader",
+    "object_name": "object",
     "chrome_style": "style",
     "perfetto_style": "style",
 }

@@ -1,0 +1,87 @@
+"""Counts branches and samples in one object: a second pass over the samples, for formats that compilers read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from msgspec.structs import replace
+
+from perf2x.columnar.unique import unique
+from perf2x.pipeline.counted_object import CountedObject, counted_object
+from perf2x.stitch.branch_traces import CodeCounter
+from perf2x.stitch.process_history import build_process_history
+from perf2x.tables.code_counts import EXTERNAL, NOT_RECORDED, AddressCounts, BranchCounts, CodeCounts, CodeRequest
+from perf2x.tables.diagnostics import Diagnostics
+from perf2x.tables.errors import OptionError
+from perf2x.tables.events import Recording, Want
+from perf2x.tables.sample_batches import select_rows
+from perf2x.transform.sum_code import sum_addresses, sum_branches
+
+if TYPE_CHECKING:
+    from perf2x.binary.elf.file import ElfObject
+    from perf2x.columnar.arrays import U64
+    from perf2x.pipeline.context import LoadContext
+    from perf2x.tables.profile import Profile
+    from perf2x.transform.choice import Choice
+    from perf2x.transform.selection import Selection
+
+
+def count_code(
+    profile: Profile, recording: Recording, selection: Selection, context: LoadContext, request: CodeRequest
+) -> CodeCounts:
+    """Count branches and samples in the object asked for, of the events that have samples in ``profile``.
+
+    OptionError when there is no such object, its file is not found, or filters were given that branches cannot pass.
+    """
+    _check_choice(context.options.choice)
+    history = build_process_history(recording.session, recording.sideband, Diagnostics())
+    counted = counted_object(history, profile, request.object)
+    code = _code_of(counted, context)
+    counter = CodeCounter(history, counted.rows, request)
+    with context.stages.stage("count"):
+        events = unique(profile.samples.event)
+        for batch in recording.samples(Want.BRANCHES):
+            counter.add(select_rows(batch, selection.passing.passing(batch) & np.isin(batch.event, events)))
+    branches, samples = counter.result()
+    return CodeCounts(
+        counted.filename, counted.build_id, _stated_branches(branches, code), _stated_samples(samples, code)
+    )
+
+
+def _check_choice(choice: Choice) -> None:
+    chosen = {
+        "--comm": choice.comms,
+        "--dso": choice.dsos,
+        "--symbol": choice.symbols,
+        "--parallelism": choice.parallelism,
+    }
+    for name, values in chosen.items():
+        if values:
+            raise OptionError(f"{name} chooses stacks, and this format counts branches; --object names the program")
+
+
+def _code_of(counted: CountedObject, context: LoadContext) -> ElfObject:
+    """Find the object's file, whose program headers tell where its code lies."""
+    found = context.finder.find(counted.filename, bytes.fromhex(counted.build_id))
+    if found.code is None:
+        raise OptionError(
+            f"{counted.filename}: {found.reason or 'its code is missing'}; this format needs the program itself "
+            "(--symfs, --archive), or --object for another one"
+        )
+    return found.code
+
+
+def _stated_branches(branches: BranchCounts, code: ElfObject) -> BranchCounts:
+    columns = {name: _stated(getattr(branches, name), code) for name in ("source", "target", "next")}
+    return sum_branches([replace(branches, **columns)])
+
+
+def _stated_samples(samples: AddressCounts, code: ElfObject) -> AddressCounts:
+    return sum_addresses([replace(samples, address=_stated(samples.address, code))])
+
+
+def _stated(offset: U64, code: ElfObject) -> U64:
+    """(n,) the stated address of each file offset; EXTERNAL for code in no segment, marks stay."""
+    address, held = code.svma(offset)
+    return np.where(held, address, np.where(offset == NOT_RECORDED, NOT_RECORDED, EXTERNAL))
