@@ -55,7 +55,7 @@ def location_names(
         context.diagnostics.absorb(result.counts)
         rows = ranges(result.start, result.count)
         inlines = np.full(len(mapped.locations), result.has_inlines)
-        of_object = (mapped.locations, result.count, result.is_exact, inlines,
+        of_object: tuple[np.ndarray, ...] = (mapped.locations, result.count, result.is_exact, inlines,
                      result.function[rows] + len(functions), result.line[rows])  # fmt: skip
         for column, more in zip(columns, of_object, strict=True):
             column.append(more)
