@@ -65,6 +65,7 @@ import numpy.typing as npt
 from msgspec.structs import replace
 
 from perf2x.analysis.sample_table import columns_of
+from perf2x.annotate.options import ListingOptions
 from perf2x.columnar.arrow import ArrowTable, Coded
 from perf2x.files.output import open_output
 from perf2x.pipeline.call_graphs import CallGraphOptions
@@ -75,6 +76,7 @@ from perf2x.pipeline.result import EventCount, Loaded
 from perf2x.plugins.registry import Emitter, build_emitter, code_request, needs_time, shows_full_names, wanted_columns
 from perf2x.plugins.suffix import format_of
 from perf2x.symbolize.options import SymbolOptions
+from perf2x.tables.code_counts import CodeRequest
 from perf2x.tables.errors import OptionError
 from perf2x.tables.profile import Profile
 from perf2x.transform.choice import Choice, Grouping
@@ -144,6 +146,10 @@ class ReadOptions(TypedDict, total=False):
     """False: look for objects only to unwind stacks; name nothing."""
     jobs: int
     """Processes to read with (Linux), 0: as many as pay. The default is 1: a library does not fork unasked."""
+    code: CodeRequest | None
+    """Count branches and samples of one object's code; None: do not."""
+    listings: ListingOptions | None
+    """Functions to list with costs of lines and instructions; None: none."""
     call_graphs: CallGraphOptions | None
     """Unwinding of stack copies and branch records; None: as usual."""
 
@@ -222,7 +228,7 @@ def convert(
         by_cpu=wanted.by_cpu or "cpu" in columns,
         by_cgroup=wanted.by_cgroup or "cgroup" in columns,
         tracepoint_fields=wanted.tracepoint_fields or "fields" in columns,
-        code=code_request(emitter),
+        code=code_request(emitter) or wanted.code,
     )
     loaded = load(names, wanted)
     _write_output(emitter, loaded.profile, target, tuple(names))
