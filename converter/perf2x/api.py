@@ -130,6 +130,8 @@ class ReadOptions(TypedDict, total=False):
     """Grouping of the samples of that part."""
     off_cpu: Literal["", "apart", "beside", "merged"]
     """Way to show the time that threads waited; empty: not at all."""
+    pairs: tuple[str, ...]
+    """Tracepoints whose distance in time is the value, ``BEGIN:END``, or ``locks``, ``block``, ``irq``; empty: none."""
     latency: Literal["", "value", "beside"]
     """Divide values by the number of threads that ran meanwhile: instead of them, or beside them; empty: not at all."""
     anonymize: str

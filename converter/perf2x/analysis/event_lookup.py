@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from perf2x.columnar.unique import unique
 from perf2x.tables.errors import OptionError
-from perf2x.tables.event_names import RECORDING_TERMS
+from perf2x.tables.event_names import RECORDING_TERMS, is_tracepoint
 from perf2x.tables.profile import Profile, ProfileEvent
 
 
@@ -31,10 +31,11 @@ def find_event(profile: Profile, name: str | None) -> int:
 def shown_event(profile: Profile) -> int:
     """Return the event that viewers show first, whose period the file states: the default one.
 
-    Waits have no period; beside other events they are one event more, and the first of the others stays in front.
+    Waits have no period; beside other events they are one event more, and the first of the others stays in front. Times
+    between tracepoints were asked for instead of what else there is.
     """
     chosen = profile.default_event
-    if not profile.events or not profile.events[chosen].is_wait:
+    if not profile.events or not profile.events[chosen].is_wait or is_tracepoint(profile.events[chosen].name):
         return chosen
     others = [row for row in unique(profile.samples.event).tolist() if not profile.events[row].is_wait]
     return others[0] if others else chosen

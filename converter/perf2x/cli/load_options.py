@@ -45,6 +45,7 @@ def load_options(
         tracepoint_fields="fields" in columns,
         tags=tags,
         off_cpu=grouping.off_cpu or "",
+        pairs=grouping.all_pairs(),
         latency=latency,
         anonymize=grouping.anonymize or "",
         deferred_missing=stacks.deferred_missing,

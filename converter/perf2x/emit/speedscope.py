@@ -19,7 +19,7 @@ from perf2x.emit.encoding.json_encoder import json_bytes, json_column, json_stri
 from perf2x.emit.encoding.text_chunks import chunk_array
 from perf2x.emit.flame.frame_tree import FrameRows, expand
 from perf2x.emit.flame.title import heading
-from perf2x.emit.timeline.tracks import Tracks, tracks_of
+from perf2x.emit.timeline.tracks import Tracks, tracks_of, with_event
 from perf2x.tables.output_text import one_line
 from perf2x.tables.plugin_options import check_choices, option
 from perf2x.tables.profile import Profile
@@ -149,4 +149,5 @@ def _track_name(profile: Profile, tracks: Tracks, lane: int) -> str:
     if cpu >= 0:
         return f"swapper/{cpu}"
     comm = one_line(profile.strings[profile.threads.comm[tracks.thread[lane]]]) or "?"
-    return f"{comm} ({pid})" if pid == tid else f"{comm} ({pid}/{tid})"
+    name = with_event(profile, tracks, lane, comm)
+    return f"{name} ({pid})" if pid == tid else f"{name} ({pid}/{tid})"

@@ -97,9 +97,9 @@ def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
 
     options, recording = context.options, session.recording
     check_root(options.grouping.root, recording)
-    selection = Selection(options.choice, recording, late_times=bool(options.off_cpu))
+    selection = Selection(options.choice, recording, late_times=bool(options.off_cpu or options.pairs))
     profile, deferred, unwound = stitch_session(recording, selection, context)
-    profile, waits = with_times_used(profile, recording, selection, context)
+    profile, reports = with_times_used(profile, recording, selection, context)
     profile = _count_code(_keep_events(profile, options), recording, selection, context)
     profile = selection.before_symbols(profile)
     profile, symbols = _symbolize(profile, recording, context)
@@ -115,7 +115,8 @@ def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
         deferred=deferred,
         symbols=symbols,
         diagnostics=context.diagnostics,
-        waits=waits,
+        waits=reports.waits,
+        pairs=reports.pairs,
     )
 
 

@@ -11,6 +11,7 @@ from perf2x.pipeline.result import Loaded, event_counts
 from perf2x.symbolize.symbol_report import ObjectReport, SymbolReport, sorted_report
 from perf2x.tables.value_limits import check_total
 from perf2x.transform.merge_profiles import merge_profiles
+from perf2x.transform.pair_report import PairReport
 
 Report = TypeVar("Report", bound=Struct)
 
@@ -33,8 +34,15 @@ def merge_results(parts: Sequence[Loaded], tags: Sequence[Mapping[str, str]]) ->
         deferred=sum_reports([part.deferred for part in parts]),
         unwound=sum_reports([part.unwound for part in parts]),
         symbols=merge_symbol_reports([part.symbols for part in parts]),
+        pairs=_sum_pairs([row for part in parts for row in part.pairs]),
         waits=sum_reports(waits) if (waits := [part.waits for part in parts if part.waits]) else None,
     )
+
+
+def _sum_pairs(rows: Sequence[PairReport]) -> tuple[PairReport, ...]:
+    """Add the figures of equal pairs."""
+    names = dict.fromkeys(row.name for row in rows)
+    return tuple(replace(sum_reports([row for row in rows if row.name == name]), name=name) for name in names)
 
 
 def common_tags(tags: Sequence[Mapping[str, str]]) -> dict[str, str]:

@@ -35,6 +35,8 @@ class LoadOptions(Struct, frozen=True):
     """Grouping of the samples of that part."""
     off_cpu: str = ""
     """Way to show the time that threads waited: apart, beside or merged; empty: not at all."""
+    pairs: tuple[str, ...] = ()
+    """Tracepoints whose distance in time is the value, ``BEGIN:END``, or ``locks``, ``block``, ``irq``; empty: none."""
     latency: str = ""
     """``value``: values are divided by the number of threads that ran at that moment; ``beside``: those are in
     Profile.samples.latency; empty: neither."""
@@ -69,7 +71,7 @@ class LoadOptions(Struct, frozen=True):
     @property
     def reads_again(self) -> bool:
         """Whether samples may be read once more behind the pass over them."""
-        return bool(self.off_cpu or self.latency or self.choice.parallelism)
+        return bool(self.off_cpu or self.pairs or self.latency or self.choice.parallelism)
 
     @property
     def keeps_cpu(self) -> bool:

@@ -4,25 +4,38 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from msgspec.structs import replace
 
+from perf2x.tables.errors import OptionError
 from perf2x.tables.value_limits import LAST_TIME, check_total
+from perf2x.transform.pair_report import PairReport
+from perf2x.transform.wait_report import WaitReport
 
 if TYPE_CHECKING:
     from perf2x.pipeline.context import LoadContext
     from perf2x.tables.events import Recording
     from perf2x.tables.profile import Profile
     from perf2x.transform.selection import Selection
-    from perf2x.transform.wait_report import WaitReport
+
+
+class TimeReports(Struct, frozen=True):
+    """Figures about what was worked out: None and empty where it was not asked for."""
+
+    waits: WaitReport | None = None
+    pairs: tuple[PairReport, ...] = ()
 
 
 def with_times_used(
     profile: Profile, recording: Recording, selection: Selection, context: LoadContext
-) -> tuple[Profile, WaitReport | None]:
-    """The profile with what was asked for, and figures about waits; times go unless they are wanted, too."""
+) -> tuple[Profile, TimeReports]:
+    """The profile with what was asked for, and figures about it; times go unless they are wanted, too."""
     options = context.options
     profile = _with_fields(_with_switches(profile, recording, context), recording, context)
-    profile, report = _with_off_cpu(profile, recording, selection, context)
+    if options.pairs:
+        profile, reports = _with_pairs(profile, recording, selection, context)
+    else:
+        profile, reports = _with_off_cpu(profile, recording, selection, context)
     if options.latency or options.choice.parallelism:
         from perf2x.transform.latency import Latency, with_latency
 
@@ -37,7 +50,7 @@ def with_times_used(
         from perf2x.tables.stack_tree import without_times
 
         profile = without_times(profile, keep_cpu=options.keeps_cpu)
-    return profile, report
+    return profile, reports
 
 
 def _with_switches(profile: Profile, recording: Recording, context: LoadContext) -> Profile:
@@ -71,14 +84,28 @@ def _in_the_recording(profile: Profile) -> Profile:
     return replace(profile, samples=samples)
 
 
+def _with_pairs(
+    profile: Profile, recording: Recording, selection: Selection, context: LoadContext
+) -> tuple[Profile, TimeReports]:
+    options = context.options
+    if options.off_cpu:
+        raise OptionError("--pair and --off-cpu show times of different kinds; choose one")
+    from perf2x.transform.pair_lanes import with_lanes
+    from perf2x.transform.pairs import with_pairs
+
+    profile, pairs = with_pairs(profile, recording, options.pairs, context.diagnostics, selection.passing)
+    check_total(recording.session.source, profile.samples.value)
+    return with_lanes(profile) if options.timeline else profile, TimeReports(pairs=pairs)
+
+
 def _with_off_cpu(
     profile: Profile, recording: Recording, selection: Selection, context: LoadContext
-) -> tuple[Profile, WaitReport | None]:
+) -> tuple[Profile, TimeReports]:
     options = context.options
     if not options.off_cpu:
-        return profile, None
+        return profile, TimeReports()
     from perf2x.transform.off_cpu import off_cpu
 
     profile, report = off_cpu(profile, recording, options.off_cpu, context.diagnostics, selection.passing)
     check_total(recording.session.source, profile.samples.value)
-    return profile, report
+    return profile, TimeReports(waits=report)

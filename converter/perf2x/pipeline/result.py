@@ -10,6 +10,7 @@ from perf2x.symbolize.symbol_report import SymbolReport
 from perf2x.tables.diagnostics import Diagnostics
 from perf2x.tables.events import Recording
 from perf2x.tables.profile import Profile
+from perf2x.transform.pair_report import PairReport
 from perf2x.transform.wait_report import WaitReport
 
 
@@ -39,6 +40,8 @@ class Loaded(Struct, frozen=True):
     """The recordings after the first when independent ones were merged."""
     waits: WaitReport | None = None
     """None without ``off_cpu``."""
+    pairs: tuple[PairReport, ...] = ()
+    """One for each of ``pairs`` that the recording has."""
 
     @property
     def samples(self) -> int:

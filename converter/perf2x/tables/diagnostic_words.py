@@ -56,6 +56,9 @@ _WORDS = {
     "waits_without_end": ("wait without an end", "waits without an end"),
     "guessed_stacks_of_waits": ("wait with a guessed stack", "waits with a guessed stack"),
     "switches_not_sampled": ("context switch without a sample", "context switches without a sample"),
+    "begins_without_end": ("beginning without an end", "beginnings without an end"),
+    "ends_without_begin": ("end without a beginning", "ends without a beginning"),
+    "tracepoints_not_sampled": ("tracepoint without a sample", "tracepoints without a sample"),
     "guessed_ends_of_waits": ("wait with a guessed end", "waits with a guessed end"),
     "registers_of_unknown_layout": (
         "sample with registers of an unknown layout",

@@ -26,7 +26,7 @@ class ProfileEvent(Struct, frozen=True):
     frequency: int
     """Hz, 0 for fixed-period events."""
     is_wait: bool = False
-    """All samples are waits: ``value`` is time without a CPU in nanoseconds."""
+    """All samples are waits, or times between two tracepoints: ``value`` is their length in nanoseconds."""
     leader: int = -1
     """Row of the event whose samples read this one's counter (``{a,b}:S``); −1: it is sampled by itself."""
 
@@ -149,6 +149,9 @@ class ProfileSamples(Struct, frozen=True):
     wait: U8 | None = None
     """A tables.waits.Wait: 0 where the thread ran, else it waited from ``time`` for ``value`` nanoseconds; None in
     aggregated profiles and without ``--off-cpu``."""
+    lane: I32 | None = None
+    """Lane of a timeline besides the thread's own, which is 0, for times between tracepoints: one thread's and event's
+    do not overlap there; None without any."""
     fields: I32 | None = None
     """Row in all of Profile.fields, one behind the other; −1: none. None unless fields of tracepoints were wanted."""
 

@@ -122,7 +122,7 @@ def sum_sample_rows(samples: ProfileSamples) -> ProfileSamples:
 def without_times(profile: Profile, *, keep_cpu: bool) -> Profile:
     """Turn a timeline into an aggregated profile: drop all that belongs to moments, and sum equal samples."""
     cpu = profile.samples.cpu if keep_cpu else None
-    samples = replace(profile.samples, time=None, cpu=cpu, wait=None, fields=None)
+    samples = replace(profile.samples, time=None, cpu=cpu, wait=None, lane=None, fields=None)
     return sum_samples(
         replace(profile, samples=samples, switches=None, running=None, losses=None, parents=None, fields=())
     )

@@ -57,7 +57,7 @@ def with_latency(profile: Profile, recording: Recording, wanted: Latency, pids: 
 
 def _check_told(profile: Profile, recording: Recording, option: str) -> None:
     if profile.samples.wait is not None:
-        raise OptionError(f"{option}: it is about threads that run; leave --off-cpu out")
+        raise OptionError(f"{option}: it is about threads that run; leave out --off-cpu and --pair")
     timed = any(event.sample_type & SampleType.TIME for event in recording.session.events)
     if profile.samples.time is None or not timed:
         raise OptionError(f"{option}: the recording does not say the time of its samples; record with: perf record -T")

@@ -196,8 +196,21 @@ def _merged_samples(
         cgroup=np.concatenate(named) if len(named) == len(profiles) else None,
         latency=joined("latency"),
         wait=joined("wait"),
+        lane=_merged_lanes(profiles),
         fields=_merged_fields(profiles),
     )
+
+
+def _merged_lanes(profiles: Sequence[Profile]) -> I32 | None:
+    """Lanes of all profiles, which are no lanes of one another; None where a profile has none."""
+    columns, base = [], 0
+    for profile in profiles:
+        lane = profile.samples.lane
+        if lane is None:
+            return None
+        columns.append(np.where(lane > 0, lane + base, 0).astype(np.int32))
+        base += int(lane.max(initial=0))
+    return np.concatenate(columns)
 
 
 def _merged_fields(profiles: Sequence[Profile]) -> I32 | None:

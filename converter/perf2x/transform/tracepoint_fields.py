@@ -1,24 +1,23 @@
 """Adds the fields of tracepoints to a timeline: ``prev_comm``, ``next_pid`` … of each sample.
 
-They are read in a pass of their own, since few formats show them, and joined with samples by event, thread and time.
-Source of truth: the format files of the recording (reader/records/tracepoints.py).
+Bytes are read by traced_samples.py. Source of truth: the format files of the recording
+(reader/records/tracepoints.py).
 """
 
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.abi.uapi import EventType
-from perf2x.columnar.arrays import I64, U64, AnyArray, Bools
+from perf2x.columnar.arrays import I64, AnyArray
 from perf2x.columnar.interner import RaggedInterner
-from perf2x.columnar.ragged import Ragged, concatenate
+from perf2x.columnar.ragged import Ragged
 from perf2x.columnar.unique import group_rows
-from perf2x.tables.events import Recording, Want
+from perf2x.tables.events import Recording
 from perf2x.tables.profile import Profile
 from perf2x.tables.tracepoint_fields import FieldColumn, TracepointFields
+from perf2x.transform.traced_samples import numbers_at, recorded_rows, traced_samples, tracepoint_formats
 
 _EXACT = 1 << 53
 """JSON's numbers are doubles; greater ones are no longer exact."""
@@ -26,88 +25,21 @@ _EXACT = 1 << 53
 _NUMBER_SIZES = (1, 2, 4, 8)
 
 
-class _Traced(Struct, frozen=True):
-    """Samples of one event as recorded: thread, time and raw bytes."""
-
-    tid: I64
-    time: U64
-    raw: Ragged
-
-
 def with_fields(profile: Profile, recording: Recording) -> Profile:
     """Return the timeline with the fields of all tracepoints whose format was recorded."""
-    formats = _formats(recording)
+    formats = tracepoint_formats(recording)
     if profile.samples.time is None or not formats:
         return profile
     fields = np.full(len(profile.samples), -1, np.int32)
     tables: list[TracepointFields] = []
     base = 0
-    for event, traced in _traced(recording, set(formats)).items():
+    for event, traced in traced_samples(recording, set(formats)).items():
         rows = np.flatnonzero(profile.samples.event == event)
-        found = _match(profile, rows, traced)
+        found = recorded_rows(profile, rows, traced)
         fields[rows] = np.where(found >= 0, base + found, -1)
         tables.append(decode_columns(formats[event], traced.raw, recording.session.byte_order))
-        base += len(traced.tid)
+        base += len(traced)
     return replace(profile, samples=replace(profile.samples, fields=fields), fields=tuple(tables))
-
-
-def _formats(recording: Recording) -> dict[int, list[Mapping[str, Any]]]:
-    """Fields of each event that is a tracepoint, without those that all tracepoints have."""
-    known: Any = recording.session.features.get("tracing_data", {})
-    formats = known.get("formats", {})
-    found = {
-        row: formats.get(str(event.config))
-        for row, event in enumerate(recording.session.events)
-        if event.type == EventType.TRACEPOINT
-    }
-    return {
-        row: [field for field in entry["fields"] if not field["name"].startswith("common_")]
-        for row, entry in found.items()
-        if entry
-    }
-
-
-def _traced(recording: Recording, events: set[int]) -> dict[int, _Traced]:
-    """Read the samples of these events."""
-    parts: dict[int, list[_Traced]] = {}
-    for batch in recording.samples(Want.RAW):
-        if batch.raw is None or batch.time is None:
-            continue
-        for event in events:
-            rows = np.flatnonzero((batch.event == event) & (batch.raw.lengths > 0))
-            if len(rows):
-                part = _Traced(batch.tid[rows].astype(np.int64), batch.time[rows], batch.raw.take(rows))
-                parts.setdefault(event, []).append(part)
-    return {
-        event: _Traced(
-            np.concatenate([part.tid for part in held]),
-            np.concatenate([part.time for part in held]),
-            concatenate([part.raw for part in held]),
-        )
-        for event, held in sorted(parts.items())
-    }
-
-
-def _match(profile: Profile, rows: I64, traced: _Traced) -> I64:
-    """(rows,) the recorded sample of each row, −1 for none: the n-th of a thread and a time is the n-th there, too."""
-    time = np.zeros(0, np.uint64) if profile.samples.time is None else profile.samples.time[rows]
-    tid = np.append(profile.threads.tid.astype(np.int64)[profile.samples.thread[rows]], traced.tid)
-    group = group_rows([tid, np.append(time, traced.time)])[1]
-    is_recorded = np.arange(len(tid)) >= len(rows)
-    pair = group_rows([group, _occurrence(group, is_recorded)])[1]
-    recorded = np.full(int(pair.max(initial=-1)) + 1, -1, np.int64)
-    recorded[pair[is_recorded]] = np.arange(len(traced.tid))
-    return recorded[pair[~is_recorded]]
-
-
-def _occurrence(group: I64, is_recorded: Bools) -> I64:
-    """(n,) how many rows of its group and kind stand before each row."""
-    first, kind = group_rows([group, is_recorded.astype(np.int64)])
-    order = np.argsort(kind, kind="stable")
-    start = np.cumsum(np.bincount(kind, minlength=len(first))) - np.bincount(kind, minlength=len(first))
-    place = np.empty(len(group), np.int64)
-    place[order] = np.arange(len(group)) - start[kind[order]]
-    return place
 
 
 def decode_columns(fields: list[Mapping[str, Any]], raw: Ragged, order: str) -> TracepointFields:
@@ -120,16 +52,16 @@ def _columns(field: Mapping[str, Any], raw: Ragged, order: str) -> list[FieldCol
     """One column for each field, one for each element of an array of numbers."""
     kind, name, offset, size = field["type"], field["name"], field["offset"], field["size"]
     if kind.startswith(("__data_loc", "__rel_loc")):
-        place = _numbers(raw, offset, 4, False, order).astype(np.int64)
+        place = numbers_at(raw, offset, 4, False, order).astype(np.int64)
         start = (place & 0xFFFF) + (offset + size if kind.startswith("__rel_loc") else 0)
         return [_text_column(name, raw, start, place >> 16, "char" in kind)]
     if "[" in kind and "char" not in kind and (width := _element_size(field)):
         return [
-            _number_column(f"{name}[{at // width}]", kind, _numbers(raw, offset + at, width, field["signed"], order))
+            _number_column(f"{name}[{at // width}]", kind, numbers_at(raw, offset + at, width, field["signed"], order))
             for at in range(0, size, width)
         ]
     if size in _NUMBER_SIZES and "[" not in kind:
-        return [_number_column(name, kind, _numbers(raw, offset, size, field["signed"], order))]
+        return [_number_column(name, kind, numbers_at(raw, offset, size, field["signed"], order))]
     return [_text_column(name, raw, np.full(len(raw), offset), np.full(len(raw), size), "char" in kind)]
 
 
@@ -139,20 +71,6 @@ def _element_size(field: Mapping[str, Any]) -> int:
     number = int(count) if count.isdigit() else 0
     width = field["size"] // number if 0 < number <= 16 else 0
     return width if width in _NUMBER_SIZES and width * number == field["size"] else 0
-
-
-def _numbers(raw: Ragged, offset: int, size: int, signed: bool, order: str) -> AnyArray:
-    octets = _octets(raw, np.full(len(raw), offset), size)
-    values = octets.reshape(-1).view(np.dtype(f"{order}{'i' if signed else 'u'}{size}"))
-    return values.astype(np.int64 if signed else np.uint64)
-
-
-def _octets(raw: Ragged, start: I64, size: int) -> AnyArray:
-    """(n, size) uint8 of each row from its ``start``."""
-    place = start[:, None] + np.arange(size)
-    inside = place < raw.lengths[:, None]
-    octets = np.append(raw.values, np.uint8(0))[np.where(inside, raw.offsets[:-1, None] + place, len(raw.values))]
-    return np.ascontiguousarray(octets.astype(np.uint8))
 
 
 def _number_column(name: str, kind: str, values: AnyArray) -> FieldColumn:

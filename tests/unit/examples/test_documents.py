@@ -13,6 +13,8 @@ import pytest
 
 from tests.support.command import recording
 from tests.support.recordings import ROOT
+from tests.unit.cli.test_pairs import recorded
+from tests.unit.transform.test_pairs import begin, end
 
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -55,6 +57,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def contention(folder: Path) -> Path:
+    """A recording with a contended lock."""
+    return recorded(folder, [begin(7, 100), end(7, 200)])
+
+
 def run(command: str) -> "subprocess.CompletedProcess[bytes]":
     """Run perf2x's part of a pipe; the recording comes in for what would be recorded, viewers get nothing."""
     before, _, _ = command.partition("perf2x ")
@@ -72,6 +79,8 @@ def test_commands_run(page: str, command: str, folder: Path, monkeypatch: pytest
         monkeypatch.setenv("PERF2X_SYMFS", str(LISTED))
     if page == "waiting.md":
         shutil.copy(SWITCHES, "perf.data")
+    if page == "pairs.md":
+        shutil.copy(contention(folder), "perf.data")
     if "run.tar.gz" in command and "bundle" not in command:
         assert run("perf2x bundle perf.data -o run.tar.gz").returncode == 0
     ran = run(command)

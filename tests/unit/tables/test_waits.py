@@ -40,7 +40,7 @@ def test_sums_have_no_places(waiting: Profile) -> None:
 @pytest.mark.parametrize(
     ("column", "values", "sentence"),
     [
-        ("wait", [0, 1, 2, 5], "kind of wait is out of range"),
+        ("wait", [0, 1, 2, 6], "kind of wait is out of range"),
         ("wait", [0, 1, 0, 4], "a sample of an event of waits is none"),
         ("value", [5, 5, -7, 99], "a wait is shorter than nothing"),
         ("count", [1, 1, 2, 1], "a wait stands for several"),

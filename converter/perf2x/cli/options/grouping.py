@@ -35,6 +35,24 @@ OffCpu = Annotated[
         rich_help_panel=_PANEL,
     ),
 ]
+PairOf = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--pair",
+        metavar="BEGIN:END[/KEY,…]",
+        help="Show the time between two tracepoints with equal keys, by the stack of the first. Repeatable.",
+        rich_help_panel=_PANEL,
+    ),
+    Rare,
+]
+Locks = Annotated[
+    bool, typer.Option("--locks", help="Show the time that the kernel's locks were contended.", rich_help_panel=_PANEL),
+    Rare,
+]
+Block = Annotated[
+    bool, typer.Option("--block", help="Show the time that requests to disks took.", rich_help_panel=_PANEL), Rare
+]
+Irq = Annotated[bool, typer.Option("--irq", help="Show the time in interrupt handlers.", rich_help_panel=_PANEL), Rare]
 Anonymize = Annotated[
     str | None,
     typer.Option(
@@ -48,13 +66,22 @@ Anonymize = Annotated[
 
 
 class GroupingFlags(Struct, frozen=True):
-    """Grouping of samples, off-CPU time and anonymization."""
+    """Grouping of samples, off-CPU time, pairs of tracepoints and anonymization."""
 
     root: Root = None
     merge_threads: MergeThreads = False
     fold_recursion: FoldRecursion = False
     off_cpu: OffCpu = None
+    pairs: PairOf = None
+    locks: Locks = False
+    block: Block = False
+    irq: Irq = False
     anonymize: Anonymize = None
+
+    def all_pairs(self) -> tuple[str, ...]:
+        """Presets and pairs of tracepoints to show."""
+        presets = (("locks", self.locks), ("block", self.block), ("irq", self.irq))
+        return (*(name for name, wanted in presets if wanted), *(self.pairs or ()))
 
     def grouping(self) -> Grouping:
         """The options as a Grouping."""

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from perf2x.pipeline.call_graphs import UnwindReport
     from perf2x.pipeline.result import Loaded
     from perf2x.stitch.deferred_report import DeferredReport
+    from perf2x.transform.pair_report import PairReport
     from perf2x.transform.wait_report import WaitReport
 
 _VIEWERS = {
@@ -49,8 +50,7 @@ def summary(
     """
     is_dated = loaded.profile.meta.wall_start_ns or name not in _WITH_TIME_OF_DAY
     yield _contents_line(loaded) + ("" if is_dated else "; time of day not recorded (--start-time)")
-    parts = (deferred_line(loaded.deferred), unwound_line(loaded.unwound), waits_line(loaded.waits))
-    completed = "; ".join(filter(None, parts))
+    completed = "; ".join(_completed_parts(loaded))
     if completed:
         yield completed
     troubles = loss_line(loaded.diagnostics)
@@ -68,9 +68,15 @@ def summary(
 def verbose_lines(loaded: "Loaded") -> Iterator[str]:
     """Lines of --verbose about a recording, for commands that print tables."""
     yield _contents_line(loaded)
-    yield from filter(None, (deferred_line(loaded.deferred), unwound_line(loaded.unwound), waits_line(loaded.waits)))
+    yield from _completed_parts(loaded)
     yield from warning_lines(loaded, 1000)
     yield from _detail_lines(loaded)
+
+
+def _completed_parts(loaded: "Loaded") -> Iterator[str]:
+    """Texts about what was put together, without empty ones."""
+    texts = (deferred_line(loaded.deferred), unwound_line(loaded.unwound), waits_line(loaded.waits))
+    yield from filter(None, (*texts, *map(pair_line, loaded.pairs)))
 
 
 def quality_lines(loaded: "Loaded") -> Iterator[str]:
@@ -149,6 +155,16 @@ def waits_line(report: "WaitReport | None") -> str:
         )
     if report.open_ns:
         parts.append(f"{report.open_ns / 1e9:.3f} s in waits that the recording ends in")
+    return ", ".join(parts)
+
+
+def pair_line(report: "PairReport") -> str:
+    """Time between a pair of tracepoints, and what of it is missing."""
+    parts = [f"{report.name}: {plural(report.pairs, 'pair')} of {report.paired_ns / 1e9:.3f} s"]
+    if report.begins:
+        parts.append(plural(report.begins, "beginning") + " without an end")
+    if report.ends:
+        parts.append(plural(report.ends, "end") + " without a beginning")
     return ", ".join(parts)
 
 

@@ -11,7 +11,7 @@ from perf2x.columnar.arrays import I64
 from perf2x.columnar.unique import group_rows
 from perf2x.emit.encoding.json_encoder import json_bytes
 from perf2x.emit.timeline.shown import origin_of
-from perf2x.emit.timeline.tracks import CPUS_ID, Tracks
+from perf2x.emit.timeline.tracks import CPUS_ID, Tracks, with_event
 from perf2x.tables.output_text import base_name, printable
 from perf2x.tables.profile import Profile
 
@@ -43,7 +43,8 @@ def track_name(profile: Profile, tracks: Tracks, lane: int) -> str:
     cpu = int(tracks.cpu[lane])
     if cpu >= 0:
         return f"CPU {cpu}" if tracks.pid[lane] >= CPUS_ID else f"swapper/{cpu}"
-    return printable(profile.strings[profile.threads.comm[tracks.thread[lane]]])
+    name = printable(profile.strings[profile.threads.comm[tracks.thread[lane]]])
+    return printable(with_event(profile, tracks, lane, name))
 
 
 def _process_name(profile: Profile, tracks: Tracks, lane: int) -> str:

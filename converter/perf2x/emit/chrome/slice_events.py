@@ -1,6 +1,7 @@
 """Slices of a Chrome trace: a complete event (``X``) for each box, with the category of its frame.
 
-A wait has the category "off-cpu" and a colour of its own, of those that the format knows by name (``cname``).
+A wait of the thread has the category "off-cpu" and a colour of its own, of those that the format knows by name
+(``cname``).
 """
 
 from collections.abc import Iterator
@@ -48,11 +49,11 @@ def _heads(drawing: Drawing) -> tuple[AnyArray, I64]:
 
 
 def _head(labels: Labels, label: int, kind: int) -> bytes:
-    category = OFF_CPU if kind else labels.category[label]
+    category = OFF_CPU if kind in _COLOURS else labels.category[label]
     text = b'{"ph":"X","name":%b' % labels.name[label]
     if category:
         text += b',"cat":"%b"' % category.encode()
-    if kind:
+    if kind in _COLOURS:
         text += b',"cname":"%b"' % _COLOURS[Wait(kind)]
     if labels.arguments[label]:
         text += b',"args":%b' % labels.arguments[label]

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from perf2x.columnar.arrays import I64
 from perf2x.emit.timeline.running_time import since
-from perf2x.emit.timeline.tracks import Tracks, tracks_of
+from perf2x.emit.timeline.tracks import Tracks, tracks_of, with_event
 from perf2x.tables.output_text import one_line
 from perf2x.tables.profile import Profile
 
@@ -56,8 +56,9 @@ def thread_head(profile: Profile, tracks: Tracks, lane: Lane) -> dict[str, objec
     pid, tid = int(tracks.pid[lane.track]), int(tracks.tid[lane.track])
     cpu, thread = int(tracks.cpu[lane.track]), int(tracks.thread[lane.track])
     threads, text = profile.threads, profile.strings
+    comm = one_line(text[threads.comm[thread]])
     return {
-        "name": f"swapper/{cpu}" if cpu >= 0 else one_line(text[threads.comm[thread]]),
+        "name": f"swapper/{cpu}" if cpu >= 0 else with_event(profile, tracks, lane.track, comm),
         "processName": "idle" if pid == 0 else one_line(text[threads.process[thread]]),
         "processType": "default",
         "isMainThread": pid == tid,

@@ -15,6 +15,7 @@ from perf2x.emit.firefox.libraries import Libraries
 from perf2x.emit.flame.frame_tree import FrameRows, expand, folded
 from perf2x.tables.output_text import one_line
 from perf2x.tables.profile import Profile
+from perf2x.tables.waits import Wait
 
 _KINDS = 8
 """More than there are kinds of waits."""
@@ -103,7 +104,9 @@ def _frame_table(stacks: SharedStacks, frames: LocationFrames, func: I64, catego
         "length": count,
         "address": [-1] * count,
         "inlineDepth": frames.inlined[stacks.origin].astype(np.int64).tolist(),
-        "category": np.where(stacks.wait > 0, OFF_CPU, category[stacks.origin]).tolist(),
+        "category": np.where(
+            (stacks.wait > 0) & (stacks.wait != Wait.TRACED), OFF_CPU, category[stacks.origin]
+        ).tolist(),
         "subcategory": wait_subcategories(stacks.wait).tolist(),
         "func": func.tolist(),
         "nativeSymbol": none,

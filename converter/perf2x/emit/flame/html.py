@@ -18,7 +18,7 @@ from perf2x.emit.flame.moments import burst_table, moment_table
 from perf2x.emit.flame.page_file import field, write_page
 from perf2x.emit.flame.summed_samples import row_table, summed_samples
 from perf2x.emit.flame.title import facts, heading
-from perf2x.emit.timeline.tracks import Tracks, tracks_of
+from perf2x.emit.timeline.tracks import Tracks, tracks_of, with_event
 from perf2x.tables.output_text import one_line
 from perf2x.tables.plugin_options import check_choices, option
 from perf2x.tables.profile import Profile
@@ -93,13 +93,15 @@ def _thread_rows(profile: Profile, tracks: Tracks) -> list[dict[str, object]]:
     threads, text = profile.threads, profile.strings
     return [
         {
-            "name": f"swapper/{cpu}" if cpu >= 0 else one_line(text[threads.comm[thread]]),
+            "name": f"swapper/{cpu}"
+            if cpu >= 0
+            else with_event(profile, tracks, row, one_line(text[threads.comm[thread]])),
             "process": "idle" if pid == 0 else one_line(text[threads.process[thread]]),
             "pid": pid,
             "tid": tid,
         }
-        for pid, tid, thread, cpu in zip(
-            *(getattr(tracks, name).tolist() for name in Tracks.__struct_fields__), strict=True
+        for row, (pid, tid, thread, cpu, _) in enumerate(
+            zip(*(getattr(tracks, name).tolist() for name in Tracks.__struct_fields__), strict=True)
         )
     ]
 

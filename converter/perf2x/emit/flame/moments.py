@@ -19,10 +19,12 @@ _MICROSECOND = 1000
 def moment_table(profile: Profile, track: I64, node: I64) -> Iterator[bytes]:
     """Yield runs and waits of one stack on one track, in microseconds; ``start`` holds differences.
 
-    ``track``, ``node`` (samples,). ``wait`` is a tables.waits.Wait, and is left out where nothing waited.
+    ``track``, ``node`` (samples,). ``wait`` is a tables.waits.Wait, 0 also for times between tracepoints, in which the
+    thread may have run; it is left out where nothing waited.
     """
     shown = in_ticks(shown_samples(profile, track, np.arange(len(profile.samples))), _MICROSECOND)
     stack, wait = node[shown.sample], _waits(profile)[shown.sample]
+    wait[wait == Wait.TRACED] = 0
     begins = np.ones(len(shown), np.bool_)
     begins[1:] = (stack[1:] != stack[:-1]) | (wait[1:] != wait[:-1]) | ~shown.joined[:-1]
     first = np.flatnonzero(begins)

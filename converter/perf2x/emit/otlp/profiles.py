@@ -14,6 +14,7 @@ from perf2x.emit.otlp.schema import Field, ScopeProfiles, ValueType
 from perf2x.emit.otlp.schema import Profile as ProfileFields
 from perf2x.emit.pprof.comments import comment_lines
 from perf2x.tables.errors import OptionError
+from perf2x.tables.event_names import is_tracepoint
 from perf2x.tables.profile import Meta, Profile, ProfileEvent
 
 COMMENT = "pprof.profile.comment"
@@ -43,7 +44,7 @@ def event_types(profile: Profile, count_samples: bool) -> list[EventType]:
 def _event_type(event: ProfileEvent, name: str, period: int, count_samples: bool) -> EventType:
     """Return the type; names of CPU time and of waits are those that collectors know from OpenTelemetry's profiler."""
     if event.is_wait:
-        name, unit = ("samples", "count") if count_samples else ("off_cpu", event.unit)
+        name, unit = ("samples", "count") if count_samples else (name if is_tracepoint(name) else "off_cpu", event.unit)
         return EventType(name, unit, "", "", 0)
     if not count_samples:
         return EventType(name, event.unit, name, event.unit, period)

@@ -12,6 +12,7 @@ from perf2x.emit.perfetto.counters import event_names, perf_sample_defaults, sta
 from perf2x.emit.perfetto.frames import frame_table
 from perf2x.emit.perfetto.interned import interned_packets
 from perf2x.emit.perfetto.message import COMMON_SEQUENCE, GOES_ON, STARTS, message, packet, packet_rows
+from perf2x.emit.perfetto.pairs import pair_packets
 from perf2x.emit.perfetto.schema import (
     ExecutionContext,
     InternedData,
@@ -74,6 +75,7 @@ def sample_packets(profile: Profile, style: str) -> Iterator[bytes]:
         yield from encode(samples, threads)
         stacks = samples.callstack if style == "stack-sample" else None
         yield from wait_packets(profile, stream.rows, stacks, threads, samples.sequence)
+        yield from pair_packets(profile, stream.rows, stacks, threads, samples.sequence)
 
 
 def _samples_of(profile: Profile, stream: Stream, paths: StackPaths) -> tuple[I64, EventSamples]:

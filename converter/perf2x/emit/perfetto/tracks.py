@@ -16,6 +16,9 @@ from perf2x.emit.perfetto.track_schema import (
 )
 from perf2x.emit.timeline.tracks import UNKNOWN_ID
 
+_LANES = 1 << 48
+"""Beyond the ids of threads, processes and counters."""
+
 
 class TrackKind(IntEnum):
     """Tracks that a thread may have, and those that no thread has."""
@@ -43,6 +46,18 @@ def thread_track(ids: ThreadIds, row: int) -> bytes:
 def child_track(kind: TrackKind, row: int, name: str) -> bytes:
     """Describe a track below a thread's own one."""
     track = number(TrackDescriptor.UUID, _track_id(kind, row)) + text(TrackDescriptor.NAME, name)
+    track += number(TrackDescriptor.PARENT_UUID, _track_id(TrackKind.THREAD, row))
+    return packet(message(TracePacket.TRACK_DESCRIPTOR, track))
+
+
+def lane_track_ids(lane: I64) -> I64:
+    """(n,) the id of a lane's (ProfileSamples.lane) track."""
+    return _LANES + lane
+
+
+def lane_track(lane: int, row: int, name: str) -> bytes:
+    """Describe the track of a lane below a thread's own one."""
+    track = number(TrackDescriptor.UUID, _LANES + lane) + text(TrackDescriptor.NAME, name)
     track += number(TrackDescriptor.PARENT_UUID, _track_id(TrackKind.THREAD, row))
     return packet(message(TracePacket.TRACK_DESCRIPTOR, track))
 

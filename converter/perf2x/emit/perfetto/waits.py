@@ -23,8 +23,11 @@ def wait_packets(profile: Profile, rows: I64, callstack: I32 | None, ids: Thread
 
     Readers before version 58 do not know stacks of slices, and warn of data that is lost: ``callstack`` is None.
     """
-    held = np.flatnonzero(placed_waits(profile.samples)[rows])
-    if not len(held) or profile.samples.wait is None or profile.samples.time is None:
+    wait = profile.samples.wait
+    if wait is None or profile.samples.time is None:
+        return
+    held = np.flatnonzero(placed_waits(profile.samples)[rows] & (wait[rows] != Wait.TRACED))
+    if not len(held):
         return
     rows, stacks = rows[held], None if callstack is None else callstack[held]
     thread = ids.number[profile.samples.thread[rows]].astype(np.int64)
@@ -34,5 +37,5 @@ def wait_packets(profile: Profile, rows: I64, callstack: I32 | None, ids: Thread
     tables += interned_names(InternedData.EVENT_NAMES, list(_NAMES.values()))
     yield packet(message(TracePacket.INTERNED_DATA, tables), sequence, GOES_ON)
     bounds = np.stack([profile.samples.time[rows], wait_ends(profile.samples)[rows]], axis=1)
-    track, name = track_ids(TrackKind.WAITS, thread), profile.samples.wait[rows].astype(np.int64)
+    track, name = track_ids(TrackKind.WAITS, thread), wait[rows].astype(np.int64)
     yield from slice_packets(bounds, track, name, sequence, stacks)
