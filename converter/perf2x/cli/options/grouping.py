@@ -46,7 +46,8 @@ PairOf = Annotated[
     Rare,
 ]
 Locks = Annotated[
-    bool, typer.Option("--locks", help="Show the time that the kernel's locks were contended.", rich_help_panel=_PANEL),
+    bool,
+    typer.Option("--locks", help="Show the time that the kernel's locks were contended.", rich_help_panel=_PANEL),
     Rare,
 ]
 Block = Annotated[
