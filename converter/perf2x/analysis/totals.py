@@ -62,7 +62,7 @@ def totals(profile: Profile, event: str | None = None, by: str = "function", val
         return Totals("", "samples", 0, 0, ())
     chosen = find_event(profile, event)
     rows = np.flatnonzero(profile.samples.event == chosen)
-    weight = _weights(profile, value)[rows]
+    weight = weights(profile, value)[rows]
     unit = "samples" if value == "samples" else profile.events[chosen].unit
     squares = _squares(profile, rows, weight)
     table = (
@@ -75,7 +75,7 @@ def totals(profile: Profile, event: str | None = None, by: str = "function", val
     return Totals(name, unit, samples, int(weight.sum()), table, float(squares.sum()))
 
 
-def _weights(profile: Profile, value: str) -> I64:
+def weights(profile: Profile, value: str) -> I64:
     """(samples,) the numbers to add up; OptionError for latencies that were not asked for when the profile was made."""
     samples = profile.samples
     if value != "latency":

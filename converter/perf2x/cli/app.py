@@ -22,6 +22,7 @@ COMMANDS = {
     "top": "Show the hottest functions: what each costs itself, and with all that it calls.",
     "annotate": "Show what each source line or instruction of a function costs.",
     "diff": "Compare two recordings: the functions that moved most.",
+    "report": "Say what was recorded, where the cost went, and what to look at next, in a bounded size.",
     "view": "Open a recording as a flame graph in the browser.",
     "info": "Show what is in a recording: events, samples, threads, time span, records, losses, deferred "
     "and copied stacks.",

@@ -38,6 +38,11 @@ EXAMPLES = {
         "perf2x diff before.data after.data -o diff.html",
         "perf2x diff main.data branch.data --fail-above total=5%",
     ),
+    "report": (
+        'perf2x report perf.data >> "$GITHUB_STEP_SUMMARY"',
+        "perf2x report after.data --before before.data",
+        "perf2x report perf.data --format json --max-bytes 20000",
+    ),
     "info": ("perf2x info perf.data", "perf2x info perf.data --symbols -v", "perf2x info perf.data --json"),
     "explain": (
         "perf2x explain /usr/bin/myserver",

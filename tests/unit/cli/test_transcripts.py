@@ -19,8 +19,8 @@ from tests.support.recordings import CORPUS
 
 FOLDER = Path(__file__).parent / "transcripts"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.txt"))
-COMMANDS = {"convert", "top", "annotate", "diff", "view", "info", "explain", "dump", "bundle", "formats", "man",
-            "perf_to_profile"}  # fmt: skip
+COMMANDS = {"convert", "top", "annotate", "diff", "report", "view", "info", "explain", "dump", "bundle", "formats",
+            "man", "perf_to_profile"}  # fmt: skip
 
 
 def replayed(text: str, folder: Path) -> str:

@@ -19,6 +19,7 @@ NAME_WIDTH = 80
 """Cells of a name."""
 _RESERVED = 200
 """Bytes for the line that counts omitted rows."""
+_MARKUP = re.compile(r""":(?=\S)|[!"#$&*+/<=>?@\[\\\]^_`{|}~]|\.(?=[^\W\d])""")
 _PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
 
 
@@ -56,6 +57,11 @@ def code(name: str, room: int = NAME_WIDTH) -> str:
     return "`" + name.replace("|", "\\|") + "`"
 
 
+def prose(text: str) -> str:
+    """A sentence that may quote recorded names: no character of it is markup, a mention or a link."""
+    return _MARKUP.sub(lambda found: f"&#{ord(found.group())};", plain(text))
+
+
 def escape_tildes(text: str) -> str:
     """Words and numbers of ours: a tilde means "about", and does not begin to strike out."""
     return text.replace("~", "\\~")
@@ -76,13 +82,14 @@ def _document_lines(heading: str, sections: Sequence[Section]) -> Iterator[tuple
             yield from (("", False), *((line, False) for line in _heading_rows(section.layout)))
             shown = [code if column.recorded else escape_tildes for column in section.layout]
             for row in zip(*(column.cells for column in section.layout), strict=True):
-                yield _row([show(cell) for show, cell in zip(shown, row, strict=True)]), True
+                yield table_row([show(cell) for show, cell in zip(shown, row, strict=True)]), True
 
 
 def _heading_rows(layout: Layout) -> Iterator[str]:
-    yield _row([column.head for column in layout])
-    yield _row([":--" if column.name else "--:" for column in layout])
+    yield table_row([column.head for column in layout])
+    yield table_row([":--" if column.name else "--:" for column in layout])
 
 
-def _row(cells: Sequence[str]) -> str:
+def table_row(cells: Sequence[str]) -> str:
+    """A row of a table; the cells are Markdown."""
     return f"| {' | '.join(cells)} |"

@@ -1,0 +1,1 @@
+"""``perf2x report``: its facts, what follows from them, and Markdown."""

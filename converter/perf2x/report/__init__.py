@@ -1,0 +1,1 @@
+"""Tables of a profile that a report needs beside those of ``top`` and ``diff``: callers, hottest paths, shares."""
