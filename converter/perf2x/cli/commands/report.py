@@ -70,7 +70,7 @@ def report(
     verbose: Verbose = False,
     help_all: HelpAll = False,
 ) -> None:
-    """Say what was recorded, how good it is, where the cost went, and what to look at next, in a bounded size.
+    """Say what was recorded, where the cost went, and what to look at next, in a bounded size.
 
     For a job summary, a pull request, or a program that reads. With --before, it says what changed, too.
     """
@@ -78,9 +78,10 @@ def report(
     from perf2x.cli.render.summary import verbose_lines
     from perf2x.cli.report.difference import difference_facts
     from perf2x.cli.report.facts import Limits, report_facts
-    from perf2x.cli.report.fit import fitted_report
+    from perf2x.cli.report.fit import check_size, fitted_report
     from perf2x.report.tables import report_tables
 
+    check_size(max_bytes)
     sources = recordings(inputs)
     options = load_options(parameters)
     with progress_bar(quiet) as progress:

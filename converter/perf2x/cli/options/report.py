@@ -25,7 +25,7 @@ MaxBytes = Annotated[
     typer.Option(
         "--max-bytes",
         metavar="N",
-        min=8_000,
+        min=1,
         help="Size of the whole report; tables and names become shorter to fit.",
         rich_help_panel=_PANEL,
     ),

@@ -7,12 +7,17 @@ from typing import Any
 from perf2x.cli.report.facts import Limits
 from perf2x.cli.report.markdown import report_markdown
 from perf2x.cli.report.next_steps import as_facts, next_steps
+from perf2x.tables.errors import OptionError
 
 LEAST = 8_000
 """Bytes that any report fits, whatever the names."""
-DEFAULT = 60_000
-"""Bytes that fit a comment of GitHub and, many times over, a job summary."""
 _NARROWEST = 12
+
+
+def check_size(most: int) -> None:
+    """Raise OptionError for a number of bytes that not every report fits."""
+    if most < LEAST:
+        raise OptionError(f"--max-bytes {most}: not every report fits fewer than {LEAST:,} bytes")
 
 
 def fitted_report(make_facts: Callable[[Limits], dict[str, Any]], shape: str, rows: int, most: int) -> str:
