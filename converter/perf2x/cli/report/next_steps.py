@@ -174,7 +174,8 @@ def _hottest(facts: Facts) -> Step | None:
         if first["callers"] and first["callers"][0]["name"]:
             share = format_percent(first["callers"][0]["value"], first["total"])
             text, names = f"{text}; {share} of its total is for calls from {{1}}", [*names, first["callers"][0]["name"]]
-        return Step("hottest", f"{text}.", tuple(names))
+        where = "" if first["name"].startswith("[") else " perf2x annotate says which lines cost most."
+        return Step("hottest", f"{text}.{where}", tuple(names))
     if together >= _FLAT * whole:
         return None
     text = f"The cost is spread: the {len(rows):,} hottest of {facts['measured']['functions']:,} functions take"
