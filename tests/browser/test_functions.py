@@ -34,6 +34,18 @@ LANES = (
     "layout.lanes.map(({ levels }) => levels.map((level) => level.map((box) => [frameName(box), sizeOf(box) / 1e6])))"
 )
 STATE = f"[state.function.split('\\n')[0], state.edits.map(([kind, key]) => [kind, key.split('\\n')[0]]), {LANES}]"
+# the picture's names and tooltips, and the size of the other one
+SAVED = """(async () => {
+  const svg = new DOMParser().parseFromString(svgText(), "image/svg+xml");
+  const png = await createImageBitmap(await pngBlob());
+  const { width, height } = svg.documentElement;
+  return {
+    texts: [...svg.querySelectorAll("text")].map((one) => one.textContent), complaints: svg.querySelectorAll("parsererror").length,
+    tips: [...svg.querySelectorAll("rect > title")].map((one) => one.textContent), colours: [...svg.querySelectorAll("rect[y]")].every((one) => /^#[0-9a-f]{6}$/.test(one.getAttribute("fill"))),
+    scale: [png.width / width.baseVal.value, png.height / height.baseVal.value],
+  };
+})()"""
+COPIES = "window.copies = []; Object.defineProperty(navigator, 'clipboard', { value: { writeText: async (text) => copies.push(text) } })"
 
 
 def jobs(folder: Path) -> dict[str, dict[str, Any]]:
@@ -64,6 +76,10 @@ def jobs(folder: Path) -> dict[str, dict[str, Any]]:
         "over time": page | {"hash": "#order=time&edits=focus%0Adeep%0A", "evaluate": LANES},
         "bottom up": page | {"steps": [["key", "u"]], "evaluate": LANES},
         "difference": diff | {"steps": [["run", name.format("main")]], "evaluate": changes},
+        "saved": page | {"steps": [*table, ["key", "k"]], "evaluate": SAVED},
+        "saved over time": page | {"hash": "#order=time", "evaluate": SAVED},
+        "copied": page
+        | {"steps": [*table, *zoom, ["run", COPIES], ["press", "#link"], ["key", "y"]], "evaluate": "copies"},
         "bad": page | {"hash": "#function=nobody&edits=focus%0Anobody%0A&order=bottom", "evaluate": STATE},
     }
     for scheme, width in (("light", 1280), ("dark", 390)):
@@ -140,6 +156,29 @@ def test_bottom_up_begins_with_self(seen) -> None:
 def test_a_difference_has_both_sides(seen) -> None:
     """main; main, then steady, fresh, slower and faster as wide as they are after."""
     assert seen["difference"]["value"] == [[0.2], [0.2, 0, 1, 0.5, -0.5]]
+
+
+def test_the_graph_is_saved_as_a_picture(seen) -> None:
+    """All boxes with their tooltips in one, twice as many pixels in the other."""
+    both, time = seen["saved"]["value"], seen["saved over time"]["value"]
+    for one in (both, time):
+        assert (one["complaints"], one["colours"], one["scale"]) == (0, True, [2, 2])
+    words = "cpu-clock, 10 ms · All, merged · callers and callees of both · Only stacks with both"
+    lanes = [[name for level in side[::-1] for name, _ in level] for side in BOTH]
+    names = ["Callers: who calls it", *lanes[0][::-1], "Callees: what it calls"]
+    assert both["texts"][:2] == ["app", words]
+    assert set(names) <= set(both["texts"])
+    assert both["tips"][0] == "both\n10 ms (100 %)"
+    assert len(both["tips"]) == sum(len(level) for side in BOTH for level in side)
+    assert {"main", "again", "20 ms"} & set(time["texts"]) and len(time["tips"]) > 10
+
+
+def test_links_and_stacks_are_copied(seen) -> None:
+    link, stack = seen["copied"]["value"]
+    assert link.startswith("file:") and link.split("#")[1].startswith(
+        "function=both%0A&zoom=6000000-10000000_0-6000000"
+    )
+    assert stack == "deep\nboth\n"
 
 
 def test_functions_that_are_not_there_are_no_view(seen) -> None:

@@ -29,10 +29,12 @@ _SCRIPTS = (
     "table.js",
     "panels.js",
     "actions.js",
+    "picture.js",
     "input.js",
 )
 _COMMENT = re.compile(r"^[ ]*(?://.*|/\*\*(?:[^*]|\*(?!/))*\*/[ ]*)\n", re.MULTILINE)
 """Lines that hold a comment alone: the types and reasons in them are for those who work on the scripts."""
+_INDENT = re.compile(r"^(?:  )+", re.MULTILINE)
 _BYTES_PER_LINE = 57 * 1024
 
 
@@ -56,7 +58,7 @@ def _page(title: str) -> tuple[bytes, bytes]:
     parts = {
         "TITLE": html.escape(printable(title)),
         "STYLE": (folder / "page.css").read_text("utf-8"),
-        "SCRIPT": "\n".join(_COMMENT.sub("", (folder / name).read_text("utf-8")) for name in _SCRIPTS),
+        "SCRIPT": "\n".join(_light((folder / name).read_text("utf-8")) for name in _SCRIPTS),
     }
     page = (folder / "page.html").read_text("utf-8")
     head, tail = page.split("{{DATA}}")
@@ -65,6 +67,11 @@ def _page(title: str) -> tuple[bytes, bytes]:
         fill.sub(lambda found: parts[found.group(1)], head).encode(),
         fill.sub(lambda found: parts[found.group(1)], tail).encode(),
     )
+
+
+def _light(script: str) -> str:
+    """A script without its comments, indented by tabs; no text in the scripts spans lines."""
+    return _INDENT.sub(lambda found: "\t" * (len(found.group()) // 2), _COMMENT.sub("", script))
 
 
 def _packed(pieces: Iterator[bytes]) -> Iterator[bytes]:

@@ -103,7 +103,8 @@ function stackText() {
   const boxes = [];
   for (let box = selected; box >= 0; box = layout.up[box]) if (layout.frameOf(box) >= 0) boxes.push(box);
   if (layout.lanes[layout.lane[selected]].isTurned) boxes.reverse();
-  return boxes.map((box) => `${frameName(box)} (${profile.objects[layout.frameOf(box)] || "[unknown]"})\n`).join("");
+  const object = (box) => profile.objects[layout.frameOf(box)];
+  return boxes.map((box) => `${frameName(box)}${object(box) ? ` (${object(box)})` : ""}\n`).join("");
 }
 
 /** Put a text on the clipboard, and say so on the button for a while. */

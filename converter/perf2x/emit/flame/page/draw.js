@@ -199,6 +199,7 @@ class Painter {
     const gap = width > 4 ? 1 : 0;
     pen.fillStyle = this.view.colour(box);
     pen.fillRect(left, y, width - gap, LEVEL - 1);
+    if (pen.tell) pen.tell(this.view.tell(box));
     const room = Math.floor((Math.min(width, this.width - Math.max(left, 0)) - 8) / this.letter);
     if (room < 3) return;
     const text = this.view.label(box);

@@ -65,6 +65,7 @@ function listen() {
   addEventListener("resize", resize);
   listenToPointer($("canvas"));
   listenToBursts();
+  listenToSharing();
   addEventListener("keydown", onKey);
 }
 

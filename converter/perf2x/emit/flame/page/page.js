@@ -256,7 +256,7 @@ const sizeOf = (box) => layout.end[box] - layout.start[box];
 
 function view() {
   return {
-    layout, selected, hovered, isFaded, colour: colourOf, label: frameName, flame: state.direction === "flame",
+    layout, selected, hovered, isFaded, colour: colourOf, label: frameName, flame: state.direction === "flame", tell: (box) => [frameName(box), ...sizes(box)].join("\n"),
     scroll: $("scroll").scrollTop, base: baseLine(),
     tick: (value, step) => tickText(...(layout.isTime ? [value * 1000, step * 1000, painter.to * 1000, "nanoseconds"] : [value, step, painter.to, layout.unit])),
   };
