@@ -39,13 +39,17 @@ SAVED = """(async () => {
   const svg = new DOMParser().parseFromString(svgText(), "image/svg+xml");
   const png = await createImageBitmap(await pngBlob());
   const { width, height } = svg.documentElement;
+  const all = (selector) => [...svg.querySelectorAll(selector)];
   return {
-    texts: [...svg.querySelectorAll("text")].map((one) => one.textContent), complaints: svg.querySelectorAll("parsererror").length,
-    tips: [...svg.querySelectorAll("rect > title")].map((one) => one.textContent), colours: [...svg.querySelectorAll("rect[y]")].every((one) => /^#[0-9a-f]{6}$/.test(one.getAttribute("fill"))),
+    complaints: all("parsererror").length,
+    texts: all("text").map((one) => one.textContent),
+    tips: all("rect > title").map((one) => one.textContent),
+    colours: all("rect[y]").every((one) => /^#[0-9a-f]{6}$/.test(one.getAttribute("fill"))),
     scale: [png.width / width.baseVal.value, png.height / height.baseVal.value],
   };
 })()"""
-COPIES = "window.copies = []; Object.defineProperty(navigator, 'clipboard', { value: { writeText: async (text) => copies.push(text) } })"
+COPIES = """window.copies = [];
+Object.defineProperty(navigator, "clipboard", { value: { writeText: async (text) => copies.push(text) } });"""
 
 
 def jobs(folder: Path) -> dict[str, dict[str, Any]]:

@@ -98,13 +98,14 @@ const withFunction = (act) => () => {
 
 // ---- copying
 
+const objectText = (frame) => (profile.objects[frame] ? ` (${profile.objects[frame]})` : "");
+
 /** Functions of the selected box's stack, innermost first. */
 function stackText() {
   const boxes = [];
   for (let box = selected; box >= 0; box = layout.up[box]) if (layout.frameOf(box) >= 0) boxes.push(box);
   if (layout.lanes[layout.lane[selected]].isTurned) boxes.reverse();
-  const object = (box) => profile.objects[layout.frameOf(box)];
-  return boxes.map((box) => `${frameName(box)}${object(box) ? ` (${object(box)})` : ""}\n`).join("");
+  return boxes.map((box) => `${frameName(box)}${objectText(layout.frameOf(box))}\n`).join("");
 }
 
 /** Put a text on the clipboard, and say so on the button for a while. */
