@@ -43,7 +43,7 @@ def reason(recordings: Sequence[Recording], counts: Mapping[str, Count]) -> str:
     if not any(recording.session.events for recording in recordings):
         return "the file names no event"
     if "hardware_trace" in counts:
-        return "there is only hardware trace; perf inject --itrace turns it into samples"
+        return f"there is only hardware trace; {counts['hardware_trace'].advice}"
     if "lost_samples" in counts or "lost_records" in counts:
         return "the kernel lost them all; record with a larger buffer (-m)"
     recorded = sum(recording.sample_count for recording in recordings)

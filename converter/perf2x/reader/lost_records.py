@@ -1,5 +1,7 @@
 """Notes what the recording reports as missing, with advice."""
 
+from typing import Any
+
 import numpy as np
 
 from perf2x.abi.perffile import UserRecordType
@@ -34,9 +36,19 @@ def note_losses(session: Session, sideband: Sideband, diagnostics: Diagnostics) 
     )  # fmt: skip
     diagnostics.add(
         "hardware_trace", Severity.LOSS,
-        "hardware trace is not decoded; perf inject --itrace turns it into samples",
+        _trace_advice(session),
         count=sideband.record_counts.get(UserRecordType.AUXTRACE.name, 0),
     )  # fmt: skip
+
+
+def _trace_advice(session: Session) -> str:
+    """Say what the trace is, and the command that makes samples of it."""
+    known: Any = session.features.get("hardware_trace", {})
+    name = known.get("name") or "hardware trace"
+    how = known.get("itrace", "i100usl")
+    if not how:
+        return f"{name} is not decoded, and perf inject makes no samples of it"
+    return f"{name} is not decoded; where its programs are: perf inject --itrace={how} -i perf.data -o samples.data"
 
 
 def _by_event(session: Session, events: I32, numbers: U64) -> str:

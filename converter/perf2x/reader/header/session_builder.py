@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from perf2x.abi.hardware_trace import hardware_trace
 from perf2x.abi.layouts import ATTR_SIZE_VER0, HEADER_SIZE, ByteOrder
 from perf2x.abi.perffile import BUILD_ID_SIZE, MACHINES, MISC_BUILD_ID_SIZE, EventUpdate, Feature, UserRecordType
 from perf2x.abi.uapi import EventType
@@ -104,6 +105,8 @@ class SessionBuilder(Struct):
                 self._add_build_id(misc, payload)
             elif kind == UserRecordType.HEADER_EVENT_TYPE:
                 self.features.setdefault("event_types", {})[section.u64()] = text(section.take(section.left))
+            elif kind == UserRecordType.AUXTRACE_INFO:
+                self.features["hardware_trace"] = hardware_trace(section.numbers("I")[0])
         except SectionError as error:
             where = f"{UserRecordType(kind).name}: {error}"
             self.diagnostics.add("records_malformed", Severity.LOSS, "A record is cut short or damaged.", where=where)

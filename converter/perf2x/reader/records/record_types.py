@@ -13,6 +13,7 @@ SESSION_RECORDS = frozenset(
         UserRecordType.HEADER_BUILD_ID,
         UserRecordType.EVENT_UPDATE,
         UserRecordType.HEADER_FEATURE,
+        UserRecordType.AUXTRACE_INFO,
     }
 )
 """Records that hold in pipes what header sections hold in files."""
@@ -28,7 +29,6 @@ SKIPPED: dict[int, str] = {
     UserRecordType.FINISHED_ROUND: "a hint for sorting a stream; the tables are sorted by time in any case",
     UserRecordType.FINISHED_INIT: "a hint for reading while recording",
     UserRecordType.ID_INDEX: "the attributes hold the ids as well",
-    UserRecordType.AUXTRACE_INFO: "hardware trace needs a decoder of its own",
     UserRecordType.AUXTRACE: "hardware trace needs a decoder of its own",
     UserRecordType.AUXTRACE_ERROR: "hardware trace needs a decoder of its own",
     UserRecordType.THREAD_MAP: "requested threads; COMM records name all threads",

@@ -175,6 +175,35 @@ def test_trace_data_between_records_is_skipped(tmp_path: Path, expected: object)
     assert _facts(recording) == expected and recording.diagnostics["hardware_trace"] == 1
 
 
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize(
+    ("number", "advice"),
+    [
+        (
+            1,
+            "Intel PT is not decoded; where its programs are: perf inject --itrace=i100usl -i perf.data",
+        ),
+        (3, "Arm CoreSight ETM is not decoded; where its programs are: perf inject --itrace=i1000il "),
+        (4, "Arm SPE is not decoded; where its programs are: perf inject --itrace=i1i "),
+        (6, "HiSilicon PTT is not decoded, and perf inject makes no samples of it"),
+        (99, "hardware trace is not decoded, and perf inject makes no samples of it"),
+    ],
+)
+def test_hardware_trace_is_named_with_the_command_that_helps(
+    tmp_path: Path, number: int, advice: str, order: str
+) -> None:
+    session = forge.Session(events=EVENTS, order=order)
+    info = forge.Raw(type=70, body=struct.pack(order + "IIQQ", number, 0, 0, 0))
+    trace = forge.Raw(type=71, body=struct.pack(order + "QQQIIII", 0, 0, 0, 0, 0, 0, 0))
+    found = opened(tmp_path, container(session, [info, trace, *RECORDS[:3]]).to_file()).diagnostics
+    assert found.counts["hardware_trace"].advice.startswith(advice)
+
+
+def test_an_info_of_hardware_trace_may_be_cut(tmp_path: Path) -> None:
+    found = opened(tmp_path, container(forge.Session(events=EVENTS), [forge.Raw(type=70, body=b"")]).to_file())
+    assert found.diagnostics["records_malformed"] == 1
+
+
 def test_records_of_odd_sizes_are_read(tmp_path: Path, expected: object) -> None:
     """perf 6.1's inject -b writes build ids whose size is no multiple of 8; all that follows is unaligned."""
     odd = forge.Raw(type=67, body=struct.pack("<i20sBBH", -1, bytes(20), 20, 0, 0) + b"/bin/odd\0\0\0")
