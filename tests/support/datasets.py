@@ -8,7 +8,7 @@ from perf2x.dataset.stored_recording import StoredRecording
 from perf2x.pipeline.context import LoadContext
 from perf2x.pipeline.ingest import ingest_session, write_sessions
 from perf2x.pipeline.options import LoadOptions
-from perf2x.pipeline.sessions import Input, open_sessions
+from perf2x.pipeline.sessions import Input, find_sessions
 from perf2x.pipeline.stage_timer import Stages
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.tables.diagnostics import Diagnostics
@@ -29,13 +29,13 @@ def add_recording(
     timeline: bool = False,
 ) -> None:
     context = context_for(symbols, timeline=timeline)
-    sessions = open_sessions([Input(str(recording), str(recording), tags or {})], context)
+    sessions = find_sessions([Input(str(recording), str(recording), tags or {})], context)
     write_sessions(sessions, context, folder, partition)
 
 
 def stored(recording: Path, symbols: SymbolOptions | None = None) -> StoredRecording:
     context = context_for(symbols)
-    (session,) = open_sessions([Input(str(recording), str(recording), {})], context)
+    (session,) = find_sessions([Input(str(recording), str(recording), {})], context)
     return ingest_session(session, context).stored
 
 

@@ -59,8 +59,9 @@ class RowInterner:
     """Numbers, counted from 0, for the distinct rows of int64 columns that arrive batch by batch."""
 
     def __init__(self, columns: int) -> None:
-        self._rows = GrowableColumns(np.int64, columns)
-        self._index = HashIndex(lambda numbers: _row_bytes(self._rows.columns(), numbers))
+        self._rows = rows = GrowableColumns(np.int64, columns)
+        # not by way of self: a cycle keeps its memory until Python looks for cycles, and large tables do not make it
+        self._index = HashIndex(lambda numbers: _row_bytes(rows.columns(), numbers))
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -88,10 +89,14 @@ class RaggedInterner:
     """
 
     def __init__(self, dtype: npt.DTypeLike = np.uint64, columns: int = 0) -> None:
-        self._index = HashIndex(self._known)
-        self._words = GrowableColumns(dtype)
-        self._spans = GrowableColumns(np.int64, 2)
-        self._columns = GrowableColumns(np.int64, columns) if columns else None
+        self._words = words = GrowableColumns(dtype)
+        self._spans = spans = GrowableColumns(np.int64, 2)
+        self._columns = besides = GrowableColumns(np.int64, columns) if columns else None
+
+        def known(numbers: I64) -> Iterator[bytes]:  # not a method: see RowInterner
+            return _span_bytes(words[0], spans[0], spans[1], besides.columns() if besides is not None else (), numbers)
+
+        self._index = HashIndex(known)
 
     def __len__(self) -> int:
         return len(self._spans)
@@ -126,10 +131,6 @@ class RaggedInterner:
             return _span_bytes(words.astype(dtype, copy=False), starts, lengths, columns, rows)
 
         return self._index.number(hashes, equal, add, asked)
-
-    def _known(self, numbers: I64) -> Iterator[bytes]:
-        columns = self._columns.columns() if self._columns is not None else ()
-        return _span_bytes(self._words[0], self._spans[0], self._spans[1], columns, numbers)
 
     def number_rows(self, rows: Ragged, *columns: I64) -> I64:
         """``number_spans`` of whole ragged rows."""

@@ -12,6 +12,7 @@ from perf2x.tables.diagnostics import Diagnostics
 
 if TYPE_CHECKING:
     from perf2x.debugfiles.finder import Finder
+    from perf2x.symbolize.known_names import KnownNames
 
 Progress = Callable[[str, int, int], None]
 """Called with (stage, done, total) now and then."""
@@ -27,6 +28,8 @@ class LoadContext:
         self.diagnostics = diagnostics
         self.progress = progress
         self.stages = stages
+        self.known_names: KnownNames | None = None
+        """Names that one recording is given and the next one need not look up; None for one recording alone."""
 
     @cached_property
     def finder(self) -> Finder:

@@ -42,13 +42,13 @@ def ingest_session(session: SessionInput, context: LoadContext) -> Ingested:
     from perf2x.transform.select import keep_events
     from perf2x.transform.selection import Selection
 
-    options, recording = context.options, session.recording
+    options, recording = context.options, session.open()
     selection = Selection(options.choice, recording)
     profile, deferred, unwound = stitch_session(recording, selection, context)
     profile = selection.before_symbols(keep_events(profile, options.events) if options.events else profile)
     if options.choice or options.events:
         profile = compact(profile)
-    profile = _with_start_time(profile, session, context)
+    profile = _with_start_time(profile, recording, session.files, context)
     found = _location_names(profile, recording, context)
     counts = context.diagnostics.counts
     facts = StoredFacts(
@@ -81,11 +81,11 @@ def _told_by_samples(recording: Recording) -> tuple[str, ...]:
     return tuple(name for name, bit in asked if any(event.sample_type & bit for event in recording.session.events))
 
 
-def _with_start_time(profile: Profile, session: SessionInput, context: LoadContext) -> Profile:
+def _with_start_time(profile: Profile, recording: Recording, files: Sequence[str], context: LoadContext) -> Profile:
     from perf2x.pipeline.start_time import with_start_time
 
     start = context.options.start_time
-    return replace(profile, meta=with_start_time(profile.meta, session.recording.session, start, session.files))
+    return replace(profile, meta=with_start_time(profile.meta, recording.session, start, files))
 
 
 def _kernel_build_id(recording: Recording) -> str:

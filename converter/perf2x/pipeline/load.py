@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from perf2x.pipeline.context import LoadContext, Progress
 from perf2x.pipeline.options import LoadOptions
 from perf2x.pipeline.result import Loaded, event_counts
-from perf2x.pipeline.sessions import Input, SessionInput, open_sessions
+from perf2x.pipeline.sessions import Input, SessionInput, SessionPart, find_sessions
 from perf2x.pipeline.stage_timer import Stages
 from perf2x.tables.diagnostics import Diagnostics
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from perf2x.symbolize.object_resolver import ResolveResult
     from perf2x.symbolize.symbol_report import SymbolReport
     from perf2x.symbolize.symbolize_profile import ProfileSymbolizer
-    from perf2x.tables.events import Recording
+    from perf2x.tables.events import Recording, Session
     from perf2x.tables.profile import Profile
     from perf2x.transform.selection import Selection
 
@@ -35,9 +35,9 @@ def load(
 ) -> Loaded:
     """Read, stitch and symbolize recordings (``-`` is standard input).
 
-    Files of one session are stitched together, independent recordings are merged afterwards. Raises Perf2xError when
-    one cannot be read, OptionError when the files of a session are tagged differently. The time that each stage took
-    is added to ``stages``.
+    Files of one session are stitched together, independent recordings are merged as they come, so that memory follows
+    what is distinct in them. Raises Perf2xError when one cannot be read, OptionError when the files of a session are
+    tagged differently. The time that each stage took is added to ``stages``.
     """
     from perf2x.bundle.unpack import open_bundles
     from perf2x.files.unpack_limit import limit_unpacking
@@ -47,21 +47,12 @@ def load(
     with limit_unpacking(options.max_unpacked), open_bundles(names, options.symbols) as (files, symbols):
         context = LoadContext(replace(options, symbols=symbols), Diagnostics(), progress, stages or Stages())
         with context.stages.stage("index"):
-            inputs = [Input(*each) for each in zip(files, names, tags, strict=True)]
-            sessions = open_sessions(inputs, context)
-        recordings = [session.recording for session in sessions]
-        _require_samples(sum(recording.sample_count for recording in recordings), recordings, context)
-        loaded = [_load_session(session, context) for session in sessions]
-        _require_samples(sum(len(part.profile.samples) for part in loaded), recordings, context)
-        return _with_listings(_merged(loaded, [session.tags for session in sessions]), context)
-
-
-def _merged(loaded: list[Loaded], tags: Sequence[Mapping[str, str]]) -> Loaded:
-    if len(loaded) == 1:
-        return replace(loaded[0], profile=replace(loaded[0].profile, labels=dict(tags[0])))
-    from perf2x.pipeline.merge_reports import merge_results
-
-    return merge_results(loaded, tags)
+            sessions = find_sessions([Input(*each) for each in zip(files, names, tags, strict=True)], context)
+        parts = [part for session in sessions for part in session.parts]
+        _require_samples(sum(part.sample_count for part in parts), parts, context)
+        loaded = _load_session(sessions[0], context) if len(sessions) == 1 else _fold_sessions(sessions, context)
+        _require_samples(len(loaded.profile.samples), parts, context)
+        return _with_listings(loaded, context)
 
 
 def _with_listings(loaded: Loaded, context: LoadContext) -> Loaded:
@@ -81,11 +72,27 @@ def _with_listings(loaded: Loaded, context: LoadContext) -> Loaded:
     return replace(loaded, profile=replace(profile, listings=listings))
 
 
-def _require_samples(samples: int, recordings: Sequence[Recording], context: LoadContext) -> None:
+def _fold_sessions(sessions: Sequence[SessionInput], context: LoadContext) -> Loaded:
+    """Independent sessions as one result, one loaded at a time."""
+    from perf2x.pipeline.merge_reports import ResultFold
+    from perf2x.symbolize.known_names import KnownNames
+
+    context.known_names = KnownNames()
+    fold = ResultFold([session.tags for session in sessions])
+    for session in sessions:
+        loaded = _load_session(session, context)
+        with context.stages.stage("merge"):
+            fold.add(loaded)
+    with context.stages.stage("merge"):
+        return fold.finish()
+
+
+def _require_samples(samples: int, parts: Sequence[SessionPart], context: LoadContext) -> None:
     if not samples and not context.options.allow_empty:
         from perf2x.pipeline.no_samples import no_samples
 
-        raise no_samples(recordings, context.diagnostics)
+        names, recorded = [part.source for part in parts], sum(part.sample_count for part in parts)
+        raise no_samples(names, recorded, any(part.has_events for part in parts), context.diagnostics.counts)
 
 
 def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
@@ -95,7 +102,7 @@ def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
     from perf2x.transform.group import grouped
     from perf2x.transform.selection import Selection, check_root
 
-    options, recording = context.options, session.recording
+    options, recording = context.options, session.open()
     check_root(options.grouping.root, recording)
     selection = Selection(options.choice, recording, late_times=bool(options.off_cpu or options.pairs))
     profile, deferred, unwound = stitch_session(recording, selection, context)
@@ -105,9 +112,9 @@ def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
     profile, symbols = _symbolize(profile, recording, context)
     profile = grouped(_anonymize(selection.after_symbols(profile), options), options.grouping)
     profile = _with_latency_as_value(profile, options)
-    profile = _with_start_time(profile, session, options)
+    profile = _with_start_time(profile, recording.session, session.files, options)
     return Loaded(
-        profile=_with_comments(profile, deferred, context.diagnostics),
+        profile=replace(_with_comments(profile, deferred, context.diagnostics), labels=dict(session.tags)),
         recording=recording,
         recorded_samples=recording.sample_count,
         events=event_counts(profile),
@@ -117,15 +124,17 @@ def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
         diagnostics=context.diagnostics,
         waits=reports.waits,
         pairs=reports.pairs,
+        sources=(recording.session.source,),
+        record_counts=recording.sideband.record_counts,
     )
 
 
-def _with_start_time(profile: Profile, session: SessionInput, options: LoadOptions) -> Profile:
+def _with_start_time(profile: Profile, session: Session, files: Sequence[str], options: LoadOptions) -> Profile:
     if options.start_time is None:
         return profile
     from perf2x.pipeline.start_time import with_start_time
 
-    meta = with_start_time(profile.meta, session.recording.session, options.start_time, session.files)
+    meta = with_start_time(profile.meta, session, options.start_time, files)
     return replace(profile, meta=meta)
 
 
@@ -177,7 +186,7 @@ def _symbolize(profile: Profile, recording: Recording, context: LoadContext) -> 
             symbols = replace(symbols, keep_full_names=True)  # they may be what the user typed
         session, sideband = recording.session, recording.sideband
         facts = make_context(profile, session, symbols, context.diagnostics, context.finder, sideband)
-        symbolizer = ProfileSymbolizer(profile, facts, load_symbol_sources())
+        symbolizer = ProfileSymbolizer(profile, facts, load_symbol_sources(), context.known_names)
         return symbolizer.finish(_resolve_objects(symbolizer, context))
 
 

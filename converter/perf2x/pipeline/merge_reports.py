@@ -1,4 +1,4 @@
-"""Merges the results of several recordings into one; transform/merge_profiles.py merges the profiles themselves."""
+"""Merges the results of several recordings into one; transform/profile_fold.py folds the profiles themselves."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,32 +10,52 @@ from msgspec.structs import replace
 from perf2x.pipeline.result import Loaded, event_counts
 from perf2x.symbolize.symbol_report import ObjectReport, SymbolReport, sorted_report
 from perf2x.tables.value_limits import check_total
-from perf2x.transform.merge_profiles import merge_profiles
+from perf2x.transform.merge_profiles import with_tags
 from perf2x.transform.pair_report import PairReport
+from perf2x.transform.profile_fold import ProfileFold
 
 Report = TypeVar("Report", bound=Struct)
 
 
-def merge_results(parts: Sequence[Loaded], tags: Sequence[Mapping[str, str]]) -> Loaded:
-    """One result for several recordings, whose samples get labels for the tags that not all of them share.
+class ResultFold:
+    """Folds the results of independent recordings into one as they come; keeps the first recording alone."""
 
-    Raises FormatError when the values together do not fit into 64 bits.
-    """
-    check_total("these recordings together", *(part.profile.samples.value for part in parts))
-    labels = common_tags(tags)
-    own_labels = [{key: value for key, value in tag.items() if key not in labels} for tag in tags]
-    profile = replace(merge_profiles([part.profile for part in parts], own_labels), labels=labels)
+    def __init__(self, tags: Sequence[Mapping[str, str]]) -> None:
+        """``tags`` are those of all recordings; samples get labels for the tags that not all of them share."""
+        self._common = common_tags(tags)
+        self._own = iter([{key: value for key, value in tag.items() if key not in self._common} for tag in tags])
+        self._profiles = ProfileFold()
+        self._value = 0.0
+        self._first: Loaded | None = None
+
+    def add(self, part: Loaded) -> None:
+        """Take the next result. Raises FormatError when the values together do not fit into 64 bits."""
+        self._value = check_total("these recordings together", part.profile.samples.value, self._value)
+        self._profiles.add(with_tags(part.profile, next(self._own)))
+        self._first = part if self._first is None else _add_reports(self._first, part)
+
+    def finish(self) -> Loaded:
+        """Return one result for all of them; at least one was added."""
+        if self._first is None:
+            raise ValueError("nothing was added")
+        profile = replace(self._profiles.finish(), labels=self._common)
+        return replace(self._first, profile=profile, events=event_counts(profile))
+
+
+def _add_reports(old: Loaded, new: Loaded) -> Loaded:
+    """The first result with the reports of both, and no longer with its profile."""
+    waits = [report for report in (old.waits, new.waits) if report is not None]
     return replace(
-        parts[0],
-        profile=profile,
-        others=tuple(part.recording for part in parts[1:]),
-        recorded_samples=sum(part.recorded_samples for part in parts),
-        events=event_counts(profile),
-        deferred=sum_reports([part.deferred for part in parts]),
-        unwound=sum_reports([part.unwound for part in parts]),
-        symbols=merge_symbol_reports([part.symbols for part in parts]),
-        pairs=_sum_pairs([row for part in parts for row in part.pairs]),
-        waits=sum_reports(waits) if (waits := [part.waits for part in parts if part.waits]) else None,
+        old,
+        profile=new.profile,
+        sources=old.sources + new.sources,
+        record_counts=_add_values([old.record_counts, new.record_counts], "record_counts"),
+        recorded_samples=old.recorded_samples + new.recorded_samples,
+        deferred=sum_reports([old.deferred, new.deferred]),
+        unwound=sum_reports([old.unwound, new.unwound]),
+        symbols=merge_symbol_reports([old.symbols, new.symbols]),
+        pairs=_sum_pairs([*old.pairs, *new.pairs]),
+        waits=sum_reports(waits) if waits else None,
     )
 
 

@@ -5,9 +5,8 @@ The worst damage comes first: later counts follow from it.
 
 from collections.abc import Callable, Mapping, Sequence
 
-from perf2x.tables.diagnostics import Count, Diagnostics
+from perf2x.tables.diagnostics import Count
 from perf2x.tables.errors import FormatError
-from perf2x.tables.events import Recording
 
 _DAMAGE: dict[str, Callable[[Count], str]] = {
     "wrapper_damaged": lambda count: f"the compressed file is cut or damaged ({count.first})",
@@ -23,10 +22,10 @@ _DAMAGE: dict[str, Callable[[Count], str]] = {
 }
 
 
-def no_samples(recordings: Sequence[Recording], diagnostics: Diagnostics) -> FormatError:
-    """The error that names the recordings and the reason."""
-    names = ", ".join(recording.session.source for recording in recordings)
-    return FormatError(f"{names}: no samples: {reason(recordings, diagnostics.counts)} (--allow-empty goes on)")
+def no_samples(sources: Sequence[str], recorded: int, has_events: bool, counts: Mapping[str, Count]) -> FormatError:
+    """The error that names the recordings and the reason; for the numbers see ``reason``."""
+    why = reason(recorded, has_events, counts)
+    return FormatError(f"{', '.join(sources)}: no samples: {why} (--allow-empty goes on)")
 
 
 def damage(counts: Mapping[str, Count]) -> str:
@@ -34,19 +33,21 @@ def damage(counts: Mapping[str, Count]) -> str:
     return next((words(counts[name]) for name, words in _DAMAGE.items() if name in counts), "")
 
 
-def reason(recordings: Sequence[Recording], counts: Mapping[str, Count]) -> str:
-    """The first reason that explains missing samples."""
+def reason(recorded: int, has_events: bool, counts: Mapping[str, Count]) -> str:
+    """The first reason that explains missing samples.
+
+    ``recorded`` is the number of samples in the recordings, ``has_events`` whether one of them names an event.
+    """
     if found := damage(counts):
         return found
     if "unfinished_file" in counts:
         return "perf record was killed before it wrote a sample"
-    if not any(recording.session.events for recording in recordings):
+    if not has_events:
         return "the file names no event"
     if "hardware_trace" in counts:
         return f"there is only hardware trace; {counts['hardware_trace'].advice}"
     if "lost_samples" in counts or "lost_records" in counts:
         return "the kernel lost them all; record with a larger buffer (-m)"
-    recorded = sum(recording.sample_count for recording in recordings)
     if recorded:
         return f"the options leave none of its {recorded:,}"
     return "nothing was sampled while perf record ran"

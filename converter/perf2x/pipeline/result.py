@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
+from collections.abc import Mapping
+
+from msgspec import Struct, field
 
 from perf2x.pipeline.call_graphs import UnwindReport
 from perf2x.stitch.deferred_report import DeferredReport
@@ -28,6 +30,7 @@ class Loaded(Struct, frozen=True):
 
     profile: Profile
     recording: Recording
+    """The first one, if there are several."""
     recorded_samples: int
     """Samples in the recording, before any filter, as ``perf script`` counts them."""
     events: tuple[EventCount, ...]
@@ -36,8 +39,10 @@ class Loaded(Struct, frozen=True):
     unwound: UnwindReport
     symbols: SymbolReport | None
     diagnostics: Diagnostics
-    others: tuple[Recording, ...] = ()
-    """The recordings after the first when independent ones were merged."""
+    sources: tuple[str, ...] = ()
+    """The name of every recording; of ``recording`` alone unless independent ones were merged."""
+    record_counts: Mapping[str, int] = field(default_factory=dict)
+    """Records of all recordings by type."""
     waits: WaitReport | None = None
     """None without ``off_cpu``."""
     pairs: tuple[PairReport, ...] = ()

@@ -6,6 +6,7 @@ of the running processes, at time 0, whenever it opens a file. Those of a later 
 an earlier one already knows the process; otherwise they hold from the start of the session.
 """
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -42,12 +43,11 @@ class JoinedRecording:
                 yield replace(batch, position=batch.position + shift)
 
 
-def same_session(one: Session, other: Session) -> bool:
-    """Tell whether two files come from one run of perf record: one machine, and events with the same kernel ids."""
-    machine = ("hostname", "os_release", "arch", "byte_order")
-    if any(getattr(one, name) != getattr(other, name) for name in machine):
-        return False
-    return [_fingerprint(event) for event in one.events] == [_fingerprint(event) for event in other.events]
+def session_key(session: Session) -> bytes:
+    """A digest that is equal for files of one run of perf record: one machine, and events with the same kernel ids."""
+    machine = session.hostname, session.os_release, session.arch, session.byte_order
+    facts = repr((machine, [_fingerprint(event) for event in session.events]))
+    return hashlib.sha256(facts.encode("utf-8", "surrogateescape")).digest()
 
 
 def order_by_time(parts: Sequence[Recording]) -> list[Recording]:
@@ -65,7 +65,7 @@ def _has_synthesized(sideband: Sideband) -> bool:
 
 
 def _fingerprint(event: Any) -> tuple[Any, ...]:
-    return event.name, event.type, event.config, event.sample_type, event.flags, event.sample_period, event.ids
+    return event.name, event.type, event.config, event.sample_type, sorted(event.flags), event.sample_period, event.ids
 
 
 def _first_time(sideband: Sideband) -> int:

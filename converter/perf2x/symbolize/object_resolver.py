@@ -1,7 +1,6 @@
 """Resolve the addresses of one object with all symbol sources; results can be sent between processes."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -19,7 +18,7 @@ from perf2x.symbolize.sources.contract import Context, Dso, DsoKind, Function, S
 from perf2x.symbolize.sources.elf_symbols import count_broken
 from perf2x.symbolize.vdso_files import vdso_files
 from perf2x.tables.build_ids import VDSO
-from perf2x.tables.diagnostics import Count, Diagnostics, Severity
+from perf2x.tables.diagnostics import Count, Severity
 from perf2x.tables.errors import ObjectError
 from perf2x.tables.profile import Profile
 
@@ -65,7 +64,7 @@ class ObjectResolver:
     def resolve(self, mapped: MappedObject) -> ResolveResult:
         """Resolve one object. Diagnostics are part of the result, so that any process can do it."""
         options = self._context.options
-        with _separate_counts(self._context.diagnostics) as counts:
+        with self._context.diagnostics.apart() as counts:
             found = find_files(self._context, mapped)
             dso = dso_of(self._profile, mapped, found)
             address, index = unique_inverse(addresses_of(self._profile, mapped, found))
@@ -139,16 +138,6 @@ class _Answers(Struct, frozen=True):
     """(addresses,)"""
     parts: list[Symbols]
     reason: str
-
-
-@contextmanager
-def _separate_counts(diagnostics: Diagnostics) -> Iterator[dict[str, Count]]:
-    """Collect what is counted inside the block apart from all other counts."""
-    others, diagnostics.counts = diagnostics.counts, {}
-    try:
-        yield diagnostics.counts
-    finally:
-        diagnostics.counts = others
 
 
 def find_files(context: Context, mapped: MappedObject) -> ObjectFiles:

@@ -8,6 +8,7 @@ from perf2x.abi.uapi import CpuMode
 from perf2x.columnar.arrays import I64
 from perf2x.debugfiles.finder import Finder
 from perf2x.symbolize.interrupted_frames import settle_interrupted, with_exact_twins
+from perf2x.symbolize.known_names import KnownNames, KnownShare
 from perf2x.symbolize.make_context import make_context
 from perf2x.symbolize.make_finder import make_finder
 from perf2x.symbolize.mapped_objects import MappedObject, mapped_objects
@@ -50,14 +51,25 @@ class ProfileSymbolizer:
     read is counted in the diagnostics and stays unnamed.
     """
 
-    def __init__(self, profile: Profile, context: Context, sources: Sequence[type[SymbolSource]]) -> None:
-        """``sources`` are the classes behind the entry points (``perf2x.plugins.registry``)."""
+    def __init__(
+        self,
+        profile: Profile,
+        context: Context,
+        sources: Sequence[type[SymbolSource]],
+        known: KnownNames | None = None,
+    ) -> None:
+        """``sources`` are the classes behind the entry points (``perf2x.plugins.registry``).
+
+        ``known`` has the names of earlier recordings, which are not looked up again, and gets those of this one.
+        """
         self._context = context
         self._profile, self._twin = with_exact_twins(profile)
         self._resolver = ObjectResolver(self._profile, context, [source(context) for source in sources])
         self._objects = mapped_objects(self._profile, context.session)
-        self._units = _units_of_work(self._objects)
-        self.costs = [sum(_cost(self._objects[number]) for number in unit) for unit in self._units]
+        self._known = KnownShare(self._profile, self._objects, context, known) if known is not None else None
+        self._asked = self._known.asked if self._known is not None else self._objects
+        self._units = _units_of_work(self._asked)
+        self.costs = [sum(_cost(self._asked[number]) for number in unit) for unit in self._units]
         """Estimated microseconds of each unit of work."""
 
     @property
@@ -67,7 +79,7 @@ class ProfileSymbolizer:
 
     def resolve(self, unit: int) -> list[ResolveResult]:
         """Do one unit of work."""
-        return [self._resolver.resolve(self._objects[number]) for number in self._units[unit]]
+        return [self._resolver.resolve(self._asked[number]) for number in self._units[unit]]
 
     def finish(self, results: Iterable[list[ResolveResult]]) -> tuple[Profile, SymbolReport]:
         """Combine the results of all units, in the order of units.
@@ -83,8 +95,11 @@ class ProfileSymbolizer:
         lines, weights = ProfileLineBuilder(self._profile), location_weights(self._profile)
         rows = []
         for number, mapped in enumerate(self._objects):
-            result = by_object.pop(number)
-            self._context.diagnostics.absorb(result.counts)
+            found = by_object.pop(number, None)
+            self._context.diagnostics.absorb(found.counts if found is not None else ())
+            result = self._known.completed(number, found) if self._known is not None else found
+            if result is None:
+                continue
             lines.add(mapped, result)
             rows.append(_object_row(mapped, result, weights))
         rows.append(_unmapped_row(self._profile, lines.count, weights))
@@ -93,13 +108,15 @@ class ProfileSymbolizer:
 
 
 def _units_of_work(objects: Sequence[MappedObject]) -> list[list[int]]:
-    """Object numbers by unit of work.
+    """Object numbers by unit of work; objects without an address to look up are left out.
 
     Objects of one build form a unit, as they share a symcache; so do all objects without a file, as sources remember
     what they found out about the kernel.
     """
     units: dict[bytes | str, list[int]] = {}
     for number, mapped in enumerate(objects):
+        if not len(mapped.locations):
+            continue
         is_file = mapped.key.kind is DsoKind.FILE
         units.setdefault((mapped.key.build_id or mapped.key.name) if is_file else "", []).append(number)
     return list(units.values())

@@ -3,7 +3,8 @@
 A file that cannot be read raises; a record that cannot be read is counted here and the work goes on.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 
 from msgspec import Struct, field
@@ -53,6 +54,15 @@ class Diagnostics(Struct):
         """Add the counts of another Diagnostics."""
         for count in counts:
             self.add(count.name, count.severity, count.advice, count.count, count.first)
+
+    @contextmanager
+    def apart(self) -> Iterator[dict[str, Count]]:
+        """Collect what is counted inside the block apart from all other counts, in the mapping that it is given."""
+        others, self.counts = self.counts, {}
+        try:
+            yield self.counts
+        finally:
+            self.counts = others
 
     def __getitem__(self, name: str) -> int:
         entry = self.counts.get(name)

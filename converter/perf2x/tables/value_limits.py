@@ -13,10 +13,15 @@ MOST_VALUE = 1 << 62
 """Sum of all samples, so that every partial sum fits into int64."""
 
 
-def check_total(what: str, *values: I64) -> None:
-    """Raise FormatError when columns of values (int64, none negative) add up to 2⁶² or more."""
-    if sum(float(column.sum(dtype=np.float64)) for column in values) >= MOST_VALUE:
+def check_total(what: str, values: I64, before: float = 0.0) -> float:
+    """Return the sum of values (int64, none negative) and of those ``before``.
+
+    FormatError when it is 2⁶² or more.
+    """
+    total = before + float(values.sum(dtype=np.float64))
+    if total >= MOST_VALUE:
         raise too_much(what)
+    return total
 
 
 def too_much(what: str) -> FormatError:

@@ -35,9 +35,11 @@ Tags = Mapping[str, str]
 def merge_profiles(profiles: Sequence[Profile], tags: Sequence[Tags] | None = None) -> Profile:
     """All samples of all profiles; ``tags`` (one mapping for each profile) tell afterwards where they came from.
 
-    Events are the same when name and unit are. Samples of timelines must be of one clock to be comparable.
+    Without ``tags`` samples keep those that they have. Events are the same when name and unit are. Samples of timelines
+    must be of one clock to be comparable. Profiles of some parts may be merged first: the result is the same.
     """
-    tags = tags or [{}] * len(profiles)
+    if tags is not None:
+        profiles = [with_tags(profile, tag) for profile, tag in zip(profiles, tags, strict=True)]
     strings = StringInterner()
     events, event_of = _merged_events(profiles)
     threads, thread_of = _merged_threads(profiles, strings)
@@ -45,23 +47,38 @@ def merge_profiles(profiles: Sequence[Profile], tags: Sequence[Tags] | None = No
     functions, function_of = _merged_functions(profiles, strings)
     locations, location_of = _locations(profiles, mapping_of, function_of)
     stacks, leaves = _merged_stacks(profiles, location_of)
-    sets = list(dict.fromkeys(tuple(sorted(tag.items())) for tag in tags))
     samples = _merged_samples(profiles, event_of, thread_of, leaves, strings)
-    if any(sets):
-        number = {entry: row for row, entry in enumerate(sets)}
-        place = [number[tuple(sorted(tag.items()))] for tag in tags]
-        lengths = [len(profile.samples) for profile in profiles]
-        samples = replace(samples, tags=np.repeat(np.array(place, np.int32), lengths))
+    tag_sets, tag_rows = _merged_tags(profiles)
+    samples = replace(samples, tags=tag_rows)
     whole = Profile(
         strings=strings.table(), events=events, threads=threads, mappings=mappings, functions=functions,
         locations=locations, stacks=stacks, samples=samples, meta=_merged_meta(profiles),
         default_event=int(event_of[0][profiles[0].default_event]) if events else 0,
-        labels=_common_labels(profiles), tag_sets=tuple(dict(entry) for entry in sets) if any(sets) else (),
+        labels=_common_labels(profiles), tag_sets=tag_sets,
         fields=tuple(entry for profile in profiles for entry in profile.fields),
         code=merged_code(codes) if (codes := [each.code for each in profiles if each.code]) else None,
         full_names={name: full for each in profiles for name, full in each.full_names.items()},
     )  # fmt: skip
     return sum_samples(_in_time_order(whole))
+
+
+def with_tags(profile: Profile, tags: Tags) -> Profile:
+    """Return the profile with ``tags``, and no others, on every sample."""
+    rows = np.zeros(len(profile.samples), np.int32) if tags else None
+    return replace(profile, samples=replace(profile.samples, tags=rows), tag_sets=(dict(tags),) if tags else ())
+
+
+def _merged_tags(profiles: Sequence[Profile]) -> tuple[tuple[Tags, ...], I32 | None]:
+    """The distinct sets of tags in the order of their samples, and each sample's row; none where nothing has any."""
+    sets: dict[tuple[tuple[str, str], ...], int] = {}
+    columns = []
+    for profile in profiles:
+        rows, own = profile.samples.tags, profile.tag_sets
+        if rows is None:
+            rows, own = np.zeros(len(profile.samples), np.int32), ({},)
+        place = [sets.setdefault(tuple(sorted(tag.items())), len(sets)) for tag in own]
+        columns.append(np.array(place, np.int32)[rows])
+    return (tuple(dict(entry) for entry in sets), np.concatenate(columns)) if any(sets) else ((), None)
 
 
 def _merged_events(profiles: Sequence[Profile]) -> tuple[tuple[ProfileEvent, ...], list[I32]]:

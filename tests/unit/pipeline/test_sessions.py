@@ -11,8 +11,7 @@ OTHER = str(CORPUS / "forker" / "perf.data")
 
 def test_the_files_of_one_session_are_one_recording() -> None:
     loaded = load([FIRST, OTHER, SECOND], LoadOptions(stacks=False))
-    assert len(loaded.others) == 1
-    assert loaded.others[0].session.source == OTHER
+    assert loaded.sources == (FIRST, OTHER)
 
 
 def test_a_file_given_twice_is_refused() -> None:

@@ -87,7 +87,8 @@ def _tell_empty(loaded: "Loaded", quiet: bool) -> None:
     damaged = bool(damage(counts))
     if damaged or not quiet:
         source = loaded.recording.session.source
-        print_message(f"perf2x: {source}: no samples: {reason([loaded.recording], counts)}")
+        why = reason(loaded.recorded_samples, bool(loaded.recording.session.events), counts)
+        print_message(f"perf2x: {source}: no samples: {why}")
     if damaged:
         raise typer.Exit(CANNOT)
 

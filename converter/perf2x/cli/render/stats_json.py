@@ -1,7 +1,6 @@
 """``--stats json``: the quality of a conversion as data. docs/stats.md has the schema; later versions only add."""
 
 import json
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from msgspec import to_builtins
@@ -49,7 +48,7 @@ def stats_of(loaded: "Loaded", output: dict[str, str], seconds: dict[str, float]
         "unwound": unwound_facts(loaded),
         "symbols": symbol_facts(loaded),
         "pairs": [to_builtins(pair) for pair in loaded.pairs],
-        "records": _record_counts(loaded),
+        "records": dict(sorted(loaded.record_counts.items())),
         "diagnostics": [to_builtins(count) for count in counts],
         "output": output,
         "seconds": {name: round(value, 3) for name, value in seconds.items()},
@@ -68,13 +67,6 @@ def symbol_facts(loaded: "Loaded") -> dict[str, Any] | None:
         "share": round(report.share, 6),
         "objects": [to_builtins(row) for row in report.objects],
     }
-
-
-def _record_counts(loaded: "Loaded") -> dict[str, int]:
-    total: Counter[str] = Counter()
-    for recording in (loaded.recording, *loaded.others):
-        total.update(recording.sideband.record_counts)
-    return dict(sorted(total.items()))
 
 
 def unwound_facts(loaded: "Loaded") -> dict[str, Any]:

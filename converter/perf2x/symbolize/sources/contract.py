@@ -1,7 +1,8 @@
 """Interface of symbol sources: a batch of addresses in, functions and lines out.
 
 A symbol source is a class behind the entry point group ``perf2x.symbol_sources``. It is instantiated once per
-conversion and called once per object. Sources are asked in ascending ``order`` for addresses that have no name yet.
+recording and called once per object. Sources are asked in ascending ``order`` for addresses that have no name yet.
+Of several recordings that one command reads, addresses of a build id are asked for once (``known_names.py``).
 """
 
 from collections.abc import Sequence
