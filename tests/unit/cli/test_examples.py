@@ -133,7 +133,7 @@ def test_expressions() -> None:
     [
         ("github.yml", "github-workflows"),
         ("github-action.yml", "github-workflows"),
-        ("action/action.yml", "github-actions"),
+        ("../../action.yml", "github-actions"),
         ("gitlab.yml", "gitlab-ci"),
     ],
 )
