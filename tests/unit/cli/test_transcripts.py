@@ -40,7 +40,7 @@ def answer(command: str, folder: Path) -> str:
     result = CliRunner().invoke(application(words), words[1:], env=env, prog_name=words[0])
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
-    lines = result.output.replace(f"perf2x {__version__}", "perf2x VERSION").splitlines()
+    lines = result.output.replace(__version__, "VERSION").splitlines()
     lines = lines[: int(most) if most else None]
     lines += [f"[exit {result.exit_code}]"] if result.exit_code else []
     return "".join(f"{line}\n" for line in lines)
