@@ -3,14 +3,19 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from perf2x.cli.options import make_group
 from perf2x.cli.options.filters import FilterFlags
 from perf2x.cli.options.grouping import GroupingFlags
+from perf2x.cli.options.listings import ListingFlags
 from perf2x.cli.options.stacks import StackFlags
 from perf2x.cli.options.symbols import SymbolFlags
+from perf2x.tables.errors import OptionError
 
 if TYPE_CHECKING:
     from perf2x.pipeline.options import LoadOptions
+    from perf2x.plugins.registry import Emitter
     from perf2x.tables.code_counts import CodeRequest
 
 
@@ -61,3 +66,19 @@ def load_options(
         max_unpacked=symbols.unpacked(),
         symbols=symbols.options(keep_full_names=full_names),
     )
+
+
+def with_listings(
+    options: "LoadOptions", parameters: Mapping[str, object], emitter: "Emitter", name: str
+) -> "LoadOptions":
+    """Add the source lines and instructions that ``parameters`` ask to embed; OptionError where there is no place."""
+    from perf2x.plugins.registry import shows_listings
+
+    listings = make_group(ListingFlags, parameters).embedded(int(str(parameters["hottest"])))
+    if listings is None:
+        return options
+    if not shows_listings(emitter):
+        raise OptionError(f"{name} has no place for --source, --source-dir and --assembly; html has")
+    if options.anonymize or options.symbols is None:
+        raise OptionError("--source, --source-dir and --assembly tell names, which --anonymize and --no-symbols hide")
+    return replace(options, listings=listings)

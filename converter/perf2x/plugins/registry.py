@@ -36,6 +36,7 @@ __all__ = [
     "notes",
     "option",
     "shows_full_names",
+    "shows_listings",
     "wanted_columns",
 ]
 
@@ -157,6 +158,11 @@ def code_request(emitter: Emitter) -> CodeRequest | None:
 def shows_full_names(emitter: Emitter) -> bool:
     """Whether this emitter has a place for full names beside the displayed ones (``Profile.full_names``)."""
     return bool(getattr(emitter, "full_names", False))
+
+
+def shows_listings(emitter: Emitter) -> bool:
+    """Whether this emitter has a place for source lines and instructions (``Profile.listings``)."""
+    return bool(getattr(emitter, "listings", False))
 
 
 def needs_time(emitter: Emitter) -> bool:

@@ -109,3 +109,41 @@ def test_too_many_functions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("perf2x.annotate.choose.MOST", 2)
     ran = perf2x("annotate", "*", *RECORDING)
     assert (ran.code, "7 functions have such names; 2 are listed at most" in ran.said) == (2, True)
+
+
+def embedded(folder: Path, *words: object) -> dict:
+    """Listings in a page."""
+    out = folder / "page.html"
+    ran = perf2x("convert", *RECORDING, "-o", out, "--set", "compress=no", *words)
+    assert ran.code == 0, ran.err
+    held = out.read_text().partition('<script id="data" type="text/plain">')[2].partition("</script>")[0]
+    return json.loads(held).get("listings", {})
+
+
+def test_pages_embed_the_hottest_functions(tmp_path: Path) -> None:
+    pytest.importorskip("capstone")
+    assert embedded(tmp_path) == {}
+    held = embedded(tmp_path, "--source-dir", DATA, "--assembly")
+    assert [one["name"] for one in held["functions"]] == ["walk", "scramble"]
+    assert held["measures"] == [[0, "period"], [0, "samples"]]
+    walk = held["functions"][0]
+    assert [21, "            odd += state % 7;"] in [row[:2] for row in walk["sources"][0]["rows"]]
+    assert sum(row[5][1] for row in walk["code"][0]["rows"] if len(row) > 5) == 185
+    (one,) = embedded(tmp_path, "--source", "--hottest", 1)["functions"]
+    assert (one["name"], one["code"]) == ("walk", [])
+    assert one["sources"][0]["rows"]
+
+
+def test_formats_without_a_place_for_listings(tmp_path: Path) -> None:
+    ran = perf2x("convert", *RECORDING, "-o", tmp_path / "out.folded", "--source")
+    assert (ran.code, "collapsed has no place for --source, --source-dir and --assembly; html has" in ran.said) == (
+        2,
+        True,
+    )
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("hiding", [("--anonymize", "secret"), ("--no-symbols",)])
+def test_listings_would_tell_hidden_names(hiding: tuple[str, ...], tmp_path: Path) -> None:
+    ran = perf2x("convert", *RECORDING, "-o", tmp_path / "out.html", "--source", *hiding)
+    assert (ran.code, "which --anonymize and --no-symbols hide" in ran.said) == (2, True)

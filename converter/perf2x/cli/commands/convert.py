@@ -9,9 +9,9 @@ import typer
 
 from perf2x.cli.gates import check_gates, exit_for_failed_gates, failed_gates, warn_of_losses
 from perf2x.cli.help import HelpAll
-from perf2x.cli.load_options import load_options
+from perf2x.cli.load_options import load_options, with_listings
 from perf2x.cli.messages import print_message
-from perf2x.cli.options import Rare, filters, formats, gates, grouping, make_group, stacks, symbols
+from perf2x.cli.options import Rare, filters, formats, gates, grouping, listings, make_group, stacks, symbols
 from perf2x.cli.options import output as outputs
 from perf2x.cli.options.filters import FilterFlags
 from perf2x.cli.options.formats import FormatFlags
@@ -97,6 +97,12 @@ def convert(
     annotate_all: formats.AnnotateAll = False,
     title: formats.Title = None,
     per_event: formats.PerEvent = False,
+    source: listings.PageSource = False,
+    source_dir: listings.PageSourceDir = None,
+    assembly: listings.PageAssembly = False,
+    syntax: listings.Syntax = "att",
+    around: listings.Around = 10,
+    hottest: listings.Hottest = 20,
     deferred_missing: stacks.DeferredMissing = "mark",
     stitch_lbr: stacks.StitchLbr = False,
     merge_callchains: stacks.MergeCallchains = True,
@@ -160,6 +166,7 @@ def convert(
         full_names=shows_full_names(emitter),
         code=code_request(emitter),
     )
+    options = with_listings(options, parameters, emitter, name)
     check_gates(limits, options.symbols is not None)
     if stats:
         from perf2x.cli.render.stats_json import check_stats

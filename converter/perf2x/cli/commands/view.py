@@ -5,9 +5,9 @@ from typing import Annotated
 import typer
 
 from perf2x.cli.help import HelpAll
-from perf2x.cli.load_options import load_options
+from perf2x.cli.load_options import load_options, with_listings
 from perf2x.cli.messages import print_message
-from perf2x.cli.options import filters, formats, grouping, stacks, symbols
+from perf2x.cli.options import filters, formats, grouping, listings, stacks, symbols
 from perf2x.cli.options.inputs import Inputs, MaxUnpacked, Quiet, Verbose, recordings
 from perf2x.cli.progress import progress_bar
 from perf2x.pipeline.output_names import default_output
@@ -67,6 +67,12 @@ def view(
     block: grouping.Block = False,
     irq: grouping.Irq = False,
     anonymize: grouping.Anonymize = None,
+    source: listings.PageSource = False,
+    source_dir: listings.PageSourceDir = None,
+    assembly: listings.PageAssembly = False,
+    syntax: listings.Syntax = "att",
+    around: listings.Around = 10,
+    hottest: listings.Hottest = 20,
     deferred_missing: stacks.DeferredMissing = "mark",
     stitch_lbr: stacks.StitchLbr = False,
     merge_callchains: stacks.MergeCallchains = True,
@@ -106,6 +112,7 @@ def view(
     columns = wanted_columns(emitter)
     full_names = shows_full_names(emitter)
     options = load_options(parameters, timeline=emitter.timeline, columns=columns, full_names=full_names)
+    options = with_listings(options, parameters, emitter, "html")
     with progress_bar(quiet) as progress:
         loaded = load(sources, options, progress)
     lines = (*(verbose_lines(loaded) if verbose else quality_lines(loaded)), *notes(emitter, loaded.profile))

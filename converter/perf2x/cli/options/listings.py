@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from msgspec import Struct
+from msgspec.structs import replace
 
 from perf2x.cli.options import Rare
 from perf2x.tables.errors import OptionError
@@ -18,7 +19,7 @@ Source = Annotated[
     bool,
     typer.Option(
         "--source",
-        help="Show source lines, read from the paths that debug info has; --source-dir is enough for other places.",
+        help="Show source lines, read from the paths that debug info has, too; html: of the hottest functions.",
         rich_help_panel=_PANEL,
     ),
 ]
@@ -33,7 +34,11 @@ SourceDir = Annotated[
 ]
 Assembly = Annotated[
     bool,
-    typer.Option("--assembly", help="Show instructions (perf2x[assembly]).", rich_help_panel=_PANEL),
+    typer.Option(
+        "--assembly",
+        help="Show instructions (needs the extra assembly); html: of the hottest functions.",
+        rich_help_panel=_PANEL,
+    ),
 ]
 Syntax = Annotated[
     Literal["att", "intel"],
@@ -47,6 +52,25 @@ Around = Annotated[
     ),
     Rare,
 ]
+
+
+Hottest = Annotated[
+    int,
+    typer.Option(
+        "--hottest",
+        metavar="N",
+        min=1,
+        max=1000,
+        help="Functions whose lines and instructions are embedded.",
+        rich_help_panel=_PANEL,
+    ),
+    Rare,
+]
+
+PageSource = Annotated[Source, Rare]
+PageSourceDir = Annotated[SourceDir, Rare]
+PageAssembly = Annotated[Assembly, Rare]
+"""The same of commands that write pages, whose help is long enough."""
 
 
 class ListingFlags(Struct, frozen=True):
@@ -72,6 +96,12 @@ class ListingFlags(Struct, frozen=True):
             around=self.around,
             value=value,
         )
+
+    def embedded(self, hottest: int) -> "ListingOptions | None":
+        """Options for a page; None where neither lines nor instructions are asked for."""
+        if not (self.source or self.source_dir or self.assembly):
+            return None
+        return replace(self.options("", ""), source=True, hottest=hottest)
 
     def folders(self) -> tuple[Path, ...]:
         """The folders of ``--source-dir``; OptionError for one that does not exist."""

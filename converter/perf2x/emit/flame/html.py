@@ -14,6 +14,7 @@ from perf2x.analysis.frames import LocationFrames, are_jit, full_names, location
 from perf2x.columnar.arrays import I64
 from perf2x.emit.encoding.json_encoder import json_bytes, json_table
 from perf2x.emit.flame.frame_tree import FrameTree, expand, merge_stacks
+from perf2x.emit.flame.listing_data import listing_data
 from perf2x.emit.flame.moments import burst_table, moment_table
 from perf2x.emit.flame.page_file import field, write_page
 from perf2x.emit.flame.summed_samples import row_table, summed_samples
@@ -32,6 +33,7 @@ class Html:
     timeline: ClassVar[bool] = True
     columns: ClassVar[frozenset[str]] = frozenset({"cpu", "latency"})
     full_names: ClassVar[bool] = True
+    listings: ClassVar[bool] = True
 
     title: str = option("", "heading of the page; default: the recorded command, or the busiest process")
     direction: str = option(
@@ -76,6 +78,8 @@ class Html:
         else:
             yield b'"moments":' + b"".join(moment_table(profile, track, node)) + b","
             yield b'"bursts":' + b"".join(burst_table(profile, track, summed)) + b","
+        if profile.listings is not None:
+            yield field("listings", listing_data(profile.listings))
         yield b'"strings":' + json_bytes(list(strings)) + b"}"
 
 

@@ -27,6 +27,7 @@ _SCRIPTS = (
     "choices.js",
     "heat.js",
     "table.js",
+    "code.js",
     "panels.js",
     "actions.js",
     "picture.js",

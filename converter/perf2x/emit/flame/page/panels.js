@@ -178,6 +178,7 @@ function showDetail() {
     const event = profile.events[state.event];
     const line = event ? `${comparison ? samplesOf(state.event) : rows.reduce((sum, row) => sum + sums.count[row], 0).toLocaleString("en")} samples of ${event.name}` : "";
     detail.replaceChildren(make("h2", {}, profile.title), make("p", {}, line), make("p", {}, "Click a box to look closer, a function below to see its callers and callees."));
+    showCode(-1);
     return;
   }
   const frame = layout.frameOf(selected);
@@ -192,6 +193,7 @@ function showDetail() {
     bars.append(make("span", {}, word), bar, make("span", {}, `${weighed(value)}  ${percent(value, whole)}`));
   }
   detail.replaceChildren(...parts, bars);
+  showCode(frame);
 }
 
 function changeBars({ total: all, self }) {

@@ -42,6 +42,31 @@ interface Thread {
   label: string; // made by prepare()
 }
 
+/** A source line: number, text, and where it has any, self and total by measure. */
+type LineRow = [number, string, number[]?, number[]?];
+/** An instruction: address, text, what it leads to, row that it jumps to, spot, and self and total by measure. */
+type InstructionRow = [string, string, string, number, number, number[]?, number[]?];
+
+interface CodeListing {
+  object: string;
+  symbol: string;
+  reason: string;
+  left: number; // rows that are not here
+  spots: [string, number, string, string][]; // file, line, function, text
+  rows: InstructionRow[];
+}
+
+interface Listings {
+  measures: [number, "period" | "samples"][]; // event and number
+  functions: {
+    name: string;
+    object: string;
+    left: number; // places that are not here
+    sources: { path: string; reason: string; rows: LineRow[] }[];
+    code: CodeListing[];
+  }[];
+}
+
 interface PageData {
   title: string;
   facts: string[];
@@ -56,6 +81,7 @@ interface PageData {
   moments: Moments | null;
   noMoments?: string;
   bursts?: BurstData;
+  listings?: Listings;
   strings: string[];
 }
 
