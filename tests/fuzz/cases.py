@@ -24,6 +24,8 @@ ONE_INPUT = (
     ("top", "--json"),
     ("top", "--format", "markdown"),
     ("top", "--format", "csv", "--max-unpacked", "1M"),
+    ("report",),
+    ("report", "--format", "json", "--max-bytes", "8000"),
     ("annotate", "--source"),
     ("annotate", "--assembly", "--json"),
     ("info",),
