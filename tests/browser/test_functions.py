@@ -8,6 +8,7 @@ import pytest
 from perf2x.emit.flame.diff_page import DifferencePage
 from perf2x.plugins.contracts import ProfileBuilder
 from perf2x.tables.profile import Profile
+from perf2x.tables.waits import Wait
 from tests.browser.opened import opened
 from tests.browser.test_viewers import MS, changed, write
 
@@ -29,11 +30,21 @@ def calls(timeline: bool) -> Profile:
     return builder.build(timeline=timeline)
 
 
+def waited(timeline: bool) -> Profile:
+    """A thread that runs for a millisecond and waits for three, in one event."""
+    builder = ProfileBuilder()
+    clock, thread = builder.event("wall-clock", "nanoseconds", frequency=1000), builder.thread("app", 7)
+    for value, wait in ((MS, Wait.RAN), (3 * MS, Wait.BLOCKED)):
+        builder.sample([builder.function("main")], thread, clock, value, time=MS, wait=wait)
+    return builder.build(timeline=timeline)
+
+
 # names and sizes in ms, lane by lane, level by level
 LANES = (
     "layout.lanes.map(({ levels }) => levels.map((level) => level.map((box) => [frameName(box), sizeOf(box) / 1e6])))"
 )
 STATE = f"[state.function.split('\\n')[0], state.edits.map(([kind, key]) => [kind, key.split('\\n')[0]]), {LANES}]"
+OFF = "[layout.node.map((_, box) => colourOf(box)), $('legend').innerText.split('\\n').map((one) => one.trim())]"
 # the picture's names and tooltips, and the size of the other one
 SAVED = """(async () => {
   const svg = new DOMParser().parseFromString(svgText(), "image/svg+xml");
@@ -54,6 +65,7 @@ Object.defineProperty(navigator, "clipboard", { value: { writeText: async (text)
 
 def jobs(folder: Path) -> dict[str, dict[str, Any]]:
     page = {"viewer": "page", "file": str(write(folder, "calls", "html", {}, calls))}
+    waits = {"viewer": "page", "file": str(write(folder, "waits", "html", {}, waited))}
     compared = folder / "diff.html"
     with compared.open("wb") as out:
         DifferencePage().emit(*changed(), out)
@@ -84,6 +96,8 @@ def jobs(folder: Path) -> dict[str, dict[str, Any]]:
         "saved over time": page | {"hash": "#order=time", "evaluate": SAVED},
         "copied": page
         | {"steps": [*table, *zoom, ["run", COPIES], ["press", "#link"], ["key", "y"]], "evaluate": "copies"},
+        "off the CPU": waits | {"hash": "#colour=cpu", "evaluate": OFF},
+        "off the CPU over time": waits | {"hash": "#colour=cpu&order=time", "evaluate": OFF},
         "bad": page | {"hash": "#function=nobody&edits=focus%0Anobody%0A&order=bottom", "evaluate": STATE},
     }
     for scheme, width in (("light", 1280), ("dark", 390)):
@@ -160,6 +174,15 @@ def test_bottom_up_begins_with_self(seen) -> None:
 def test_a_difference_has_both_sides(seen) -> None:
     """main; main, then steady, fresh, slower and faster as wide as they are after."""
     assert seen["difference"]["value"] == [[0.2], [0.2, 0, 1, 0.5, -0.5]]
+
+
+def test_colours_tell_what_ran_and_what_waited(seen) -> None:
+    """A mix where stacks are merged; over time, boxes of waits have their own."""
+    (_, mixed), legend = seen["off the CPU"]["value"]
+    assert (mixed, legend) == ("rgb(173 186 214)", ["on CPU 25.0 %", "half of each", "off CPU 75.0 %"])
+    (ran, blocked), legend = seen["off the CPU over time"]["value"]
+    assert (ran, legend[-1]) == ("rgb(240 184 148)", "blocked")
+    assert blocked.startswith("hsl(222 ")
 
 
 def test_the_graph_is_saved_as_a_picture(seen) -> None:

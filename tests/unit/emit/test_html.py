@@ -73,6 +73,22 @@ def test_a_wait_is_a_moment_as_long_as_it_lasted(builder) -> None:
     assert (moments["duration"], moments["wait"]) == ([1000, 9000], [Wait.RAN, Wait.BLOCKED])
 
 
+def test_rows_say_what_was_off_the_cpu(builder) -> None:
+    """Waits of a merged event have rows of their own; time between two tracepoints is none."""
+    main, clock = [builder.function("main")], builder.event("wall-clock", "nanoseconds")
+    for wait in (Wait.RAN, Wait.BLOCKED, Wait.PREEMPTED, Wait.UNPLACED, Wait.RAN, Wait.TRACED):
+        assert "off" not in data(page(builder.build(timeline=True)))["rows"] or wait is not Wait.BLOCKED
+        builder.sample(main, event=clock, value=MS, time=MS, wait=wait)
+    rows = data(page(builder.build(timeline=True)))["rows"]
+    assert (rows["off"], rows["count"], rows["value"]) == ([0, 1], [3, 3], [3 * MS, 3 * MS])
+
+
+def test_an_event_of_waits_is_off_the_cpu_without_a_timeline(builder) -> None:
+    for event in (builder.event("cpu-clock", "nanoseconds"), builder.event("off-cpu", "nanoseconds", is_wait=True)):
+        builder.sample([builder.function("main")], event=event, value=MS)
+    assert data(page(builder.build()))["rows"]["off"] == [0, 1]
+
+
 def test_bursts_hold_each_samples_moment_and_row(builder) -> None:
     """Times are whole microseconds since the first period began; values are said where they differ within a row."""
     main = [builder.function("main")]

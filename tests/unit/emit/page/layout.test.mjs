@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { load, profileOf } from "./scripts.mjs";
 
-const { Profile, leftHeavy } = load(["trees.js", "data.js", "layout.js"], "Profile", "leftHeavy");
+const { Profile, leftHeavy, bottomUp, sandwich } = load(["trees.js", "data.js", "layout.js"], "Profile", "leftHeavy", "bottomUp", "sandwich");
 
 const boxes = (profile, layout) => layout.node.map((node, box) => [node < 0 ? layout.labels.get(box) || "" : profile.names[profile.frame[node]], layout.start[box], layout.end[box], layout.depth[box]]);
 
@@ -37,4 +37,16 @@ test("a stack of a hundred thousand frames has a layout", () => {
   const frames = { name: one, full: one, object: one, file: one, mode: one, inlined: one, resolved: one, jit: one };
   const profile = new Profile({ strings: ["f"], frames, nodes: { parent, frame: parent.map(() => 0) }, rows: columns });
   assert.equal(leftHeavy(profile, [{ label: "", rows: [0] }], columns.value, "samples", null).lanes[0].levels.length, deep + 1);
+});
+
+test("boxes keep the share of them that is off the CPU, in all orders", () => {
+  const profile = profileOf(Profile, [[0, 0, "main;read", 6, 1], [0, 0, "main;read", 2, 1], [0, 0, "main;work", 8, 1], [0, 0, "main", 4, 1]]);
+  profile.rows.off = [1, 0, 0, 1];
+  const all = [{ label: "", rows: [0, 1, 2, 3] }];
+  const { value } = profile.rows;
+  const off = (layout) => layout.node.map((node, box) => (node < 0 ? "" : [profile.names[layout.frameOf(box)], layout.off[box]]));
+  assert.deepEqual(off(leftHeavy(profile, all, value, "", null)), ["", ["main", 0.5], ["read", 0.75], ["work", 0]]);
+  assert.deepEqual(off(bottomUp(profile, all, value, "", null)), ["", ["read", 0.75], ["work", 0], ["main", 1], ["main", 0.75], ["main", 0]]);
+  const read = profile.functionNamed.get("read\n");
+  assert.deepEqual(off(sandwich(profile, all[0].rows, read, value, "", null)), [["read", 0.75], ["main", 0.75], ["read", 0.75]]);
 });

@@ -44,13 +44,7 @@ class Comparison {
     }
   }
 
-  /** What a box keeps of its node: the next group's sums will stand in its place. */
-  of(node) {
-    const { before, after } = this.nodes;
-    return this.changes([before.sum, after.sum, before.count, after.count], [before.own, after.own, before.ownCount, after.ownCount], node);
-  }
-
-  /** The same from columns of a tree: before, after, samples before and after; own: null where nothing is a box's own. */
+  /** What a box keeps of its node, from columns: before, after, samples before and after; own: null where nothing is a box's own. */
   changes(sums, own, node) {
     const [total, self] = [sums, own].map((columns) => {
       const [before, after, oldCount, newCount] = columns ? columns.map((column) => column[node]) : [0, 0, 0, 0];

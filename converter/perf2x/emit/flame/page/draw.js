@@ -78,6 +78,15 @@ function waitColour(wait, dark, faded) {
   return `hsl(${WAIT_HUES[wait]} ${dark ? "20% 26%" : "34% 86%"})`;
 }
 
+/** From what ran to what waited, by share. */
+const CPU_COLOURS = { light: [[240, 184, 148], [150, 186, 236]], dark: [[112, 72, 42], [42, 74, 124]] };
+
+function cpuColour(share, dark, faded) {
+  if (faded) return waitColour(1, dark, true);
+  const [on, off] = CPU_COLOURS[dark ? "dark" : "light"];
+  return `rgb(${on.map((part, at) => Math.round(part + (off[at] - part) * share)).join(" ")})`;
+}
+
 function frameKind(profile, frame) {
   if (!profile.frames.resolved[frame]) return "unresolved";
   if (profile.frames.jit[frame]) return "just-in-time";

@@ -176,7 +176,7 @@ const KEYS = {
   r: withFunction((key) => callsItself(key) && addEdit("collapse", key)),
   y: withFunction(() => copy(stackText(), $("acts").lastChild)),
   f: () => choose("direction", state.direction === "icicle" ? "flame" : "icicle"),
-  c: () => choose("colour", { change: "own", own: "object", object: "mode", mode: "name", name: comparison ? "change" : "object" }[state.colour]),
+  c: () => choose("colour", { change: "own", own: "object", object: "mode", mode: "name", name: comparison ? "change" : profile.rows.off ? "cpu" : "object", cpu: "object" }[state.colour]),
   b: () => comparison && choose("shown", state.shown === "after" ? "before" : "after"),
   n: () => comparison && choose("scale", state.scale === "absolute" ? "shares" : "absolute"),
   v: () => choose("weight", { value: "count", count: profile.rows.latency ? "latency" : "value", latency: "value" }[state.weight]),

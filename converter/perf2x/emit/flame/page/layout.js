@@ -13,6 +13,8 @@ class Layout {
     this.up = []; // the box that holds this one, −1 for none
     this.own = []; // weight of the box itself, without those above it
     this.change = []; // what it was before and is after, when two profiles are compared
+    /** @type {number[]} */
+    this.off = []; // share of a box that is off the CPU, where some are
     this.wait = []; // how it waited, a key of WAITS; 0 or missing: it ran
     this.labels = new Map(); // boxes of groups: box → text
     this.width = 0;
@@ -102,8 +104,9 @@ function grouped(groups, weight, unit, frame, placeGroup) {
 /** Same callers merged, heaviest first. */
 function leftHeavy(profile, groups, weight, unit, comparison) {
   return grouped(groups, weight, unit, profile.frame, (layout, rows, at, up) => {
-    const nodes = foldAll(profile, rows, weight, comparison).nodes.filter((node) => !comparison || profile.sum[node] > 0);
-    placeTree(layout, profile, nodes, 0, at, up, comparison && ((node) => comparison.of(node)));
+    const { nodes, sum, own } = foldAll(profile, rows, weight, comparison);
+    const wide = nodes.filter((node) => !comparison || profile.sum[node] > 0);
+    placeTree(layout, profile, wide, 0, at, up, noteOf(layout, comparison, sum, own));
   });
 }
 
@@ -136,8 +139,14 @@ function sandwich(profile, rows, wanted, weight, unit, comparison) {
   return layout;
 }
 
-/** Sums and own values by node: of the widths, and behind them those that are compared. */
+/** Sums and own values by node: of the widths, and behind them those that are compared, or what is off the CPU. */
 function foldAll(profile, rows, weight, comparison) {
+  const { off } = profile.rows;
+  if (off && !comparison) {
+    profile.fold(rows, off.map((is, row) => is * weight[row]));
+    const [sum, own] = [profile.sum.slice(), profile.own.slice()];
+    return { nodes: profile.fold(rows, weight), sum: [profile.sum, sum], own: [profile.own, own] };
+  }
   if (comparison) comparison.fold(rows);
   const nodes = profile.fold(rows, weight);
   const { before, after } = comparison ? comparison.nodes : {};
@@ -148,15 +157,23 @@ function foldAll(profile, rows, weight, comparison) {
   };
 }
 
+/** A function that keeps for a box what changed in its node, or the share of it that is off the CPU: sums do not stay. */
+function noteOf(layout, comparison, columns, own) {
+  const [wide, ...sums] = columns;
+  const owns = own && own.slice(1);
+  if (comparison) return (box, node) => (layout.change[box] = comparison.changes(sums, owns, node));
+  return sums.length ? (box, node) => (layout.off[box] = sums[0][node] / wide[node]) : null;
+}
+
 /** Put boxes of a tree of functions; nodes of several trees in one lane are numbered one after another. */
 function placeFunctions(layout, profile, tree, lane, from, up, comparison) {
   const { frame } = layout.lanes[lane];
   const first = frame.length;
   for (const number of tree.function) frame.push(profile.functionFrame[number]);
-  const [sum, ...sides] = tree.columns;
+  const [sum] = tree.columns;
   const placed = { parent: tree.parent, frame: frame.slice(first), sum, own: tree.own && tree.own[0], rank: profile.rank, place: new Int32Array(sum.length) };
   const nodes = Int32Array.from(sum.keys()).filter((node) => sum[node] > 0);
-  placeTree(layout, placed, nodes, lane, from, up, comparison && ((node) => comparison.changes(sides, tree.own && tree.own.slice(1), node)), first);
+  placeTree(layout, placed, nodes, lane, from, up, noteOf(layout, comparison, tree.columns, tree.own), first);
 }
 
 /**
@@ -164,10 +181,10 @@ function placeFunctions(layout, profile, tree, lane, from, up, comparison) {
  * @param {Layout} layout
  * @param {PlacedTree} tree
  * @param {ArrayLike<number>} nodes those to place, callers first
- * @param {((node: number) => NodeChange) | null} changeOf
+ * @param {((box: number, node: number) => unknown) | null} note
  * @param {number} first number of the tree's first node among the lane's
  */
-function placeTree(layout, tree, nodes, lane, from, up, changeOf, first = 0) {
+function placeTree(layout, tree, nodes, lane, from, up, note, first = 0) {
   const { sum, own } = tree;
   const [order, starts] = childrenOf(tree, nodes);
   const boxes = [up]; // behind the first one, those of the nodes in the order in which they were placed
@@ -178,7 +195,7 @@ function placeTree(layout, tree, nodes, lane, from, up, changeOf, first = 0) {
     for (let child = starts[placed[at] + 1]; child < starts[placed[at] + 2]; child += 1) {
       const node = nodes[order[child]];
       const box = layout.addBox(lane, depth, x, x + sum[node], first + node, boxes[at], own ? own[node] : 0);
-      if (changeOf) layout.change[box] = changeOf(node);
+      if (note) note(box, node);
       boxes.push(box);
       placed.push(order[child]);
       x += sum[node];

@@ -26,6 +26,7 @@ async function start() {
   painter = new Painter($("canvas"), $("ruler"));
   if (profile.compare) compareFirst();
   if (profile.rows.latency) document.body.dataset.latency = "";
+  if (profile.rows.off) document.body.dataset.waits = "";
   fields = viewFields();
   steps = new ViewHistory(fragment, revisit);
   Object.assign(state, readFragment(location.hash, fields));
@@ -45,7 +46,7 @@ function viewFields() {
     function: { initial: "", read: (text) => (profile.functionNamed.has(text) ? text : undefined) },
     edits: { initial: [], read: readEdits, write: writeEdits },
     direction: oneOf(profile.direction, "icicle", "flame"),
-    colour: oneOf(compare ? "change" : "object", "object", "mode", "name", ...(compare ? ["change", "own"] : [])),
+    colour: oneOf(compare ? "change" : "object", "object", "mode", "name", ...(profile.rows.off ? ["cpu"] : []), ...(compare ? ["change", "own"] : [])),
     weight: oneOf(latency ? "latency" : compare && compare.samples ? "count" : "value", "value", "count", ...(latency ? ["latency"] : [])),
     search: anyText(""),
     group: anyText(""),
@@ -239,6 +240,7 @@ function colourOf(box) {
   if (frame < 0) return dark ? "#3b3833" : "#e6e2db";
   if (layout.wait[box]) return waitColour(layout.wait[box], dark, isFaded(box));
   if (isChangeColour()) return changeColour(layout.change[box][state.colour === "change" ? "total" : "self"].strength, dark, isFaded(box));
+  if (state.colour === "cpu") return cpuColour(layout.off[box] || 0, dark, isFaded(box));
   return colours.of(frame, isFaded(box));
 }
 

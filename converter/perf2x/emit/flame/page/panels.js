@@ -76,6 +76,10 @@ function showLegend() {
     showScale();
     return;
   }
+  if (state.colour === "cpu") {
+    showCpu();
+    return;
+  }
   const sums = new Map();
   for (const entry of functions) {
     const group = colours.group(entry.frame);
@@ -102,6 +106,18 @@ function showLegend() {
     };
     return button;
   }));
+}
+
+/** How much of all is off the CPU. */
+function showCpu() {
+  const dark = document.documentElement.dataset.theme === "dark";
+  const off = rows.reduce((sum, row) => sum + profile.rows.off[row] * weight[row], 0);
+  $("legend").replaceChildren(...[["on CPU", 0, total - off], ["half of each", 0.5, 0], ["off CPU", 1, off]].map(([word, share, sum]) => {
+    const entry = make("span", {}, make("i"), sum ? `${word}  ${percent(sum, total)}` : word);
+    entry.firstChild.style.background = cpuColour(share, dark, false);
+    return entry;
+  }), ...waitLegend());
+  $("legend").hidden = false;
 }
 
 /** What the colours of waits mean, where some are drawn. */
@@ -239,5 +255,6 @@ function numbers(box) {
   const size = sizeOf(box);
   const how = layout.wait[box] ? `${WAITS[layout.wait[box]]} ` : "";
   const when = layout.isTime ? `${how}from ${weighed(layout.start[box])}, ` : "";
-  return `${when}${weighed(size)} (${percent(size, wholeOf())})${own && own < size ? `, self ${weighed(own)} (${percent(own, wholeOf())})` : own ? ", all self" : ""}`;
+  const off = layout.off[box] > 0 ? `, ${percent(layout.off[box], 1)} of it off CPU` : "";
+  return `${when}${weighed(size)} (${percent(size, wholeOf())})${own && own < size ? `, self ${weighed(own)} (${percent(own, wholeOf())})` : own ? ", all self" : ""}${off}`;
 }

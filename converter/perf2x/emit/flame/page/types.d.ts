@@ -26,6 +26,7 @@ interface SampleRows {
   value: Column;
   count: Column;
   latency?: Column;
+  off?: number[]; // 1: off the CPU
   beforeValue?: number[]; // of the difference of two profiles
   beforeCount?: number[];
 }
