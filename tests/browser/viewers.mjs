@@ -41,12 +41,25 @@ async function step(page, [kind, ...words]) {
     await page.keyboard.type(words[0]);
     await page.keyboard.press("Enter");
   }
+  if (kind === "wheel") await page.mouse.wheel(...words);
+  if (kind === "hold") await page.keyboard.down(words[0]);
+  if (kind === "release") await page.keyboard.up(words[0]);
+  if (kind === "fingers") await fingers(page, words);
   if (kind === "choose") await page.selectOption(words[0], words[1]);
   if (kind === "press") await page.click(words[0]);
   if (kind === "back") await page.goBack();
   if (kind === "reload") await page.reload();
   if (kind === "forward") await page.goForward();
   if (kind === "run") await page.evaluate(words[0]);
+}
+
+/** Moves fingers on the screen: each place is where they all are, [[x, y], …]; then they leave. */
+async function fingers(page, places) {
+  const devices = await page.context().newCDPSession(page);
+  const touch = (type, points) => devices.send("Input.dispatchTouchEvent", { type, touchPoints: points.map(([x, y], id) => ({ x, y, id })) });
+  await touch("touchStart", places[0]);
+  for (const place of places.slice(1)) await touch("touchMove", place);
+  await touch("touchEnd", []);
 }
 
 /** Waits until what a step asked for is on screen. Speedscope's only step leads to its table, whose rows come last. */

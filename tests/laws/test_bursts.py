@@ -2,6 +2,7 @@
 
 import json
 from collections import defaultdict
+from itertools import accumulate
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,21 @@ from perf2x.pipeline.load import load
 from perf2x.pipeline.options import LoadOptions
 from perf2x.tables.profile import Profile
 from perf2x.transform.choice import Choice
+from tests.support.command import perf2x
 from tests.support.page_scripts import answers
+from tests.support.recordings import CORPUS
 from tests.unit.emit.test_html import data, page
 
 SWITCHES = Path(__file__).parent / "schedules" / "switches.data"
+CALLS = (CORPUS / "calls/perf.data", "--symfs", CORPUS / "common/symfs", "--kallsyms", CORPUS / "calls/kallsyms.xz")
+PAGE_SCRIPTS = ("view_state.js", "trees.js", "data.js", "bursts.js", "layout.js")
+ASKED = """(profile, bursts, ranges) => ranges.map((range) => {
+  const sums = bursts.sums(range), event = profile.defaultEvent;
+  const rows = profile.rowsOf(event, null).filter((row) => sums.count[row] > 0);
+  const layout = leftHeavy(profile, [{ label: "", rows }], sums.value, "", null);
+  return [bursts.option(range), layout.width, rows.reduce((all, row) => all + sums.count[row], 0),
+    profile.functions(rows, sums.value).map(({ name, object, self, total }) => [name, object, self, total])];
+})"""
 RANGES = [[0, 200_000], [123_457, 323_456], [200_000, 9_000_000]]
 
 
@@ -45,3 +57,24 @@ def test_a_range_of_the_page_equals_its_option(off_cpu: str) -> None:
             held = wanted.get(event.name, [0, 0])
             assert count == held[1]
             assert value == pytest.approx(held[0], abs=2000 * count if event.is_wait else 0)
+
+
+def test_graph_table_and_totals_of_a_range_are_those_of_top() -> None:
+    """By function; the ends of ranges fall on samples, between them, before the first and behind the last."""
+    made = perf2x("convert", *CALLS, "--to", "html", "-o", "-", "-q")
+    assert made.code == 0, made.err
+    held = data(made.out)
+    moments = list(accumulate(held["bursts"]["time"]))
+    middle, last = sorted(moments)[len(moments) // 2], max(moments)
+    ranges = [[0, last + 1], [middle, middle + 1], [middle // 2 + 1, last]]
+    new = f"((held) => ({ASKED})(new Profile(held), new Bursts(held.bursts, held.rows, 0), {json.dumps(ranges)}))"
+    found = answers(PAGE_SCRIPTS, f"{new}({json.dumps(held)})")
+    assert len(found) == len(ranges)
+    for option, width, count, functions in found:
+        ran = perf2x("top", *CALLS, *option.split(), "--json", "-n", "0", "-q")
+        assert ran.code == 0, ran.err
+        top = json.loads(ran.out)
+        wanted = [[row["name"], row["object"], row["self"], row["total"]] for row in top["rows"]]
+        assert sorted(functions) == sorted(wanted)
+        assert (width, count) == (top["value"], top["samples"])
+        assert sum(own for _, _, own, _ in functions) == width

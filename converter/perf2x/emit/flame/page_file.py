@@ -25,6 +25,7 @@ _SCRIPTS = (
     "draw.js",
     "page.js",
     "choices.js",
+    "range.js",
     "heat.js",
     "table.js",
     "code.js",

@@ -60,6 +60,7 @@ function showChips() {
     state.edits = state.edits.filter((_, other) => other !== at);
     rebuild();
   }));
+  if (state.range) chips.unshift(rangeChip());
   if (state.function) chips.unshift(chip("Callers and callees of", state.function, () => openFunction("")));
   const left = rows.reduce((sum, row) => sum + sums.count[row], 0);
   const all = profile.rows.event.reduce((sum, event, row) => sum + (event === state.event ? sums.count[row] : 0), 0);

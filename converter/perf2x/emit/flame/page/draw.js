@@ -159,6 +159,7 @@ class Painter {
     this.soft = style.getPropertyValue("--soft");
     this.line = style.getPropertyValue("--line");
     this.accent = style.getPropertyValue("--accent");
+    this.ground = style.getPropertyValue("--ground");
     const pen = this.canvas.getContext("2d");
     pen.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
     pen.clearRect(0, 0, this.width, this.height);
@@ -167,8 +168,22 @@ class Painter {
     this.letter = this.letter || pen.measureText("m".repeat(50)).width / 50;
     this.paintTicks(pen);
     view.layout.lanes.forEach((lane, index) => this.onSide(lane.side, () => this.paintLane(pen, lane, index)));
+    if (view.range) this.paintRange(pen, view.range.map((end) => this.x(end)));
     this.paintOutline(pen, view.selected, this.accent, 2);
     this.paintOutline(pen, view.hovered, this.ink, 1);
+  }
+
+  /** A chosen part of the time: all else lies in shade. */
+  paintRange(pen, [left, right]) {
+    pen.globalAlpha = 0.75;
+    pen.fillStyle = this.ground;
+    if (left >= 1) pen.fillRect(0, 0, left, this.height);
+    if (right <= this.width - 1) pen.fillRect(right, 0, this.width - right, this.height);
+    pen.globalAlpha = 1;
+    const top = this.ruler.getContext("2d");
+    top.fillStyle = pen.fillStyle = this.accent;
+    top.fillRect(left, 19, Math.max(right - left, 1), 3);
+    for (const end of [left, right - 1]) pen.fillRect(end, 0, 1, this.height);
   }
 
   paintLane(pen, lane, index) {

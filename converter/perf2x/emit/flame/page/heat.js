@@ -33,8 +33,7 @@ function toggleBursts() {
 function showBursts() {
   $("bursts").hidden = !bursts || state.bursts !== "on";
   if ($("bursts").hidden) return;
-  const one = WHOLE.has(state.thread) ? null : Number(state.thread);
-  heat.cells = bursts.grid(new Set(profile.rowsOf(state.event, one)), state.weight);
+  heat.cells = bursts.grid(new Set(profile.rowsOf(state.event, oneThread())), state.weight);
   heat.most = heat.cells.reduce((most, sum) => Math.max(most, sum), 0) || 1;
   sayRange();
   paintBursts();
@@ -113,15 +112,9 @@ function chooseCells(one, other) {
   paintBursts();
 }
 
-function clearRange() {
-  heat.anchor = -1;
-  if (!state.range) return;
-  state.range = null;
-  rebuild();
-}
-
 /** What is chosen, in words, and as an option of the command line. */
 function sayRange() {
+  if ($("bursts").hidden) return;
   const { range } = state;
   $("range-clear").hidden = $("range-copy").hidden = !range;
   if (!range) {

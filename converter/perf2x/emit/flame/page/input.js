@@ -66,7 +66,9 @@ function listen() {
   listenToPointer($("canvas"));
   listenToBursts();
   listenToSharing();
+  listenToRuler($("ruler"));
   addEventListener("keydown", onKey);
+  addEventListener("keyup", onRangeKeyUp);
 }
 
 function togglePanel() {
@@ -91,24 +93,42 @@ function boxAt(event) {
 
 function listenToPointer(canvas) {
   let drag = null;
+  const fingers = new Map(); // where each came down, and what was there
+  const placeOf = (event) => ({ x: event.clientX - canvas.getBoundingClientRect().left, value: timeAt(event) });
   canvas.onpointerdown = (event) => {
     boxAt(event);
-    drag = { x: event.clientX, from: painter.from, to: painter.to, moved: false };
+    fingers.set(event.pointerId, placeOf(event));
+    drag = { x: event.clientX, from: painter.from, to: painter.to, moved: fingers.size > 1, range: drawsRange(event) ? [timeAt(event), state.range] : null };
     canvas.setPointerCapture(event.pointerId);
   };
   canvas.onpointermove = (event) => {
     if (drag && Math.abs(event.clientX - drag.x) > 4) drag.moved = true;
-    if (drag && drag.moved) dragTo(drag, event.clientX);
-    else showTip(event);
+    if (fingers.size === 2) {
+      fingers.get(event.pointerId).x = placeOf(event).x;
+      moveTo(...pinched([...fingers.values()], painter.width));
+    } else if (!drag || !drag.moved) showTip(event);
+    else if (drag.range) proposeRange(drag.range[0], timeAt(event));
+    else dragTo(drag, event.clientX);
   };
   canvas.onpointerup = (event) => {
-    const [clicked, moved] = [drag && !drag.moved, drag && drag.moved];
+    const done = drag;
     drag = null;
-    if (moved) steps.remember("move");
-    if (!clicked) return;
+    fingers.delete(event.pointerId);
+    if (!done || fingers.size) return;
+    if (done.moved) {
+      if (isProposed) chooseRange();
+      else steps.remember("move");
+      return;
+    }
     const box = boxAt(event);
     if (box >= 0) zoomTo(box);
     else zoomOut();
+  };
+  canvas.onpointercancel = (event) => {
+    fingers.delete(event.pointerId);
+    if (isProposed) [, state.range] = drag.range;
+    if (isProposed) chooseRange();
+    drag = null;
   };
   canvas.onpointerleave = () => {
     hideTip();
@@ -118,23 +138,21 @@ function listenToPointer(canvas) {
 }
 
 function dragTo(drag, x) {
-  standStill();
-  const width = drag.to - drag.from;
-  const from = Math.max(0, Math.min(drag.from - ((x - drag.x) / painter.width) * width, layout.width - width));
-  [painter.from, painter.to] = [from, from + width];
-  repaint();
+  const moved = ((x - drag.x) / painter.width) * (drag.to - drag.from);
+  moveTo(drag.from - moved, drag.to - moved);
 }
 
+/** Zoom where there is nothing to scroll, and with Ctrl, which a pinch on a touchpad is; sideways, move. */
 function onWheel(event) {
-  const place = $("canvas").getBoundingClientRect();
-  if (event.ctrlKey || event.metaKey) {
-    event.preventDefault();
-    boxAt(event);
-    zoomBy(Math.exp(event.deltaY * 0.003), event.clientX - place.left);
-  } else if (event.deltaX) {
-    event.preventDefault();
-    panBy(event.deltaX / painter.width);
-  }
+  const { scrollHeight, clientHeight } = $("scroll");
+  const pixels = event.deltaMode ? LEVEL : 1; // some browsers count lines
+  const sideways = event.deltaX || (event.shiftKey ? event.deltaY : 0);
+  const isZoom = event.ctrlKey || event.metaKey || (!sideways && scrollHeight <= clientHeight);
+  if (!isZoom && !sideways) return;
+  event.preventDefault();
+  boxAt(event);
+  if (isZoom) zoomBy(Math.exp(event.deltaY * pixels * 0.003), event.clientX - $("canvas").getBoundingClientRect().left);
+  else panBy((sideways * pixels) / painter.width);
 }
 
 /** What it tells is no longer under the pointer. */
@@ -200,6 +218,7 @@ function onKey(event) {
     return;
   }
   if (event.key === "Enter" && event.target !== $("canvas")) return;
+  if (onRangeKey(event)) return;
   const action = KEYS[event.key];
   if (!action) return;
   hideTip();

@@ -235,8 +235,13 @@ function sortPart(column, first, end, compare) {
   }
 }
 
-/** Stacks where they were seen. One lane per track; x is microseconds. */
-function overTime(profile, tracks, labelled) {
+/**
+ * Stacks where they were seen. One lane per track; x is microseconds.
+ * @param {number[]} tracks
+ * @param {boolean} labelled
+ * @param {[number, number] | null} range the only part of the time to show
+ */
+function overTime(profile, tracks, labelled, range) {
   const layout = new Layout();
   layout.isTime = true;
   const { moments } = profile;
@@ -244,19 +249,21 @@ function overTime(profile, tracks, labelled) {
     const [first, last] = [profile.firstMoment[track], profile.firstMoment[track + 1]];
     if (first === last) continue;
     const lane = layout.addLane(labelled ? profile.threads[track].label : "", profile.frame);
-    placeMoments(profile, layout, lane, moments, first, last);
+    placeMoments(profile, layout, lane, moments, first, last, range || [0, Infinity]);
+    if (!layout.lanes[lane].levels.length) layout.lanes.pop(); // nothing of it in this part of the time
   }
   layout.width = profile.duration;
   return layout;
 }
 
-function placeMoments(profile, layout, lane, moments, first, last) {
+function placeMoments(profile, layout, lane, moments, first, last, range) {
   const open = []; // boxes of the current stack, root first
   let until = -1;
   let waited = 0;
   for (let row = first; row < last; row += 1) {
-    const start = moments.start[row];
-    const end = start + moments.duration[row];
+    const start = Math.max(moments.start[row], range[0]);
+    const end = Math.min(moments.start[row] + moments.duration[row], range[1]);
+    if (start > end || (start === end && moments.duration[row])) continue;
     const leaf = profile.shownNode(moments.node[row]);
     if (leaf === DROPPED) continue;
     const path = [];

@@ -111,15 +111,13 @@ function rebuild() {
 /** Build the layout for what is chosen, and everything that hangs on it. */
 function draw() {
   if ($("search").value !== state.search) $("search").value = state.search;
-  const one = WHOLE.has(state.thread) ? null : Number(state.thread);
-  const event = profile.events[state.event] || { unit: "count", name: "" };
   if (comparison) comparison.use(state.event, state.weight, state.scale === "shares");
   applyEdits();
   sums = chosenSums();
   weight = comparison ? comparison.column[state.shown] : sums[state.weight];
-  rows = profile.rowsOf(state.event, one);
+  rows = profile.rowsOf(state.event, oneThread());
   if (state.range) rows = rows.filter((row) => sums.count[row] > 0);
-  layout = laidOut(one, state.weight === "count" ? "samples" : unitOf(event));
+  layout = laidOut();
   total = rows.reduce((sum, row) => sum + weight[row], 0);
   fillThreads();
   functions = comparison ? comparison.functions(rows) : profile.functions(rows, weight);
@@ -146,14 +144,18 @@ function draw() {
   $("scroll").scrollTop = firstScroll();
 }
 
-/** @param {number | null} one thread, null for several @param {string} unit */
-function laidOut(one, unit) {
+function laidOut() {
+  const one = oneThread();
+  const unit = state.weight === "count" ? "samples" : unitOf(profile.events[state.event] || { unit: "count", name: "" });
   if (state.function) return sandwich(profile, rows, profile.functionNamed.get(state.function), weight, unit, comparison);
   if (state.order === "bottom") return bottomUp(profile, groupsOf(), weight, unit, comparison);
   if (state.order === "heavy") return leftHeavy(profile, groupsOf(), weight, unit, comparison);
   const tracks = one === null ? [...profile.threads.keys()].sort((a, b) => weightOf(b) - weightOf(a)) : [one];
-  return overTime(profile, tracks, one === null);
+  return overTime(profile, tracks, one === null, chosenRange());
 }
+
+/** The only thread looked at, null for several. */
+const oneThread = () => (WHOLE.has(state.thread) ? null : Number(state.thread));
 
 /** Roots are in sight; of callers and callees, the function is, with room for both. */
 function firstScroll() {
@@ -177,9 +179,10 @@ function homeRange() {
 
 /** Offer to zoom out where a side does not show all, or will not when a glide is at its end. */
 function showReset(end = null) {
+  const [least, most] = homeRange();
   $("reset").hidden = painter.sides.every((side, number) => {
     const { from, to } = end && number === painter.side ? end : side;
-    return from <= 0 && to >= layout.width;
+    return from <= least && to >= most;
   });
 }
 
@@ -251,14 +254,15 @@ function weighed(value) {
   return layout.isTime ? spoken(value * 1000, "nanoseconds") : spoken(value, layout.unit);
 }
 
-const wholeOf = () => (layout.isTime ? layout.width : total);
+const wholeOf = () => (layout.isTime ? homeRange()[1] - homeRange()[0] : total);
 const sizeOf = (box) => layout.end[box] - layout.start[box];
 
 // ---- drawing
 
 function view() {
   return {
-    layout, selected, hovered, isFaded, colour: colourOf, label: frameName, flame: state.direction === "flame", tell: (box) => [frameName(box), ...sizes(box)].join("\n"),
+    layout, selected, hovered, isFaded, colour: colourOf, label: frameName, flame: state.direction === "flame",
+    range: layout.isTime ? state.range : null, tell: (box) => [frameName(box), ...sizes(box)].join("\n"),
     scroll: $("scroll").scrollTop, base: baseLine(),
     tick: (value, step) => tickText(...(layout.isTime ? [value * 1000, step * 1000, painter.to * 1000, "nanoseconds"] : [value, step, painter.to, layout.unit])),
   };
@@ -305,7 +309,7 @@ function goTo(from, to, gesture = "") {
   const side = painter.sides[painter.side];
   const { from: oldFrom, to: oldTo } = side;
   const width = Math.max(to - from, least);
-  const target = Math.max(0, Math.min(from, layout.width - width));
+  const [target] = keptInside(from, from + width, homeRange());
   const begin = performance.now();
   const long = matchMedia("(prefers-reduced-motion: reduce)").matches ? 0 : 160;
   const step = (now) => {
@@ -332,33 +336,36 @@ function zoomTo(box) {
   goTo(layout.start[box], layout.end[box]);
 }
 
-/** Back to all of the graph; from there, from a function to the view that was before. */
+/** Back to all of the graph; from there, from a function to the view that was before, and from a part of the time to all. */
 function stepOut() {
-  if ($("reset").hidden && state.function) openFunction("");
+  if (!$("reset").hidden) zoomOut();
+  else if (state.function) openFunction("");
+  else if (state.range) clearRange();
   else zoomOut();
 }
 
 function zoomOut() {
-  for (const side of painter.sides) if (side !== painter.sides[painter.side]) Object.assign(side, { from: 0, to: layout.width || 1 });
-  goTo(0, layout.width || 1);
+  const [from, to] = homeRange();
+  for (const side of painter.sides) if (side !== painter.sides[painter.side]) Object.assign(side, { from, to });
+  goTo(from, to);
+}
+
+/** Have a part in sight, at once. */
+function moveTo(from, to) {
+  standStill();
+  [painter.from, painter.to] = keptInside(from, to, homeRange());
+  showReset();
+  repaint();
 }
 
 function zoomBy(factor, x) {
-  standStill();
   const middle = painter.value(x);
-  const from = Math.max(0, middle - (middle - painter.from) * factor);
-  const to = Math.min(layout.width, middle + (painter.to - middle) * factor);
-  [painter.from, painter.to] = [from, Math.max(to, from + 1e-9 * layout.width)];
-  showReset();
-  repaint();
+  moveTo(middle - (middle - painter.from) * factor, middle + (painter.to - middle) * factor);
   steps.rememberSoon("move");
 }
 
 function panBy(share) {
-  standStill();
   const width = painter.to - painter.from;
-  const from = Math.max(0, Math.min(painter.from + share * width, layout.width - width));
-  [painter.from, painter.to] = [from, from + width];
-  repaint();
+  moveTo(painter.from + share * width, painter.to + share * width);
   steps.rememberSoon("move");
 }
