@@ -42,7 +42,7 @@ def test_the_page_is_light_and_has_no_comments() -> None:
     text = page()
     assert len(text.encode()) < LARGEST_PAGE
     assert "function leftHeavy" in text
-    assert "@param" not in text and "\n//" not in text
+    assert "@param" not in text and "\n//" not in text and "\n  " not in text.split("<script>")[1]
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
@@ -50,6 +50,7 @@ def test_a_script_is_short_and_says_its_purpose(name: str) -> None:
     lines = (FOLDER / name).read_text("utf-8").splitlines()
     assert len(lines) < MOST_LINES
     assert lines[0] == '"use strict";' and lines[1].startswith("// ")
+    assert all(line.count("`") % 2 == 0 for line in lines)  # the page leaves out what lines are indented by
 
 
 def test_no_name_of_the_scripts_is_unused() -> None:

@@ -34,9 +34,10 @@ _SCRIPTS = (
     "picture.js",
     "input.js",
 )
-_COMMENT = re.compile(r"^[ ]*(?://.*|/\*\*(?:[^*]|\*(?!/))*\*/[ ]*)\n", re.MULTILINE)
-"""Lines that hold a comment alone: the types and reasons in them are for those who work on the scripts."""
-_INDENT = re.compile(r"^(?:  )+", re.MULTILINE)
+_COMMENT = re.compile(r"^ *//.*\n|^ */\*\*(?:[^*]|\*(?!/))*\*/ *\n?|(?<=[;,{}\[]) // [^\"`\n]*$|^ +", re.MULTILINE)
+"""Comments and indentation: types and reasons are for those who work on the page. No text in it spans lines."""
+_SPACE = re.compile(r"\s*([{};,])\s*")
+"""Around what separates the parts of a style."""
 _BYTES_PER_LINE = 57 * 1024
 
 
@@ -59,7 +60,7 @@ def _page(title: str) -> tuple[bytes, bytes]:
     folder = files("perf2x.emit.flame") / "page"
     parts = {
         "TITLE": html.escape(printable(title)),
-        "STYLE": (folder / "page.css").read_text("utf-8"),
+        "STYLE": _SPACE.sub(r"\1", (folder / "page.css").read_text("utf-8")),
         "SCRIPT": "\n".join(_light((folder / name).read_text("utf-8")) for name in _SCRIPTS),
     }
     page = (folder / "page.html").read_text("utf-8")
@@ -72,8 +73,8 @@ def _page(title: str) -> tuple[bytes, bytes]:
 
 
 def _light(script: str) -> str:
-    """A script without its comments, indented by tabs; no text in the scripts spans lines."""
-    return _INDENT.sub(lambda found: "\t" * (len(found.group()) // 2), _COMMENT.sub("", script))
+    """A script without what browsers pass over."""
+    return _COMMENT.sub("", script)
 
 
 def _packed(pieces: Iterator[bytes]) -> Iterator[bytes]:
