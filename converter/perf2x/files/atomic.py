@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-_HAS_PROC = Path("/proc/self/fd").exists()
+from perf2x.files.operating_system import create_exclusively, create_unnamed, name_unnamed, replace_file
 
 
 class AtomicFile:
@@ -23,10 +23,10 @@ class AtomicFile:
         """Create the file with the permissions ``mode``, less the umask; OSError when the directory refuses it."""
         self._path, self._mode = path, mode
         self._hidden = path.with_name(f".{path.name}.{os.urandom(4).hex()}.part")
-        self._descriptor = _create_unnamed(path.parent, mode)
+        self._descriptor = create_unnamed(path.parent, mode)
         self._is_unnamed = self._descriptor >= 0
         if not self._is_unnamed:
-            self._descriptor = _create_hidden(self._hidden, mode)
+            self._descriptor = create_exclusively(self._hidden, mode)
         self.file: BinaryIO = os.fdopen(self._descriptor, "wb", closefd=False)
 
     def commit(self) -> None:
@@ -37,18 +37,18 @@ class AtomicFile:
         self._close()  # Windows renames no open file
         with contextlib.suppress(FileNotFoundError):
             self._hidden.chmod(self._path.stat().st_mode & 0o7777)
-        self._hidden.replace(self._path)
+        replace_file(self._hidden, self._path)
 
     def _name_unnamed(self) -> None:
         """Link the unnamed file to the hidden name, or copy it where links are forbidden (security modules, FUSE)."""
         try:
-            _link(self._descriptor, self._hidden)
+            name_unnamed(self._descriptor, self._hidden)
         except OSError:
             import shutil
 
             with (
                 os.fdopen(self._descriptor, "rb", closefd=False) as source,
-                os.fdopen(_create_hidden(self._hidden, self._mode), "wb") as copy,
+                os.fdopen(create_exclusively(self._hidden, self._mode), "wb") as copy,
             ):
                 source.seek(0)
                 shutil.copyfileobj(source, copy)
@@ -81,29 +81,3 @@ def atomic_file(path: Path, mode: int = 0o666) -> Iterator[AtomicFile]:
         yield new
     finally:
         new.discard()
-
-
-def _create_unnamed(directory: Path, mode: int) -> int:
-    """Return a descriptor of a file without a name (open(2), O_TMPFILE), -1 where there are no such files."""
-    flag = getattr(os, "O_TMPFILE", None)
-    if flag is None or not _HAS_PROC:
-        return -1
-    try:
-        return os.open(directory, os.O_RDWR | flag, mode)
-    except OSError:
-        return -1
-
-
-def _create_hidden(path: Path, mode: int) -> int:
-    """Return a descriptor of a new file; tempfile.mkstemp does the same, but its import takes 5 ms."""
-    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
-
-
-def _link(descriptor: int, path: Path) -> None:
-    """Give an unnamed file the name ``path``."""
-    directory = os.open(path.parent, os.O_RDONLY)
-    try:
-        # os.link follows the link in /proc only when it gets a directory
-        os.link(f"/proc/self/fd/{descriptor}", path, src_dir_fd=directory, follow_symlinks=True)
-    finally:
-        os.close(directory)

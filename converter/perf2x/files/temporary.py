@@ -1,9 +1,10 @@
 """Temporary directories; the next process removes those that a killed process left behind."""
 
 import contextlib
-import os
 from collections.abc import Iterator
 from pathlib import Path
+
+from perf2x.files.operating_system import has_file_locks, is_own, lock, replace_file
 
 PREFIX = "perf2x-unpacked-"
 _LOCK = "lock"
@@ -25,31 +26,27 @@ def private_directory() -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    try:
-        import fcntl
-    except ImportError:
+    if not has_file_locks():
         yield
         return
     with (folder / f"new-{_LOCK}").open("wb") as file:
         with contextlib.suppress(OSError):  # without locks no process takes the directory for a stale one
-            fcntl.flock(file, fcntl.LOCK_EX)
-            (folder / f"new-{_LOCK}").rename(folder / _LOCK)
+            lock(file, wait=True)
+            replace_file(folder / f"new-{_LOCK}", folder / _LOCK)
         yield
 
 
 def _remove_stale(temporary: Path) -> None:
     """Remove the user's directories whose lock no process holds."""
-    try:
-        import fcntl
-    except ImportError:
+    if not has_file_locks():
         return
     import shutil
 
     with contextlib.suppress(OSError):
         for folder in sorted(temporary.glob(f"{PREFIX}*")):
             with contextlib.suppress(OSError):
-                if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+                if not is_own(folder):
                     continue
                 with (folder / _LOCK).open("rb") as file:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    lock(file, wait=False)
                     shutil.rmtree(folder, ignore_errors=True)

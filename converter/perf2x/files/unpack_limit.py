@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
+from perf2x.files.operating_system import path_of_open_file
 from perf2x.tables.errors import FormatError, OptionError
 
 FLOOR = 256 << 20
@@ -168,8 +169,8 @@ class Spool:
 
 def link_or_copy(file: IO[bytes], path: Path) -> Path:
     """Make ``path`` a link to a file without a name; where the system has no such links (not Linux), a copy of it."""
-    unnamed = Path(f"/proc/self/fd/{file.fileno()}")
-    if unnamed.exists():
+    unnamed = path_of_open_file(file)
+    if unnamed is not None:
         path.symlink_to(unnamed)
         return path
     import shutil

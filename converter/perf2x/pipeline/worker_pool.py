@@ -14,12 +14,12 @@ import gc
 import os
 import pickle
 import signal
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from perf2x.files.operating_system import available_cores, can_fork, fork_context
 from perf2x.pipeline.stage_timer import Stages
 from perf2x.tables.errors import Perf2xError
 from perf2x.tables.events import Shard
@@ -48,18 +48,18 @@ def processes_for(samples: int, unwinds: bool, requested: int) -> int:
 
     ``requested`` is the user's number, 0 for as many as pay, at most one per core.
     """
-    if sys.platform != "linux":
+    if not can_fork():
         return 1
     if requested:
         return requested
-    return max(1, min(len(os.sched_getaffinity(0)), samples // (STACKS_EACH if unwinds else SAMPLES_EACH)))
+    return max(1, min(available_cores(), samples // (STACKS_EACH if unwinds else SAMPLES_EACH)))
 
 
 def processes_for_work(microseconds: int, tasks: int, requested: int) -> int:
     """Number of processes for ``tasks`` of known total cost; ``requested`` as in ``processes_for``."""
-    if sys.platform != "linux":
+    if not can_fork():
         return 1
-    return max(1, min(tasks, requested or min(len(os.sched_getaffinity(0)), microseconds // MICROSECONDS_EACH)))
+    return max(1, min(tasks, requested or min(available_cores(), microseconds // MICROSECONDS_EACH)))
 
 
 def run_in_processes(count: int, here: Callable[[Shard], None], there: Callable[[Shard], Result]) -> Iterator[Result]:
@@ -128,9 +128,7 @@ def _chunk_numbers(queue: int) -> Iterator[int]:
 @contextlib.contextmanager
 def _forked(shards: list[Shard], there: Callable[[Shard], Result]) -> Iterator[list[Connection]]:
     """Start a worker for each shard, as many as possible; yields their connections and ends them on exit."""
-    import multiprocessing  # with sockets and OpenSSL, and most recordings are too small for it
-
-    context = multiprocessing.get_context("fork")
+    context = fork_context()
     processes: list[ForkProcess] = []
     connections: list[Connection] = []
     try:

@@ -19,7 +19,7 @@ POSIX = pytest.mark.skipif(sys.platform == "win32", reason="permissions of POSIX
 def unnamed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Both kinds of temporary file, on a system that has both."""
     if request.param == "hidden":
-        monkeypatch.setattr(atomic, "_create_unnamed", lambda directory, mode: -1)
+        monkeypatch.setattr(atomic, "create_unnamed", lambda directory, mode: -1)
     return request.param == "unnamed" and LINUX
 
 
@@ -94,7 +94,7 @@ def test_a_new_file_has_the_usual_permissions_or_those_asked_for(tmp_path: Path,
 def test_nobody_reads_the_new_version_who_may_not_read_the_old_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(atomic, "_create_unnamed", lambda directory, mode: -1)
+    monkeypatch.setattr(atomic, "create_unnamed", lambda directory, mode: -1)
     path = tmp_path / "file"
     path.touch(0o600)
     with atomic_file(path):

@@ -12,9 +12,9 @@ from perf2x.binary.elf.running_vdso import running_vdso_image
 from perf2x.debugfiles.finder import Finder
 from perf2x.debugfiles.running_kernel import running_host_name, running_kernel_build_id, running_kernel_release
 from perf2x.debugfiles.search_paths import SearchPaths
+from perf2x.files.operating_system import user_cache_dir
 from perf2x.files.sysroot import host_path, sysroot
 from perf2x.symbolize.options import SymbolOptions
-from perf2x.symbolize.symcache.cache_files import user_cache_dir
 from tests.support.command import folded, recording
 from tests.support.isolation import STEERING
 from tests.support.poison import WRONG, poison, wrong_object

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from perf2x.abi.perffile import MAGIC, MAGIC_LEGACY, MAGIC_SWAPPED
 from perf2x.columnar.arrays import U8
 from perf2x.files import unpack_limit
+from perf2x.files.operating_system import free_pages, map_file
 from perf2x.reader.containers.zstd_module import ZstdReader
 from perf2x.tables.diagnostics import Diagnostics, Severity
 from perf2x.tables.errors import FormatError
@@ -63,11 +64,8 @@ class InputFile(Struct, frozen=True):
 
     def forget(self, start: int, stop: int) -> None:
         """Tell the system that bytes [start, stop) are not needed soon, so that their pages can be freed."""
-        if self.mapping is None or not hasattr(self.mapping, "madvise"):
-            return
-        first, last = -(-start // mmap.PAGESIZE) * mmap.PAGESIZE, stop // mmap.PAGESIZE * mmap.PAGESIZE
-        if first < last:
-            self.mapping.madvise(mmap.MADV_DONTNEED, first, last - first)
+        if self.mapping is not None:
+            free_pages(self.mapping, start, stop)
 
 
 def map_input(path: str, diagnostics: Diagnostics) -> InputFile:
@@ -96,7 +94,7 @@ def _try_map(file: IO[bytes]) -> InputFile | None:
     try:
         if file.tell() != 0:
             return None
-        mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        mapping = map_file(file)
     except (OSError, ValueError):
         return None
     return InputFile(np.frombuffer(mapping, np.uint8), mapping, len(mapping))

@@ -15,9 +15,10 @@ import numpy as np
 from perf2x.binary.elf.file import ElfObject
 from perf2x.binary.elf.relocate import relocate_debug_info
 from perf2x.columnar.arrays import U8, U64
+from perf2x.files.operating_system import user_cache_dir
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.source_locations import DebugFunction, SourceLocations, source_locations_of
-from perf2x.symbolize.symcache.cache_files import read_checksummed, user_cache_dir, write_checksummed
+from perf2x.symbolize.symcache.cache_files import read_checksummed, write_checksummed
 from perf2x.symbolize.symcache.read import read_symcache
 from perf2x.tables.diagnostics import Diagnostics, Severity
 from perf2x.tables.errors import ObjectError

@@ -1,0 +1,124 @@
+"""Calls that operating systems answer differently: worker processes, locks, maps, files without a name, caches.
+
+Everything that forks, locks, maps, renames or looks for the user's folders asks here, and works with the answer: one
+process, no lock, a hidden name. Tests take the place of other systems by replacing what is looked at here:
+``sys.platform``, names of ``os`` and ``mmap``, the module ``fcntl``, ``O_TMPFILE`` and ``PROC_FILES``.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import sys
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from multiprocessing.context import ForkContext
+
+PROC_FILES = "/proc/self/fd"
+"""Where Linux has this process's open files by number."""
+O_TMPFILE: int | None = getattr(os, "O_TMPFILE", None)
+
+
+def can_fork() -> bool:
+    """Whether numpy is safe to use after a fork: Windows has none, and macOS's libraries are not made for it."""
+    return sys.platform == "linux"
+
+
+def available_cores() -> int:
+    """Number of cores that this process may use."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+def fork_context() -> ForkContext:
+    """Return multiprocessing with fork; ValueError where there is none (see ``can_fork``)."""
+    import multiprocessing  # with sockets and OpenSSL, and most recordings are too small for it
+
+    return multiprocessing.get_context("fork")
+
+
+def has_file_locks() -> bool:
+    """Whether the system has locks that end with their process, however it ends (flock(2))."""
+    try:
+        import fcntl  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def lock(file: IO[bytes], *, wait: bool) -> None:
+    """Lock a file for this process; OSError when another holds it, unless ``wait``, or when it cannot be locked."""
+    import fcntl
+
+    fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def is_own(path: Path) -> bool:
+    """Whether this user made a file or directory, and it is no link; OSError when there is none."""
+    return not path.is_symlink() and path.stat().st_uid == os.getuid()
+
+
+def map_file(file: IO[bytes]) -> mmap.mmap:
+    """Map a whole file for reading; OSError or ValueError for what cannot be mapped: a pipe, an empty file."""
+    return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def free_pages(mapping: mmap.mmap, start: int, stop: int) -> None:
+    """Tell the system that bytes [start, stop) of a map are not needed soon; does nothing where one cannot say so."""
+    advice = getattr(mmap, "MADV_DONTNEED", None)
+    if advice is None:
+        return
+    first, last = -(-start // mmap.PAGESIZE) * mmap.PAGESIZE, stop // mmap.PAGESIZE * mmap.PAGESIZE
+    if first < last:
+        mapping.madvise(advice, first, last - first)
+
+
+def create_unnamed(directory: Path, mode: int) -> int:
+    """Return a descriptor of a file without a name (open(2), O_TMPFILE), -1 where there are no such files."""
+    if O_TMPFILE is None or not Path(PROC_FILES).exists():
+        return -1
+    try:
+        return os.open(directory, os.O_RDWR | O_TMPFILE, mode)
+    except OSError:
+        return -1
+
+
+def create_exclusively(path: Path, mode: int) -> int:
+    """Return a descriptor of a new file, in binary; FileExistsError when there is one already."""
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
+
+
+def name_unnamed(descriptor: int, path: Path) -> None:
+    """Give an unnamed file the name ``path``; OSError where links are forbidden (security modules, FUSE)."""
+    directory = os.open(path.parent, os.O_RDONLY)
+    try:
+        # os.link follows the link in /proc only when it gets a directory
+        os.link(f"{PROC_FILES}/{descriptor}", path, src_dir_fd=directory, follow_symlinks=True)
+    finally:
+        os.close(directory)
+
+
+def replace_file(new: Path, old: Path) -> None:
+    """Give a closed file the name of another, which goes; PermissionError on Windows while a program has that open."""
+    new.replace(old)
+
+
+def path_of_open_file(file: IO[bytes]) -> Path | None:
+    """Return a path that leads to an open file, which may have no name; None where the system has no such paths."""
+    path = Path(f"{PROC_FILES}/{file.fileno()}")
+    return path if path.exists() else None
+
+
+def user_cache_dir() -> Path | None:
+    """Directory for files that perf2x can make again, by each platform's convention; None without a home directory."""
+    try:
+        home = Path.home()
+    except RuntimeError:
+        return None
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local") / "perf2x" / "Cache"
+    if sys.platform == "darwin":
+        return home / "Library" / "Caches" / "perf2x"
+    return Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache") / "perf2x"

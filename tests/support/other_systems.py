@@ -1,0 +1,27 @@
+"""Other operating systems: what perf2x's own code sees of Windows and macOS, on the machine that runs the tests.
+
+Only what ``files/operating_system.py`` looks at is replaced; Python itself stays the one that runs.
+"""
+
+import mmap
+import os
+import sys
+
+import pytest
+
+from perf2x.files import operating_system
+
+SYSTEMS = ("win32", "darwin")
+NO_LOCKS = {"win32": True, "darwin": False}
+
+
+def become(system: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take away what ``system`` has not."""
+    monkeypatch.setattr(sys, "platform", system)
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    monkeypatch.setattr(operating_system, "O_TMPFILE", None)
+    monkeypatch.setattr(operating_system, "PROC_FILES", "/nowhere/proc/self/fd")
+    if system == "win32":
+        monkeypatch.setitem(sys.modules, "fcntl", None)
+        monkeypatch.delattr(os, "getuid", raising=False)
+        monkeypatch.delattr(mmap, "MADV_DONTNEED", raising=False)
