@@ -12,7 +12,8 @@ from msgspec.structs import replace
 
 from perf2x.cli.report.facts import Limits, report_facts
 from perf2x.cli.report.fit import LEAST, fitted_report, sizes
-from perf2x.cli.report.next_steps import next_steps
+from perf2x.cli.report.markdown import report_markdown
+from perf2x.cli.report.next_steps import Step, next_steps
 from perf2x.pipeline.load import load
 from perf2x.pipeline.options import LoadOptions
 from perf2x.plugins.contracts import ProfileBuilder
@@ -162,6 +163,39 @@ def test_no_name_breaks_the_markdown(tmp_path: Path) -> None:
         count = len(re.findall(r"(?<!\\)\|", line))
         assert not count or not cells or count == cells, line
         cells = count
+
+
+def evil(facts: Any, key: str = "") -> Any:
+    """The facts with every recorded text in its worst form."""
+    if isinstance(facts, dict):
+        return {name: evil(value, name) for name, value in facts.items()}
+    if isinstance(facts, list):
+        return [evil(entry, key) for entry in facts]
+    return EVIL if isinstance(facts, str) and key not in ("severity", "unit") else facts
+
+
+def test_every_text_is_written_as_what_it_is(facts: dict[str, Any], grown: tuple[Path, Path]) -> None:
+    compared = json.loads(perf2x("report", grown[1], "--before", grown[0], *QUICK, "--format", "json").out)
+    findings = [{"name": "x", "severity": "loss", "count": 1, "text": "x", "advice": "x"}]
+    worst = evil(facts | {"difference": compared["difference"]})
+    worst["quality"] |= evil({"findings": findings, "deferred": "x", "unwound": "x"})
+    lines = [*report_markdown(worst, [Step("x", "{0} grew", (EVIL,))])]
+    assert len(lines) > 60
+    for line in lines:
+        bare = re.sub(r"<code>[^<]*</code>|`[^`]*`", "", line)
+        assert "\n" not in line and not re.search(r"[<@`\u202e]|\[x\]|\*\*", bare), line
+
+
+def test_long_paths_keep_both_ends() -> None:
+    builder = ProfileBuilder()
+    builder.event("cpu-clock", "nanoseconds")
+    builder.sample([builder.function(f"f{level}") for level in range(40)], builder.thread("app", 7))
+    profile = builder.build()
+    loaded = replace(load(recording("calls"), LoadOptions(symbols=None)), profile=profile)
+    (path,) = report_facts(loaded, report_tables(profile, "period", 9), ["x"], None, next(sizes(9)))["paths"]
+    assert path["outer"] == [f"f{level}" for level in range(4)]
+    assert path["left_out"] == 28
+    assert path["inner"] == [f"f{level}" for level in range(32, 40)]
 
 
 QUIET = {
