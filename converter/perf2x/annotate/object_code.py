@@ -20,6 +20,7 @@ from perf2x.tables.errors import ObjectError
 from perf2x.tables.profile import Profile
 
 IN_MEMORY = "its code was in memory only, and is in no file"
+LEFT_OUT = "it has zeros in place of code, as objects in a bundle of --symbols-only have"
 _IN_FILES = (DsoKind.FILE, DsoKind.VDSO)
 
 
@@ -55,7 +56,10 @@ class ObjectCode:
         if self._kernel is not None:
             return self._kernel.read(start, end)
         code = self._code()
-        return code.machine, code_at(code, start, end - start)
+        data = code_at(code, start, end - start)
+        if data and not any(data):
+            raise ObjectError(f"{code.name}: {LEFT_OUT}")
+        return code.machine, data
 
     def functions_at(self, address: U64) -> tuple[Ragged, Sequence[FunctionRow]]:
         """Rows of (function, line) at each address (n,), sorted and unique, innermost first, and the functions."""

@@ -20,7 +20,7 @@ DATA = Path(__file__).parent / "data"
 RECORDING = DATA / "inlines.data"
 
 
-def listed(recording: Path = RECORDING, *, symfs: Path = DATA, inline: bool = True, **options) -> Profile:
+def listed(recording: Path = RECORDING, *, symfs: Path | None = DATA, inline: bool = True, **options) -> Profile:
     """A recording with listings."""
     symbols = SymbolOptions(symfs=symfs, inline=inline)
     profile = load(str(recording), LoadOptions(symbols=symbols, listings=ListingOptions(**options))).profile

@@ -7,8 +7,9 @@ import pytest
 from perf2x.analysis.totals import totals
 from perf2x.annotate import instructions
 from perf2x.tables.profile import Profile
+from tests.support.command import perf2x
 from tests.support.recordings import CORPUS
-from tests.unit.annotate.listed import DATA, function, listed
+from tests.unit.annotate.listed import DATA, RECORDING, function, listed
 
 pytest.importorskip("capstone")
 SYMFS = CORPUS / "common" / "symfs"
@@ -126,3 +127,10 @@ def test_objects_without_their_code(tmp_path: Path) -> None:
     found = load(str(DATA / "inlines.data"), LoadOptions(symbols=symbols_of_it, listings=wanted)).profile
     (code,) = function(found, "walk").code
     assert code.reason == "/demo/inlines: only its debug file was found, which has no instructions"
+
+
+def test_bundles_of_symbols_alone_have_no_code(tmp_path: Path) -> None:
+    assert perf2x("bundle", RECORDING, "--symfs", DATA, "--symbols-only", "-o", tmp_path / "b.tar.gz", "-q").code == 0
+    one = function(listed(tmp_path / "b.tar.gz", symfs=None, function="walk", assembly=True), "walk")
+    (code,) = one.code
+    assert code.reason.endswith("as objects in a bundle of --symbols-only have")

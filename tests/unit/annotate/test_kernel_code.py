@@ -78,3 +78,19 @@ def test_a_copy_of_something_else(tmp_path: Path) -> None:
     (tmp_path / "kallsyms").write_text(KALLSYMS)
     (tmp_path / "kcore").write_bytes(kernel(TEXT, 4))
     assert code(tmp_path).reason == MISSING
+
+
+def test_the_vdso(tmp_path: Path) -> None:
+    """Its addresses are offsets into the file, where ``tiny_elf`` puts the code at 0xb0."""
+    build_id = "aa" * 20
+    folder = tmp_path / ".build-id" / build_id[:2] / build_id[2:]
+    folder.mkdir(parents=True)
+    note = TinySection(".note", b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0" + b"\xaa" * 20, 0x300, "NOTE", 2)
+    text = TinySection(".text", CODE, 0xB0, flags=6)
+    (folder / "vdso").write_bytes(tiny_elf([text, note, *symbol_sections([TinySymbol("clock", 0xB0, 16)], 3)]))
+    start = 0x7FFF_0000_0000
+    profile = make_profile([(start, start + 0x1000, 0, "[vdso]", build_id, 1)], [(0, start + 0xB7)])
+    wanted = {"function": "clock", "assembly": True, "value": "samples"}
+    (one,) = listings_of(profile, make_session(), SymbolOptions(buildid_dir=tmp_path), **wanted).functions
+    (found,) = one.code
+    assert (found.object, found.start, [row.own for row in found.rows[:3]]) == ("[vdso]", 0xB0, [(0,), (0,), (1,)])
