@@ -28,6 +28,7 @@ ONE_INPUT = (
     ("report", "--format", "json", "--max-bytes", "8000"),
     ("annotate", "--source"),
     ("annotate", "--assembly", "--json"),
+    ("convert", "--to", "html", "--source", "--assembly", "-o", "{dir}/out/x"),
     ("info",),
     ("info", "--json"),
     ("info", "--format", "markdown", "--symbols"),
@@ -69,7 +70,7 @@ class Case:
         own = self.seed.words
         if self.command[0] in ("convert", "view", "bundle"):
             own = (*own, "--allow-empty")  # what is empty goes through the emitters, too
-        if self.command == BUNDLE:
+        if self.command == BUNDLE or self.command[0] == "annotate":
             own = tuple(word for word in own if word != "--no-symbols")
         return own if {"--symfs", "--no-symbols"} & set(own) else (*own, "--symfs", "{dir}")
 
