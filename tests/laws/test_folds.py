@@ -34,7 +34,7 @@ from perf2x.transform.profile_fold import ProfileFold
 from tests import forge
 from tests.forge import kernel as k
 from tests.laws.test_scaling import ONE
-from tests.support.extremes import SAMPLE
+from tests.support.extremes import SAMPLE, STAMP
 from tests.support.recordings import CORPUS
 
 NAMES = ("forker", "events", "user_only", "calls", "task_end")
@@ -137,7 +137,8 @@ def test_each_address_of_a_build_is_named_once(jobs: int, monkeypatch: pytest.Mo
 
 def forged(place: Path, number: int, samples: int = 3, damaged: bool = False) -> str:
     """A recording of a host of its own, whose stacks others have, too."""
-    records: list[forge.Record] = [
+    records: list[forge.Record] = [forge.Mmap(pid=10, tid=10, addr=0x1000, len=0x10000, filename="/bin/x", stamp=STAMP)]
+    records += [
         replace(SAMPLE, time=row, chain=(k.CONTEXT_USER, 0x1000 + row, 0x90000 + row % 7)) for row in range(samples)
     ]
     records += [forge.Raw(type=9, body=bytes(8)), forge.Raw(type=3, body=bytes(8))] * damaged  # a sample, a name
