@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from perf2x.pipeline.context import LoadContext
 from perf2x.tables.errors import OptionError
-from perf2x.tables.events import Recording
+from perf2x.tables.events import Recording, Session
 
 MOST_OPEN = 16
 """Inputs that stay open; the index pass over another is done twice, which is a tenth of a conversion's work."""
@@ -62,10 +62,12 @@ class SessionInput(Struct, frozen=True):
 
     def open(self) -> Recording:
         """Return the recording, its parts put in order of time. FormatError if a file has gone meanwhile."""
+        opened = [part.recording or _reopen(part.input, self.context) for part in self.parts]
+        if len(opened) == 1:
+            return opened[0]
         from perf2x.reader.joined_session import JoinedRecording, order_by_time
 
-        opened = [part.recording or _reopen(part.input, self.context) for part in self.parts]
-        return opened[0] if len(opened) == 1 else JoinedRecording(order_by_time(opened), self.context.diagnostics)
+        return JoinedRecording(order_by_time(opened), self.context.diagnostics)
 
 
 def find_sessions(inputs: Sequence[Input], context: LoadContext) -> list[SessionInput]:
@@ -78,8 +80,6 @@ def find_sessions(inputs: Sequence[Input], context: LoadContext) -> list[Session
 
 
 def _groups(inputs: Sequence[Input], context: LoadContext) -> Iterator[list[SessionPart]]:
-    from perf2x.reader.joined_session import session_key
-
     groups: dict[bytes, list[SessionPart]] = {}
     for number, one in enumerate(inputs):
         recording = _open(one, context)
@@ -88,10 +88,16 @@ def _groups(inputs: Sequence[Input], context: LoadContext) -> Iterator[list[Sess
         part = SessionPart(
             one, session.source, recording.sample_count, bool(session.events), recording if keep else None
         )
-        group = groups.setdefault(session_key(session) if len(inputs) > 1 else b"", [])
+        group = groups.setdefault(_key(session) if len(inputs) > 1 else b"", [])
         _check_joinable(group, part)
         group.append(part)
     return iter(groups.values())
+
+
+def _key(session: Session) -> bytes:
+    from perf2x.reader.joined_session import session_key  # one recording alone does not need it
+
+    return session_key(session)
 
 
 def _open(one: Input, context: LoadContext) -> Recording:
