@@ -135,6 +135,25 @@ def test_nothing_is_fetched_and_names_are_text(builder) -> None:
     assert b"<script" not in written(builder.build(), script=False)
 
 
+def luminance(colour: str) -> float:
+    """Relative luminance of #rrggbb, as WCAG 2 defines it."""
+    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    red, green, blue = (part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def test_labels_can_be_read_on_every_box_in_both_themes(builder) -> None:
+    style = drawn(builder.build()).find(f"{NS}style").text
+    for theme in style.split("@media"):
+        fills = dict(re.findall(r"([\w.>]+)\{[^{}]*fill:(#\w{6})", theme))
+        assert {"text", ".u", ".u2", ".k", ".k2", ".x", ".a", ".h", ".g", ".m>rect"} <= {*fills}
+        for name, ground in fills.items():
+            if name not in ("text", ".s", ".m>text"):
+                label = "#22211f" if name == ".m>rect" else fills["text"]
+                low, high = sorted((luminance(label), luminance(ground)))
+                assert (high + 0.05) / (low + 0.05) >= 4.5, name
+
+
 @pytest.mark.parametrize("options", [{"width": 10}, {"max_boxes": 0}, {"direction": "up"}])
 def test_options_that_leave_no_picture_are_refused(options) -> None:
     with pytest.raises(OptionError):
