@@ -25,6 +25,14 @@ settings.register_profile("unshrunk", settings.get_profile("perf2x"), phases=[Ph
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "perf2x"))
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave the long test of the contract for formats, once for each of them, to the long ones."""
+    for item in items:
+        if item.name == "test_ten_thousand_threads":
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(autouse=True, scope="session")
 def _no_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Hide the machine from fixtures of modules and packages, too, and from every process that tests start."""
