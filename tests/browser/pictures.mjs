@@ -47,34 +47,37 @@ async function step(page, [kind, word]) {
   if (kind === "click" || kind === "hover") await page.locator("[data-at]").filter({ hasText: new RegExp(`^${word}`) }).locator("rect")[kind]();
 }
 
+/** One page for all jobs: each has its own address, listeners write to the job's answer. */
+const page = await browser.newPage();
+let [told, address] = [null, ""];
+page.on("pageerror", (error) => told.errors.push(String(error)));
+await page.route("**/*", (route) => {
+  if (route.request().url().split("#")[0] === address || /^(data|about):/.test(route.request().url())) return route.continue();
+  told.outside.push(route.request().url());
+  return route.abort();
+});
+
 async function run(job) {
-  const page = await browser.newPage({ viewport: job.size || { width: 1280, height: 760 }, colorScheme: job.scheme || "light" });
-  const told = { errors: [], outside: [], views: [] };
-  page.on("pageerror", (error) => told.errors.push(String(error)));
-  const address = pathToFileURL(path.resolve(job.file)).href;
-  await page.route("**/*", (route) => {
-    if (route.request().url().split("#")[0] === address || /^(data|about):/.test(route.request().url())) return route.continue();
-    told.outside.push(route.request().url());
-    return route.abort();
-  });
-  await page.goto(job.inside === "img" ? "about:blank" : address + (job.hash || ""));
+  [told, address] = [{ errors: [], outside: [], views: [] }, pathToFileURL(path.resolve(job.file)).href];
+  await page.setViewportSize(job.size || { width: 1280, height: 760 });
+  await page.emulateMedia({ colorScheme: job.scheme || "light" });
+  await page.goto("about:blank");
   if (job.inside === "img") {
     // a page around the picture, as on a code host
     await page.setContent(`<img alt="" src="data:image/svg+xml;base64,${fs.readFileSync(job.file).toString("base64")}">`);
     told.size = await page.evaluate(() => document.images[0].decode().then(() => [document.images[0].naturalWidth, document.images[0].naturalHeight]));
-  } else {
-    told.views.push(await page.evaluate(look));
-    for (const one of job.steps || []) {
-      await step(page, one);
-      told.views.push(await page.evaluate(look));
-    }
+    return told;
   }
-  if (job.shot) await page.screenshot({ path: job.shot });
-  await page.close();
+  await page.goto(address + (job.hash || ""));
+  told.views.push(await page.evaluate(look));
+  for (const one of job.steps || []) {
+    await step(page, one);
+    told.views.push(await page.evaluate(look));
+  }
   return told;
 }
 
-const told = [];
-for (const job of JSON.parse(fs.readFileSync(0, "utf8"))) told.push(await run(job));
+const answers = [];
+for (const job of JSON.parse(fs.readFileSync(0, "utf8"))) answers.push(await run(job));
 await browser.close();
-process.stdout.write(JSON.stringify(told));
+process.stdout.write(JSON.stringify(answers));
