@@ -38,6 +38,15 @@ def test_all_scripts_are_in_the_page() -> None:
     assert sorted(page_file._SCRIPTS) == SCRIPTS
 
 
+def test_what_the_page_leaves_out_leaves_scripts(tmp_path: Path) -> None:
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("no Node here: apt-get install nodejs")
+    (tmp_path / "page.js").write_text(page().split("<script>")[1].split("</script>")[0], "utf-8")
+    ran = subprocess.run([node, "--check", tmp_path / "page.js"], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+
+
 def test_the_page_is_light_and_has_no_comments() -> None:
     text = page()
     assert len(text.encode()) < LARGEST_PAGE

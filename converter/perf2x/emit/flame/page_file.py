@@ -28,6 +28,7 @@ _SCRIPTS = (
     "range.js",
     "heat.js",
     "table.js",
+    "changes.js",
     "code.js",
     "panels.js",
     "actions.js",
@@ -36,6 +37,9 @@ _SCRIPTS = (
 )
 _COMMENT = re.compile(r"^ *//.*\n|^ */\*\*(?:[^*]|\*(?!/))*\*/ *\n?|(?<=[;,{}\[]) // [^\"`\n]*$|^ +", re.MULTILINE)
 """Comments and indentation: types and reasons are for those who work on the page. No text in it spans lines."""
+_TOKENS = re.compile(r" ?(=>|[=!]==|[<>+*-]=|&&|\|\||\?\?|[=<>?:,;{}*]) ?")
+"""Signs that need no space around them; + and - may, beside another one."""
+_TEXT = re.compile(r'("(?:[^"\\]|\\.)*")')
 _SPACE = re.compile(r"\s*([{};,])\s*")
 """Around what separates the parts of a style."""
 _BYTES_PER_LINE = 57 * 1024
@@ -73,8 +77,16 @@ def _page(title: str) -> tuple[bytes, bytes]:
 
 
 def _light(script: str) -> str:
-    """A script without what browsers pass over."""
-    return _COMMENT.sub("", script)
+    """A script without what browsers pass over, line by line."""
+    return "\n".join(_tight(line) for line in _COMMENT.sub("", script).splitlines() if line)
+
+
+def _tight(line: str) -> str:
+    """A line without spaces around signs; one that may hold a template, a pattern or other quotes is left alone."""
+    if any(sign in line for sign in "`'/"):
+        return line
+    parts = _TEXT.split(line)  # every other part is a text
+    return "".join(part if at % 2 else _TOKENS.sub(r"\1", part) for at, part in enumerate(parts))
 
 
 def _packed(pieces: Iterator[bytes]) -> Iterator[bytes]:

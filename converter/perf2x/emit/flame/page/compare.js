@@ -53,18 +53,54 @@ class Comparison {
     return { total, self };
   }
 
-  /** One line for each function, with self and total of both sides; self and total themselves are the changes. */
+  /**
+   * One line for each function, with self and total of both sides; self and total themselves are the changes.
+   * @param {number[]} rows
+   * @returns {FunctionCost[]}
+   */
   functions(rows) {
+    const { rows: { beforeCount, count } } = this.profile;
     const found = new Map();
-    for (const side of ["before", "after"]) {
-      for (const entry of this.profile.functions(rows, this.column[side])) {
-        const key = `${entry.name}\n${entry.object}`;
-        if (!found.has(key)) found.set(key, { ...entry, was: { self: 0, total: 0 }, now: { self: 0, total: 0 } });
-        found.get(key)[side === "before" ? "was" : "now"] = { self: entry.self, total: entry.total };
+    const sides = { was: this.column.before, now: this.column.after, wasCount: beforeCount, nowCount: count };
+    for (const [side, column] of Object.entries(sides)) {
+      for (const { self, total, ...entry } of this.profile.functions(rows, column)) {
+        const key = this.profile.functionOf[entry.frame];
+        if (!found.has(key)) found.set(key, { ...entry, ...sideSums(["self", "total"]) });
+        found.get(key)[side] = { self, total };
       }
     }
-    for (const entry of found.values()) for (const key of ["self", "total"]) entry[key] = entry.now[key] - entry.was[key];
-    return [...found.values()];
+    return [...found.values()].map((entry) => this.weigh(entry));
+  }
+
+  /** Add to a line the changes, and how far out of chance they are. */
+  weigh(entry) {
+    entry.deviations = {};
+    for (const key of Object.keys(entry.was)) {
+      entry[key] = entry.now[key] - entry.was[key];
+      entry.deviations[key] = deviations(entry.wasCount[key], entry.nowCount[key] * this.factor, this.factor);
+    }
+    return entry;
+  }
+
+  /**
+   * Who calls a function, largest change first: what its stacks cost before and after, by immediate caller.
+   * @param {number[]} rows
+   * @param {number} wanted
+   * @returns {FunctionCost[]} totals are those of the function below the caller; frame −1: nobody calls it
+   */
+  callers(rows, wanted) {
+    this.fold(rows);
+    const { profile, nodes: { before, after } } = this;
+    const { parent, frame, functionOf, names, objects } = profile;
+    const found = new Map();
+    for (const node of profile.fold(rows, this.column.after)) {
+      if (functionOf[frame[node]] !== wanted || !profile.isOutermost[node]) continue;
+      const above = parent[node] < 0 ? -1 : frame[parent[node]];
+      const key = above < 0 ? -1 : functionOf[above];
+      if (!found.has(key)) found.set(key, { frame: above, name: names[above] || "", object: objects[above] || "", ...sideSums(["total"]) });
+      for (const [side, { [node]: sum }] of Object.entries({ was: before.sum, now: after.sum, wasCount: before.count, nowCount: after.count })) found.get(key)[side].total += sum;
+    }
+    return [...found.values()].map((entry) => this.weigh(entry)).sort((a, b) => Math.abs(b.total) - Math.abs(a.total) || (a.name < b.name ? -1 : 1));
   }
 
   /** Of the whole before, with a sign, as the table of perf2x diff says it. */
@@ -74,10 +110,23 @@ class Comparison {
   }
 }
 
+/** Zeros for both sides, of values and of samples. */
+const sideSums = (keys) => Object.fromEntries(["was", "now", "wasCount", "nowCount"].map((side) => [side, Object.fromEntries(keys.map((key) => [key, 0]))]));
+
+/**
+ * How many standard deviations of the counts lie between before and after, as if samples came by chance.
+ * @param {number} oldCount
+ * @param {number} newCount times the factor
+ */
+function deviations(oldCount, newCount, factor) {
+  const spread = Math.sqrt(oldCount + newCount * factor);
+  return spread ? (newCount - oldCount) / spread : 0;
+}
+
 /** before, after, and strength from −1 (gone) to 1 (new); pale when sampling alone can do that. */
 function change(before, after, oldCount, newCount, factor) {
   const most = Math.max(before, after);
-  const noisy = Math.abs(newCount - oldCount) < NOISE * Math.sqrt(oldCount + newCount * factor);
+  const noisy = Math.abs(deviations(oldCount, newCount, factor)) < NOISE;
   const strength = most > 0 ? (after - before) / most : 0;
   return { before, after, noisy: noisy && before !== after, strength: noisy ? strength / 4 : strength };
 }

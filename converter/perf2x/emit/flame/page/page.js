@@ -50,7 +50,7 @@ function viewFields() {
     weight: oneOf(latency ? "latency" : compare && compare.samples ? "count" : "value", "value", "count", ...(latency ? ["latency"] : [])),
     search: anyText(""),
     group: anyText(""),
-    sort: oneOf("self", "self", "total", "name", ...(latency ? ["other"] : [])),
+    sort: oneOf(compare ? "significance" : "self", "self", "total", "name", ...(latency ? ["other"] : []), ...(compare ? ["significance"] : [])),
     ...(compare ? { shown: oneOf("after", "after", "before"), scale: oneOf(compare.normalize ? "shares" : "absolute", "absolute", "shares") } : {}),
     ...burstFields(),
     zoom: { initial: [], read: readRanges, write: writeRanges },

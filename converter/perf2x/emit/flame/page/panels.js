@@ -137,21 +137,6 @@ function make(tag, fields, ...inside) {
   return element;
 }
 
-/** Functions that moved most; self and total are changes, in percent of the whole before. */
-function showChanges() {
-  const key = state.sort === "total" ? "total" : "self";
-  const shown = functions.filter((entry) => isMatch(entry.frame));
-  const size = (entry) => Math.abs(entry[key]);
-  shown.sort((a, b) => (state.sort === "name" ? 0 : size(b) - size(a)) || (a.name < b.name ? -1 : 1));
-  const most = shown.reduce((top, entry) => Math.max(top, size(entry)), 0) || 1;
-  $("rows").replaceChildren(...shown.slice(0, 400).map((entry) => {
-    const lines = ["self", "total"].map((word) => `${word} ${spoken(entry.was[word], layout.unit)} → ${spoken(entry.now[word], layout.unit)}`);
-    const row = functionRow(entry, lines, [comparison.signed(entry.self), comparison.signed(entry.total)], size(entry) / most);
-    row.className = entry[key] > 0 ? "grew" : "shrank";
-    return row;
-  }));
-}
-
 function showTable() {
   if (profile.rows.latency) showOther();
   keepingFocus(comparison ? showChanges : showCosts);
@@ -208,13 +193,14 @@ function showDetail() {
     bar.firstChild.style.width = `${(100 * value) / (whole || 1)}%`;
     bars.append(make("span", {}, word), bar, make("span", {}, `${weighed(value)}  ${percent(value, whole)}`));
   }
-  detail.replaceChildren(...parts, bars);
+  detail.replaceChildren(...parts, bars, ...(comparison && frame >= 0 ? [callerList(frame)] : []));
   showCode(frame);
 }
 
 function changeBars({ total: all, self }) {
   const { before, after } = comparison.wholes;
-  return [["before", all.before, before], ["after", all.after, after], ["self before", self.before, before], ["self after", self.after, after]];
+  const own = [["self before", self.before, before], ["self after", self.after, after]];
+  return [["before", all.before, before], ["after", all.after, after], ...(self.before || self.after ? own : [])];
 }
 
 function describe(frame) {

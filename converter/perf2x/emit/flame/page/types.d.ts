@@ -140,8 +140,16 @@ interface FunctionCost {
   self: number;
   total: number;
   other?: number; // self in the number that is not the width
-  was?: { self: number; total: number }; // of two profiles, of which self and total are the differences
-  now?: { self: number; total: number };
+  was?: SelfAndTotal; // of two profiles, of which self and total are the differences
+  now?: SelfAndTotal;
+  wasCount?: SelfAndTotal; // samples
+  nowCount?: SelfAndTotal;
+  deviations?: SelfAndTotal; // of the samples, from before to after
+}
+
+interface SelfAndTotal {
+  self: number;
+  total: number;
 }
 
 /** What a box was before and is after. */

@@ -1,0 +1,78 @@
+"""The page of a difference sorts functions by significance and says who calls what changed."""
+
+from pathlib import Path
+
+import pytest
+
+from perf2x.emit.flame.diff_page import DifferencePage
+from perf2x.plugins.contracts import ProfileBuilder
+from perf2x.tables.profile import Profile
+from tests.browser.opened import opened
+from tests.browser.test_viewers import MS
+
+pytestmark = pytest.mark.browser
+
+BEFORE = {"parse;copy": 100, "write;copy": 100, "read;copy": 30, "parse": 400, "few": 4}
+AFTER = {"parse;copy": 290, "write;copy": 40, "parse": 410, "write": 60, "few": 7}
+
+
+def side(costs: dict[str, int], pid: int) -> Profile:
+    builder = ProfileBuilder()
+    builder.event("cpu-clock", "nanoseconds", frequency=1000)
+    thread = builder.thread("app", pid)
+    for names, count in costs.items():
+        stack = [builder.function(name) for name in ("main", *names.split(";"))]
+        for _ in range(count):
+            builder.sample(stack, thread, value=MS)
+    return builder.build()
+
+
+def asked(folder: Path) -> dict[str, dict]:
+    """What to open and do, by name."""
+    target = folder / "changes.html"
+    with target.open("wb") as out:
+        DifferencePage().emit(side(BEFORE, 7), side(AFTER, 9), out)
+    page = {"viewer": "page", "file": str(target)}
+    table = "[...$('rows').rows].map((row) => [...row.cells].map((cell) => cell.innerText.trim()))"
+    called = (
+        "[...document.querySelectorAll('.callers li')].map((line) => [...line.children].map((one) => one.innerText))"
+    )
+    opens = [["focus", "#rows button"], ["key", "ArrowDown"], ["key", "Enter"]]
+    follow = [*opens, ["focus", ".callers button"], ["key", "Enter"]]
+    return {
+        "table": page | {"evaluate": table, "shot": "changes.png"},
+        "by total": page | {"hash": "#sort=total", "evaluate": table},
+        "opened": page | {"steps": opens, "evaluate": f"[nameOf(state.function), {called}]", "axe": True},
+        "gone": page | {"hash": "#shown=before&function=copy%0A", "evaluate": called, "axe": True, "scheme": "dark"},
+        "followed": page | {"steps": follow, "evaluate": "nameOf(state.function)"},
+    }
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory) -> dict[str, dict]:
+    folder = tmp_path_factory.mktemp("changes")
+    return opened(folder, asked(folder))
+
+
+def test_nothing_fails_and_axe_finds_nothing(seen) -> None:
+    assert [name for name, told in seen.items() if told["errors"]] == []
+    assert seen["opened"]["complaints"] == seen["gone"]["complaints"] == []
+
+
+def test_the_surest_change_comes_first_not_the_largest(seen) -> None:
+    """60 of 0 is 7.7 standard deviations, 330 of 230 is 4.2; of the total, copy's is larger than write's."""
+    assert [(row[0], row[3]) for row in seen["table"]["value"]] == [
+        ("write", "7.75"), ("copy", "4.23"), ("few", "~0.9"), ("parse", "~0.35"), ("read", "0"), ("main", "0"),
+    ]  # fmt: skip
+    assert [row[0] for row in seen["by total"]["value"]] == ["parse", "main", "copy", "read", "few", "write"]
+
+
+def test_callers_share_the_change_of_a_function(seen) -> None:
+    lines = [
+        ["+30.0 %", "parse", "100 ms → 290 ms"],
+        ["−9.46 %", "write", "100 ms → 40 ms"],
+        ["−4.73 %", "read", "30 ms → 0 ns"],
+    ]
+    assert seen["opened"]["value"] == ["copy", lines]
+    assert seen["gone"]["value"] == lines
+    assert seen["followed"]["value"] == "parse"
