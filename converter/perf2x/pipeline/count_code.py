@@ -21,6 +21,7 @@ from perf2x.transform.sum_code import sum_addresses, sum_branches
 if TYPE_CHECKING:
     from perf2x.binary.elf.file import ElfObject
     from perf2x.columnar.arrays import U64
+    from perf2x.debugfiles.object_files import ObjectFiles
     from perf2x.pipeline.context import LoadContext
     from perf2x.tables.profile import Profile
     from perf2x.transform.choice import Choice
@@ -37,16 +38,36 @@ def count_code(
     _check_choice(context.options.choice)
     history = build_process_history(recording.session, recording.sideband, Diagnostics())
     counted = counted_object(history, profile, request.object)
-    code = _code_of(counted, context)
+    found = _files_of(counted, context)
     counter = CodeCounter(history, counted.rows, request)
     with context.stages.stage("count"):
         events = unique(profile.samples.event)
         for batch in recording.samples(Want.BRANCHES):
             counter.add(select_rows(batch, selection.passing.passing(batch) & np.isin(batch.event, events)))
     branches, samples = counter.result()
-    return CodeCounts(
+    if not (len(branches) or len(samples) or context.options.allow_empty):
+        raise OptionError(
+            f"nothing was recorded in {counted.filename}: no branch and no sample; --object names another"
+        )
+    code = found.code
+    assert code is not None
+    counts = CodeCounts(
         counted.filename, counted.build_id, _stated_branches(branches, code), _stated_samples(samples, code)
     )
+    return _with_lines(counts, profile, recording, found, context) if request.lines else counts
+
+
+def _with_lines(
+    counts: CodeCounts, profile: Profile, recording: Recording, found: ObjectFiles, context: LoadContext
+) -> CodeCounts:
+    from perf2x.symbolize.count_lines import count_lines
+    from perf2x.symbolize.make_context import make_context
+    from perf2x.symbolize.options import SymbolOptions
+
+    options = context.options.symbols or SymbolOptions()
+    facts = make_context(profile, recording.session, options, context.diagnostics, context.finder, recording.sideband)
+    with context.stages.stage("lines"):
+        return replace(counts, functions=count_lines(facts, found, counts))
 
 
 def _check_choice(choice: Choice) -> None:
@@ -61,15 +82,15 @@ def _check_choice(choice: Choice) -> None:
             raise OptionError(f"{name} chooses stacks, and this format counts branches; --object names the program")
 
 
-def _code_of(counted: CountedObject, context: LoadContext) -> ElfObject:
-    """Find the object's file, whose program headers tell where its code lies."""
+def _files_of(counted: CountedObject, context: LoadContext) -> ObjectFiles:
+    """Find the object's files; OptionError without the one whose program headers tell where its code lies."""
     found = context.finder.find(counted.filename, bytes.fromhex(counted.build_id))
     if found.code is None:
         raise OptionError(
             f"{counted.filename}: {found.reason or 'its code is missing'}; this format needs the program itself "
             "(--symfs, --archive), or --object for another one"
         )
-    return found.code
+    return found
 
 
 def _stated_branches(branches: BranchCounts, code: ElfObject) -> BranchCounts:

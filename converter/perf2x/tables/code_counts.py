@@ -9,6 +9,7 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.columnar.arrays import I64, U64
+from perf2x.tables.line_counts import FunctionCounts
 
 EXTERNAL = np.uint64(2**64 - 1)
 """In place of an address: somewhere outside the object."""
@@ -25,6 +26,8 @@ class CodeRequest(Struct, frozen=True):
     """Name, path or build id; empty: the one that most samples were taken in."""
     steps_over: Literal["kernel", "external"] = "kernel"
     """Branches to leave out before the others become neighbours: those from or to the kernel, or all outside."""
+    lines: bool = False
+    """Also count lines of functions, which needs debug information."""
 
 
 class BranchCounts(Struct, frozen=True):
@@ -59,3 +62,5 @@ class CodeCounts(Struct, frozen=True):
     """Lower-case hexadecimal, "" where unknown."""
     branches: BranchCounts
     samples: AddressCounts
+    functions: tuple[FunctionCounts, ...] = ()
+    """Counts of lines, by name, where they are asked for."""

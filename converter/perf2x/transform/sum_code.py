@@ -9,6 +9,7 @@ from perf2x.columnar.arrays import I64
 from perf2x.columnar.unique import group_rows
 from perf2x.tables.code_counts import AddressCounts, BranchCounts, CodeCounts
 from perf2x.tables.errors import OptionError
+from perf2x.tables.line_counts import FunctionCounts
 
 
 def merged_code(parts: Sequence[CodeCounts]) -> CodeCounts:
@@ -18,7 +19,11 @@ def merged_code(parts: Sequence[CodeCounts]) -> CodeCounts:
             names = " and ".join(f"{each.filename} {each.build_id}".strip() for each in (parts[0], part))
             raise OptionError(f"these recordings have different objects, {names}: name one (--object)")
     branches, samples = [part.branches for part in parts], [part.samples for part in parts]
-    return replace(parts[0], branches=sum_branches(branches), samples=sum_addresses(samples))
+    functions: dict[str, FunctionCounts] = {}
+    for each in (function for part in parts for function in part.functions):
+        functions.setdefault(each.name, FunctionCounts(each.name)).add(each)
+    summed = tuple(functions[name] for name in sorted(functions))
+    return replace(parts[0], branches=sum_branches(branches), samples=sum_addresses(samples), functions=summed)
 
 
 def sum_branches(parts: list[BranchCounts]) -> BranchCounts:

@@ -33,6 +33,8 @@ class Scope(Struct, frozen=True):
     call_file: int = 0
     """The caller's file, as a file number of the unit's line table; 0 for a function that is not inlined."""
     call_line: int = 0
+    call_discriminator: int = 0
+    """The discriminator of the call."""
     origin: Entry | None = None
     """The entry of the function itself, where this is an instance of it."""
 
@@ -123,7 +125,10 @@ class _EntryWalk:
 
     def _scope(self, entry: Attributes) -> Scope:
         name, line, origin = describe(self._unit, entry)
-        return Scope(name, line, entry.get(c.AT_CALL_FILE, (0, 0))[1], entry.get(c.AT_CALL_LINE, (0, 0))[1], origin)
+        file, at, discriminator = (
+            entry.get(each, (0, 0))[1] for each in (c.AT_CALL_FILE, c.AT_CALL_LINE, c.AT_GNU_DISCRIMINATOR)
+        )
+        return Scope(name, line, file, at, discriminator, origin)
 
 
 def describe(unit: Unit, entry: Attributes) -> tuple[str, int, Entry | None]:

@@ -53,15 +53,29 @@ class LineTable(Struct, frozen=True):
     line: I64
     is_end: Bools
     """The row ends a sequence: addresses behind it are unknown."""
+    discriminator: I64
+    """Tells pieces of code of one line apart; 0 for most."""
 
     def find(self, address: U64) -> tuple[I64, I64]:
         """Return (n,) file number and line of each address, 0 and 0 where unknown."""
-        if not len(self.address):
-            return np.zeros(len(address), np.int64), np.zeros(len(address), np.int64)
-        row = np.searchsorted(self.address, address, "right") - 1
-        known = row >= 0
-        known[known] = ~self.is_end[row[known]]
-        return np.where(known, self.file[row], 0), np.where(known, self.line[row], 0)
+        row = self._rows(address)
+        return _taken(self.file, row), _taken(self.line, row)
+
+    def places(self, address: U64) -> tuple[I64, I64]:
+        """Return (n,) line and discriminator of each address, 0 and 0 where unknown."""
+        row = self._rows(address)
+        return _taken(self.line, row), _taken(self.discriminator, row)
+
+    def _rows(self, address: U64) -> I64:
+        """Return (n,) the row that applies to each address, −1 for none."""
+        row = np.searchsorted(self.address, address, "right").astype(np.int64) - 1
+        row[row >= 0] = np.where(self.is_end[row[row >= 0]], -1, row[row >= 0])
+        return row
+
+
+def _taken(column: I64, row: I64) -> I64:
+    """Return (n,) values of rows, 0 for row −1."""
+    return np.append(column, 0)[row]
 
 
 NO_FILES = FileNames("", (), {})
@@ -187,15 +201,19 @@ class _LineProgramHeader:
         return rows, at
 
 
-def _run_line_program(header: _LineProgramHeader, data: bytes) -> list[tuple[int, int, int, bool]]:
-    """Run the line program and return [(address, file, line, whether it ends a sequence)].
+Row = tuple[int, int, int, bool, int]
+"""Address, file, line, whether it ends a sequence, discriminator."""
+
+
+def _run_line_program(header: _LineProgramHeader, data: bytes) -> list[Row]:
+    """Run the line program and return its rows.
 
     op_index, which only VLIW machines use, is ignored; Linux runs on none of them.
     """
-    rows: list[tuple[int, int, int, bool]] = []
+    rows: list[Row] = []
     step, line_base, line_range = header.unit_length, header.line_base, header.line_range or 1
     base, at, end = header.opcode_base, header.program, header.end
-    address, file, line, start = 0, 1, 1, 0
+    address, file, line, discriminator, start = 0, 1, 1, 0, 0
     while at < end:
         code = data[at]
         at += 1
@@ -203,22 +221,24 @@ def _run_line_program(header: _LineProgramHeader, data: bytes) -> list[tuple[int
             code -= base
             address += code // line_range * step
             line += line_base + code % line_range
-            rows.append((address, file, line, False))
+            rows.append((address, file, line, False, discriminator))
+            discriminator = 0
         elif code == 5:  # DW_LNS_set_column, before nearly every row
             while data[at] >= 0x80:
                 at += 1
             at += 1
         elif code == 1:
-            rows.append((address, file, line, False))
+            rows.append((address, file, line, False, discriminator))
+            discriminator = 0
         elif code == 0:
             kind, value, at = _extended_opcode(header, data, at)
             if kind == 1:
-                rows.append((address, file, line, True))
+                rows.append((address, file, line, True, 0))
                 if not _is_linked(rows[start][0], header.address_size):
                     del rows[start:]
-                address, file, line, start = 0, 1, 1, len(rows)
-            elif kind == 2:
-                address = value
+                address, file, line, discriminator, start = 0, 1, 1, 0, len(rows)
+            else:
+                address, discriminator = _registers(kind, value, address, discriminator)
         elif code == 3:
             value, at = sleb128(data, at)
             line += value
@@ -230,13 +250,23 @@ def _run_line_program(header: _LineProgramHeader, data: bytes) -> list[tuple[int
     return rows[:start]
 
 
+def _registers(kind: int, value: int, address: int, discriminator: int) -> tuple[int, int]:
+    """Return (address, discriminator) behind an extended opcode."""
+    return (value if kind == 2 else address), (value if kind == 4 else discriminator)
+
+
 def _extended_opcode(header: _LineProgramHeader, data: bytes, at: int) -> tuple[int, int, int]:
-    """Read an extended opcode (1 ends a sequence, 2 sets the address): (opcode, address, offset of the next)."""
+    """Read an extended opcode: (opcode, value, offset of the next).
+
+    1 ends a sequence, 2 sets the address, 4 the discriminator.
+    """
     size, at = uleb128(data, at)
     kind = data[at] if size else 0
     if kind == 2 and size > 9:
         raise ObjectError(f"debug info: an address of {size - 1} bytes in a line table")
-    return kind, header.encoding.integer(data, at + 1, size - 1) if kind == 2 else 0, at + size
+    if kind == 2:
+        return kind, header.encoding.integer(data, at + 1, size - 1), at + size
+    return kind, uleb128(data, at + 1)[0] if kind == 4 else 0, at + size
 
 
 def _standard_opcode(header: _LineProgramHeader, data: bytes, at: int, code: int) -> tuple[int, int]:
@@ -256,12 +286,13 @@ def _is_linked(address: int, size: int) -> bool:
     return 1 < address < (1 << 8 * size) - 2
 
 
-def _sorted_columns(rows: list[tuple[int, int, int, bool]]) -> tuple[U64, I64, I64, Bools]:
+def _sorted_columns(rows: list[Row]) -> tuple[U64, I64, I64, Bools, I64]:
     """Sort rows by address; at one address the end of a sequence comes first, and the last of the others counts."""
-    addresses, numbers, lines, ends = zip(*rows, strict=True) if rows else ((), (), (), ())
+    addresses, numbers, lines, ends, marks = zip(*rows, strict=True) if rows else ((), (), (), (), ())
     address = np.array([value & 0xFFFFFFFFFFFFFFFF for value in addresses], np.uint64)
     file = np.array([value if value < 2**31 else 0 for value in numbers], np.int64)
     line = np.array([value if 0 <= value < 2**31 else 0 for value in lines], np.int64)
     is_end = np.array(ends, np.bool_)
+    mark = np.array([value if value < 2**32 else 0 for value in marks], np.int64)
     order = np.lexsort((~is_end, address))
-    return address[order], file[order], line[order], is_end[order]
+    return address[order], file[order], line[order], is_end[order], mark[order]

@@ -1,6 +1,6 @@
 """Source lines and inlined functions of an object's addresses, from the units that hold them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from msgspec import Struct
@@ -45,35 +45,48 @@ class UnitLines:
 
         Functions whose names are nameless are told apart by the functions that they are nested in.
         """
-        self._file, self._split, self._broken, self._is_nameless = file, split, broken, is_nameless
+        self._file, self._split, self.broken, self._is_nameless = file, split, broken, is_nameless
         self._ranges = self._index()
 
     def find(self, address: U64) -> list[list[SourceFrame]]:
         """Return for each of the sorted addresses its functions, innermost inlined first; [] where nothing is known."""
-        starts, ends, units = self._ranges
         result: list[list[SourceFrame]] = [[] for _ in address]
-        row = np.searchsorted(starts, address, "right").astype(np.int64) - 1
-        held = np.flatnonzero(row >= 0)
-        held = held[address[held] < ends[row[held]]]
-        tables = LineTables(self._file)
-        for number, rows in sorted(rows_by(units[row[held]]), key=lambda pair: self._table_at(pair[0])):
-            chosen = held[rows]
+        tables = self.tables()
+        for unit, rows in self.held(address):
             try:
-                found = self._source_frames(self._file.units[number], tables, address[chosen])
+                found = self._source_frames(unit, tables, address[rows])
             except ObjectError as error:
-                self._broken(error)
+                self.broken(error)
                 continue
-            for index, frames in zip(chosen.tolist(), found, strict=True):
+            for index, frames in zip(rows.tolist(), found, strict=True):
                 result[index] = frames
         return result
 
-    def _source_frames(self, unit: Unit, tables: LineTables, address: U64) -> list[list[SourceFrame]]:
-        """Return the frames of addresses in one unit."""
+    def held(self, address: U64) -> Iterator[tuple[Unit, I64]]:
+        """Yield units and the rows of sorted addresses that each holds; units with a common table are neighbours."""
+        starts, ends, units = self._ranges
+        row = np.searchsorted(starts, address, "right").astype(np.int64) - 1
+        held = np.flatnonzero(row >= 0)
+        held = held[address[held] < ends[row[held]]]
+        for number, rows in sorted(rows_by(units[row[held]]), key=lambda pair: self._table_at(pair[0])):
+            yield self._file.units[number], held[rows]
+
+    def tables(self) -> LineTables:
+        """Return a reader of line tables, for one pass over units."""
+        return LineTables(self._file)
+
+    def opened(self, unit: Unit, tables: LineTables) -> tuple[LineTable, Unit | None]:
+        """Return a unit's line table, and the unit with its entries; None when its file is missing."""
         table = tables.of(unit)
-        file, line = table.find(address)
         entries = self._split(unit) if unit.dwo_name else unit
         if entries is not None:
             entries.file.entry_budget.spend(entries.end - entries.start)
+        return table, entries
+
+    def _source_frames(self, unit: Unit, tables: LineTables, address: U64) -> list[list[SourceFrame]]:
+        """Return the frames of addresses in one unit."""
+        table, entries = self.opened(unit, tables)
+        file, line = table.find(address)
         chains = scopes(entries, address.tolist()) if entries is not None else [[] for _ in address]
         nested = (scope.origin for chain in chains for scope in chain if self._is_nameless(scope.name))
         around = names_around((origin for origin in nested if origin is not None), self._is_nameless)
@@ -97,7 +110,7 @@ class UnitLines:
             try:
                 ranges = listed[unit.start] if unit.start in listed else unit.ranges(unit.root)
             except ObjectError as error:
-                self._broken(error)
+                self.broken(error)
             else:
                 rows += [(start, end, number) for start, end in ranges if 1 < start < end < 2**64]
         rows.sort()

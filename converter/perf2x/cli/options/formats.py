@@ -75,7 +75,7 @@ Object = Annotated[
     typer.Option(
         "--object",
         metavar="NAME|BUILD-ID",
-        help="bolt: the program or library to count branches of.",
+        help="autofdo, bolt: the program or library to count branches of.",
         show_default="the one with most samples",
         rich_help_panel=_PANEL,
     ),

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from perf2x.binary.dwarf.code_lines import CodeLines
 from perf2x.binary.dwarf.lookup import UnitLines
 from perf2x.binary.dwarf.package import DwarfPackage
 from perf2x.binary.dwarf.sections import DebugSections
@@ -43,6 +44,12 @@ def locations_from_units(context: Context, found: ObjectFiles, recorded: str, sv
         [(DebugFunction(one.name, one.path, one.decl_line, one.inside), one.line) for one in chain] for chain in frames
     ]
     return source_locations_of(chains).take(np.argsort(order, kind="stable"))
+
+
+def code_lines(context: Context, found: ObjectFiles, recorded: str) -> CodeLines:
+    """Functions, lines and discriminators, from the file with debug info in ``found`` and the files it refers to."""
+    assert found.dwarf is not None
+    return CodeLines(_UnitReader(context, found, found.dwarf, recorded).lines())
 
 
 class _UnitReader:
