@@ -37,7 +37,7 @@ def test_a_name_that_does_not_tell_the_format_is_refused_with_all_suffixes(outpu
 
 @pytest.mark.parametrize("output", [None, "-"])
 def test_standard_output_needs_the_name_of_a_format(output: str | None) -> None:
-    with pytest.raises(OptionError, match="--to: bolt, chrome, collapsed"):
+    with pytest.raises(OptionError, match="chrome, collapsed"):
         format_of(output)
 
 

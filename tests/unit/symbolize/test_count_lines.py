@@ -84,6 +84,11 @@ def test_branches_are_those_that_perf2bolt_counts(data: Path, name: str, style: 
     assert sum(missed.values()) > 10
 
 
+@pytest.mark.parametrize("emitter", [Autofdo(), Bolt(), Bolt(style="branches")])
+def test_two_runs_give_the_same_bytes(data: Path, emitter: Autofdo | Bolt) -> None:
+    assert written(emitter, data) == written(emitter, data)
+
+
 def test_all_branches_of_the_samples_are_counted(data: Path, name: str) -> None:
     """Entries from the kernel are those of interrupts; they stand beside the program's own branches."""
     code = loaded(data).profile.code
