@@ -114,6 +114,8 @@ class ReadOptions(TypedDict, total=False):
     """Keep samples of different CPUs apart."""
     by_cgroup: bool
     """Keep samples of different control groups apart."""
+    by_data_src: bool
+    """Keep memory accesses of different kinds and levels apart."""
     tracepoint_fields: bool
     """Keep the fields of tracepoints, in timelines."""
     stacks: bool
@@ -130,6 +132,10 @@ class ReadOptions(TypedDict, total=False):
     """Grouping of the samples of that part."""
     off_cpu: Literal["", "apart", "beside", "merged"]
     """Way to show the time that threads waited; empty: not at all."""
+    value: Literal["", "weight", "mispredicts"]
+    """Value of samples other than their period; empty: the period."""
+    data_objects: bool
+    """Let samples stand at the data that they accessed, without a stack."""
     pairs: tuple[str, ...]
     """Tracepoints whose distance in time is the value, ``BEGIN:END``, or ``locks``, ``block``, ``irq``; empty: none."""
     latency: Literal["", "value", "beside"]
@@ -229,6 +235,7 @@ def convert(
         wanted,
         by_cpu=wanted.by_cpu or "cpu" in columns,
         by_cgroup=wanted.by_cgroup or "cgroup" in columns,
+        by_data_src=wanted.by_data_src or "data_src" in columns,
         tracepoint_fields=wanted.tracepoint_fields or "fields" in columns,
         code=code_request(emitter) or wanted.code,
     )

@@ -17,8 +17,8 @@ from perf2x.tables.errors import OptionError
 from perf2x.tables.profile import Profile
 from perf2x.tables.stack_tree import location_rows
 
-KINDS = ("function", "object", "thread")
-VALUES = ("period", "samples", "latency")
+KINDS = ("function", "object", "thread", "data-object")
+VALUES = ("period", "samples", "latency", "weight", "mispredicts")
 _LEAVES_AT_ONCE = 1 << 15
 
 
@@ -136,7 +136,7 @@ def _kinds(frames: LocationFrames, by: str) -> tuple[list[tuple[str, str]], I64]
     """(name, object) of every line, and the line of each frame."""
     known: dict[tuple[str, str], int] = {}
     pairs = zip(frames.name, frames.object, strict=True)
-    keys = ((name, thing) if by == "function" else (thing or "[unknown]", "") for name, thing in pairs)
+    keys = ((name, thing) if by in ("function", "data-object") else (thing or "[unknown]", "") for name, thing in pairs)
     line = np.fromiter((known.setdefault(key, len(known)) for key in keys), np.int64, len(frames))
     return list(known), line
 

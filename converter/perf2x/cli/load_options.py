@@ -40,18 +40,23 @@ def load_options(
     from perf2x.pipeline.call_graphs import CallGraphOptions
     from perf2x.pipeline.options import LoadOptions
     from perf2x.pipeline.start_time import parse_start_time
+    from perf2x.transform.sample_values import VALUES
 
     filters, grouping = make_group(FilterFlags, parameters), make_group(GroupingFlags, parameters)
     stacks, symbols = make_group(StackFlags, parameters), make_group(SymbolFlags, parameters)
+    value = parameters.get("value")
     return LoadOptions(
         timeline=timeline,
         by_cpu="cpu" in columns,
         by_cgroup="cgroup" in columns,
+        by_data_src="data_src" in columns,
         tracepoint_fields="fields" in columns,
         tags=tags,
         off_cpu=grouping.off_cpu or "",
         pairs=grouping.all_pairs(),
         latency=latency,
+        value=value if isinstance(value, str) and value in VALUES else "",
+        data_objects=parameters.get("by") == "data-object",
         anonymize=grouping.anonymize or "",
         deferred_missing=stacks.deferred_missing,
         call_graphs=CallGraphOptions(stitch_lbr=stacks.stitch_lbr),

@@ -20,6 +20,8 @@ class LoadOptions(Struct, frozen=True):
     timeline: bool = False
     by_cpu: bool = False
     by_cgroup: bool = False
+    by_data_src: bool = False
+    """Whether memory accesses of different kinds and levels stay apart."""
     stacks: bool = True
     """False: only count samples; stacks are read only to tell what became of deferred or copied ones."""
     tracepoint_fields: bool = False
@@ -35,6 +37,10 @@ class LoadOptions(Struct, frozen=True):
     """Grouping of the samples of that part."""
     off_cpu: str = ""
     """Way to show the time that threads waited: apart, beside or merged; empty: not at all."""
+    value: str = ""
+    """Value of samples other than their period, ``weight`` or ``mispredicts``; empty: the period."""
+    data_objects: bool = False
+    """Whether samples stand at the data that they accessed, without a stack, not at their instruction."""
     pairs: tuple[str, ...] = ()
     """Tracepoints whose distance in time is the value, ``BEGIN:END``, or ``locks``, ``block``, ``irq``; empty: none."""
     latency: str = ""

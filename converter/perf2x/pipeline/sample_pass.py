@@ -14,6 +14,7 @@ from perf2x.stitch.stitcher import Stitcher
 from perf2x.tables.diagnostics import Count, Diagnostics
 from perf2x.tables.events import Recording, Samples, Shard, Want
 from perf2x.transform.sample_filter import Seen
+from perf2x.transform.sample_values import SampleValues
 from perf2x.transform.selection import Selection
 
 Progress = Callable[[int, int], None]
@@ -40,6 +41,8 @@ class SamplePass(Struct):
     stitcher: Stitcher
     diagnostics: Diagnostics
     stages: Stages
+    values: tuple[SampleValues, ...] = ()
+    """Make samples with other values, or at other places; empty: as recorded."""
     stacks: bool = True
     """False: count samples by event, thread and name, and ignore their stacks."""
 
@@ -71,10 +74,16 @@ class SamplePass(Struct):
         return PartialResult(stitched, self.call_graphs.counted(), self.selection.seen, counts, self.stages)
 
     def _process(self, shard: Shard, progress: Progress | None) -> None:
-        batches = self.recording.samples(self.want | self.call_graphs.want, shard)
+        want = self.want | self.call_graphs.want
+        for wanted in self.values:
+            want |= wanted.want
+        batches = self.recording.samples(want, shard)
         counted = _with_progress(batches, self.recording.sample_count, shard.of, progress)
-        for batch in self.stages.each("decode", self.selection.batches(counted)):
+        for decoded in self.stages.each("decode", self.selection.batches(counted)):
+            batch = decoded
             with self.stages.stage("unwind"):
+                for wanted in self.values:
+                    batch = wanted.of(batch)
                 completed = self.call_graphs.complete(batch if self.stacks else _without_addresses(batch))
             with self.stages.stage("stitch"):
                 self.stitcher.add(*completed)

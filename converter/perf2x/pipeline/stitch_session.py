@@ -33,6 +33,7 @@ def stitch_session(
     from perf2x.stitch.deferred_report import deferred_report
     from perf2x.stitch.profile_builder import build_profile
     from perf2x.stitch.stitcher import Stitcher
+    from perf2x.transform.sample_values import sample_values
 
     options, diagnostics, stages = context.options, context.diagnostics, context.stages
     stacks = options.stacks or completes_stacks(recording.session) or _has_deferred_chains(recording)
@@ -46,7 +47,8 @@ def stitch_session(
         recording.session, history, lambda: context.finder, options.call_graphs or CallGraphOptions()
     )
     want = _wanted_columns(options, stacks)
-    sample_pass = SamplePass(recording, want, selection, call_graphs, stitcher, diagnostics, stages, stacks)
+    values = sample_values(options.value, options.data_objects, recording)
+    sample_pass = SamplePass(recording, want, selection, call_graphs, stitcher, diagnostics, stages, values, stacks)
     # what reads the samples again would count malformed ones of other processes' blocks twice
     one_process = call_graphs.in_order or options.reads_again or options.code is not None
     jobs = 1 if one_process else processes_for(recording.sample_count, bool(call_graphs.want), options.jobs)
@@ -56,6 +58,8 @@ def stitch_session(
     with stages.stage("resolve"):
         result = stitcher.result()
         profile = build_profile(recording.session, history, result)
+        for wanted in values:
+            profile = wanted.named(profile)
     return profile, deferred_report(history, result.deferred), call_graphs.report(diagnostics)
 
 
@@ -76,6 +80,7 @@ def _stitch_options(options: LoadOptions) -> StitchOptions:
         timeline=timeline,
         by_cpu=options.keeps_cpu and not timeline,  # every row of a timeline has its CPU
         by_cgroup=options.keeps_cgroup,
+        by_data_src=options.by_data_src,
         deferred_missing=options.deferred_missing,
         merge_callchains=options.merge_callchains,
     )
@@ -85,6 +90,7 @@ def _wanted_columns(options: LoadOptions, stacks: bool) -> Want:
     from perf2x.tables.events import Want
 
     want = Want.CHAIN if stacks else Want(0)
+    want |= Want.MEMORY if options.by_data_src else Want(0)
     return want | Want.CGROUP if options.keeps_cgroup else want
 
 

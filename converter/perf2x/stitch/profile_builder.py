@@ -137,7 +137,7 @@ def _root_functions(root: I64, strings: StringInterner) -> tuple[Functions, I32]
 
 
 def _sum_rows(rows: SampleRows) -> ProfileSamples:
-    """One row per event, thread and stack (and cpu and cgroup where requested), in this order."""
+    """One row per event, thread and stack (and cpu, cgroup and data source where requested), in this order."""
     return sum_sample_rows(
         ProfileSamples(
             event=rows.event,
@@ -147,6 +147,7 @@ def _sum_rows(rows: SampleRows) -> ProfileSamples:
             count=rows.count,
             cpu=None if rows.cpu is None else rows.cpu.astype(np.int32),
             cgroup=None if rows.cgroup is None else rows.cgroup.astype(np.int32),
+            data_src=rows.data_src,
         )
     )
 
@@ -170,6 +171,7 @@ def _timeline_samples(rows: TimedRows, thread_rank: I32, leaf: I32, cgroups: _Cg
         time=rows.time,
         cpu=rows.cpu,
         cgroup=None if rows.cgroup is None else cgroups(rows.cgroup[order]).astype(np.int32),
+        data_src=None if rows.data_src is None else rows.data_src[order],
     )
 
 

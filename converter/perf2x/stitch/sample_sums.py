@@ -1,4 +1,4 @@
-"""Sums of samples that are alike: equal event, thread and stack (and cpu and cgroup where requested)."""
+"""Sums of samples that are alike: equal event, thread and stack (and cpu, cgroup and data source where requested)."""
 
 import numpy as np
 from msgspec import Struct
@@ -12,7 +12,7 @@ _MIN_PENDING = 1 << 18
 
 
 class SampleRows(Struct, frozen=True):
-    """Rows of samples as columns (n,); cpu and cgroup are None where they do not tell samples apart."""
+    """Rows of samples as columns (n,); those that do not tell samples apart are None."""
 
     event: I32
     thread: I32
@@ -24,6 +24,8 @@ class SampleRows(Struct, frozen=True):
     cpu: I64 | None = None
     cgroup: I64 | None = None
     """The id's bits as int64."""
+    data_src: I64 | None = None
+    """The word's bits."""
 
     def __len__(self) -> int:
         return len(self.event)
@@ -32,11 +34,12 @@ class SampleRows(Struct, frozen=True):
 class SampleSums:
     """Collects rows and now and then sums up those that are alike."""
 
-    def __init__(self, by_cpu: bool = False, by_cgroup: bool = False) -> None:
-        self._extra = [name for name, wanted in (("cpu", by_cpu), ("cgroup", by_cgroup)) if wanted]
+    def __init__(self, by_cpu: bool = False, by_cgroup: bool = False, by_data_src: bool = False) -> None:
+        asked = (("cpu", by_cpu), ("cgroup", by_cgroup), ("data_src", by_data_src))
+        self._extra = [name for name, wanted in asked if wanted]
         self._keys = GrowableColumns(np.int32, 3)
         self._values = GrowableColumns(np.int64, 2 + len(self._extra))
-        """Sum of values, number of samples; cpu, cgroup."""
+        """Sum of values, number of samples; cpu, cgroup, data_src."""
         self._settled = 0
 
     def add(self, rows: SampleRows) -> None:

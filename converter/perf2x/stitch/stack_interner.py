@@ -47,13 +47,13 @@ class Renumbering(Struct, frozen=True):
 class StackInterner:
     """Numbers threads and stacks from 0, each distinct one once, and sums up samples."""
 
-    def __init__(self, by_cpu: bool = False, by_cgroup: bool = False) -> None:
+    def __init__(self, by_cpu: bool = False, by_cgroup: bool = False, by_data_src: bool = False) -> None:
         self._stacks = RaggedInterner(np.uint64)
         self._threads = RowInterner(3)
         """pid, tid, index of the name."""
         self._recent_threads = LookupCache(columns=2, bits=14)
         self._first_rank = GrowableColumns(np.int64)
-        self._sums = SampleSums(by_cpu, by_cgroup)
+        self._sums = SampleSums(by_cpu, by_cgroup, by_data_src)
 
     def intern_stacks(self, keys: Ragged) -> I32:
         """(n,) the number of each row of frame keys."""

@@ -39,6 +39,7 @@ class StitchOptions(Struct, frozen=True):
     """Keep one row per sample, in time order."""
     by_cpu: bool = False
     by_cgroup: bool = False
+    by_data_src: bool = False
     per_process: bool = False
     """Keep code at the addresses where each process had it, as in a history built with ``per_process``; else code of
     the same file has one address."""
@@ -58,8 +59,8 @@ class Stitcher:
         self._keys = FrameKeys(history.spaces, history.mappings, history.layout, options.per_process)
         self._builder = StackRowBuilder(self._keys, history.sideband.deferred.chain)
         self._cache = RawStackCache()
-        self._interner = StackInterner(options.by_cpu, options.by_cgroup)
-        self._timeline = TimedSamples(options.by_cgroup)
+        self._interner = StackInterner(options.by_cpu, options.by_cgroup, options.by_data_src)
+        self._timeline = TimedSamples(options.by_cgroup, options.by_data_src)
         self._totals = SampleTotals()
 
     def add(self, samples: Samples, root: U8 | None = None) -> None:
@@ -149,20 +150,22 @@ class Stitcher:
     def _sample_rows(self, samples: Samples, thread: I32, stack: I32) -> SampleRows:
         options, count = self._options, len(samples)
         unknown = np.full(count, -1, np.int64)
-        cpu = cgroup = None
+        cpu = cgroup = source = None
         if options.by_cpu:
             cpu = unknown if samples.cpu is None else samples.cpu.astype(np.int64)
         if options.by_cgroup:
             cgroup = unknown if samples.cgroup is None else samples.cgroup.view(np.int64)
+        if options.by_data_src:
+            source = np.zeros(count, np.int64) if samples.data_src is None else samples.data_src.view(np.int64)
         value = samples.period.astype(np.int64)
         event, one = samples.event.astype(np.int32), np.ones(count, np.int64)
-        return SampleRows(event, thread, stack, value, one, cpu, cgroup)
+        return SampleRows(event, thread, stack, value, one, cpu, cgroup, source)
 
 
 def _timed_rows(samples: Samples, rows: SampleRows) -> TimedRows:
     time = samples.position.astype(np.uint64) if samples.time is None else samples.time
     cpu = np.full(len(samples), -1, np.int32) if samples.cpu is None else samples.cpu.astype(np.int32)
-    return TimedRows(rows.event, rows.thread, rows.stack, cpu, rows.value, time, rows.cgroup)
+    return TimedRows(rows.event, rows.thread, rows.stack, cpu, rows.value, time, rows.cgroup, rows.data_src)
 
 
 def _take_valid(values: I32 | I64, index: I64, valid: Bools) -> I64:
@@ -183,4 +186,5 @@ def _take_samples(samples: Samples, rows: I64) -> Samples:
         event=samples.event[rows], position=samples.position[rows], time=taken(samples.time), pid=samples.pid[rows],
         tid=samples.tid[rows], cpu=taken(samples.cpu), ip=samples.ip[rows], period=samples.period[rows],
         cpumode=samples.cpumode[rows], cgroup=taken(samples.cgroup),
+        data_src=taken(samples.data_src),
     )  # fmt: skip

@@ -21,6 +21,8 @@ class TimedRows(Struct, frozen=True):
     """Nanoseconds; the position in the file where samples carry no time."""
     cgroup: I64 | None
     """The id's bits; None where it is not asked for."""
+    data_src: I64 | None = None
+    """The word's bits, likewise."""
 
     def __len__(self) -> int:
         return len(self.event)
@@ -29,18 +31,21 @@ class TimedRows(Struct, frozen=True):
 class TimedSamples:
     """Collects the samples of a timeline; there is not room for millions of them twice."""
 
-    def __init__(self, by_cgroup: bool = False) -> None:
+    def __init__(self, by_cgroup: bool = False, by_data_src: bool = False) -> None:
+        self._extra = [name for name, wanted in (("cgroup", by_cgroup), ("data_src", by_data_src)) if wanted]
         self._small = GrowableColumns(np.int32, 4)
-        self._large = GrowableColumns(np.int64, 2 + by_cgroup)
+        self._large = GrowableColumns(np.int64, 2 + len(self._extra))
 
     def add(self, rows: TimedRows) -> None:
         """Append rows."""
         self._small.extend(rows.event, rows.thread, rows.stack, rows.cpu)
-        cgroup = () if rows.cgroup is None else (rows.cgroup,)
-        self._large.extend(rows.value, rows.time.view(np.int64), *cgroup)
+        self._large.extend(rows.value, rows.time.view(np.int64), *(getattr(rows, name) for name in self._extra))
 
     def rows(self) -> TimedRows:
         """All rows so far, as views that the next ``add`` may invalidate."""
         event, thread, stack, cpu = self._small.columns()
-        value, time, *cgroup = self._large.columns()
-        return TimedRows(event, thread, stack, cpu, value, time.view(np.uint64), cgroup[0] if cgroup else None)
+        value, time, *extra = self._large.columns()
+        named = dict(zip(self._extra, extra, strict=True))
+        return TimedRows(
+            event, thread, stack, cpu, value, time.view(np.uint64), named.get("cgroup"), named.get("data_src")
+        )

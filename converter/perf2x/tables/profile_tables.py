@@ -142,6 +142,8 @@ class ProfileSamples(Struct, frozen=True):
     cpu: I32 | None = None
     cgroup: I32 | None = None
     """String index of the cgroup's path; of the empty string where a sample has none."""
+    data_src: I64 | None = None
+    """Bits of union perf_mem_data_src, 0 where a sample has none; abi/data_source.py words them."""
     tags: I32 | None = None
     """Row of Profile.tag_sets; None when there are none."""
     latency: I64 | None = None

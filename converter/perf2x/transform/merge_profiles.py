@@ -211,6 +211,7 @@ def _merged_samples(
         time=joined("time"),
         cpu=joined("cpu"),
         cgroup=np.concatenate(named) if len(named) == len(profiles) else None,
+        data_src=joined("data_src"),
         latency=joined("latency"),
         wait=joined("wait"),
         lane=_merged_lanes(profiles),

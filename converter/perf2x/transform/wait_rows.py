@@ -94,6 +94,8 @@ def joined_samples(profile: Profile, kept: Bools, waits: Waits, event: int | I32
     ran = replace(samples, wait=np.full(len(samples), Wait.RAN, np.uint8))
     if samples.cgroup is not None:  # string 0 is empty: the control group is unknown
         made["cgroup"] = np.append(samples.cgroup, np.int32(0))[waits.sample]
+    if samples.data_src is not None:
+        made["data_src"] = np.append(samples.data_src, np.int64(0))[waits.sample]
     if samples.fields is not None:
         made["fields"] = np.full(len(waits), -1, np.int32)
     columns = {

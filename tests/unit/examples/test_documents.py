@@ -15,6 +15,8 @@ from tests.support.command import recording
 from tests.support.recordings import ROOT
 from tests.unit.cli.test_pairs import recorded
 from tests.unit.transform.test_pairs import begin, end
+from tests.unit.transform.test_sample_values import recorded as loads
+from tests.unit.transform.test_sample_values import sample as load
 
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -57,6 +59,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def accesses(folder: Path) -> Path:
+    """A recording of loads with their addresses."""
+    return loads(folder, [load(1, 100, addr=0x50004070, weight=30, data_src=0x668100142)])
+
+
 def contention(folder: Path) -> Path:
     """A recording with a contended lock."""
     return recorded(folder, [begin(7, 100), end(7, 200)])
@@ -79,6 +86,8 @@ def test_commands_run(page: str, command: str, folder: Path, monkeypatch: pytest
         monkeypatch.setenv("PERF2X_SYMFS", str(LISTED))
     if page == "waiting.md":
         shutil.copy(SWITCHES, "perf.data")
+    if page == "memory.md":
+        shutil.copy(accesses(folder), "perf.data")
     if page == "pairs.md":
         shutil.copy(contention(folder), "perf.data")
     if "run.tar.gz" in command and "bundle" not in command:

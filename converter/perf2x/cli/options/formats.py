@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 _PANEL = "Options of output formats"
 
 Value = Annotated[
-    Literal["period", "samples", "latency"] | None,
+    Literal["period", "samples", "latency", "weight", "mispredicts"] | None,
     typer.Option(
         "--value",
-        help="latency: period divided by threads that ran; samples (collapsed, otlp): their number.",
+        help="latency: period divided by threads that ran; samples (collapsed, otlp): their number; weight: of memory "
+        "accesses; mispredicts: of branches.",
         show_default="period",
         rich_help_panel=_PANEL,
     ),
@@ -187,7 +188,7 @@ class FormatFlags(Struct, frozen=True):
         """The options that were given, by the names of the formats' fields; of switches those that are on."""
         flags = {field: getattr(self, field) for field in self.__struct_fields__ if field != "per_event"}
         given = {name: value for name, value in flags.items() if value is not None and value is not False}
-        if self.value in ("period", "latency"):  # every format has them: the profile's values
+        if self.value in ("period", "latency", "weight", "mispredicts"):  # every format has them: the profile's values
             del given["value"]
         return {_FIELD_OF_FLAG.get(name, name): value for name, value in given.items()}
 

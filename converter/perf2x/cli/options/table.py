@@ -13,12 +13,16 @@ Limit = Annotated[
     int, typer.Option("--limit", "-n", metavar="N", min=0, help="Show N rows; 0: all.", rich_help_panel=_PANEL)
 ]
 By = Annotated[
-    Literal["function", "object", "thread"], typer.Option("--by", help="Kind of the rows.", rich_help_panel=_PANEL)
+    Literal["function", "object", "thread", "data-object"],
+    typer.Option("--by", help="Kind of the rows.", rich_help_panel=_PANEL),
 ]
 Value = Annotated[
-    Literal["period", "samples", "latency"],
+    Literal["period", "samples", "latency", "weight", "mispredicts"],
     typer.Option(
-        "--value", help="Kind of the numbers; latency: period divided by threads that ran.", rich_help_panel=_PANEL
+        "--value",
+        help="Kind of the numbers; latency: period divided by threads that ran; weight: of memory accesses; "
+        "mispredicts: of branches.",
+        rich_help_panel=_PANEL,
     ),
 ]
 Format = Annotated[

@@ -104,7 +104,9 @@ def _change_layouts(table: ChangeTable) -> list[Layout]:
     changes = [own_changes.called("self"), total_changes.called("total")]
     narrow = [*own, changes[1]] if table.sort == "self" else [changes[0], *total]
     name = name_column(table.by, [row.name for row in rows])
-    thing = [name_column("object", [row.object or "–" for row in rows])] if table.by == "function" else []
+    thing = (
+        [name_column("object", [row.object or "–" for row in rows])] if table.by in ("function", "data-object") else []
+    )
     thing = [*_period_changes(table), *thing]
     return [[*own, *total, *thing, name], [*narrow, *thing, name], [*narrow, name], [*changes, name]]
 

@@ -83,7 +83,7 @@ def _total_layouts(
     total = number_column("total", [format_amount(row.total, found.unit, found.whole) for row in rows])
     share = number_column("", [format_percent(row.total, found.whole) for row in rows])
     name = name_column(by, [row.name for row in rows])
-    thing = [name_column("object", [row.object or "–" for row in rows])] if by == "function" else []
+    thing = [name_column("object", [row.object or "–" for row in rows])] if by in ("function", "data-object") else []
     shares = [own_share.called("self"), share.called("total")]
     narrow = [own, own_share, shares[1]] if sort == "self" else [shares[0], total, share]
     cpu = [] if periods is None else [number_column(f"{sort} period", periods.shares(rows, sort))]

@@ -17,7 +17,7 @@ from perf2x.columnar.ragged import Ragged
 from perf2x.columnar.unique import group_rows, unique_inverse
 from perf2x.emit.encoding.protobuf import Chosen, Ids, chosen_field, chosen_messages, chosen_packed, text_fields, whole
 from perf2x.emit.pprof.comments import comment_lines
-from perf2x.emit.pprof.labels import LABELS, LabelBytes, LabelColumn, label_columns
+from perf2x.emit.pprof.labels import LABELS, MEMORY_LABELS, LabelBytes, LabelColumn, label_columns
 from perf2x.emit.pprof.tables import (
     REST,
     StringTable,
@@ -76,7 +76,8 @@ class Pprof:
     @property
     def columns(self) -> frozenset[str]:
         """Columns that labels are made of; the user's own (``--tag``) are always written."""
-        return frozenset(self._labels) & {"cpu", "cgroup"} | {"tags"}
+        memory = {"data_src"} if MEMORY_LABELS.keys() & set(self._labels) else set()
+        return frozenset(self._labels) & {"cpu", "cgroup"} | memory | {"tags"}
 
     @property
     def _labels(self) -> tuple[str, ...]:

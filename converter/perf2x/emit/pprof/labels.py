@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 from msgspec import Struct
 
+from perf2x.abi import data_source
 from perf2x.abi.uapi import CpuMode
 from perf2x.columnar.arrays import I64
 from perf2x.columnar.ragged import Ragged, offsets_of, side_by_side
@@ -24,6 +25,14 @@ MODE_NAMES = {
     CpuMode.GUEST_KERNEL: "guest kernel",
     CpuMode.GUEST_USER: "guest user",
 }
+
+MEMORY_LABELS: dict[str, Callable[[int], str]] = {
+    "mem_op": data_source.operation,
+    "mem_level": data_source.level,
+    "snoop": data_source.snoop,
+    "tlb": data_source.translation,
+}
+"""Labels that are made of the word that memory accesses are described with."""
 
 Intern = Callable[[str], int]
 """A text to its index in the string table."""
@@ -146,6 +155,20 @@ def _cgroup(profile: Profile, intern: Intern) -> LabelColumn | None:
     )
 
 
+def _of_data_source(key: str, word: Callable[[int], str]) -> Callable[[Profile, Intern], LabelColumn | None]:
+    """Make a label of one part of what memory accesses say; samples that say nothing have none."""
+
+    def column(profile: Profile, intern: Intern) -> LabelColumn | None:
+        source = profile.samples.data_src
+        if source is None:
+            return None
+        used, inverse = unique_inverse(source)
+        words = [word(bits) if bits else "" for bits in used.tolist()]
+        return LabelColumn(key, np.array([intern(text) for text in words], np.int64)[inverse])
+
+    return column
+
+
 def _mode(profile: Profile, intern: Intern) -> LabelColumn:
     """Label a sample with the CPU mode of its innermost frame."""
     location = np.append(profile.stacks.location, -1)[profile.samples.stack]
@@ -176,5 +199,6 @@ LABELS: dict[str, Callable[[Profile, Intern], LabelColumn | None]] = {
     "mode": _mode,
     "event": _event,
     "time": _time,
+    **{name: _of_data_source(name, word) for name, word in MEMORY_LABELS.items()},
 }
 """Every label by the name that users write."""

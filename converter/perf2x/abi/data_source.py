@@ -1,0 +1,63 @@
+"""Words for union perf_mem_data_src: what a memory access did, and where its data was found.
+
+Sources of truth: include/uapi/linux/perf_event.h for the bits, tools/perf/util/mem-events.c for how perf words them.
+"""
+
+from collections.abc import Iterator, Sequence
+
+_HIT, _MISS = 1 << 1, 1 << 2
+_OPS = ("N/A", "LOAD", "STORE", "PFETCH", "EXEC")
+_LEVELS = (
+    "N/A", "HIT", "MISS", "L1", "LFB/MAB", "L2", "L3", "Local RAM", "Remote RAM (1 hop)", "Remote RAM (2 hops)",
+    "Remote Cache (1 hop)", "Remote Cache (2 hops)", "I/O", "Uncached",
+)  # fmt: skip
+_LEVEL_NUMBERS = {
+    1: "L1", 2: "L2", 3: "L3", 4: "L4", 5: "L2 MHB", 6: "Memory-side Cache", 7: "L0", 8: "Uncached", 9: "CXL",
+    10: "I/O", 11: "Any cache", 12: "LFB/MAB", 13: "RAM", 14: "PMEM",
+}  # fmt: skip
+_UNKNOWN_LEVEL = 15
+_HOPS = ("", "core, same node", "node, same socket", "socket, same board", "board")
+_SNOOPS = ("N/A", "None", "Hit", "Miss", "HitM")
+_SNOOPS_BEYOND = ("Fwd", "Peer")
+_TLBS = ("N/A", "HIT", "MISS", "L1", "L2", "Walker", "Fault")
+_NA = "N/A"
+
+
+def operation(word: int) -> str:
+    """Kind of the access (mem_op, bits 0 to 4)."""
+    return next(_named(_OPS, word & 0x1F), "No")
+
+
+def level(word: int) -> str:
+    """Level of memory, and whether it was hit: mem_lvl_num (bits 33 to 36) where it says something, else mem_lvl."""
+    bits, number = word >> 5 & 0x3FFF, word >> 33 & 0xF
+    how = " hit" if bits & _HIT else " miss" if bits & _MISS else ""
+    if number and number != _UNKNOWN_LEVEL:
+        return f"{_distance(word)}{_LEVEL_NUMBERS[number]}{how}"
+    named = " or ".join(_named(_LEVELS, bits & ~(1 | _HIT | _MISS)))
+    return f"{named}{how}" if named else _NA
+
+
+def _distance(word: int) -> str:
+    """``Remote`` (bit 37) and how far (mem_hops, bits 43 to 45), in front of a level."""
+    hops = word >> 43 & 7
+    far = f"{_HOPS[hops] if hops < len(_HOPS) else f'{hops} hops'} " if hops else ""
+    return ("Remote " if word >> 37 & 1 else "") + far
+
+
+def snoop(word: int) -> str:
+    """Whether other caches were asked, and what they had: mem_snoop (bits 19 to 23) and mem_snoopx (38 and 39)."""
+    named = [*_named(_SNOOPS, word >> 19 & 0x1F), *_named(_SNOOPS_BEYOND, word >> 38 & 3)]
+    return " or ".join(named) or _NA
+
+
+def translation(word: int) -> str:
+    """Where the address was translated: mem_dtlb (bits 26 to 32)."""
+    bits = word >> 26 & 0x7F
+    how = (" hit" if bits & _HIT else "") + (" miss" if bits & _MISS else "")
+    return (" or ".join(_named(_TLBS, bits & ~(_HIT | _MISS))) or _NA) + how
+
+
+def _named(names: Sequence[str], bits: int) -> Iterator[str]:
+    """Names of the bits that are set, lowest first."""
+    return (name for place, name in enumerate(names) if bits >> place & 1)
