@@ -6,10 +6,16 @@ import pytest
 
 from perf2x.analysis.totals import totals
 from perf2x.annotate import instructions
+from perf2x.annotate.options import ListingOptions
+from perf2x.pipeline.load import load
+from perf2x.pipeline.options import LoadOptions
+from perf2x.symbolize.options import SymbolOptions
 from perf2x.tables.profile import Profile
 from tests.support.command import perf2x
+from tests.support.profile_builder import make_profile, make_session
 from tests.support.recordings import CORPUS
-from tests.unit.annotate.listed import DATA, RECORDING, function, listed
+from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
+from tests.unit.annotate.listed import DATA, RECORDING, function, listed, listings_of
 
 pytest.importorskip("capstone")
 SYMFS = CORPUS / "common" / "symfs"
@@ -110,17 +116,11 @@ def test_objects_that_are_not_there(tmp_path: Path) -> None:
 
 def test_objects_without_their_code(tmp_path: Path) -> None:
     """A debug file has the addresses of instructions, and none of them."""
-    from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
-
     text = TinySection(".text", bytes(0x200), 0x401000, "NOBITS", 6)
     (tmp_path / "demo").mkdir()
     symbols = symbol_sections([TinySymbol("walk", 0x401150, 0x89)], 2)
     debug = tiny_elf([text, *symbols])
     (tmp_path / "demo" / "inlines").write_bytes(debug)
-    from perf2x.annotate.options import ListingOptions
-    from perf2x.pipeline.load import load
-    from perf2x.pipeline.options import LoadOptions
-    from perf2x.symbolize.options import SymbolOptions
 
     symbols_of_it = SymbolOptions(symfs=tmp_path, allow_mismatch=True)
     wanted = ListingOptions(function="walk", assembly=True)
@@ -134,3 +134,19 @@ def test_bundles_of_symbols_alone_have_no_code(tmp_path: Path) -> None:
     one = function(listed(tmp_path / "b.tar.gz", symfs=None, function="walk", assembly=True), "walk")
     (code,) = one.code
     assert code.reason.endswith("as objects in a bundle of --symbols-only have")
+
+
+def test_another_machine(tmp_path: Path) -> None:
+    """AArch64: a loop that calls a function, from an object that names both; ``tiny_elf`` puts code at 0x80."""
+    words = (0xD10043FF, 0x94000003, 0x17FFFFFF, 0xD65F03C0, 0xD65F03C0)
+    text = TinySection(".text", b"".join(word.to_bytes(4, "little") for word in words), 0x80, flags=6)
+    symbols = symbol_sections([TinySymbol("loop", 0x80, 16), TinySymbol("leaf", 0x90, 4)], 2)
+    (tmp_path / "prog").write_bytes(tiny_elf([text, *symbols], machine=183))
+    start = 0x40_0000
+    profile = make_profile([(start, start + 0x1000, 0, "/prog", "", 1)], [(0, start + 0x84), (0, start + 0x88)])
+    wanted = {"function": "loop", "assembly": True, "value": "samples"}
+    (one,) = listings_of(profile, make_session(), SymbolOptions(symfs=tmp_path), **wanted).functions
+    shown = [(row.text, row.note, row.target, row.own[0]) for row in one.code[0].rows]
+    assert shown == [
+        ("sub sp, sp, #0x10", "", -1, 0), ("bl #0x90", "leaf", -1, 1), ("b #0x84", "", 1, 1), ("ret", "", -1, 0)
+    ]  # fmt: skip

@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.command import perf2x, recording
+from tests.support.recordings import ROOT
 
+LISTED = ROOT / "tests" / "unit" / "annotate" / "data"
 QUICK = (recording("calls"), "--no-symbols")
 NO_SCREEN = {"DISPLAY": "", "WAYLAND_DISPLAY": "", "BROWSER": ""}
 SCREEN = {**NO_SCREEN, "DISPLAY": ":7"}
@@ -47,10 +49,12 @@ def test_the_page_is_opened_and_stays(folder: Path, visited: list[str]) -> None:
 
 def test_the_page_is_that_of_convert(folder: Path, visited: list[str], tmp_path: Path) -> None:
     """Filters and symbol options apply as in convert: the bytes are equal."""
-    words = (*QUICK, "--max-stack", "3", "--no-kernel")
-    page = Path(perf2x("view", *words, env=SCREEN).out.strip())
-    assert perf2x("convert", *words, "-q", "-o", tmp_path / "same.html").code == 0
-    assert page.read_bytes() == (tmp_path / "same.html").read_bytes()
+    filtered = (*QUICK, "--max-stack", "3", "--no-kernel")
+    listed = (LISTED / "inlines.data", "--symfs", LISTED, "--source-dir", LISTED, "-q")
+    for words in (filtered, listed):
+        page = Path(perf2x("view", *words, env=SCREEN).out.strip())
+        assert perf2x("convert", *words, "-q", "-o", tmp_path / "same.html").code == 0
+        assert page.read_bytes() == (tmp_path / "same.html").read_bytes()
 
 
 @pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="there is always a browser")
