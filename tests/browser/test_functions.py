@@ -179,9 +179,9 @@ def test_a_difference_has_both_sides(seen) -> None:
 def test_colours_tell_what_ran_and_what_waited(seen) -> None:
     """A mix where stacks are merged; over time, boxes of waits have their own."""
     (_, mixed), legend = seen["off the CPU"]["value"]
-    assert (mixed, legend) == ("rgb(173 186 214)", ["on CPU 25.0 %", "half of each", "off CPU 75.0 %"])
+    assert (mixed, legend) == ("#adbad6", ["on CPU 25.0 %", "half of each", "off CPU 75.0 %"])
     (ran, blocked), legend = seen["off the CPU over time"]["value"]
-    assert (ran, legend[-1]) == ("rgb(240 184 148)", "blocked")
+    assert (ran, legend[-1]) == ("#f0b894", "blocked")
     assert blocked.startswith("hsl(222 ")
 
 

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { contrast, rgb } from "./contrast.mjs";
 import { load } from "./scripts.mjs";
 
-const { Colours, WAITS, changeColour, shortened, waitColour } = load(["trees.js", "data.js", "compare.js", "draw.js"], "Colours", "WAITS", "changeColour", "shortened", "waitColour");
+const { Colours, Layout, Painter, WAITS, changeColour, cpuColour, shortened, waitColour } = load(["trees.js", "data.js", "compare.js", "layout.js", "draw.js"], "Colours", "Layout", "Painter", "WAITS", "changeColour", "cpuColour", "shortened", "waitColour");
 
 const READABLE = 4.5; // level AA of text
 const css = fs.readFileSync(new URL("../../../../converter/perf2x/emit/flame/page/page.css", import.meta.url), "utf8");
@@ -42,6 +42,7 @@ test("names can be read on boxes of waits and of changes", () => {
   for (const [isDark, theme] of themes) {
     for (const [text, faded] of [[theme.ink, false], [theme.soft, true]]) {
       assert.ok(least(text, Object.keys(WAITS).map((kind) => waitColour(kind, isDark, faded))) >= READABLE);
+      assert.ok(least(text, strengths.map((strength) => cpuColour(Math.abs(strength), isDark, faded))) >= READABLE);
       assert.ok(least(text, strengths.map((strength) => changeColour(strength, isDark, faded))) >= READABLE);
     }
   }
@@ -65,4 +66,58 @@ test("long names keep their start and their end", () => {
   assert.equal(shortened("std::vector<int>::push_back", 15), "std::vec…h_back");
   assert.equal(shortened("a_long_name", 4), "a_l…");
   for (let room = 3; room < 40; room += 1) assert.ok(shortened("x".repeat(30), room).length <= room);
+});
+
+/** A level of boxes, a few wide ones among many that are thinner than a pixel. */
+function level(count) {
+  const layout = new Layout();
+  layout.addLane("", []);
+  let x = 0;
+  for (let box = 0; box < count; box += 1) {
+    const width = box % 997 === 0 ? 5000 : (box * 7919) % 13;
+    if (box % 5 === 0) x += 3;
+    layout.addBox(0, 0, x, x + width, box, -1, 0);
+    x += width;
+  }
+  layout.width = x;
+  return layout;
+}
+
+function painted(layout, from, to) {
+  const found = [];
+  const painter = new Painter(null, null);
+  Object.assign(painter, { from, to, width: 1000, letter: 7, view: { layout, colour: () => "" } });
+  painter.paintBox = (_, box) => found.push(box);
+  painter.paintLevel(null, layout.lanes[0].levels[0], 0);
+  return found;
+}
+
+/** One box after another. */
+function paintedByHand(layout, from, to) {
+  const found = [];
+  let edge = -1;
+  for (const box of layout.lanes[0].levels[0]) {
+    const place = (value) => ((value - from) / (to - from)) * 1000;
+    const right = Math.min(place(layout.end[box]), 1004);
+    if (layout.end[box] <= from || layout.start[box] >= to || right < edge + 0.33) continue;
+    found.push(box);
+    edge = right;
+  }
+  return found;
+}
+
+test("boxes that melt together are left out, whether one looks at each or not", () => {
+  const layout = level(20_000);
+  for (const [from, to] of [[0, 1], [0.2, 0.3], [0.999, 1], [0.5, 0.5001]]) {
+    const range = [from * layout.width, to * layout.width];
+    assert.deepEqual(painted(layout, ...range), paintedByHand(layout, ...range));
+  }
+});
+
+test("a frame looks at as many boxes as there are pixels, not at all of them", () => {
+  const layout = level(200_000);
+  let looks = 0;
+  layout.end = new Proxy(layout.end, { get: (column, at) => ((looks += 1), column[at]) });
+  assert.ok(painted(layout, 0, layout.width).length > 100);
+  assert.ok(looks < 100_000, String(looks));
 });

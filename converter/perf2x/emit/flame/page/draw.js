@@ -84,7 +84,7 @@ const CPU_COLOURS = { light: [[240, 184, 148], [150, 186, 236]], dark: [[112, 72
 function cpuColour(share, dark, faded) {
   if (faded) return waitColour(1, dark, true);
   const [on, off] = CPU_COLOURS[dark ? "dark" : "light"];
-  return `rgb(${on.map((part, at) => Math.round(part + (off[at] - part) * share)).join(" ")})`;
+  return `#${on.map((part, at) => Math.round(part + (off[at] - part) * share).toString(16)).join("")}`;
 }
 
 function frameKind(profile, frame) {
@@ -212,7 +212,10 @@ class Painter {
       const box = level[at];
       if (layout.start[box] >= this.to) break;
       const right = Math.min(this.x(layout.end[box]), this.width + 4);
-      if (right < painted + 0.33) continue;
+      if (right < painted + 0.33) {
+        at = Math.max(at, layout.firstAfter(level, this.value(painted + 0.33)) - 1);
+        continue;
+      }
       const left = Math.max(this.x(layout.start[box]), -4);
       this.paintBox(pen, box, left, Math.max(right - left, 0.5), y);
       painted = right;
