@@ -111,14 +111,20 @@ def _ranges(branches: BranchCounts, lengths: BranchLengths) -> tuple[U64, U64, I
 
 
 def _ran_in(functions: list[Subprogram], begin: U64) -> Ranges:
-    """Return the sorted ranges of functions that code ran in."""
+    """Return the sorted, disjoint ranges of functions that code ran in; functions that a linker folded share theirs."""
     rows = sorted((low, high, number) for number, each in enumerate(functions) for low, high in each.ranges)
     low, high = (np.array([row[side] for row in rows], np.uint64) for side in (0, 1))
     row = np.searchsorted(low, begin, "right").astype(np.int64) - 1
     row = row[row >= 0]
     held = unique(row[begin[np.searchsorted(low, begin, "right") > 0] < high[row]])
     ran = {rows[at][2] for at in held.tolist()}
-    return [(first, last) for first, last, number in rows if number in ran]
+    whole: Ranges = []
+    for first, last in ((first, last) for first, last, number in rows if number in ran):
+        if whole and first <= whole[-1][1]:
+            whole[-1] = whole[-1][0], max(whole[-1][1], last)
+        else:
+            whole.append((first, last))
+    return whole
 
 
 def _count_pieces(pieces: U64, code: Ranges, begin: U64, end: U64, count: I64) -> tuple[I64, I64]:

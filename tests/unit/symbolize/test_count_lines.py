@@ -11,6 +11,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from perf2x.binary.dwarf.subprograms import Subprogram
 from perf2x.binary.elf.branch_lengths import BranchLengths
 from perf2x.binary.elf.file import open_elf
 from perf2x.binary.elf.symtab import function_symbols
@@ -18,7 +19,7 @@ from perf2x.emit.autofdo import Autofdo
 from perf2x.emit.bolt import Bolt
 from perf2x.pipeline.load import Loaded, load
 from perf2x.pipeline.options import LoadOptions
-from perf2x.symbolize.line_profile import _count_pieces, _ranges
+from perf2x.symbolize.line_profile import _count_pieces, _ran_in, _ranges
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.tables.code_counts import EXTERNAL, NOT_RECORDED, BranchCounts, CodeRequest
 from perf2x.tables.errors import OptionError, Perf2xError
@@ -162,6 +163,17 @@ def test_damaged_programs_give_counts_or_one_error(data: Path, tmp_path: Path, n
         except Perf2xError:
             outcomes.add(None)
     assert True in outcomes
+
+
+def test_functions_that_ran_are_taken_with_all_their_parts_and_once() -> None:
+    functions = [
+        Subprogram("cold in part", [(100, 110), (300, 320)]), Subprogram("never", [(110, 120)]),
+        Subprogram("folded", [(130, 140)]), Subprogram("same code", [(130, 140)]), Subprogram("around", [(125, 135)]),
+    ]  # fmt: skip
+    assert _ran_in(functions, np.array([99, 105, 124], np.uint64)) == [(100, 110), (300, 320)]
+    assert _ran_in(functions, np.array([125, 131, 139], np.uint64)) == [(125, 140)]
+    assert _ran_in(functions, np.array([320, 1000], np.uint64)) == []
+    assert _ran_in([], np.array([7], np.uint64)) == []
 
 
 def test_ranges_run_forwards_between_known_branches(tmp_path: Path) -> None:
