@@ -39,7 +39,7 @@ class Bolt:
 
     object: str = option("", "program or library: name, path or build id; default: the one with most samples")
     style: str = option(
-        "traces", "lines: traces (T, what perf2bolt makes of a recording), branches (B and F, for LLVM before 20)",
+        "traces", "lines: traces (T, what perf2bolt makes of a recording), branches (B, F and f, for LLVM without T)",
         ("traces", "branches"),
     )  # fmt: skip
 
