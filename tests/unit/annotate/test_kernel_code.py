@@ -67,6 +67,15 @@ def test_the_copy_wins(tmp_path: Path) -> None:
     assert code(tmp_path, vmlinux=tmp_path / "vmlinux").rows[0].text == "retq"
 
 
+def test_symbols_of_another_boot(tmp_path: Path) -> None:
+    """Their addresses are moved to those of the recording, where the copy has its code."""
+    symbols = tmp_path / "symbols"
+    symbols.write_text(f"{TEXT:x} T _text\n{TEXT:x} T do_work\n{TEXT + 16:x} T other\n")
+    (tmp_path / "kcore").write_bytes(kernel(TEXT + SLIDE, 4))
+    found = code(tmp_path, kallsyms=symbols)
+    assert (found.start, len(found.rows), seen(found)) == (TEXT + SLIDE, 11, INSTRUCTIONS)
+
+
 def test_no_copy(tmp_path: Path) -> None:
     (tmp_path / "kallsyms").write_text(KALLSYMS)
     assert (code(tmp_path).reason, code(tmp_path).rows) == (MISSING, ())
