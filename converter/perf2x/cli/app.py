@@ -29,10 +29,12 @@ COMMANDS = {
     "explain": "Say what ELF files can tell about addresses, what is missing, and what would help.",
     "dump": "Show the records of a recording in file order, a line for each; nothing is looked up.",
     "bundle": "Pack a recording with the objects it needs, to convert it on any machine.",
+    "fleet ingest": "Add many recordings to a dataset, on all cores or on a Dask cluster.",
     "formats": "List the output formats, plugins included.",
     "man": "Print the manual page: perf2x man | man -l -.",
 }
-"""Names of commands and their lines in ``perf2x --help``; cli/commands/NAME.py defines the function NAME."""
+"""Names of commands and their lines in ``perf2x --help``; cli/commands/NAME.py defines the function NAME, with _ for a
+space."""
 
 
 _UsageError: Any = typer.BadParameter.__base__
@@ -57,7 +59,9 @@ class LazyGroup(TyperGroup):
         self.commands = {name: TyperCommand(name, help=line) for name, line in COMMANDS.items()}
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Replace the stub of the command with the command itself."""
+        """Replace the stub of the command with the command itself; its name may be two words."""
+        if " ".join(args[:2]) in COMMANDS:
+            args = [" ".join(args[:2]), *args[2:]]
         name, stub, rest = super().resolve_command(ctx, args)
         return name, stub if name is None else command(name), rest
 
@@ -77,7 +81,8 @@ def command(name: str) -> TyperCommand:
     """Import one of COMMANDS and make its parameters."""
     from perf2x.cli.config import name_variables  # with msgspec, which perf2x --help does without
 
-    function = getattr(import_module(f"perf2x.cli.commands.{name}"), name)
+    module = name.replace(" ", "_")
+    function = getattr(import_module(f"perf2x.cli.commands.{module}"), module)
     alone = typer.Typer(add_completion=False)
     text = paragraphs(inspect.getdoc(function) or "")
     alone.command(name, cls=HelpfulCommand, help=text, epilog=examples(name))(function)

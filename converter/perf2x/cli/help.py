@@ -55,6 +55,11 @@ EXAMPLES = {
         "perf2x dump perf.data --time 12.5,13 -v",
     ),
     "bundle": ("perf2x bundle perf.data", "perf2x bundle perf.data --symbols-only -o small.tar.gz"),
+    "fleet ingest": (
+        "perf2x fleet ingest recordings/*.data -o profiles/",
+        "perf2x fleet ingest 's3://bucket/*.data' -o profiles/ --tag service=web --partition service,date",
+        "perf2x fleet ingest --list names.txt -o profiles/ --scheduler tcp://scheduler:8786",
+    ),
     "formats": ("perf2x formats", "perf2x formats -v"),
     "man": ("perf2x man | man -l -", "perf2x man > ~/.local/share/man/man1/perf2x.1"),
 }

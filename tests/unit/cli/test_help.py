@@ -109,9 +109,10 @@ def test_help_ends_with_examples_that_are_commands(command: str) -> None:
     examples = shown[shown.index("Examples:") + 1 :]
     assert 2 <= len(examples) <= 3
     for line in examples:
-        program, name, *words = line.partition(" |")[0].partition(" >")[0].split()
-        assert (program, name) == ("perf2x", command)
-        with load(name).make_context(name, words, resilient_parsing=False):
+        shown_words = line.partition(" |")[0].partition(" >")[0].split()
+        program, name, words = shown_words[0], command.split(), shown_words[1 + len(command.split()) :]
+        assert (program, shown_words[1 : 1 + len(name)]) == ("perf2x", name)
+        with load(command).make_context(command, words, resilient_parsing=False):
             pass
 
 

@@ -45,7 +45,8 @@ def arriving(name: str, monkeypatch: pytest.MonkeyPatch, *words: str, env: dict[
 @pytest.mark.parametrize("name", WITH_OPTIONS)
 def test_an_option_has_one_name_everywhere(name: str, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = command(name)
-    hints = get_type_hints(__import__(f"perf2x.cli.commands.{name}", fromlist=[name]).__dict__[name])
+    module = name.replace(" ", "_")
+    hints = get_type_hints(__import__(f"perf2x.cli.commands.{module}", fromlist=[module]).__dict__[module])
     options = {spelling: one.option for spelling, one in settings(made).items() if not one.negated}
     assert options.keys() == {
         max(option.opts, key=len).removeprefix("--")
@@ -73,7 +74,7 @@ def test_an_option_has_one_name_everywhere(name: str, here: Path, monkeypatch: p
     by_variable = arriving(name, monkeypatch, env=env)
     assert {key: by_variable[key] for key in expected} == expected
 
-    for table in ("", f"[{name}]\n"):
+    for table in ("", f'["{name}"]\n'):
         allowed = {spelling: value for spelling, value in others.items() if spelling != "send"}  # see test_send.py
         lines = [f"{spelling} = {json.dumps(value)}" for spelling, value in allowed.items()]
         (here / "perf2x.toml").write_text(table + "\n".join(lines) + "\n")

@@ -1,0 +1,123 @@
+"""``perf2x fleet ingest``: many recordings into one dataset."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from perf2x.cli.fleet_progress import FleetProgress
+from perf2x.cli.gates import exit_for_failed_gates, parse_percentage
+from perf2x.cli.help import HelpAll
+from perf2x.cli.messages import print_message
+from perf2x.cli.options import symbols
+from perf2x.cli.options.inputs import MaxUnpacked, Quiet
+from perf2x.cli.options.output import parse_tags
+from perf2x.cli.options.symbols import SymbolFlags
+from perf2x.tables.errors import OptionError
+
+if TYPE_CHECKING:
+    from perf2x.fleet.ingest import Totals
+    from perf2x.fleet.ingest_one import Job
+
+Recordings = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="RECORDING", help="Files, patterns ('*.data') and addresses (s3://…); see --list."),
+]
+Folder = Annotated[str, typer.Option("--output", "-o", metavar="DIR", help="The dataset, made where it is missing.")]
+Lists = Annotated[
+    list[str] | None, typer.Option("--list", metavar="FILE", help="A file with a recording a line; repeatable.")
+]
+Tags = Annotated[
+    list[str] | None, typer.Option("--tag", metavar="KEY=VALUE", help="A tag of all recordings; repeatable.")
+]
+Partition = Annotated[
+    str, typer.Option("--partition", metavar="KEY,…", help="Tags that name folders; date is the day of the start.")
+]
+Timeline = Annotated[bool, typer.Option("--timeline", help="Keep a row for each sample, with time and CPU.")]
+Scheduler = Annotated[
+    str | None,
+    typer.Option("--scheduler", metavar="tcp://…", help="A Dask cluster; else processes of this machine."),
+]
+Workers = Annotated[
+    int, typer.Option("--workers", metavar="N", min=0, help="Processes of this machine.", show_default="one a core")
+]
+FailAbove = Annotated[
+    str | None, typer.Option("--fail-above-errors", metavar="PCT", help="Fail when more recordings cannot be read.")
+]
+
+
+def fleet_ingest(
+    inputs: Recordings = None,
+    *,
+    output: Folder,
+    lists: Lists = None,
+    tag: Tags = None,
+    partition: Partition = "",
+    timeline: Timeline = False,
+    scheduler: Scheduler = None,
+    workers: Workers = 0,
+    fail_above_errors: FailAbove = None,
+    symfs: symbols.Symfs = None,
+    kallsyms: symbols.Kallsyms = None,
+    debug_dir: symbols.DebugDir = None,
+    buildid_dir: symbols.BuildidDir = None,
+    perf_map_dir: symbols.PerfMapDir = None,
+    max_unpacked: MaxUnpacked = None,
+    quiet: Quiet = False,
+    help_all: HelpAll = False,
+) -> None:
+    """Add many recordings to a dataset, on all cores or on a Dask cluster.
+
+    Recordings are read, stitched and unwound; names are looked up later. Content that the dataset has is skipped, so
+    the same command goes on where it was interrupted. A recording that cannot be read is a row with its error.
+    """
+    from perf2x.fleet.cluster import connected
+    from perf2x.fleet.ingest import ingest
+    from perf2x.fleet.sources import expanded
+
+    flags = SymbolFlags(
+        symfs=symfs, kallsyms=kallsyms, debug_dir=debug_dir, buildid_dir=buildid_dir, perf_map_dir=perf_map_dir,
+        max_unpacked=max_unpacked,
+    )  # fmt: skip
+    allowed = parse_percentage("fail_above_errors", fail_above_errors)
+    job = _job(output, flags, tag, partition, timeline)
+    sources = expanded(inputs or (), lists or ())
+    if not sources:
+        raise OptionError("name recordings, or files that list them (--list)")
+    progress = FleetProgress(quiet)
+    with connected(scheduler, min(workers or _cores(), len(sources))) as client:
+        if not quiet:
+            print_message(f"{len(sources):,} recordings; Dask's dashboard: {client.dashboard_link}")
+        totals = ingest(client, sources, job, progress)
+    progress.close()
+    if not quiet:
+        _summarize(output, totals)
+    share = 100 * totals.failed / totals.of
+    if allowed is not None and share > allowed:
+        exit_for_failed_gates([f"{share:.1f} % of the recordings cannot be read, more than {allowed:g} %"])
+
+
+def _job(output: str, flags: SymbolFlags, tag: list[str] | None, partition: str, timeline: bool) -> "Job":
+    from perf2x.fleet.ingest_one import Job
+    from perf2x.pipeline.options import LoadOptions
+
+    options = LoadOptions(
+        timeline=timeline, by_cgroup=True, symbols=flags.options(), max_unpacked=flags.unpacked(), jobs=1
+    )
+    (tags,) = parse_tags(tag, 1) if tag else [{}]
+    keys = tuple(key.strip() for key in partition.split(",") if key.strip())
+    return Job(str(Path(output).absolute()), options, tags, keys, os.urandom(8).hex())
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _summarize(output: str, totals: "Totals") -> None:
+    known = f", {totals.known:,} were there" if totals.known else ""
+    print_message(f"{output}: {totals.added:,} recordings added with {totals.samples:,} samples{known}")
+    for error in totals.errors:
+        print_message(f"not read: {error}")
+    if totals.failed > len(totals.errors):
+        print_message(f"not read: {totals.failed - len(totals.errors):,} more (column error of the table recordings)")

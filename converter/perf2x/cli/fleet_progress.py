@@ -1,0 +1,52 @@
+"""Lines on how far a long run is: rewritten on a terminal, one now and then in a log."""
+
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import typer
+
+from perf2x.cli.messages import print_message
+
+if TYPE_CHECKING:
+    from perf2x.fleet.ingest import Totals
+
+_EACH_S = 15.0
+"""Seconds between two lines in a log."""
+
+
+class FleetProgress:
+    """Prints totals with the rate and an estimate of what is left."""
+
+    def __init__(self, quiet: bool) -> None:
+        self._quiet, self._is_terminal = quiet, sys.stderr.isatty()
+        self._start = self._last = time.monotonic()
+
+    def __call__(self, totals: "Totals") -> None:
+        """Say how far the run is, if it is time to."""
+        now = time.monotonic()
+        wait = 0.2 if self._is_terminal else _EACH_S
+        if self._quiet or now - self._last < wait:
+            return
+        self._last = now
+        line = progress_line(totals, now - self._start)
+        if self._is_terminal:
+            typer.echo(f"\r\x1b[K{line}", err=True, nl=False)
+        else:
+            print_message(line)
+
+    def close(self) -> None:
+        """Remove the line from a terminal."""
+        if self._is_terminal and not self._quiet:
+            typer.echo("\r\x1b[K", err=True, nl=False)
+
+
+def progress_line(totals: "Totals", seconds: float) -> str:
+    """Number done, rate and estimate: ``120 of 1,000 recordings, 12.0/s, 73 s left, 2 errors``."""
+    rate = totals.done / seconds if seconds > 0 else 0.0
+    parts = [f"{totals.done:,} of {totals.of:,} recordings", f"{rate:.1f}/s"]
+    if rate:
+        parts.append(f"{(totals.of - totals.done) / rate:.0f} s left")
+    if totals.failed:
+        parts.append(f"{totals.failed:,} error{'s' * (totals.failed != 1)}")
+    return ", ".join(parts)

@@ -1,0 +1,108 @@
+"""Names of recordings: files, patterns, lists of names and addresses; fsspec reads what is no file of this machine."""
+
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from perf2x.files.temporary import private_directory
+from perf2x.tables.errors import FormatError, OptionError
+
+_PATTERN = frozenset("*?[")
+_READ = 1 << 20
+
+
+def fsspec() -> ModuleType:
+    """Import fsspec; OptionError says how to install it."""
+    try:
+        return import_module("fsspec")
+    except ImportError:
+        raise OptionError("addresses are read by fsspec: pip install 'perf2x[fleet]'") from None
+
+
+def is_address(name: str) -> bool:
+    """True for ``s3://…``, ``https://…`` and the like, and for ``memory://…``."""
+    return "://" in name
+
+
+def expanded(names: Sequence[str], lists: Sequence[str]) -> list[str]:
+    """Return every recording that the names and lists (files with a name a line) say, once, in their order.
+
+    Patterns are expanded and sorted; paths become absolute, as other machines may read them. FormatError for a name, a
+    pattern or a list without a file.
+    """
+    found = (one for name in [*names, *_listed(lists)] for one in _expand(name))
+    return list(dict.fromkeys(found))
+
+
+def _listed(lists: Iterable[str]) -> Iterator[str]:
+    for file in lists:
+        try:
+            lines = Path(file).read_text("utf-8", "surrogateescape").splitlines()
+        except OSError as error:
+            raise FormatError(f"{file}: {error.strerror}") from None
+        yield from (line.strip() for line in lines if line.strip())
+
+
+def _expand(name: str) -> Iterable[str]:
+    if name.startswith("file://"):
+        name = unquote(urlsplit(name).path)
+    has_pattern = not _PATTERN.isdisjoint(name)
+    if is_address(name):
+        return _matching(name) if has_pattern and not name.startswith("http") else [name]
+    if has_pattern and not Path(name).exists():
+        whole = Path(name).absolute()
+        root = Path(whole.anchor)
+        paths = sorted(root.glob(str(whole.relative_to(root))))
+        if not paths:
+            raise FormatError(f"{name}: no file matches this pattern")
+        return [str(path) for path in paths]
+    return [str(Path(name).absolute())]
+
+
+def _matching(address: str) -> list[str]:
+    with told_apart(address):
+        system, path = fsspec().core.url_to_fs(address)
+        found = sorted(str(system.unstrip_protocol(one)) for one in system.glob(path))
+    if not found:
+        raise FormatError(f"{address}: nothing matches this pattern")
+    return found
+
+
+@contextlib.contextmanager
+def local_copy(name: str) -> Iterator[Path]:
+    """Give the path of a recording: the file itself, or a copy of what an address holds, removed at the end.
+
+    FormatError when it cannot be read.
+    """
+    if not is_address(name):
+        yield Path(name)
+        return
+    with private_directory() as folder:
+        copy = folder / "perf.data"
+        with told_apart(name), fsspec().open(name, "rb") as source, copy.open("wb") as target:
+            while block := source.read(_READ):
+                target.write(block)
+        yield copy
+
+
+@contextlib.contextmanager
+def told_apart(address: str) -> Iterator[None]:
+    """Turn what fsspec and the clients below it raise for an address into one FormatError."""
+    try:
+        yield
+    except _client_errors() as error:
+        text = " ".join(str(error).split()) or type(error).__name__
+        raise FormatError(f"{address}: {text}") from None
+
+
+def _client_errors() -> tuple[type[Exception], ...]:
+    """OSError, a protocol or a client that is not there, and what the clients of stores derive their errors from."""
+    found: list[Any] = [OSError, ValueError, ImportError]
+    for module, name in (("aiohttp", "ClientError"), ("botocore.exceptions", "BotoCoreError")):
+        with contextlib.suppress(ImportError):
+            found.append(getattr(import_module(module), name))
+    return tuple(found)

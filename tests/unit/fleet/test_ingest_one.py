@@ -1,0 +1,95 @@
+"""One task adds one recording, once, or the row that says why it cannot be read."""
+
+from pathlib import Path
+
+import pytest
+
+from perf2x.cli.fleet_progress import progress_line
+from perf2x.fleet.ingest import Totals
+from perf2x.fleet.ingest_one import Job, ingest_one, note_failure
+from perf2x.pipeline.options import LoadOptions
+from perf2x.tables.errors import OutputError
+from tests.support.command import perf2x
+from tests.support.datasets import rows
+from tests.support.fleets import files_of, recording_of
+
+pytest.importorskip("pyarrow")
+fsspec = pytest.importorskip("fsspec")
+
+
+def job(folder: Path, run: str = "1", partition: tuple[str, ...] = ()) -> Job:
+    return Job(str(folder), LoadOptions(by_cgroup=True), {"service": "web"}, partition, run)
+
+
+def test_content_that_is_there_is_skipped(tmp_path: Path) -> None:
+    first, copy, data = tmp_path / "a.data", tmp_path / "b.data", tmp_path / "profiles"
+    first.write_bytes(recording_of(1))
+    copy.write_bytes(first.read_bytes())
+    added = ingest_one(str(first), job(data))
+    assert (added.state, added.samples, added.error) == ("added", 40, "")
+    before = files_of(data)
+    assert ingest_one(str(first), job(data, "2")).state == "known"
+    assert ingest_one(str(copy), job(data, "2")).state == "known"
+    assert files_of(data) == before
+    (row,) = rows(data, "recordings")
+    assert (row["source"], row["host"], dict(row["tags"])) == (str(first), "host1", {"service": "web"})
+
+
+def test_a_task_that_runs_twice_doubles_nothing(tmp_path: Path) -> None:
+    file, data = tmp_path / "a.data", tmp_path / "profiles"
+    file.write_bytes(recording_of(1))
+    ingest_one(str(file), job(data))
+    once = files_of(data)
+    (row,) = [data / name for name in once if name.startswith("recordings/")]
+    row.unlink()  # as if killed in front of the last file
+    assert ingest_one(str(file), job(data, "2")).state == "added"
+    assert files_of(data) == once
+
+
+def test_an_error_is_a_row_and_is_tried_again(tmp_path: Path) -> None:
+    file, data = tmp_path / "a.data", tmp_path / "profiles"
+    gone = ingest_one(str(file), job(data, partition=("service",)))
+    assert (gone.state, gone.error) == ("failed", f"{file}: No such file or directory")
+    file.write_bytes(b"PERFILE2 no more")
+    for run in ("2", "3"):
+        failed = ingest_one(str(file), job(data, run, ("service",)))
+        assert failed.state == "failed"
+        assert str(file) in failed.error
+    assert {row["error"] for row in rows(data, "recordings")} == {gone.error, failed.error}
+    file.write_bytes(recording_of(2))
+    assert ingest_one(str(file), job(data, "4", ("service",))).state == "added"
+    left = {row["error"] for row in rows(data, "recordings")}
+    assert left == {None, failed.error}  # content that was bad stays bad; what was missing is there now
+    assert len(list((data / "samples" / "service=web").iterdir())) == 2
+
+
+def test_objects_of_a_store_keep_their_address(tmp_path: Path) -> None:
+    fsspec.filesystem("memory").pipe("/fleet/a.data", recording_of(3))
+    assert ingest_one("memory://fleet/a.data", job(tmp_path)).state == "added"
+    assert ingest_one("memory://fleet/a.data", job(tmp_path, "2")).state == "known"
+    assert [row["source"] for row in rows(tmp_path, "recordings")] == ["memory://fleet/a.data"]
+    missing = ingest_one("memory://fleet/b.data", job(tmp_path, "3"))
+    assert (missing.state, missing.error) == ("failed", "memory://fleet/b.data: /fleet/b.data")
+
+
+def test_a_dataset_that_cannot_be_written_ends_the_run(tmp_path: Path) -> None:
+    (tmp_path / "profiles").write_text("a file")
+    (tmp_path / "a.data").write_bytes(recording_of(1))
+    with pytest.raises(OutputError):
+        ingest_one(str(tmp_path / "a.data"), job(tmp_path / "profiles"))
+
+
+def test_totals_name_few_errors_and_estimate(tmp_path: Path) -> None:
+    totals = Totals(1000)
+    for number in range(30):
+        totals.add(note_failure(str(number), f"{number}: broken", job(tmp_path)))
+    assert (totals.failed, len(totals.errors)) == (30, 20)
+    assert progress_line(totals, 60.0) == "30 of 1,000 recordings, 0.5/s, 1940 s left, 30 errors"
+    assert progress_line(Totals(5), 0.0) == "0 of 5 recordings, 0.0/s"
+
+
+def test_usage(tmp_path: Path) -> None:
+    ran = perf2x("fleet", "ingest", "-o", tmp_path)
+    assert (ran.code, ran.err) == (2, "perf2x: name recordings, or files that list them (--list)\n")
+    assert perf2x("fleet", "ingest", "x", "-o", tmp_path, "--fail-above-errors", "many").code == 2
+    assert perf2x("fleet").code == 2
