@@ -111,7 +111,7 @@ def test_data_objects_are_symbols_and_else_mappings(tmp_path: Path) -> None:
 def test_memory_accesses_have_labels(tmp_path: Path) -> None:
     """Accesses of two levels are two samples of one stack; a sample that says nothing has no label."""
     loads = [0x668100142, 0x668100142, 0x1E05080021, 0]
-    path = recorded(tmp_path, [sample(1, at, data_src=source) for at, source in enumerate(loads)])
+    path = recorded(tmp_path, [sample(1, 9 - at, data_src=source) for at, source in enumerate(loads)])
     out = tmp_path / "out.pb.gz"
     ran = perf2x("convert", path, "--no-symbols", "--label", "mem_op,mem_level,snoop,tlb", "-q", "-o", out)
     assert ran.code == 0, ran.err
@@ -124,7 +124,7 @@ def test_memory_accesses_have_labels(tmp_path: Path) -> None:
     timeline = load(str(path), LoadOptions(timeline=True, by_data_src=True)).profile
     timeline.check()
     assert timeline.samples.data_src is not None
-    assert timeline.samples.data_src.tolist() == loads
+    assert timeline.samples.data_src.tolist() == loads[::-1]
 
 
 @pytest.mark.parametrize(
