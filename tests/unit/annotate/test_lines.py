@@ -11,6 +11,7 @@ from perf2x.annotate.costs import stack_weights
 from perf2x.annotate.lines import entries_of, function_totals, line_sums
 from perf2x.plugins.contracts import ProfileBuilder
 from perf2x.tables.profile import Profile
+from tests.support.examples import examples
 
 NAMES = ("f", "g", "h")
 LINES = st.tuples(st.sampled_from(NAMES), st.sampled_from(("a.c", "b.c")), st.integers(0, 2))
@@ -53,7 +54,7 @@ def slowly(samples, chosen) -> tuple[Counter, Counter, Counter, Counter]:
     return +own, +total, +all_own, +all_total
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(
     st.lists(SAMPLE, max_size=8),
     st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(("one", "two"))), unique=True),
