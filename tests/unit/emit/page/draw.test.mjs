@@ -86,7 +86,7 @@ function level(count) {
 function painted(layout, from, to) {
   const found = [];
   const painter = new Painter(null, null);
-  Object.assign(painter, { from, to, width: 1000, letter: 7, view: { layout, colour: () => "" } });
+  Object.assign(painter, { from, to, ratio: 1, width: 1000, letter: 7, view: { layout, colour: () => "" } });
   painter.paintBox = (_, box) => found.push(box);
   painter.paintLevel(null, layout.lanes[0].levels[0], 0);
   return found;
@@ -99,7 +99,7 @@ function paintedByHand(layout, from, to) {
   for (const box of layout.lanes[0].levels[0]) {
     const place = (value) => ((value - from) / (to - from)) * 1000;
     const right = Math.min(place(layout.end[box]), 1004);
-    if (layout.end[box] <= from || layout.start[box] >= to || right < edge + 0.33) continue;
+    if (layout.end[box] <= from || layout.start[box] >= to || right < edge + 1) continue;
     found.push(box);
     edge = right;
   }
@@ -120,4 +120,31 @@ test("a frame looks at as many boxes as there are pixels, not at all of them", (
   layout.end = new Proxy(layout.end, { get: (column, at) => ((looks += 1), column[at]) });
   assert.ok(painted(layout, 0, layout.width).length > 100);
   assert.ok(looks < 100_000, String(looks));
+});
+
+/** Left and right edges of what is painted of boxes on a level, one value a pixel. */
+function paintedEdges(boxes, ratio = 1) {
+  const layout = new Layout();
+  layout.addLane("", []);
+  for (const [start, end] of boxes) layout.addBox(0, 0, start, end, 0, -1, 0);
+  const painter = new Painter(null, null);
+  Object.assign(painter, { from: 0, to: 100, ratio, width: 100, view: { layout } });
+  const found = [];
+  painter.paintBox = (_, box, left, width) => found.push([left, left + width].map((edge) => Number(edge.toFixed(3))));
+  painter.paintLevel(null, layout.lanes[0].levels[0], 0);
+  return found;
+}
+
+test("boxes under a dot of the screen melt together, and leave no holes", () => {
+  const tenths = Array.from({ length: 100 }, (_, at) => [at / 10, (at + 1) / 10]);
+  for (const ratio of [1, 2]) {
+    const edges = paintedEdges(tenths, ratio);
+    assert.ok(edges.length <= 10 * ratio + 1 && edges.length >= 5 * ratio);
+    edges.slice(1).forEach(([left], at) => assert.ok(left <= edges[at][1]));
+  }
+});
+
+test("what melts does not fill the pause behind it", () => {
+  assert.deepEqual(paintedEdges([[0, 10], [10.2, 10.4], [50, 60]]), [[0, 10], [50, 60]]);
+  assert.deepEqual(paintedEdges([[0, 10], [40, 40.1], [50, 60]]), [[0, 10], [40, 40.5], [50, 60]]);
 });

@@ -1,5 +1,5 @@
 "use strict";
-// Boxes to pixels. Draws only the levels and the range on screen; boxes under a third of a pixel melt together.
+// Boxes to pixels. Draws only the levels and the range on screen; boxes under a dot of the screen melt together.
 
 const LEVEL = 19;
 const FONT = '12px ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace';
@@ -207,16 +207,21 @@ class Painter {
 
   paintLevel(pen, level, y) {
     const { layout } = this.view;
+    const least = 1 / this.ratio; // a dot of the screen
     let painted = -1; // right edge of what is on screen already
+    let melted = Infinity; // left edge of boxes that are less than a dot, which the next one stands for
     for (let at = layout.firstAfter(level, this.from); at < level.length; at += 1) {
       const box = level[at];
       if (layout.start[box] >= this.to) break;
       const right = Math.min(this.x(layout.end[box]), this.width + 4);
-      if (right < painted + 0.33) {
-        at = Math.max(at, layout.firstAfter(level, this.value(painted + 0.33)) - 1);
+      const start = Math.max(this.x(layout.start[box]), -4);
+      if (right < painted + least) {
+        melted = Math.min(melted, start);
+        at = Math.max(at, layout.firstAfter(level, this.value(painted + least)) - 1);
         continue;
       }
-      const left = Math.max(this.x(layout.start[box]), -4);
+      const left = start < painted + 1.5 * least ? Math.min(start, melted) : start;
+      melted = Infinity;
       this.paintBox(pen, box, left, Math.max(right - left, 0.5), y);
       painted = right;
     }
