@@ -97,9 +97,12 @@ def test_other_viewers_name_the_lanes(contended: Path, name: str) -> None:
 
 
 def test_perfetto_has_a_track_for_each_lane(contended: Path) -> None:
-    from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
+    pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
+    from tests.support.perfetto_trace import pb, read_trace
 
-    trace = Trace.FromString(converted(contended, "perfetto").read_bytes())
+    written = converted(contended, "perfetto").read_bytes()
+    read_trace(written)  # strictly: every number is defined, once
+    trace = pb.Trace.FromString(written)
     tracks = {
         packet.track_descriptor.uuid: packet.track_descriptor
         for packet in trace.packet
@@ -112,7 +115,9 @@ def test_perfetto_has_a_track_for_each_lane(contended: Path) -> None:
     for packet in trace.packet:
         event = packet.track_event
         if event.track_uuid in lanes:
-            spans.setdefault(event.track_uuid, []).append((event.type == TrackEvent.TYPE_SLICE_BEGIN, packet.timestamp))
+            spans.setdefault(event.track_uuid, []).append(
+                (event.type == pb.TrackEvent.TYPE_SLICE_BEGIN, packet.timestamp)
+            )
     ms = 1_000_000
     assert sorted(spans.values()) == [[(True, 11 * ms), (False, 15 * ms)], [(True, 13 * ms), (False, 18 * ms)]]
 
