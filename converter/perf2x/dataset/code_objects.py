@@ -18,7 +18,8 @@ from perf2x.columnar.arrays import I64, U64, Bools
 from perf2x.dataset.ids import text_id
 from perf2x.tables.build_ids import KERNEL
 from perf2x.tables.mapping_names import is_real_path, without_deleted
-from perf2x.tables.profile import Profile
+from perf2x.tables.output_text import printable
+from perf2x.tables.profile import Mappings
 
 
 class CodeObjects(Struct, frozen=True):
@@ -39,20 +40,18 @@ class CodeObjects(Struct, frozen=True):
     """
 
 
-def code_objects(profile: Profile, recording: bytes) -> CodeObjects:
-    """Find the object of every mapping of a recording's profile."""
-    mappings = profile.mappings
-    rows = [_code_object(profile, row, recording) for row in range(len(mappings))]
+def code_objects(mappings: Mappings, strings: Sequence[str], recording: bytes) -> CodeObjects:
+    """Find the object of every mapping of a recording."""
+    rows = [_code_object(mappings, strings, row, recording) for row in range(len(mappings))]
     base = np.array([one[1] % 2**64 for one in rows], np.uint64)
     ids, first, limit = tuple(one[0] for one in rows), mappings.start - base, mappings.limit - base
     is_local = np.array([one[2] for one in rows], np.bool_)
     return CodeObjects(ids, base, first, limit, is_local, _variants(ids, first.tolist(), limit.tolist()))
 
 
-def _code_object(profile: Profile, row: int, recording: bytes) -> tuple[bytes, int, bool]:
+def _code_object(mappings: Mappings, strings: Sequence[str], row: int, recording: bytes) -> tuple[bytes, int, bool]:
     """(id, base, whether it is the recording's own) of one mapping."""
-    mappings = profile.mappings
-    name, build_id = (profile.strings[int(column[row])] for column in (mappings.filename, mappings.build_id))
+    name, build_id = (printable(strings[int(column[row])]) for column in (mappings.filename, mappings.build_id))
     start, limit, offset = (int(column[row]) for column in (mappings.start, mappings.limit, mappings.offset))
     shared = _shared_object(name, build_id, bool(mappings.is_kernel[row]), start, offset)
     if shared is None or start < shared[1] or limit - shared[1] >= 2**64:  # damaged: offsets would not fit

@@ -34,7 +34,7 @@ def profile_places(profile: Profile, recording: bytes) -> ProfilePlaces:
     A return address of the kernel may turn out to be where an interrupt came, once functions have names: it is there a
     second time as an exact address, so that whoever names places names both.
     """
-    locations, objects = profile.locations, code_objects(profile, recording)
+    locations, objects = profile.locations, code_objects(profile.mappings, profile.strings, recording)
     twins = np.flatnonzero((locations.mode == CpuMode.KERNEL) & (locations.lookup != locations.address))
     location = np.append(np.arange(len(locations)), twins[~locations.synthetic[twins]]).astype(np.int64)
     is_return = (locations.lookup != locations.address)[location]

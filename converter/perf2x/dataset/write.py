@@ -51,6 +51,7 @@ def write_table(path: Path, table: str, rows: "pyarrow.Table") -> None:
         "compression": "zstd",
         "use_dictionary": [name for name in (*texts_of(table), "recording", "stack_id") if name in schema.names],
         "write_statistics": True,
+        "write_page_checksum": True,
         "row_group_size": _ROWS_OF_GROUP,
         "sorting_columns": parquet.SortingColumn.from_ordering(
             schema, [(name, "ascending") for name in SORTED_BY[table]]

@@ -5,20 +5,24 @@ Only what has names nowhere else (``only_where_recorded``) is named here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.pipeline.context import LoadContext
+from perf2x.pipeline.context import LoadContext, Progress
+from perf2x.pipeline.options import LoadOptions
+from perf2x.pipeline.sessions import Input, SessionInput, find_sessions
+from perf2x.pipeline.stage_timer import Stages
 from perf2x.pipeline.stored_facts import StoredFacts, facts_text
+from perf2x.tables.diagnostics import Diagnostics
+from perf2x.tables.errors import OptionError
 
 if TYPE_CHECKING:
     from perf2x.dataset.profile_places import ProfilePlaces
     from perf2x.dataset.stored_recording import PlaceNames, StoredRecording
-    from perf2x.pipeline.sessions import SessionInput
     from perf2x.symbolize.place_names import LocationNames
     from perf2x.tables.events import Recording
     from perf2x.tables.profile import Profile
@@ -29,6 +33,17 @@ class Ingested(Struct, frozen=True):
 
     stored: StoredRecording
     names: PlaceNames | None
+
+
+class Added(Struct, frozen=True):
+    """A recording that was added to a dataset."""
+
+    recording: bytes
+    """Its id."""
+    files: tuple[str, ...]
+    """The user's names for its files."""
+    samples: int
+    """Recorded samples."""
 
 
 def ingest_session(session: SessionInput, context: LoadContext) -> Ingested:
@@ -110,12 +125,15 @@ def _location_names(profile: Profile, recording: Recording, context: LoadContext
     if symbols is None:
         return None
     from perf2x.plugins.registry import load_symbol_sources
+    from perf2x.symbolize.demangle.names import NameStyle
     from perf2x.symbolize.make_context import make_context
-    from perf2x.symbolize.place_names import location_names, only_where_recorded
+    from perf2x.symbolize.place_names import everything, location_names, only_where_recorded
 
+    symbols = replace(symbols, names=NameStyle.SHORT, inline=True, keep_full_names=False)  # the reader's choice
+    wanted = everything if symbols.archives else only_where_recorded
     facts = make_context(profile, recording.session, symbols, context.diagnostics, context.finder, recording.sideband)
     with context.stages.stage("symbolize"):
-        return location_names(profile, facts, load_symbol_sources(), only_where_recorded)
+        return location_names(profile, facts, load_symbol_sources(), wanted)
 
 
 def _place_names(stored: StoredRecording, found: LocationNames) -> PlaceNames:
@@ -144,3 +162,49 @@ def write_sessions(
         ingested = ingest_session(session, context)
         with context.stages.stage("emit"):
             write_recording(folder, ingested.stored, ingested.names, partition)
+
+
+def ingest(
+    paths: Sequence[str],
+    options: LoadOptions,
+    folder: Path,
+    partition: Sequence[str] = (),
+    progress: Progress | None = None,
+) -> list[Added]:
+    """Add recordings to the dataset in ``folder``; files of one session are one recording.
+
+    Raises Perf2xError when a recording cannot be read, OptionError for
+    datasets among the inputs.
+    """
+    from perf2x.bundle.unpack import open_bundles
+    from perf2x.dataset.write import write_recording
+    from perf2x.files.unpack_limit import limit_unpacking
+
+    tags: Sequence[Mapping[str, str]] = options.tags or [{}] * len(paths)
+    added = []
+    with limit_unpacking(options.max_unpacked), open_bundles(paths, options.symbols) as (files, symbols):
+        inputs = [Input(*each) for each in zip(files, paths, tags, strict=True)]
+        _refuse_datasets(inputs)
+        for group in _sessions_apart(inputs, options):
+            context = LoadContext(replace(options, symbols=symbols), Diagnostics(), progress, Stages())
+            (session,) = find_sessions(group, context)
+            ingested = ingest_session(session, context)
+            write_recording(folder, ingested.stored, ingested.names, partition)
+            added.append(Added(ingested.stored.recording, session.files, ingested.stored.samples))
+    return added
+
+
+def _refuse_datasets(inputs: Sequence[Input]) -> None:
+    from perf2x.dataset.address import is_dataset
+
+    for one in inputs:
+        if is_dataset(one.path):
+            raise OptionError(f"{one.name} is a dataset; recordings are added to datasets")
+
+
+def _sessions_apart(inputs: Sequence[Input], options: LoadOptions) -> list[list[Input]]:
+    """Inputs by session: each is opened again on its own, so that what is counted is known to be its own."""
+    if len(inputs) == 1:
+        return [list(inputs)]
+    context = LoadContext(options, Diagnostics(), None, Stages())
+    return [[part.input for part in session.parts] for session in find_sessions(inputs, context)]

@@ -15,10 +15,10 @@ from perf2x.pipeline.options import LoadOptions
 from perf2x.pipeline.result import Loaded, event_counts
 from perf2x.pipeline.sessions import Input, SessionInput, SessionPart, find_sessions
 from perf2x.pipeline.stage_timer import Stages
+from perf2x.pipeline.stored_sessions import split_stored
 from perf2x.tables.diagnostics import Diagnostics
 
 if TYPE_CHECKING:
-    from perf2x.stitch.deferred_report import DeferredReport
     from perf2x.symbolize.object_resolver import ResolveResult
     from perf2x.symbolize.symbol_report import SymbolReport
     from perf2x.symbolize.symbolize_profile import ProfileSymbolizer
@@ -47,12 +47,14 @@ def load(
     with limit_unpacking(options.max_unpacked), open_bundles(names, options.symbols) as (files, symbols):
         context = LoadContext(replace(options, symbols=symbols), Diagnostics(), progress, stages or Stages())
         with context.stages.stage("index"):
-            sessions = find_sessions([Input(*each) for each in zip(files, names, tags, strict=True)], context)
+            inputs = [Input(*each) for each in zip(files, names, tags, strict=True)]
+            stored, inputs = split_stored(inputs, context)
+            sessions = [*stored, *find_sessions(inputs, context)]
         parts = [part for session in sessions for part in session.parts]
         _require_samples(sum(part.sample_count for part in parts), parts, context)
         loaded = _load_session(sessions[0], context) if len(sessions) == 1 else _fold_sessions(sessions, context)
         _require_samples(len(loaded.profile.samples), parts, context)
-        return _with_listings(loaded, context)
+        return _with_listings(_with_comments(loaded), context)
 
 
 def _with_listings(loaded: Loaded, context: LoadContext) -> Loaded:
@@ -99,13 +101,17 @@ def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
     """One session: stitch, filter, symbolize and group its samples."""
     from perf2x.pipeline.over_time import with_times_used
     from perf2x.pipeline.stitch_session import stitch_session
+    from perf2x.pipeline.stored_recording import StoredRecording
     from perf2x.transform.group import grouped
     from perf2x.transform.selection import Selection, check_root
 
     options, recording = context.options, session.open()
     check_root(options.grouping.root, recording)
     selection = Selection(options.choice, recording, late_times=bool(options.off_cpu or options.pairs))
-    profile, deferred, unwound = stitch_session(recording, selection, context)
+    if isinstance(recording, StoredRecording):
+        profile, deferred, unwound = recording.stitched(selection, context)
+    else:
+        profile, deferred, unwound = stitch_session(recording, selection, context)
     profile, reports = with_times_used(profile, recording, selection, context)
     profile = _count_code(_keep_events(profile, options), recording, selection, context)
     profile = selection.before_symbols(profile)
@@ -114,7 +120,7 @@ def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
     profile = _with_latency_as_value(profile, options)
     profile = _with_start_time(profile, recording.session, session.files, options)
     return Loaded(
-        profile=replace(_with_comments(profile, deferred, context.diagnostics), labels=dict(session.tags)),
+        profile=replace(profile, labels=dict(session.tags)),
         recording=recording,
         recorded_samples=recording.sample_count,
         events=event_counts(profile),
@@ -178,6 +184,7 @@ def _symbolize(profile: Profile, recording: Recording, context: LoadContext) -> 
     if symbols is None or not context.options.look_up or context.options.code is not None:
         return profile, None  # what compilers read names code itself
     with context.stages.stage("symbolize"):
+        from perf2x.pipeline.stored_recording import StoredRecording
         from perf2x.plugins.registry import load_symbol_sources
         from perf2x.symbolize.make_context import make_context
         from perf2x.symbolize.symbolize_profile import ProfileSymbolizer
@@ -186,7 +193,8 @@ def _symbolize(profile: Profile, recording: Recording, context: LoadContext) -> 
             symbols = replace(symbols, keep_full_names=True)  # they may be what the user typed
         session, sideband = recording.session, recording.sideband
         facts = make_context(profile, session, symbols, context.diagnostics, context.finder, sideband)
-        symbolizer = ProfileSymbolizer(profile, facts, load_symbol_sources(), context.known_names)
+        given = recording.names(profile, symbols) if isinstance(recording, StoredRecording) else None
+        symbolizer = ProfileSymbolizer(profile, facts, load_symbol_sources(), context.known_names, given)
         return symbolizer.finish(_resolve_objects(symbolizer, context))
 
 
@@ -201,8 +209,9 @@ def _resolve_objects(symbolizer: ProfileSymbolizer, context: LoadContext) -> Ite
     return run_tasks(processes, symbolizer.resolve, costs, context.stages, "symbolize")
 
 
-def _with_comments(profile: Profile, deferred: DeferredReport, diagnostics: Diagnostics) -> Profile:
-    """The profile with comments that tell a reader of the output what was joined and what was lost."""
+def _with_comments(loaded: Loaded) -> Loaded:
+    """The result with comments that tell a reader of the output what was joined and what was lost."""
+    profile, deferred = loaded.profile, loaded.deferred
     lines = []
     if deferred.samples or deferred.records:
         lines.append(
@@ -210,5 +219,7 @@ def _with_comments(profile: Profile, deferred: DeferredReport, diagnostics: Diag
             f" missing={deferred.missing} refused={deferred.refused} duplicates={deferred.duplicates}"
             f" orphans={deferred.orphans}"
         )
-    lines += [f"perf2x-{count.name}:{count.count}" for count in diagnostics.counts.values() if count.severity != "info"]
-    return replace(profile, meta=replace(profile.meta, comments=(*profile.meta.comments, *lines)))
+    counts = sorted(loaded.diagnostics.counts.values(), key=lambda count: count.name)
+    lines += [f"perf2x-{count.name}:{count.count}" for count in counts if count.severity != "info"]
+    meta = replace(profile.meta, comments=(*sorted(set(profile.meta.comments)), *lines))
+    return replace(loaded, profile=replace(profile, meta=meta))

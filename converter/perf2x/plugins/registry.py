@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Protocol, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Protocol, TypeVar, get_args, get_origin, get_type_hints
 
 from msgspec import Struct
 
@@ -27,6 +27,7 @@ __all__ = [
     "OptionHelp",
     "available",
     "build_emitter",
+    "build_options",
     "code_request",
     "emitter_options",
     "is_built_in",
@@ -39,6 +40,8 @@ __all__ = [
     "shows_listings",
     "wanted_columns",
 ]
+
+Options = TypeVar("Options")
 
 EMITTERS = "perf2x.emitters"
 SYMBOL_SOURCES = "perf2x.symbol_sources"
@@ -104,7 +107,7 @@ class OptionHelp(Struct, frozen=True):
     choices: tuple[str, ...]
 
 
-def emitter_options(emitter: type[Emitter]) -> tuple[OptionHelp, ...]:
+def emitter_options(emitter: type) -> tuple[OptionHelp, ...]:
     """The fields of an emitter class, in the order of their definition."""
     if not dataclasses.is_dataclass(emitter):
         return ()
@@ -126,9 +129,13 @@ def build_emitter(name: str, options: Mapping[str, object] | None = None) -> Emi
     Option names may be written with dashes or underscores. OptionError for a format that is not installed, an option
     that it lacks, or a value of the wrong type.
     """
-    emitter = load_emitter(name)
-    known = {entry.name for entry in emitter_options(emitter)}
-    hints = get_type_hints(emitter)
+    return build_options(load_emitter(name), name, options)
+
+
+def build_options(kind: type[Options], name: str, options: Mapping[str, object] | None = None) -> Options:
+    """Make the options of the format ``name``, a dataclass, as ``build_emitter`` does."""
+    known = {entry.name for entry in emitter_options(kind)}
+    hints = get_type_hints(kind)
     values: dict[str, Any] = {}
     for key, value in (options or {}).items():
         field = key.replace("-", "_")
@@ -136,7 +143,7 @@ def build_emitter(name: str, options: Mapping[str, object] | None = None) -> Emi
             others = f"it has {', '.join(sorted(known))}" if known else "it has none"
             raise OptionError(f"{name} has no option {key!r}; {others}")
         values[field] = _parse_value(field, value, hints[field])
-    return emitter(**values)
+    return kind(**values)
 
 
 def wanted_columns(emitter: Emitter) -> frozenset[str]:

@@ -180,6 +180,7 @@ def _cgroup_names(cgroups: Cgroups, strings: StringInterner, cgroup: I64) -> I64
     paths = dict(zip(cgroups.id.tolist(), cgroups.path, strict=True))
     ids, index = unique_inverse(cgroup.view(np.uint64))
     texts = ["" if number == _NO_CGROUP else paths.get(number, f"cgroup:{number}") for number in ids.tolist()]
+    strings.add_all(sorted(texts))  # not in the order of ids, which other boots give to other paths
     return strings.add_all(texts).astype(np.int64)[index]
 
 

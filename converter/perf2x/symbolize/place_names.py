@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from msgspec import Struct
 
-from perf2x.columnar.arrays import I32, I64, Bools
+from perf2x.columnar.arrays import I32, I64, AnyArray, Bools
 from perf2x.columnar.ragged import ranges
 from perf2x.symbolize.function_names import FunctionRow
 from perf2x.symbolize.interrupted_frames import with_exact_twins
@@ -48,14 +48,14 @@ def location_names(
     resolver = ObjectResolver(with_twins, context, [source(context) for source in sources])
     objects = [mapped for mapped in mapped_objects(with_twins, context.session) if wanted(mapped, context)]
     looked_up = np.zeros(len(profile.mappings), np.bool_)
-    columns: list[list[np.ndarray]] = [[np.zeros(0, np.int64)] for _ in range(6)]
+    columns: list[list[AnyArray]] = [[np.zeros(0, np.int64)] for _ in range(6)]
     functions: list[FunctionRow] = []
     for mapped in objects:
         result = resolver.resolve(mapped)
         context.diagnostics.absorb(result.counts)
         rows = ranges(result.start, result.count)
         inlines = np.full(len(mapped.locations), result.has_inlines)
-        of_object: tuple[np.ndarray, ...] = (mapped.locations, result.count, result.is_exact, inlines,
+        of_object: tuple[AnyArray, ...] = (mapped.locations, result.count, result.is_exact, inlines,
                      result.function[rows] + len(functions), result.line[rows])  # fmt: skip
         for column, more in zip(columns, of_object, strict=True):
             column.append(more)
@@ -66,6 +66,11 @@ def location_names(
         location, count, is_exact.astype(np.bool_), has_inlines.astype(np.bool_), function.astype(np.int32),
         line.astype(np.int32), functions, looked_up, any(not len(mapped.mappings) for mapped in objects),
     )  # fmt: skip
+
+
+def everything(mapped: MappedObject, context: Context) -> bool:
+    """Whether an object can be named now alone: all can, where files come with the recording (bundles, archives)."""
+    return True
 
 
 def only_where_recorded(mapped: MappedObject, context: Context) -> bool:

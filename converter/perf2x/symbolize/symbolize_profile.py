@@ -7,6 +7,8 @@ import numpy as np
 from perf2x.abi.uapi import CpuMode
 from perf2x.columnar.arrays import I64
 from perf2x.debugfiles.finder import Finder
+from perf2x.symbolize.function_order import in_function_order
+from perf2x.symbolize.given_names import GivenNames, Named
 from perf2x.symbolize.interrupted_frames import settle_interrupted, with_exact_twins
 from perf2x.symbolize.known_names import KnownNames, KnownShare
 from perf2x.symbolize.make_context import make_context
@@ -14,6 +16,7 @@ from perf2x.symbolize.make_finder import make_finder
 from perf2x.symbolize.mapped_objects import MappedObject, mapped_objects
 from perf2x.symbolize.object_resolver import ObjectResolver, ResolveResult
 from perf2x.symbolize.options import SymbolOptions
+from perf2x.symbolize.place_names import LocationNames
 from perf2x.symbolize.profile_lines import ProfileLineBuilder
 from perf2x.symbolize.sources.contract import Context, DsoKind, SymbolSource
 from perf2x.symbolize.symbol_report import ObjectReport, SymbolReport, location_weights, object_report, sorted_report
@@ -57,15 +60,21 @@ class ProfileSymbolizer:
         context: Context,
         sources: Sequence[type[SymbolSource]],
         known: KnownNames | None = None,
+        given: LocationNames | None = None,
     ) -> None:
         """``sources`` are the classes behind the entry points (``perf2x.plugins.registry``).
 
-        ``known`` has the names of earlier recordings, which are not looked up again, and gets those of this one.
+        ``known`` has the names of earlier recordings, which are not looked up again, and gets those of this one;
+        ``given`` are names of this profile's own locations that were found earlier.
         """
         self._context = context
         self._profile, self._twin = with_exact_twins(profile)
         self._resolver = ObjectResolver(self._profile, context, [source(context) for source in sources])
         self._objects = mapped_objects(self._profile, context.session)
+        self._given: list[Named] = []
+        if given is not None:
+            names = GivenNames(given, len(self._profile.locations), context.options)
+            self._objects, self._given = names.split(self._objects)
         self._known = KnownShare(self._profile, self._objects, context, known) if known is not None else None
         self._asked = self._known.asked if self._known is not None else self._objects
         self._units = _units_of_work(self._asked)
@@ -102,9 +111,12 @@ class ProfileSymbolizer:
                 continue
             lines.add(mapped, result)
             rows.append(_object_row(mapped, result, weights))
+        for mapped, result in self._given:
+            lines.add(mapped, result)
+            rows.append(_object_row(mapped, result, weights))
         rows.append(_unmapped_row(self._profile, lines.count, weights))
         named = settle_interrupted(lines.finish(self._profile), self._twin, self._context.session.arch)
-        return named, sorted_report(rows)
+        return in_function_order(named, len(self._profile.strings)), sorted_report(rows)
 
 
 def _units_of_work(objects: Sequence[MappedObject]) -> list[list[int]]:

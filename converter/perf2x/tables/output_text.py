@@ -7,6 +7,7 @@ no format can carry, and which Perfetto refuses a whole file for. They leave as 
 import re
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
+_ESCAPED = re.compile(r"\\x([89a-f][0-9a-f])")
 _CONTROLS = re.compile("[\x00-\x1f\x7f]")
 
 
@@ -15,6 +16,13 @@ def printable(text: str) -> str:
     if text.isascii():
         return text
     return _SURROGATES.sub(lambda found: f"\\x{ord(found.group()) & 0xFF:02x}", text)
+
+
+def as_recorded(text: str) -> str:
+    """Undo ``printable``: ``\\xNN`` from 80 on stands for an undecodable byte again."""
+    if "\\x" not in text:
+        return text
+    return _ESCAPED.sub(lambda found: chr(0xDC00 + int(found.group(1), 16)), text)
 
 
 def one_line(text: str) -> str:

@@ -1,7 +1,7 @@
 """Independent profiles as one: tables joined by content and sorted as the stitcher sorts them, samples summed.
 
-Pure: profiles in, profile out. Recordings of one session are stitched together instead (reader/joined_session.py);
-here each was finished by itself.
+Pure: profiles in, profile out, whatever order they come in. Recordings of one session are stitched together instead
+(reader/joined_session.py); here each was finished by itself.
 """
 
 import itertools
@@ -53,7 +53,7 @@ def merge_profiles(profiles: Sequence[Profile], tags: Sequence[Tags] | None = No
     whole = Profile(
         strings=strings.table(), events=events, threads=threads, mappings=mappings, functions=functions,
         locations=locations, stacks=stacks, samples=samples, meta=_merged_meta(profiles),
-        default_event=int(event_of[0][profiles[0].default_event]) if events else 0,
+        default_event=min(_default_events(profiles, event_of), default=0),
         labels=_common_labels(profiles), tag_sets=tag_sets,
         fields=tuple(entry for profile in profiles for entry in profile.fields),
         code=merged_code(codes) if (codes := [each.code for each in profiles if each.code]) else None,
@@ -69,36 +69,42 @@ def with_tags(profile: Profile, tags: Tags) -> Profile:
 
 
 def _merged_tags(profiles: Sequence[Profile]) -> tuple[tuple[Tags, ...], I32 | None]:
-    """The distinct sets of tags in the order of their samples, and each sample's row; none where nothing has any."""
-    sets: dict[tuple[tuple[str, str], ...], int] = {}
-    columns = []
-    for profile in profiles:
-        rows, own = profile.samples.tags, profile.tag_sets
-        if rows is None:
-            rows, own = np.zeros(len(profile.samples), np.int32), ({},)
-        place = [sets.setdefault(tuple(sorted(tag.items())), len(sets)) for tag in own]
-        columns.append(np.array(place, np.int32)[rows])
-    return (tuple(dict(entry) for entry in sets), np.concatenate(columns)) if any(sets) else ((), None)
+    """The distinct sets of tags, sorted, and each sample's row; none where nothing has any."""
+    owns = [({},) if each.samples.tags is None else each.tag_sets for each in profiles]
+    tables = [[tuple(sorted(tag.items())) for tag in own] for own in owns]
+    sets, numbers = _ordered(tables)
+    if not any(sets):
+        return (), None
+    rows = [
+        np.zeros(len(each.samples), np.int32) if each.samples.tags is None else each.samples.tags for each in profiles
+    ]
+    column = np.concatenate([number[row] for number, row in zip(numbers, rows, strict=True)])
+    return tuple(dict(entry) for entry in sets), column.astype(np.int32)
 
 
 def _merged_events(profiles: Sequence[Profile]) -> tuple[tuple[ProfileEvent, ...], list[I32]]:
-    rows: dict[tuple[str, str], int] = {}
-    events: list[ProfileEvent] = []
-    numbers = []
-    for profile in profiles:
-        number: list[int] = []
-        for recorded in profile.events:
-            event = replace(recorded, leader=number[recorded.leader] if recorded.leader >= 0 else -1)
-            row = rows.setdefault((event.name, event.unit), len(events))
-            if row == len(events):
-                events.append(event)
-            elif (event.period, event.frequency) != (events[row].period, events[row].frequency):
-                events[row] = replace(events[row], period=0, frequency=0)
-            if event.leader != events[row].leader:
-                events[row] = replace(events[row], leader=-1)
-            number.append(row)
-        numbers.append(np.array(number, np.int32))
-    return tuple(events), numbers
+    """The events of all profiles by name and unit, whatever order profiles come in, and each profile's rows of them."""
+    names = sorted({(event.name, event.unit) for profile in profiles for event in profile.events})
+    place = {name: row for row, name in enumerate(names)}
+    numbers = [np.array([place[event.name, event.unit] for event in each.events], np.int32) for each in profiles]
+    found: list[ProfileEvent | None] = [None] * len(names)
+    for profile, number in zip(profiles, numbers, strict=True):
+        for recorded, row in zip(profile.events, number.tolist(), strict=True):
+            event = replace(recorded, leader=int(number[recorded.leader]) if recorded.leader >= 0 else -1)
+            found[row] = _agreed(found[row] or event, event)
+    return tuple(event for event in found if event is not None), numbers
+
+
+def _default_events(profiles: Sequence[Profile], event_of: list[I32]) -> list[int]:
+    """The event that each profile shows first."""
+    return [int(rows[each.default_event]) for each, rows in zip(profiles, event_of, strict=True) if len(rows)]
+
+
+def _agreed(one: ProfileEvent, other: ProfileEvent) -> ProfileEvent:
+    """One event for two of a name, with what both say."""
+    if (one.period, one.frequency) != (other.period, other.frequency):
+        one = replace(one, period=0, frequency=0)
+    return one if one.leader == other.leader else replace(one, leader=-1)
 
 
 def _ordered(tables: Sequence[list[Any]]) -> tuple[list[Any], list[I64]]:
@@ -253,7 +259,8 @@ def _in_time_order(profile: Profile) -> Profile:
     samples = profile.samples
     if samples.time is None:
         return profile
-    order = np.lexsort((samples.stack, samples.event, samples.thread, samples.time))
+    others: list[AnyArray] = [column for column in (samples.tags, samples.cgroup, samples.cpu) if column is not None]
+    order = np.lexsort([*others, samples.value, samples.stack, samples.event, samples.thread, samples.time])
     columns = {field: getattr(samples, field) for field in samples.__struct_fields__}
     ordered = {name: column[order] for name, column in columns.items() if column is not None}
     return replace(profile, samples=replace(samples, **ordered))

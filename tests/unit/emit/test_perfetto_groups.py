@@ -153,5 +153,5 @@ def test_leaders_of_merged_profiles() -> None:
 
     grouped, other = profile(("a", -1), ("b", 0)), profile(("c", -1), ("a", -1), ("b", 1))
     assert [event.leader for event in merge_profiles([grouped, grouped]).events] == [-1, 0]
-    assert [event.leader for event in merge_profiles([other, grouped]).events] == [-1, -1, 1]
+    assert [event.leader for event in merge_profiles([other, grouped]).events] == [-1, 0, -1]
     assert [event.leader for event in merge_profiles([grouped, profile(("b", -1))]).events] == [-1, -1]

@@ -94,6 +94,10 @@ def test_commands_run(page: str, command: str, folder: Path, monkeypatch: pytest
         shutil.copy(contention(folder), "perf.data")
     if "run.tar.gz" in command and "bundle" not in command:
         assert run("perf2x bundle perf.data -o run.tar.gz").returncode == 0
+    if "profiles/" in command:
+        pytest.importorskip("pyarrow")
+        adding = next(each for _, each in commands() if "--to parquet" in each)
+        assert command == adding or run(adding).returncode == 0
     ran = run(command)
     gated = "--fail-" in command or "--strict" in command
     assert ran.returncode in ((0, 3) if gated else (0,)), f"{page}: {ran.stderr.decode()}"

@@ -134,7 +134,7 @@ def test_names_are_displayed_in_the_style_that_was_asked_for(symfs, style, shown
     profile = make_profile(mappings, [(0, base + offset + 4), (0, base + offset + 0x14)])
     result, _, _ = run(profile, symfs=symfs, names=NameStyle(style))
     assert [name_of(result, row) for row in (0, 1)] == ["first", shown]
-    assert [result.strings[int(row)] for row in result.functions.system_name] == ["first", "_ZN2ns6secondEi"]
+    assert {result.strings[int(row)] for row in result.functions.system_name} == {"first", "_ZN2ns6secondEi"}
     assert result.full_names == {}
     result, _, _ = run(profile, symfs=symfs, names=NameStyle(style), keep_full_names=True)
     assert result.full_names == ({} if style == "full" else {"_ZN2ns6secondEi": "ns::second(int)"})

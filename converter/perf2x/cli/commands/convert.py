@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from perf2x.cli.dataset_output import write_dataset
 from perf2x.cli.gates import check_gates, exit_for_failed_gates, failed_gates, warn_of_losses
 from perf2x.cli.help import HelpAll
 from perf2x.cli.load_options import load_options, with_listings
@@ -146,6 +147,9 @@ def convert(
 
     sources = recordings(inputs)
     name = written.format()
+    if name == "parquet":
+        write_dataset(sources, parameters)
+        return
     if written.is_default() and not quiet and not send:
         print_message(f"no --to: writing {name} (perf2x formats lists the others)")
     all_events = make_group(FilterFlags, parameters).all_events()

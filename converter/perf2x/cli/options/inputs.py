@@ -42,6 +42,13 @@ def recordings(named: Sequence[str] | None) -> tuple[str, ...]:
     if DEFAULT in sources and not Path(DEFAULT).exists():
         raise FormatError("there is no perf.data here; name a recording, or make one: perf record -g -- ./program")
     for source in sources:
-        if source != "-" and not Path(source).exists():
+        if source != "-" and not Path(source).exists() and not _is_dataset(source):
             raise FormatError(f"{source}: {os.strerror(errno.ENOENT)}")
     return sources
+
+
+def _is_dataset(source: str) -> bool:
+    """Whether an input is a dataset with tags behind a question mark."""
+    from perf2x.dataset.address import is_dataset
+
+    return "?" in source and is_dataset(source)

@@ -1,0 +1,19 @@
+"""Options of ``--to parquet``."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from perf2x.tables.plugin_options import option
+
+FORMAT = "parquet"
+"""Name of the format, which is a folder and takes many recordings: no emitter, which writes one profile to one file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parquet:
+    """Dataset, a folder that recordings are added to as tables: for DuckDB, Polars, Spark and perf2x itself."""
+
+    suffix: ClassVar[str] = "/"
+
+    timeline: bool = option(False, "a row for each sample, with time and CPU; no: equal samples summed")
+    partition: tuple[str, ...] = option((), "tags that name folders, separated by commas; date is the day of the start")

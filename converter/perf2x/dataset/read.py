@@ -1,0 +1,143 @@
+"""Reads the recordings of a dataset one by one.
+
+The rows of a recording in ``samples`` and ``mappings`` lie in files of the same name and folder as its row in
+``recordings``. Those of nodes, places and lines lie in files named after it or, where files were put together since, in
+any file.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.dataset.address import DatasetAddress
+from perf2x.dataset.read_files import files_of, id_rows, read_table, read_tables
+from perf2x.dataset.restore import RecordingRows
+from perf2x.dataset.schema import SUFFIX, schema_of
+from perf2x.dataset.stack_tree import node_table
+from perf2x.tables.errors import FormatError
+from perf2x.tables.output_text import as_recorded
+
+if TYPE_CHECKING:
+    import pyarrow
+
+
+class RecordingRow(Struct, frozen=True):
+    """One row of the table of recordings."""
+
+    file: Path
+    row: dict[str, Any]
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """The recording's own labels."""
+        return {as_recorded(key): as_recorded(value) for key, value in self.row["tags"] or ()}
+
+
+class Dataset:
+    """The recordings of a dataset that have the tags of an address, in order of time."""
+
+    def __init__(self, address: DatasetAddress) -> None:
+        """FormatError when a file of recordings cannot be read, or no recording has the tags."""
+        self.folder = address.folder
+        self._last: tuple[RecordingRow, RecordingRows] | None = None
+        everything = list(_recording_rows(address.folder))
+        chosen = [one for one in everything if _has_tags(one, address)]
+        if not chosen:
+            which = ", ".join(f"{key}={value}" for key, value in address.tags.items())
+            raise FormatError(f"{address.folder}: no recording{f' with {which}' if which else ''} is in this dataset")
+        self.failed = [one for one in chosen if one.row["error"] is not None]
+        """Those that could not be read when they were added."""
+        self.recordings = sorted((one for one in chosen if one.row["error"] is None), key=_order)
+
+    def rows_of(self, recording: RecordingRow) -> RecordingRows:
+        """All rows of one recording, which are kept until those of another are asked for.
+
+        FormatError when they cannot be read.
+        """
+        if self._last is None or self._last[0] is not recording:
+            self._last = recording, self._read_rows(recording)
+        return self._last[1]
+
+    def _read_rows(self, recording: RecordingRow) -> RecordingRows:
+        ident: bytes = recording.row["recording"]
+        below = recording.file.relative_to(self.folder / "recordings")
+        samples, mappings = (
+            _rows_with(read_table(self.folder / table / below, table), ident)
+            if (self.folder / table / below).exists()
+            else schema_of(table).empty_table()
+            for table in ("samples", "mappings")
+        )
+        nodes = self._own("nodes", ident)
+        places = self._own("places", ident)
+        return RecordingRows(
+            source=str(recording.file),
+            row=recording.row,
+            samples=samples,
+            mappings=mappings,
+            nodes=self._all_nodes if nodes is None else node_table(nodes, str(self.folder)),
+            places=self._all_places if places is None else places,
+        )
+
+    def lines_of(self, recording: RecordingRow) -> "pyarrow.Table":
+        """The rows of ``lines`` that may be of a recording's places."""
+        return self._all_lines
+
+    def _own(self, table: str, ident: bytes) -> "pyarrow.Table | None":
+        path = self.folder / table / f"{ident.hex()}{SUFFIX}"
+        return read_table(path, table) if path.exists() else None
+
+    @cached_property
+    def _all_nodes(self) -> Any:
+        return node_table(read_tables(files_of(self.folder, "nodes"), "nodes"), str(self.folder))
+
+    @cached_property
+    def _all_places(self) -> "pyarrow.Table":
+        return read_tables(files_of(self.folder, "places"), "places")
+
+    @cached_property
+    def _all_lines(self) -> "pyarrow.Table":
+        return read_tables(files_of(self.folder, "lines"), "lines")
+
+
+def _recording_rows(folder: Path) -> Iterator[RecordingRow]:
+    """Every recording once, by the first of its files."""
+    known: set[bytes] = set()
+    for file in files_of(folder, "recordings"):
+        for row in read_table(file, "recordings").to_pylist():
+            if row["recording"] not in known:
+                known.add(row["recording"])
+                yield RecordingRow(file, row)
+
+
+def _has_tags(recording: RecordingRow, address: DatasetAddress) -> bool:
+    tags = {"date": date_of(recording.row["start_ns"])} | recording.tags
+    return all(tags.get(key) == value for key, value in address.tags.items())
+
+
+def date_of(start_ns: int | None) -> str:
+    """Day of a start in UTC, "" where it is unknown."""
+    return datetime.fromtimestamp(start_ns // 10**9, UTC).strftime("%Y-%m-%d") if start_ns else ""
+
+
+def _order(recording: RecordingRow) -> tuple[int, int, bytes]:
+    return recording.row["start_ns"] or 0, recording.row["clock_start_ns"], recording.row["recording"]
+
+
+def _rows_with(table: "pyarrow.Table", ident: bytes) -> "pyarrow.Table":
+    """The rows of one recording of a table that is sorted by recordings."""
+    ids = id_rows(table, "recording")
+    if not len(ids):
+        return table
+    words = np.ascontiguousarray(ids).view(f"S{ids.shape[1]}").reshape(-1)
+    first, last = (int(np.searchsorted(words, np.bytes_(ident), side)) for side in ("left", "right"))
+    return table.slice(first, last - first)
+
+
+def names_of(recordings: Sequence[RecordingRow]) -> tuple[str, ...]:
+    """Names of the inputs that recordings were made of."""
+    return tuple(as_recorded(one.row["source"]) for one in recordings)

@@ -1,0 +1,109 @@
+"""Reads files of a dataset, and refuses those that are damaged, of another program or of a later version."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from perf2x.columnar.arrays import U8, AnyArray
+from perf2x.dataset.ids import WIDTH
+from perf2x.dataset.schema import SCHEMA, SUFFIX, TABLE_KEY, VERSION_KEY, arrow, schema_of
+from perf2x.tables.errors import FormatError
+from perf2x.tables.output_text import as_recorded
+
+if TYPE_CHECKING:
+    import pyarrow
+
+
+def read_table(path: Path, table: str) -> "pyarrow.Table":
+    """Read one file of a table; FormatError when it is not one."""
+    pa = arrow()
+    from pyarrow import parquet
+
+    try:
+        with parquet.ParquetFile(path, page_checksum_verification=True) as file:
+            _check_schema(path, table, file.schema_arrow)
+            return file.read(columns=schema_of(table).names).combine_chunks()
+    except (pa.ArrowException, OSError, ValueError, TypeError, KeyError) as error:
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        raise FormatError(f"{path}: damaged, or no Parquet file: {reason}") from None
+
+
+def read_tables(paths: Iterable[Path], table: str) -> "pyarrow.Table":
+    """Read several files of one table as one."""
+    pa = arrow()
+    parts = [read_table(path, table) for path in paths]
+    return pa.concat_tables([schema_of(table).empty_table(), *parts]).combine_chunks()
+
+
+def files_of(folder: Path, table: str) -> list[Path]:
+    """Return the files of a table, sorted."""
+    return sorted((folder / table).rglob(f"*{SUFFIX}"))
+
+
+def _check_schema(path: Path, table: str, found: "pyarrow.Schema") -> None:
+    facts = found.metadata or {}
+    version, name = facts.get(VERSION_KEY, b"").decode(errors="replace"), facts.get(TABLE_KEY, b"")
+    if not version:
+        raise FormatError(
+            f"{path}: not written as part of a dataset: it lacks {VERSION_KEY.decode()} (docs/parquet.md)"
+        )
+    if version != str(SCHEMA):
+        raise FormatError(f"{path}: has version {version} of the schema; this perf2x reads version {SCHEMA}")
+    expected = schema_of(table)
+    types = {field.name: field.type for field in found}
+    wrong = [field.name for field in expected if types.get(field.name) != field.type]
+    if name != table.encode() or wrong:
+        raise FormatError(
+            f"{path}: damaged: not the columns of the table {table}: {', '.join(wrong) or 'another table'}"
+        )
+
+
+def numbers(table: "pyarrow.Table", name: str, missing: int = 0) -> AnyArray:
+    """A column of numbers or truth values; ``missing`` stands for null."""
+    column = _flat(table, name)
+    if column.null_count:
+        column = column.fill_null(missing)
+    result: AnyArray = column.to_numpy(zero_copy_only=False)
+    return result
+
+
+def id_rows(table: "pyarrow.Table", name: str) -> U8:
+    """(n, 16) a column of ids; zeros for null."""
+    column = _flat(table, name)
+    if column.null_count:
+        column = column.fill_null(bytes(WIDTH))
+    data = np.frombuffer(column.buffers()[1] or b"", np.uint8)
+    return data[column.offset * WIDTH : (column.offset + len(column)) * WIDTH].reshape(-1, WIDTH)
+
+
+def is_known(table: "pyarrow.Table", name: str) -> AnyArray:
+    """(n,) whether a column has a value."""
+    result: AnyArray = _flat(table, name).is_valid().to_numpy(zero_copy_only=False)
+    return result
+
+
+def texts(table: "pyarrow.Table", name: str) -> tuple[AnyArray, list[str]]:
+    """(n,) code of each text, −1 for null, and the distinct texts, as they were recorded."""
+    coded = _flat(table, name).dictionary_encode()
+    codes = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return codes, [as_recorded(text) for text in coded.dictionary.to_pylist()]
+
+
+def places_in(wanted: Any, known: Any) -> AnyArray:
+    """(n,) row of each wanted id among the known ones, −1 for none; both are Arrow arrays of ids."""
+    from pyarrow import compute
+
+    found: AnyArray = compute.index_in(wanted, known).fill_null(-1).to_numpy(zero_copy_only=False)
+    return found
+
+
+def _flat(table: "pyarrow.Table", name: str) -> Any:
+    """A column as one array."""
+    column = table[name]
+    return (
+        column.chunk(0)
+        if column.num_chunks == 1
+        else arrow().concat_arrays([*column.chunks, arrow().array([], column.type)])
+    )
