@@ -108,7 +108,8 @@ def test_times_far_apart_cost_nothing(tmp_path: Path) -> None:
     """Timelines are drawn by what happens, not by the time that passes."""
     times = [0, 1, 1 << 40, 1 << 62, (1 << 63) - 2, (1 << 63) - 1]
     path = written(tmp_path / "perf.data", *(replace(extremes.SAMPLE, time=time) for time in times))
-    profile = outputs.profile_of(path, timeline=True)
+    close = written(tmp_path / "close.data", *(replace(extremes.SAMPLE, time=time) for time in range(len(times))))
+    far, near = (outputs.profile_of(each, timeline=True) for each in (path, close))
     for name in FORMATS:
-        if outputs.is_timeline(name):
-            assert len(outputs.emitted(profile, name)) < 100_000
+        if outputs.is_timeline(name):  # a page has scripts, however little it shows
+            assert len(outputs.emitted(far, name)) < len(outputs.emitted(near, name)) + 50_000

@@ -28,7 +28,8 @@ def test_doctests(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_importing_perf2x_imports_nothing_else() -> None:
     code = "import perf2x, sys; print(*(name for name in sys.modules if name.startswith(('perf2x.', 'numpy'))))"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "\n"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert set(ran.stdout.split()) <= {"perf2x._version"}  # which installing writes
 
 
 @pytest.mark.parametrize(
