@@ -126,7 +126,8 @@ def test_all_commands_are_tried(whole: list[Seed]) -> None:
     from perf2x.cli.app import COMMANDS
 
     tried = {words[0] for words in commands()}
-    assert tried >= set(COMMANDS) - {"formats", "man"}
+    heavy = {"fleet ingest"}  # starts processes for each input, and reads it as the others do
+    assert tried >= set(COMMANDS) - {"formats", "man"} - heavy
     assert len({seed.kind for seed in whole}) >= 10
 
 

@@ -14,6 +14,7 @@ from perf2x.cli.options import symbols
 from perf2x.cli.options.inputs import MaxUnpacked, Quiet
 from perf2x.cli.options.output import parse_tags
 from perf2x.cli.options.symbols import SymbolFlags
+from perf2x.files.operating_system import available_cores
 from perf2x.tables.errors import OptionError
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def fleet_ingest(
     if not sources:
         raise OptionError("name recordings, or files that list them (--list)")
     progress = FleetProgress(quiet)
-    with connected(scheduler, min(workers or _cores(), len(sources))) as client:
+    with connected(scheduler, min(workers or available_cores(), len(sources))) as client:
         if not quiet:
             print_message(f"{len(sources):,} recordings; Dask's dashboard: {client.dashboard_link}")
         totals = ingest(client, sources, job, progress)
@@ -108,10 +109,6 @@ def _job(output: str, flags: SymbolFlags, tag: list[str] | None, partition: str,
     (tags,) = parse_tags(tag, 1) if tag else [{}]
     keys = tuple(key.strip() for key in partition.split(",") if key.strip())
     return Job(str(Path(output).absolute()), options, tags, keys, os.urandom(8).hex())
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _summarize(output: str, totals: "Totals") -> None:

@@ -18,8 +18,10 @@ BOTH = pytest.mark.parametrize("order", ["<", ">"])
 EVENT = forge.Event(sample_type=k.IP | k.TID | k.TIME | k.CPU | k.IDENTIFIER, ids=(11, 12))
 OTHER = forge.Event(name="page-faults", config=2, sample_type=EVENT.sample_type, ids=(21,))
 STAMP = Stamp(pid=7, tid=8, time=900, cpu=3)
-SESSION_TYPES = {UserRecordType.HEADER_ATTR, UserRecordType.HEADER_EVENT_TYPE, UserRecordType.HEADER_BUILD_ID,
-                       UserRecordType.EVENT_UPDATE, UserRecordType.HEADER_FEATURE}  # fmt: skip
+SESSION_TYPES = {
+    UserRecordType.HEADER_ATTR, UserRecordType.HEADER_EVENT_TYPE, UserRecordType.HEADER_BUILD_ID,
+    UserRecordType.EVENT_UPDATE, UserRecordType.HEADER_FEATURE, UserRecordType.AUXTRACE_INFO,
+}  # fmt: skip
 
 
 def _sideband(folder: Path, order: str, *records: forge.Record) -> Sideband:  # type: ignore[no-untyped-def]
