@@ -75,7 +75,10 @@ class LineTable(Struct, frozen=True):
 
 def _taken(column: I64, row: I64) -> I64:
     """Return (n,) values of rows, 0 for row −1."""
-    return np.append(column, 0)[row]
+    found = np.zeros(len(row), np.int64)
+    known = np.flatnonzero(row >= 0)  # units ask one table one after another: nothing here copies the column
+    found[known] = column[row[known]]
+    return found
 
 
 NO_FILES = FileNames("", (), {})

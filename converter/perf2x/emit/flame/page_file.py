@@ -8,6 +8,7 @@ import html
 import io
 import re
 from collections.abc import Iterator
+from functools import cache
 from importlib.resources import files
 from typing import BinaryIO
 
@@ -76,6 +77,7 @@ def _page(title: str) -> tuple[bytes, bytes]:
     )
 
 
+@cache  # the library may write many pages
 def _light(script: str) -> str:
     """A script without what browsers pass over, line by line."""
     return "\n".join(_tight(line) for line in _COMMENT.sub("", script).splitlines() if line)
