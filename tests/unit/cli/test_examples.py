@@ -66,10 +66,15 @@ class Program:
 
 
 @pytest.mark.parametrize(
-    "perf2x", [pytest.param(QUICK, id="quick"), pytest.param(REAL, id="real", marks=pytest.mark.slow)]
-)
-@pytest.mark.parametrize(
-    ("name", "service"), [("github.yml", GitHub), ("github-action.yml", GitHub), ("gitlab.yml", GitLab)]
+    ("name", "service", "perf2x"),
+    [
+        pytest.param("github.yml", GitHub, QUICK, id="github"),
+        pytest.param("github-action.yml", GitHub, QUICK, id="action"),
+        pytest.param("gitlab.yml", GitLab, QUICK, id="gitlab"),
+        # the action's commands are those of github.yml
+        pytest.param("github-action.yml", GitHub, REAL, id="action-real", marks=pytest.mark.slow),
+        pytest.param("gitlab.yml", GitLab, REAL, id="gitlab-real", marks=pytest.mark.slow),
+    ],
 )
 def test_push_after_push(tmp_path: Path, name: str, service: type[GitHub | GitLab], perf2x: str) -> None:
     """Three pushes, pull requests, a slower commit: what one run leaves behind is what the next one finds."""
