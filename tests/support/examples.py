@@ -2,7 +2,7 @@
 
 import os
 
-FEW = 20
+FEW = 15
 """As many as conftest's profile ``fewer`` tries where a test names no number."""
 
 
