@@ -52,7 +52,7 @@ def snoop(word: int) -> str:
 
 
 def translation(word: int) -> str:
-    """Where the address was translated: mem_dtlb (bits 26 to 32)."""
+    """Place where the address was translated: mem_dtlb (bits 26 to 32)."""
     bits = word >> 26 & 0x7F
     how = (" hit" if bits & _HIT else "") + (" miss" if bits & _MISS else "")
     return (" or ".join(_named(_TLBS, bits & ~(_HIT | _MISS))) or _NA) + how

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from multiprocessing.context import ForkContext
 
 PROC_FILES = "/proc/self/fd"
-"""Where Linux has this process's open files by number."""
+"""Linux's directory of this process's open files, by number."""
 O_TMPFILE: int | None = getattr(os, "O_TMPFILE", None)
 
 

@@ -114,7 +114,7 @@ class StoredRecording:
         return restore_meta(self._row.row, tuple(self.facts.comments))
 
     def stitched(self, selection: Selection, context: LoadContext) -> tuple[Profile, DeferredReport, UnwindReport]:
-        """What ``stitch_session`` makes of a recording, with its counts; OptionError for columns that are not kept."""
+        """Return what ``stitch_session`` makes of it, with its counts; OptionError for columns that are not kept."""
         self.diagnostics.absorb(self.facts.counts)
         with context.stages.stage("read"):
             profile = self._selected(selection, context.options)

@@ -1,4 +1,4 @@
-"""Which events of a recording make the pairs that were asked for."""
+"""Chooses the events of a recording that make the pairs asked for."""
 
 from collections.abc import Sequence
 

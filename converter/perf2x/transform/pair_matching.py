@@ -1,4 +1,4 @@
-"""Which beginning belongs to which end, for all keys together."""
+"""Matches beginnings with ends, for all keys together."""
 
 import numpy as np
 

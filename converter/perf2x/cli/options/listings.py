@@ -70,7 +70,7 @@ Hottest = Annotated[
 PageSource = Annotated[Source, Rare]
 PageSourceDir = Annotated[SourceDir, Rare]
 PageAssembly = Annotated[Assembly, Rare]
-"""The same of commands that write pages, whose help is long enough."""
+"""For commands that write pages, whose help is long enough."""
 
 
 class ListingFlags(Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""What moved since another recording, as facts of ``perf2x report``; the same figures as ``perf2x diff``."""
+"""Changes since another recording, as facts of ``perf2x report``; the same figures as ``perf2x diff``."""
 
 from typing import TYPE_CHECKING, Any
 

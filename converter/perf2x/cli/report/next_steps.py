@@ -1,4 +1,4 @@
-"""What to look at next, in sentences that follow from the facts of a report, and from nothing else.
+"""Next steps for the reader, in sentences that follow from the facts of a report, and from nothing else.
 
 Each rule is a function from facts to a sentence or none; its limits are named below.
 """
