@@ -28,7 +28,7 @@ def side(costs: dict[str, int], pid: int) -> Profile:
 
 
 def asked(folder: Path) -> dict[str, dict]:
-    """What to open and do, by name."""
+    """Steps of the browser, by name."""
     target = folder / "changes.html"
     with target.open("wb") as out:
         DifferencePage().emit(side(BEFORE, 7), side(AFTER, 9), out)

@@ -30,7 +30,7 @@ def crowd(timeline: bool) -> Profile:
 
 
 def aided(folder: Path) -> dict[str, dict]:
-    """What to open and do, by name."""
+    """Steps of the browser, by name."""
     page, many = (
         {"viewer": "page", "file": str(write(folder, profile.__name__, "html", {}, profile))}
         for profile in (demo, crowd)

@@ -15,7 +15,7 @@ TOLD = "[state.range, total, rows.reduce((sum, row) => sum + sums.count[row], 0)
 
 
 def asked(folder: Path) -> dict[str, dict]:
-    """What to open and do, by name."""
+    """Steps of the browser, by name."""
     page = {"viewer": "page", "file": str(write(folder, "page", "html", {}, demo))}
     time = page | {"hash": "#order=time"}
     drag = [["down", "#canvas", 0.2, 0.5], ["up", "#canvas", 0.5, 0.5]]
@@ -96,7 +96,7 @@ def test_shift_and_drag_moves(seen) -> None:
 
 
 def test_wheel_and_fingers_zoom(seen) -> None:
-    """What is under the pointer stays; twice as far apart is half as much."""
+    """A point under the pointer stays; twice as far apart is half as much."""
     start, end = seen["wheel"]["value"]
     assert start > 0 and end < 100 * MS
     assert start / (start + 100 * MS - end) == pytest.approx(300 / 890, abs=0.02)

@@ -114,7 +114,7 @@ def write(folder: Path, stem: str, name: str, options: dict[str, object], profil
 
 
 def jobs(folder: Path) -> dict[str, dict]:
-    """What to open and do, by name. Key 3 is Speedscope's table of functions, which is text, not canvas."""
+    """Steps of the browser, by name. Key 3 is Speedscope's table of functions, which is text, not canvas."""
     made = {}
     for kind, (name, options) in FORMATS.items():
         file = write(folder, kind, name, options, demo)

@@ -1,4 +1,4 @@
-"""The same recording as perf annotate and pprof -list see it: line by line, instruction by instruction."""
+"""One recording as perf annotate and pprof -list see it: line by line, instruction by instruction."""
 
 import re
 from collections.abc import Iterator
