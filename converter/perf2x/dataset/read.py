@@ -15,6 +15,7 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.dataset.address import DatasetAddress
+from perf2x.dataset.check_row import check_row
 from perf2x.dataset.read_files import files_of, id_rows, read_table, read_tables
 from perf2x.dataset.restore import RecordingRows
 from perf2x.dataset.schema import SUFFIX, schema_of
@@ -105,12 +106,13 @@ class Dataset:
 
 
 def _recording_rows(folder: Path) -> Iterator[RecordingRow]:
-    """Every recording once, by the first of its files."""
+    """Every recording once, by the first of its files; FormatError when one is damaged."""
     known: set[bytes] = set()
     for file in files_of(folder, "recordings"):
         for row in read_table(file, "recordings").to_pylist():
             if row["recording"] not in known:
                 known.add(row["recording"])
+                check_row(row, str(file))
                 yield RecordingRow(file, row)
 
 

@@ -24,10 +24,12 @@ def read_table(path: Path, table: str) -> "pyarrow.Table":
     try:
         with parquet.ParquetFile(path, page_checksum_verification=True) as file:
             _check_schema(path, table, file.schema_arrow)
-            return file.read(columns=schema_of(table).names).combine_chunks()
+            found = file.read(columns=schema_of(table).names).combine_chunks()
     except (pa.ArrowException, OSError, ValueError, TypeError, KeyError) as error:
         reason = str(error).partition("\n")[0] or type(error).__name__
         raise FormatError(f"{path}: damaged, or no Parquet file: {reason}") from None
+    _check_nulls(path, found, schema_of(table))
+    return pa.table(found.columns, schema=schema_of(table))
 
 
 def read_tables(paths: Iterable[Path], table: str) -> "pyarrow.Table":
@@ -58,6 +60,25 @@ def _check_schema(path: Path, table: str, found: "pyarrow.Schema") -> None:
         raise FormatError(
             f"{path}: damaged: not the columns of the table {table}: {', '.join(wrong) or 'another table'}"
         )
+
+
+def _check_nulls(path: Path, found: "pyarrow.Table", schema: "pyarrow.Schema") -> None:
+    """A writer may say that any column is nullable; the values decide."""
+    empty = [field.name for field in schema if not field.nullable and _has_null(_flat(found, field.name))]
+    if empty:
+        raise FormatError(f"{path}: damaged: values are missing in {', '.join(empty)}")
+
+
+def _has_null(column: Any) -> bool:
+    """Whether a value of an array, or one inside a value, is null."""
+    types = arrow().types
+    if types.is_map(column.type):
+        parts = [column.keys, column.items]
+    elif types.is_list(column.type):
+        parts = [column.flatten()]
+    else:
+        parts = column.flatten() if types.is_struct(column.type) else []
+    return bool(column.null_count) or any(map(_has_null, parts))
 
 
 def numbers(table: "pyarrow.Table", name: str, missing: int = 0) -> AnyArray:

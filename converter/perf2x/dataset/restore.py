@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from perf2x.columnar.arrays import I32, I64, AnyArray
 from perf2x.columnar.interner import StringInterner
 from perf2x.columnar.unique import group_rows
+from perf2x.dataset.check_row import check_build_ids
 from perf2x.dataset.read_files import is_known, numbers, places_in, texts
 from perf2x.dataset.restore_locations import restore_locations
 from perf2x.dataset.stack_tree import NodeTable, build_stacks, used_nodes
@@ -50,7 +51,7 @@ def restore_profile(rows: RecordingRows, meta: Meta, *, with_cgroups: bool = Tru
     """
     strings = StringInterner()
     threads, thread = _threads(rows.samples, strings)
-    mappings = _mappings(rows.mappings, strings)
+    mappings = _mappings(rows, strings)
     leaf = places_in(rows.samples["stack_id"].combine_chunks(), rows.nodes.ids).astype(np.int64)
     if (leaf[is_known(rows.samples, "stack_id")] < 0).any():
         raise FormatError(f"{rows.source}: damaged: a stack is missing")
@@ -100,10 +101,11 @@ def _ranked(table: "pyarrow.Table", name: str) -> tuple[I64, list[str]]:
     return np.array([*(place[text] for text in known), -1], np.int64)[code], ordered
 
 
-def _mappings(table: "pyarrow.Table", strings: StringInterner) -> Mappings:
-    order = np.argsort(numbers(table, "mapping"), kind="stable")
-    table = table.take(order)
+def _mappings(rows: RecordingRows, strings: StringInterner) -> Mappings:
+    order = np.argsort(numbers(rows.mappings, "mapping"), kind="stable")
+    table = rows.mappings.take(order)
     names = {name: texts(table, name) for name in ("file", "build_id")}
+    check_build_ids(names["build_id"][1], rows.source)
     filename, build_id = (strings.add_all(known[row] for row in code.tolist()) for code, known in names.values())
     no = np.zeros(len(order), np.bool_)
     return Mappings(

@@ -142,6 +142,51 @@ def test_damaged_facts(dataset: Path) -> None:
     assert "its column facts cannot be read" in error_of(dataset)
 
 
+@pytest.mark.parametrize("table", [table for table in TABLES if table != "lines"])
+def test_values_that_other_writers_leave_out(dataset: Path, table: str) -> None:
+    path = file_of(dataset, table)
+    whole = path.read_bytes()
+    for at, field in enumerate(schema_of(table)):
+        if not field.nullable:
+            path.write_bytes(whole)
+            rows = parquet.ParquetFile(path).read()
+            values = [*rows[field.name].to_pylist()[:-1], None]
+            changed = rows.set_column(at, field.with_nullable(True), pa.array(values, field.type))
+            parquet.write_table(changed, path)
+            assert error_of(dataset) == f"{path}: damaged: values are missing in {field.name}"
+
+
+@pytest.mark.parametrize("name", ["cmdline", "tags", "events"])
+def test_values_that_are_missing_inside_others(dataset: Path, name: str) -> None:
+    def edit(rows: Any) -> Any:
+        at = rows.schema.get_field_index(name)
+        value = {"cmdline": ["ls", None], "tags": [("service", None)], "events": [{"name": "cycles"}]}[name]
+        return rows.set_column(at, rows.schema.field(at), pa.array([value], rows.schema.field(at).type))
+
+    change(dataset, "recordings", edit)
+    assert f"values are missing in {name}" in error_of(dataset)
+
+
+@pytest.mark.parametrize(
+    ("table", "name", "value", "message"),
+    [
+        ("recordings", "default_event", 2, "default_event is 2 of 1 events"),
+        ("recordings", "default_event", -1, "default_event is -1 of 1 events"),
+        ("recordings", "duration_ns", -1, "duration_ns is -1"),
+        ("recordings", "samples", -1, "samples is -1"),
+        ("recordings", "kernel_build_id", "../vmlinux", "no build id: '../vmlinux'"),
+        ("mappings", "build_id", "0", "no build id: '0'"),
+    ],
+)
+def test_values_that_no_recording_has(dataset: Path, table: str, name: str, value: object, message: str) -> None:
+    def edit(rows: Any) -> Any:
+        at = rows.schema.get_field_index(name)
+        return rows.set_column(at, rows.schema.field(at), pa.array([value] * len(rows), rows.schema.field(at).type))
+
+    change(dataset, table, edit)
+    assert error_of(dataset).endswith(f"damaged: {message}")
+
+
 def test_an_empty_table_of_recordings(tmp_path: Path) -> None:
     write_table(tmp_path / "recordings" / "x.parquet", "recordings", schema_of("recordings").empty_table())
     assert error_of(tmp_path) == f"{tmp_path}: no recording is in this dataset"
