@@ -73,7 +73,15 @@ from perf2x.pipeline.load import load
 from perf2x.pipeline.options import LoadOptions
 from perf2x.pipeline.output_names import wants_gzip
 from perf2x.pipeline.result import EventCount, Loaded
-from perf2x.plugins.registry import Emitter, build_emitter, code_request, needs_time, shows_full_names, wanted_columns
+from perf2x.plugins.registry import (
+    Emitter,
+    build_emitter,
+    code_request,
+    needs_time,
+    original_limit,
+    shows_full_names,
+    wanted_columns,
+)
 from perf2x.plugins.suffix import format_of
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.tables.code_counts import CodeRequest
@@ -158,6 +166,8 @@ class ReadOptions(TypedDict, total=False):
     """Count branches and samples of one object's code; None: do not."""
     listings: ListingOptions | None
     """Functions to list with costs of lines and instructions; None: none."""
+    original: int
+    """Bytes of the recording that may be kept as they are, in Profile.original; 0: none."""
     call_graphs: CallGraphOptions | None
     """Unwinding of stack copies and branch records; None: as usual."""
 
@@ -238,6 +248,7 @@ def convert(
         by_data_src=wanted.by_data_src or "data_src" in columns,
         tracepoint_fields=wanted.tracepoint_fields or "fields" in columns,
         code=code_request(emitter) or wanted.code,
+        original=original_limit(emitter) or wanted.original,
     )
     loaded = load(names, wanted)
     _write_output(emitter, loaded.profile, target, tuple(names))

@@ -29,12 +29,14 @@ def load_options(
     start_time: str | None = None,
     full_names: bool = False,
     code: "CodeRequest | None" = None,
+    original: int = 0,
 ) -> "LoadOptions":
     """Make the options from a command's parameters by name, which include those of the four groups below.
 
     ``columns`` are those that the output format wants (``wanted_columns`` in plugins/registry.py), ``latency`` the
     field of LoadOptions, ``tags`` one mapping for each input, ``start_time`` the text of ``--start-time``.
-    ``full_names`` says that the format shows them beside short ones, ``code`` what it counts of one object.
+    ``full_names`` says that the format shows them beside short ones, ``code`` what it counts of one object,
+    ``original`` how many bytes of the recording itself it takes.
     OptionError for a value that cannot be used.
     """
     from perf2x.pipeline.call_graphs import CallGraphOptions
@@ -67,6 +69,7 @@ def load_options(
         grouping=grouping.grouping(),
         start_time=parse_start_time(start_time),
         code=code,
+        original=original,
         allow_empty=filters.allow_empty,
         max_unpacked=symbols.unpacked(),
         symbols=symbols.options(keep_full_names=full_names),

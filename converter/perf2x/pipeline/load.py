@@ -41,10 +41,12 @@ def load(
     """
     from perf2x.bundle.unpack import open_bundles
     from perf2x.files.unpack_limit import limit_unpacking
+    from perf2x.pipeline.original import original_of
 
     names = [paths] if isinstance(paths, str) else paths
     tags: Sequence[Mapping[str, str]] = options.tags or [{}] * len(names)
     with limit_unpacking(options.max_unpacked), open_bundles(names, options.symbols) as (files, symbols):
+        original = original_of(files, options)
         context = LoadContext(replace(options, symbols=symbols), Diagnostics(), progress, stages or Stages())
         with context.stages.stage("index"):
             inputs = [Input(*each) for each in zip(files, names, tags, strict=True)]
@@ -54,7 +56,8 @@ def load(
         _require_samples(sum(part.sample_count for part in parts), parts, context)
         loaded = _load_session(sessions[0], context) if len(sessions) == 1 else _fold_sessions(sessions, context)
         _require_samples(len(loaded.profile.samples), parts, context)
-        return _with_listings(_with_comments(loaded), context)
+        loaded = _with_listings(_with_comments(loaded), context)
+        return replace(loaded, profile=replace(loaded.profile, original=original))
 
 
 def _with_listings(loaded: Loaded, context: LoadContext) -> Loaded:

@@ -66,6 +66,8 @@ class LoadOptions(Struct, frozen=True):
     """Processes that read, stitch and look up names, 0: as many as pay. A library does not fork unasked."""
     listings: ListingOptions | None = None
     """Functions to list with costs of lines and instructions, in Profile.listings; None: none."""
+    original: int = 0
+    """Bytes of the recording that may be kept as they are, in Profile.original; 0: none."""
     call_graphs: CallGraphOptions | None = None
     """Unwinding of stack copies and branch records; None: the defaults."""
 

@@ -36,6 +36,7 @@ __all__ = [
     "needs_time",
     "notes",
     "option",
+    "original_limit",
     "shows_full_names",
     "shows_listings",
     "wanted_columns",
@@ -170,6 +171,11 @@ def shows_full_names(emitter: Emitter) -> bool:
 def shows_listings(emitter: Emitter) -> bool:
     """Whether this emitter has a place for source lines and instructions (``Profile.listings``)."""
     return bool(getattr(emitter, "listings", False))
+
+
+def original_limit(emitter: Emitter) -> int:
+    """Return how many bytes of the recording itself this emitter writes at most (``Profile.original``); 0: none."""
+    return int(getattr(emitter, "original", 0))
 
 
 def needs_time(emitter: Emitter) -> bool:

@@ -257,3 +257,5 @@ class ProfileTables(Struct, frozen=True):
     """Names in full by system name, of functions whose ``name`` says less; empty unless they are asked for."""
     listings: Listings | None = None
     """Costs of lines and instructions, for outputs that show them; None unless they are asked for."""
+    original: bytes = b""
+    """The recording itself, unpacked; empty unless it is asked for."""

@@ -1,14 +1,17 @@
 """OpenTelemetry profiles, read back with OpenTelemetry's own classes and held against pprof and against loops."""
 
+import gzip
 import io
 from collections import Counter, defaultdict
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from perf2x import read
 from perf2x.analysis.event_lookup import plain_names
 from perf2x.emit.otlp.emitter import Otlp, OtlpJson
 from perf2x.emit.otlp.samples import grouped
@@ -304,3 +307,33 @@ def test_nothing_unused_is_written() -> None:
 def test_options_that_are_none_are_refused(options) -> None:
     with pytest.raises(OptionError, match="choose from"):
         Otlp(**options)
+
+
+@pytest.mark.parametrize("emitter", [Otlp, OtlpJson])
+def test_the_recording_itself_is_in_the_first_profile_when_asked(emitter: type[Otlp], tmp_path: Path) -> None:
+    (case,) = (case for case in CASES if case.name == "events")
+    data = case.data.read_bytes()
+    packed = tmp_path / "perf.data.gz"
+    packed.write_bytes(gzip.compress(data))
+    profile = read(packed, symbols=None, original=len(data)).profile
+    out = io.BytesIO()
+    emitter(original_payload=1).emit(profile, out)
+    (first, *others) = message_of(out.getvalue()).resource_profiles[0].scope_profiles[0].profiles
+    assert (first.original_payload_format, first.original_payload) == ("linux_perf", data)
+    assert others
+    assert not any(one.original_payload_format or one.original_payload for one in others)
+    plain, whole = written(profile, emitter), read_profiles(out.getvalue())
+    assert plain == whole
+    (tmp_path / "again").write_bytes(first.original_payload)
+    assert written(read(tmp_path / "again", symbols=None).profile, emitter) == plain
+
+
+def test_an_original_that_is_not_at_hand_is_refused() -> None:
+    with pytest.raises(OptionError, match="without the recording's own bytes"):
+        written(one_of_each().build(), original_payload=1)
+
+
+@pytest.mark.parametrize("size", [-1, 1025])
+def test_payloads_have_a_limit(size: int) -> None:
+    with pytest.raises(OptionError, match="MiB, from 0 to 1024"):
+        Otlp(original_payload=size)

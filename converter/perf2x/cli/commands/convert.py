@@ -143,7 +143,14 @@ def convert(
     from perf2x.files.output import STDOUT
     from perf2x.pipeline.load import load
     from perf2x.pipeline.stage_timer import Stages
-    from perf2x.plugins.registry import build_emitter, code_request, notes, shows_full_names, wanted_columns
+    from perf2x.plugins.registry import (
+        build_emitter,
+        code_request,
+        notes,
+        original_limit,
+        shows_full_names,
+        wanted_columns,
+    )
 
     sources = recordings(inputs)
     name = written.format()
@@ -169,6 +176,7 @@ def convert(
         start_time=start_time,
         full_names=shows_full_names(emitter),
         code=code_request(emitter),
+        original=original_limit(emitter),
     )
     options = with_listings(options, parameters, emitter, name)
     check_gates(limits, options.symbols is not None)

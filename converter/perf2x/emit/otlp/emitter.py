@@ -32,8 +32,12 @@ from perf2x.emit.otlp.schema import (
 )
 from perf2x.emit.otlp.tables import StackTables, numbered
 from perf2x.emit.otlp.wire import Wire
+from perf2x.tables.errors import OptionError
 from perf2x.tables.plugin_options import check_choices, option
 from perf2x.tables.profile import Profile
+
+_MOST_PAYLOAD = 1024
+"""MiB; messages of protobuf end at 2 GiB, and lists of samples need their share."""
 
 
 @dataclass(frozen=True)
@@ -50,10 +54,18 @@ class Otlp:
     timestamps: bool = option(False, "keep the time of every sample; no: sums")
     placeholders: bool = option(True, "name unresolved frames after their object; no: leave them to the receiver")
     references: bool = option(False, "resources refer to the table of texts: for files that Collectors of 2026 read")
+    original_payload: int = option(0, "the first profile holds the recording, if it has no more than so many MiB")
     schema: str = option(VERSION, "version of the schema", (VERSION,))
 
     def __post_init__(self) -> None:
         check_choices(self)
+        if not 0 <= self.original_payload <= _MOST_PAYLOAD:
+            raise OptionError(f"original_payload={self.original_payload}: MiB, from 0 to {_MOST_PAYLOAD}")
+
+    @property
+    def original(self) -> int:
+        """Bytes of the recording itself that are written at most."""
+        return self.original_payload << 20
 
     @property
     def timeline(self) -> bool:
@@ -76,10 +88,12 @@ class Otlp:
 
     def pieces(self, profile: Profile) -> Pieces:
         """Return the message: profiles by resource first, then what they share."""
+        if self.original and not profile.original:
+            raise OptionError("the profile was read without the recording's own bytes (LoadOptions.original)")
         dictionary = Dictionary(self.encoding)
         leaves = numbered(profile.samples.stack, len(profile.stacks))
         groups = self._groups(profile, dictionary, leaves.entry[profile.samples.stack])
-        profiles = ProfileEncoder(profile, dictionary, groups, self.value == "samples")
+        profiles = ProfileEncoder(profile, dictionary, groups, self.value == "samples", bool(self.original))
         resources: Pieces = []
         for number in unique(groups.resource).tolist():
             tags = profile.tag_sets[number] if profile.samples.tags is not None else {}

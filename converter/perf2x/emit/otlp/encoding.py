@@ -29,6 +29,10 @@ class Encoding(Protocol):
         """(n,) rows of a field of bytes or of text in UTF-8."""
         ...
 
+    def blob(self, field: Field, octets: bytes) -> Pieces:
+        """A field of one message's bytes, which may be many."""
+        ...
+
     def messages(self, field: Field, messages: Ragged, offsets: I64) -> Ragged:
         """(n,) rows of a field of messages: row i holds ``messages[offsets[i]:offsets[i + 1]]``, empty ones, too."""
         ...

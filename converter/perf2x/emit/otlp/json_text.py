@@ -1,4 +1,4 @@
-"""The protocol's JSON of columns: names in lowerCamelCase, 64-bit numbers as texts, bytes in hex.
+"""The protocol's JSON of columns: names in lowerCamelCase, 64-bit numbers as texts, ids in hex.
 
 Source of truth: docs/specification.md of opentelemetry-proto, "JSON Protobuf Encoding". Every field begins with a
 comma, which its message takes off the first one::
@@ -7,6 +7,7 @@ comma, which its message takes off the first one::
     message                 {"stackIndex":3,"values":["10"]}
 """
 
+from base64 import b64encode
 from collections.abc import Sequence
 
 import numpy as np
@@ -39,6 +40,10 @@ class JsonText:
         """(n,) rows of a text; bytes are written in hex, which the protocol asks for in ids."""
         present = rows.take(np.flatnonzero(rows.lengths))
         return _listed(field, _quoted(field, present), offsets_of((rows.lengths > 0).astype(np.int64)))
+
+    def blob(self, field: Field, octets: bytes) -> Pieces:
+        """Bytes in base64, as protobuf's own JSON has them; only ids of traces are in hex."""
+        return [b"," + _name(field) + b'"', b64encode(octets), b'"']
 
     def messages(self, field: Field, messages: Ragged, offsets: I64) -> Ragged:
         """(n,) rows of a message, or of a list of messages."""

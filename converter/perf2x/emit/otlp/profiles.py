@@ -7,6 +7,7 @@ from perf2x.analysis.event_lookup import plain_names, shown_event
 from perf2x.columnar.arrays import U64
 from perf2x.columnar.ragged import Ragged
 from perf2x.columnar.unique import unique
+from perf2x.emit.encoding.octet_rows import octet_rows
 from perf2x.emit.otlp.dictionary import Dictionary
 from perf2x.emit.otlp.encoding import Encoding, Pieces
 from perf2x.emit.otlp.samples import SampleGroups, sample_rows
@@ -18,6 +19,8 @@ from perf2x.tables.event_names import is_tracepoint
 from perf2x.tables.profile import Meta, Profile, ProfileEvent
 
 COMMENT = "pprof.profile.comment"
+ORIGINAL_FORMAT = b"linux_perf"
+"""The specification's name of perf.data."""
 
 
 class EventType(Struct, frozen=True):
@@ -83,12 +86,15 @@ def utc_times(profile: Profile) -> U64:
 class ProfileEncoder:
     """Encodes the profiles of a file."""
 
-    def __init__(self, profile: Profile, dictionary: Dictionary, groups: SampleGroups, count_samples: bool) -> None:
+    def __init__(
+        self, profile: Profile, dictionary: Dictionary, groups: SampleGroups, count_samples: bool, keep_original: bool
+    ) -> None:
         self._meta, self._dictionary, self._groups = profile.meta, dictionary, groups
         self._types = event_types(profile, count_samples)
         self._shown = shown_event(profile)
         comments = comment_lines(profile.meta)
         self._attributes = [dictionary.attributes.add(COMMENT, comments)] if comments and len(groups.stack) else []
+        self._original = profile.original if keep_original else b""
 
     def of_resource(self, resource: int) -> Pieces:
         """Return the profiles of one resource, as a field of its ScopeProfiles; that of the shown event comes first."""
@@ -120,8 +126,18 @@ class ProfileEncoder:
             *numbers,
             *(period if kind.period_name else []),
             one_number(encoding, ProfileFields.PERIOD, kind.period),
+            *self._payload(),
             bytes(encoding.numbers(ProfileFields.ATTRIBUTE_INDICES, attributes).values),
         ]
+
+    def _payload(self) -> Pieces:
+        """Return the recording for the profile that asks first; once in a file is enough."""
+        original, self._original = self._original, b""
+        if not original:
+            return []
+        encoding = self._dictionary.encoding
+        named = encoding.octets(ProfileFields.ORIGINAL_PAYLOAD_FORMAT, octet_rows([ORIGINAL_FORMAT]))
+        return [bytes(named.values), *encoding.blob(ProfileFields.ORIGINAL_PAYLOAD, original)]
 
     def _value_type(self, field: Field, name: str, unit: str) -> Pieces:
         encoding, add = self._dictionary.encoding, self._dictionary.texts.add

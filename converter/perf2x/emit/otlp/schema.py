@@ -69,6 +69,8 @@ class Profile:
     DURATION_NANO = Field(4, "duration_nano", "uint64")
     PERIOD_TYPE = Field(5, "period_type", "message")
     PERIOD = Field(6, "period", "int64")
+    ORIGINAL_PAYLOAD_FORMAT = Field(9, "original_payload_format", "string")
+    ORIGINAL_PAYLOAD = Field(10, "original_payload", "bytes")
     ATTRIBUTE_INDICES = Field(11, "attribute_indices", "int32", repeated=True)
 
 

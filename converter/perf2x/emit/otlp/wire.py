@@ -42,6 +42,10 @@ class Wire:
         """(n,) rows of a field of bytes or text."""
         return message_field(field.number, rows)
 
+    def blob(self, field: Field, octets: bytes) -> Pieces:
+        """Bytes behind tag and length."""
+        return self.entry(field, [octets])
+
     def messages(self, field: Field, messages: Ragged, offsets: I64) -> Ragged:
         """(n,) rows of a field of messages."""
         return nested_field(field.number, messages, offsets)

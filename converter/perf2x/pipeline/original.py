@@ -1,0 +1,28 @@
+"""The recording itself, for formats that carry it beside what is made of it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from perf2x.pipeline.options import LoadOptions
+from perf2x.reader.containers.input_file import map_input
+from perf2x.tables.diagnostics import Diagnostics
+from perf2x.tables.errors import OptionError
+
+
+def original_of(paths: Sequence[str], options: LoadOptions) -> bytes:
+    """Return the bytes of the one recording in ``paths``, unpacked; nothing unless they are wanted.
+
+    OptionError for several inputs, for one that is no file, for one above the limit, and where names are to be hidden.
+    """
+    if not options.original:
+        return b""
+    if options.anonymize:
+        raise OptionError("the original recording tells the names that --anonymize hides")
+    if len(paths) != 1 or not Path(paths[0]).is_file():
+        raise OptionError("the original recording must be one file: not several, a directory or a pipe")
+    data = map_input(paths[0], Diagnostics()).data
+    if len(data) > options.original:
+        raise OptionError(
+            f"the original recording has {len(data):,} bytes, more than {options.original:,} as asked for"
+        )
+    return data.tobytes()
