@@ -11,9 +11,11 @@ from functools import cache
 
 import numpy as np
 
-from perf2x.columnar.arrays import U32, U64, AnyArray, Bools
+from perf2x.columnar.arrays import I64, U32, U64, AnyArray, Bools
 
+FEW_MILLIONTHS, MANY_MILLIONTHS = 100, 10**15
 _TEN_THOUSAND = 10_000
+_THOUSAND, _MILLION = 1_000, 1_000_000
 
 
 def decimal_cells(values: AnyArray, before: bytes = b"") -> U32:
@@ -38,6 +40,30 @@ def decimal_cells(values: AnyArray, before: bytes = b"") -> U32:
         cells[:, place] = (units if place == count else leading).take(index)
         rest = rest if above is None else above
     return cells
+
+
+def nullable_cells(values: AnyArray, before: bytes = b"") -> U32:
+    """Return `decimal_cells`, with ``null`` in the place of negative numbers."""
+    cells = decimal_cells(np.maximum(values, 0), before)
+    rows = np.flatnonzero(values < 0)
+    cells[rows, 1:-1], cells[rows, -1] = 0, np.array([b"null"], "S4").view(np.uint32)[0]
+    return cells
+
+
+def million_cells(values: I64, before: bytes = b"") -> U32:
+    """(n, words) uint32: whole numbers divided by a million, as Python writes floats.
+
+    ``values`` are 0, or from `FEW_MILLIONTHS` to `MANY_MILLIONTHS`: Python writes lesser ones with an exponent, and
+    greater ones are not exact.
+    """
+    whole = values // _MILLION
+    rest = (values - whole * _MILLION).astype(np.int32)
+    upper = rest // _THOUSAND
+    rest -= upper * _THOUSAND
+    cells = decimal_cells(whole, before)
+    first, last = _decimals()
+    upper[rest > 0] += _THOUSAND
+    return np.column_stack([cells, first.take(upper), last.take(rest)])
 
 
 def without_nulls(cells: AnyArray) -> bytes:
@@ -79,3 +105,15 @@ def _tables() -> tuple[U32, U32]:
     units = leading.copy()
     units[0] = np.array([b"0"], "S4").view(np.uint32)[0]
     return leading, units
+
+
+@cache
+def _decimals() -> tuple[U32, U32]:
+    """Texts of the first three digits behind a point, with the point, and of the next three.
+
+    Zeros at the end are left out, but for the first digit. ``1000 + i`` are those of digits that others follow.
+    """
+    three = [b"%03d" % number for number in range(_THOUSAND)]
+    bare = [digits.rstrip(b"0") for digits in three]
+    first = [b"." + (digits or b"0") for digits in bare] + [b"." + digits for digits in three]
+    return np.array(first, "S4").view(np.uint32), np.array(bare, "S4").view(np.uint32)

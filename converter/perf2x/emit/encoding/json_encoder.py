@@ -3,8 +3,17 @@
 import json
 from collections.abc import Iterable, Iterator
 
-from perf2x.columnar.arrays import AnyArray
-from perf2x.emit.encoding.decimal_text import decimal_cells, without_nulls
+import numpy as np
+
+from perf2x.columnar.arrays import I64, AnyArray
+from perf2x.emit.encoding.decimal_text import (
+    FEW_MILLIONTHS,
+    MANY_MILLIONTHS,
+    decimal_cells,
+    million_cells,
+    nullable_cells,
+    without_nulls,
+)
 
 _NUMBERS_PER_PIECE = 1 << 16
 _FEW = 256
@@ -36,6 +45,21 @@ def json_numbers(values: AnyArray) -> bytes:
     if len(values) <= _FEW:
         return repr(values.tolist()).encode().translate(None, b" ")[1:-1]
     return without_nulls(decimal_cells(values, b","))[1:]
+
+
+def json_nullable(values: I64) -> bytes:
+    """Encode row numbers with commas between them, without brackets: ``null`` for −1."""
+    if len(values) <= _FEW:
+        return json_numbers(values).replace(b"-1", b"null")
+    return without_nulls(nullable_cells(values, b","))[1:]
+
+
+def json_milliseconds(nanoseconds: I64) -> bytes:
+    """Encode ``nanoseconds / 1e6`` with commas between them, without brackets, as Python writes floats."""
+    few = len(nanoseconds) <= _FEW
+    if few or nanoseconds.max() >= MANY_MILLIONTHS or np.any((nanoseconds < FEW_MILLIONTHS) & (nanoseconds != 0)):
+        return repr((nanoseconds / 1e6).tolist()).encode().translate(None, b" ")[1:-1]
+    return without_nulls(million_cells(nanoseconds, b","))[1:]
 
 
 def json_table(columns: Iterable[tuple[str, AnyArray]], length: int | None = None) -> Iterator[bytes]:

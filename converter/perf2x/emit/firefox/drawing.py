@@ -1,22 +1,24 @@
 """Everything that the threads of a Firefox profile show, computed for all of them together and written one by one."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from msgspec import Struct
 
 from perf2x.analysis.frames import LocationFrames
 from perf2x.columnar.arrays import I64, Bools
-from perf2x.emit.encoding.json_encoder import json_bytes
+from perf2x.emit.encoding.json_encoder import json_bytes, json_milliseconds, json_nullable, json_numbers
 from perf2x.emit.firefox.categories import category_list
 from perf2x.emit.firefox.counters import counters_of, running_counter
 from perf2x.emit.firefox.lanes import Lane, Timeline, lanes_of, thread_head, timeline_of
 from perf2x.emit.firefox.markers import Markers, event_markers, in_order, marker_table, no_markers, switch_markers
 from perf2x.emit.firefox.sample_rows import SampleRows, Weights, sample_rows, weights_of
-from perf2x.emit.firefox.shared_tables import SharedStacks, TextTable, shared_stacks, with_nulls
+from perf2x.emit.firefox.shared_tables import SharedStacks, TextTable, shared_stacks
 from perf2x.emit.firefox.switch_spans import switch_spans
 from perf2x.emit.timeline.parallelism import running_steps
 from perf2x.tables.profile import Profile
+
+_ROWS_PER_PIECE = 1 << 16
 
 
 class Drawing(Struct, frozen=True):
@@ -27,6 +29,8 @@ class Drawing(Struct, frozen=True):
     lanes: list[Lane]
     stacks: SharedStacks
     samples: SampleRows
+    stack_or_none: I64
+    """(samples + 1,) the row in ``stacks`` of each sample; the last one stands for none."""
     weights: Weights
     markers: Markers
     sample_ends: I64
@@ -34,26 +38,28 @@ class Drawing(Struct, frozen=True):
     marker_ends: I64
 
     def threads(self) -> Iterator[bytes]:
-        """Yield each thread as JSON."""
+        """Yield the JSON of all threads in pieces, with commas between."""
+        comma = b"\n"
         for lane in self.lanes:
             head = json_bytes(thread_head(self.profile, self.timeline.tracks, lane))
             samples, markers = (
                 slice(*ends[lane.track : lane.track + 2].tolist()) for ends in (self.sample_ends, self.marker_ends)
             )
-            table = json_bytes(self._sample_table(samples))
-            yield b'%b,"samples":%b,"markers":%b}' % (head[:-1], table, marker_table(self.markers, markers))
+            yield b'%b%b,"samples":' % (comma, head[:-1])
+            yield from self._sample_table(samples)
+            yield b',"markers":%b}' % marker_table(self.markers, markers)
+            comma = b",\n"
 
-    def _sample_table(self, rows: slice) -> dict[str, object]:
+    def _sample_table(self, rows: slice) -> Iterator[bytes]:
         """Rows without a stack, and those where a thread stops, have the stack null."""
         sample = self.samples.sample[rows]
-        return {
-            "length": len(sample),
-            "weightType": self.weights.kind,
-            "stack": with_nulls(np.append(self.stacks.of_sample, -1)[sample]),
-            "time": (self.samples.time[rows] / 1e6).tolist(),
-            "weight": np.append(self.weights.of_sample, 0)[sample].tolist(),
-            "threadCPUDelta": self.samples.cpu_time[rows].tolist(),
-        }
+        encode_weight = json_milliseconds if self.weights.are_times else json_numbers
+        yield b'{"length":%d,"weightType":"%b"' % (len(sample), self.weights.kind.encode())
+        yield from _column("stack", json_nullable, self.stack_or_none[sample])
+        yield from _column("time", json_milliseconds, self.samples.time[rows])
+        yield from _column("weight", encode_weight, self.weights.of_sample[sample])
+        yield from _column("threadCPUDelta", json_numbers, self.samples.cpu_time[rows])
+        yield b"}"
 
     def counters(self, rows: I64) -> Iterator[dict[str, object]]:
         """Yield the number of threads that ran, where it is known, and the counters of these samples."""
@@ -82,6 +88,7 @@ def drawing_of(
         list(lanes_of(timeline)),
         stacks,
         samples,
+        np.append(stacks.of_sample, -1),
         weights_of(profile, chosen),
         markers,
         np.searchsorted(samples.track, numbers),
@@ -93,3 +100,11 @@ def _markers(profile: Profile, timeline: Timeline, stacks: SharedStacks, rows: I
     category = category_list(profile.events)[1]
     of_events = event_markers(profile, timeline, rows, stacks.of_sample, category, texts)
     return in_order([of_events, switch_markers(switch_spans(profile, timeline), texts)])
+
+
+def _column(name: str, encode: Callable[[I64], bytes], values: I64) -> Iterator[bytes]:
+    """Yield a member of an object that is not the first one."""
+    yield b',"%b":[' % name.encode()
+    for start in range(0, len(values), _ROWS_PER_PIECE):
+        yield (b"," if start else b"") + encode(values[start : start + _ROWS_PER_PIECE])
+    yield b"]"

@@ -60,7 +60,7 @@ class Firefox:
         counters = drawing.counters(np.flatnonzero(~is_sample)) if self.counters else iter(())
         _write_list(out, map(json_bytes, counters))
         out.write(b'],"threads":[')
-        _write_list(out, drawing.threads())
+        out.writelines(drawing.threads())
         shared = shared_tables(profile, frames, drawing.stacks, libraries, texts)
         out.write(b'],"shared":' + json_bytes(shared | {"stringArray": texts.texts()}) + b"}\n")
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from perf2x.columnar.arrays import I64, AnyArray
 from perf2x.columnar.unique import argsort_rows, unique
-from perf2x.emit.encoding.json_encoder import json_bytes
+from perf2x.emit.encoding.json_encoder import json_bytes, json_milliseconds, json_numbers
 from perf2x.emit.encoding.text_chunks import chunk_array, interleaved
 from perf2x.emit.firefox.categories import SCHEDULER
 from perf2x.emit.firefox.lanes import Timeline
@@ -59,8 +59,8 @@ def event_markers(
 
 def _payloads(head: AnyArray, fields: AnyArray, time: I64, stack: I64) -> AnyArray:
     """Return payloads whose cause is where the event happened."""
-    times = chunk_array(json_bytes((time / 1e6).tolist())[1:-1].split(b","))
-    stacks = chunk_array(json_bytes(stack.tolist())[1:-1].split(b","))
+    times = chunk_array(json_milliseconds(time).split(b","))
+    stacks = chunk_array(json_numbers(stack).split(b","))
     cause, between, end = (chunk_array([text] * len(head)) for text in (b',"cause":{"time":', b',"stack":', b"}}"))
     whole = interleaved(head, fields, cause, times, between, stacks, end, chunk_array([b"\n"] * len(head)))
     payloads = chunk_array(whole.split(b"\n")[:-1])
@@ -95,15 +95,15 @@ def in_order(parts: list[Markers]) -> Markers:
 def marker_table(markers: Markers, rows: slice) -> bytes:
     """Return the ``markers`` of a thread as JSON."""
     start, end = markers.start[rows], markers.end[rows]
-    table = {
-        "length": len(start),
-        "name": markers.name[rows].tolist(),
-        "startTime": (start / 1e6).tolist(),
-        "endTime": (end / 1e6).tolist(),
-        "phase": np.where(end > start, _INTERVAL, _INSTANT).tolist(),
-        "category": markers.category[rows].tolist(),
-    }
-    return b'%b,"data":[%b]}' % (json_bytes(table)[:-1], b",".join(markers.data[rows].tolist()))
+    return b'{"length":%d,"name":[%b],"startTime":[%b],"endTime":[%b],"phase":[%b],"category":[%b],"data":[%b]}' % (
+        len(start),
+        json_numbers(markers.name[rows]),
+        json_milliseconds(start),
+        json_milliseconds(end),
+        json_numbers(np.where(end > start, _INTERVAL, _INSTANT)),
+        json_numbers(markers.category[rows]),
+        b",".join(markers.data[rows].tolist()),
+    )
 
 
 def marker_schemas(profile: Profile, kinds: list[int], has_switches: bool) -> list[dict[str, object]]:

@@ -14,7 +14,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.columnar.arrays import I64, AnyArray, Bools
+from perf2x.columnar.arrays import I64, Bools
 from perf2x.columnar.ragged import argsort_small
 from perf2x.columnar.unique import argsort_rows
 from perf2x.emit.firefox.lanes import Timeline
@@ -126,15 +126,17 @@ def _cpu_time(points: _Points, shown: ShownSamples, is_wait: Bools) -> I64:
 
 
 class Weights(Struct, frozen=True):
-    """``weightType``, and (samples,) what each sample weighs."""
+    """``weightType``, and (samples + 1,) what each sample weighs; the last one stands for none, and weighs nothing."""
 
     kind: str
-    of_sample: AnyArray
+    of_sample: I64
+    are_times: bool
+    """Weights are nanoseconds, to be written as milliseconds."""
 
 
 def weights_of(profile: Profile, chosen: I64) -> Weights:
-    """Milliseconds where waits are among the chosen samples, as a wait is as long as it is; else numbers of samples."""
+    """Return times where waits are among the chosen samples, as a wait is as long as it is; else numbers of samples."""
     waits = profile.samples.wait
     if waits is not None and np.any(waits[chosen]):
-        return Weights("tracing-ms", profile.samples.value / 1e6)
-    return Weights("samples", profile.samples.count)
+        return Weights("tracing-ms", np.append(profile.samples.value, 0), True)
+    return Weights("samples", np.append(profile.samples.count, 0), False)
