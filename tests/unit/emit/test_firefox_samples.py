@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from perf2x.emit.firefox.lanes import timeline_of
-from perf2x.emit.firefox.sample_rows import sample_rows
+from perf2x.emit.firefox.sample_rows import SampleRows, moments_of
 from perf2x.emit.timeline.shown import origin_of, shown_samples
 from perf2x.plugins.contracts import ProfileBuilder
 from perf2x.tables.profile import Profile
@@ -37,6 +37,12 @@ def made(seed: int, with_switches: bool, with_waits: bool) -> Profile:
     return builder.build(timeline=True)
 
 
+def sample_rows(profile: Profile) -> SampleRows:
+    """Return the rows of all samples and tracks."""
+    timeline = timeline_of(profile)
+    return moments_of(profile, timeline, np.arange(len(profile.samples))).of_tracks(0, len(timeline.tracks))
+
+
 @pytest.mark.parametrize("with_waits", [False, True])
 @pytest.mark.parametrize("with_switches", [False, True])
 @pytest.mark.parametrize("seed", range(4))
@@ -52,7 +58,7 @@ def test_cpu_time_is_what_was_drawn_between_two_rows(seed: int, with_switches: b
         )
         if not is_wait[span[3]]
     ]
-    rows = sample_rows(profile, timeline, every)
+    rows = sample_rows(profile)
     assert sorted(rows.sample[rows.sample >= 0].tolist()) == every.tolist()
     columns = rows.track.tolist(), rows.time.tolist(), rows.sample.tolist(), rows.cpu_time.tolist()
     before = (-1, -first)
@@ -71,7 +77,7 @@ def test_cpu_time_is_what_was_drawn_between_two_rows(seed: int, with_switches: b
 def test_no_stack_is_shown_longer_than_its_sample_stands_for(seed: int) -> None:
     """By half as long at most, since samples are not exactly a period apart; waits end to the nanosecond."""
     profile = made(seed, with_switches=False, with_waits=True)
-    rows = sample_rows(profile, timeline_of(profile), np.arange(len(profile.samples)))
+    rows = sample_rows(profile)
     assert profile.samples.wait is not None
     columns = rows.track.tolist(), rows.time.tolist(), rows.sample.tolist()
     each = list(zip(*columns, strict=True))
@@ -89,6 +95,20 @@ def test_a_sample_that_stands_for_no_time_is_shown_a_microsecond() -> None:
     builder.thread("t", 7, 7)
     builder.sample([builder.function("main")], event=waited, value=5, time=4_000, wait=Wait.UNPLACED)
     profile = builder.build(timeline=True)
-    rows = sample_rows(profile, timeline_of(profile), np.arange(1))
+    rows = sample_rows(profile)
     assert (rows.sample.tolist(), rows.cpu_time.tolist()) == ([0, -1], [0, 0])
     assert np.diff(rows.time).tolist() == [1000]
+
+
+def test_rows_of_tracks_are_the_same_one_by_one() -> None:
+    profile = made(1, with_switches=False, with_waits=True)
+    timeline = timeline_of(profile)
+    moments, whole = moments_of(profile, timeline, np.arange(len(profile.samples))), sample_rows(profile)
+    parts = [moments.of_tracks(track, track + 1) for track in range(len(timeline.tracks))]
+    assert len(parts) == 3
+    for name in SampleRows.__struct_fields__:
+        assert np.concatenate([getattr(part, name) for part in parts]).tolist() == getattr(whole, name).tolist()
+
+
+def test_a_profile_without_samples_has_no_rows() -> None:
+    assert len(sample_rows(ProfileBuilder().build(timeline=True))) == 0

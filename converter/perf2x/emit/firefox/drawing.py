@@ -1,24 +1,27 @@
 """Everything that the threads of a Firefox profile show, computed for all of them together and written one by one."""
 
 from collections.abc import Callable, Iterator
+from itertools import zip_longest
 
 import numpy as np
 from msgspec import Struct
 
 from perf2x.analysis.frames import LocationFrames
 from perf2x.columnar.arrays import I64, Bools
+from perf2x.columnar.columns import take_rows_of
 from perf2x.emit.encoding.json_encoder import json_bytes, json_milliseconds, json_nullable, json_numbers
 from perf2x.emit.firefox.categories import category_list
 from perf2x.emit.firefox.counters import counters_of, running_counter
 from perf2x.emit.firefox.lanes import Lane, Timeline, lanes_of, thread_head, timeline_of
 from perf2x.emit.firefox.markers import Markers, event_markers, in_order, marker_table, no_markers, switch_markers
-from perf2x.emit.firefox.sample_rows import SampleRows, Weights, sample_rows, weights_of
+from perf2x.emit.firefox.sample_rows import Moments, SampleRows, Weights, moments_of, rows_of_track, weights_of
 from perf2x.emit.firefox.shared_tables import SharedStacks, TextTable, shared_stacks
 from perf2x.emit.firefox.switch_spans import switch_spans
 from perf2x.emit.timeline.parallelism import running_steps
 from perf2x.tables.profile import Profile
 
 _ROWS_PER_PIECE = 1 << 16
+_ROWS_AT_ONCE = 1 << 17
 
 
 class Drawing(Struct, frozen=True):
@@ -28,37 +31,51 @@ class Drawing(Struct, frozen=True):
     timeline: Timeline
     lanes: list[Lane]
     stacks: SharedStacks
-    samples: SampleRows
+    samples: Moments
     stack_or_none: I64
     """(samples + 1,) the row in ``stacks`` of each sample; the last one stands for none."""
     weights: Weights
     markers: Markers
-    sample_ends: I64
-    """(tracks + 1,) first row of samples of each track."""
     marker_ends: I64
+    """(tracks + 1,) first row of markers of each track."""
 
     def threads(self) -> Iterator[bytes]:
         """Yield the JSON of all threads in pieces, with commas between."""
         comma = b"\n"
-        for lane in self.lanes:
-            head = json_bytes(thread_head(self.profile, self.timeline.tracks, lane))
-            samples, markers = (
-                slice(*ends[lane.track : lane.track + 2].tolist()) for ends in (self.sample_ends, self.marker_ends)
-            )
-            yield b'%b%b,"samples":' % (comma, head[:-1])
-            yield from self._sample_table(samples)
-            yield b',"markers":%b}' % marker_table(self.markers, markers)
-            comma = b",\n"
+        for lanes in self._lanes_together():
+            first = min(lane.track for lane in lanes)
+            rows = self.samples.of_tracks(first, first + len(lanes))
+            for lane in lanes:
+                yield comma
+                yield from self._thread(lane, take_rows_of(rows, rows_of_track(rows, lane.track)))
+                comma = b",\n"
 
-    def _sample_table(self, rows: slice) -> Iterator[bytes]:
+    def _lanes_together(self) -> Iterator[list[Lane]]:
+        """Yield lanes of whole processes with some ten thousand samples: they are neighbours among tracks, too."""
+        pid, count = self.timeline.tracks.pid, np.diff(self.samples.ends)
+        together: list[Lane] = []
+        size = 0
+        for lane, following in zip_longest(self.lanes, self.lanes[1:]):
+            together.append(lane)
+            size += int(count[lane.track])
+            if following is None or (size >= _ROWS_AT_ONCE and pid[lane.track] != pid[following.track]):
+                yield together
+                together, size = [], 0
+
+    def _thread(self, lane: Lane, rows: SampleRows) -> Iterator[bytes]:
+        yield b'%b,"samples":' % json_bytes(thread_head(self.profile, self.timeline.tracks, lane))[:-1]
+        yield from self._sample_table(rows)
+        markers = slice(*self.marker_ends[lane.track : lane.track + 2].tolist())
+        yield b',"markers":%b}' % marker_table(self.markers, markers)
+
+    def _sample_table(self, rows: SampleRows) -> Iterator[bytes]:
         """Rows without a stack, and those where a thread stops, have the stack null."""
-        sample = self.samples.sample[rows]
         encode_weight = json_milliseconds if self.weights.are_times else json_numbers
-        yield b'{"length":%d,"weightType":"%b"' % (len(sample), self.weights.kind.encode())
-        yield from _column("stack", json_nullable, self.stack_or_none[sample])
-        yield from _column("time", json_milliseconds, self.samples.time[rows])
-        yield from _column("weight", encode_weight, self.weights.of_sample[sample])
-        yield from _column("threadCPUDelta", json_numbers, self.samples.cpu_time[rows])
+        yield b'{"length":%d,"weightType":"%b"' % (len(rows), self.weights.kind.encode())
+        yield from _column("stack", json_nullable, self.stack_or_none[rows.sample])
+        yield from _column("time", json_milliseconds, rows.time)
+        yield from _column("weight", encode_weight, self.weights.of_sample[rows.sample])
+        yield from _column("threadCPUDelta", json_numbers, rows.cpu_time)
         yield b"}"
 
     def counters(self, rows: I64) -> Iterator[dict[str, object]]:
@@ -77,7 +94,6 @@ def drawing_of(
     """Return what is drawn: samples where ``is_sample`` (samples,), the others as markers if these are wanted."""
     timeline, stacks = timeline_of(profile), shared_stacks(profile, frames)
     chosen = np.flatnonzero(is_sample)
-    samples = sample_rows(profile, timeline, chosen)
     has_fields = False if profile.samples.fields is None else profile.samples.fields >= 0  # only markers show them
     rows = np.flatnonzero(~is_sample | has_fields)
     markers = _markers(profile, timeline, stacks, rows, texts) if with_markers else no_markers()
@@ -87,11 +103,10 @@ def drawing_of(
         timeline,
         list(lanes_of(timeline)),
         stacks,
-        samples,
+        moments_of(profile, timeline, chosen),
         np.append(stacks.of_sample, -1),
         weights_of(profile, chosen),
         markers,
-        np.searchsorted(samples.track, numbers),
         np.searchsorted(markers.track, numbers),
     )
 

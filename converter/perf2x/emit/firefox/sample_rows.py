@@ -15,7 +15,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.columnar.arrays import I64, Bools
-from perf2x.columnar.ragged import argsort_small
+from perf2x.columnar.columns import take_rows_of
+from perf2x.columnar.ragged import argsort_small, offsets_of
 from perf2x.columnar.unique import argsort_rows
 from perf2x.emit.firefox.lanes import Timeline
 from perf2x.emit.timeline.running_time import rows_until
@@ -53,21 +54,51 @@ class _Points(Struct, frozen=True):
     sample: I64
 
 
-def sample_rows(profile: Profile, timeline: Timeline, chosen: I64) -> SampleRows:
-    """Return the rows of the chosen samples (rows of Profile.samples, ascending)."""
-    track, time = timeline.track, timeline.time
-    if not len(chosen):
-        none = np.zeros(0, np.int64)
-        return SampleRows(none, none, none, none)
-    shown = _since_first_sample(shown_samples(profile, track, chosen), timeline.origin - origin_of(profile))
-    length = np.zeros(len(profile.samples) + 1, np.int64)  # the last one serves rows that are no samples
+class Moments(Struct, frozen=True):
+    """Chosen samples and when they are drawn; `rows` are made of some tracks at a time, since there are many."""
+
+    timeline: Timeline
+    order: I64
+    """Chosen rows of Profile.samples by track, then time."""
+    ends: I64
+    """(tracks + 1,) the first of these rows of each track."""
+    shown: ShownSamples
+    """Times are nanoseconds since the first sample."""
+    length: I64
+    """(samples + 1,) nanoseconds that each sample is drawn; the last one serves rows that are no samples."""
+    is_wait: Bools
+    """(samples + 1,) likewise."""
+
+    def of_tracks(self, first: int, end: int) -> SampleRows:
+        """Return the rows of tracks from ``first`` to before ``end``."""
+        own = self.order[self.ends[first] : self.ends[end]]
+        if not len(own):
+            none = np.zeros(0, np.int64)
+            return SampleRows(none, none, none, none)
+        shown = take_rows_of(self.shown, slice(*np.searchsorted(self.shown.track, [first, end]).tolist()))
+        points = _in_order([
+            _Points(self.timeline.track[own], self.timeline.time[own], own),
+            _bounds(shown, self.is_wait[shown.sample], self.length),
+        ])  # fmt: skip
+        points = _in_order([points, _ends_of_stacks(points, self.length, self.is_wait)])
+        return SampleRows(points.track, points.time, points.sample, _cpu_time(points, shown, self.is_wait))
+
+
+def moments_of(profile: Profile, timeline: Timeline, chosen: I64) -> Moments:
+    """Return the moments of the chosen samples (rows of Profile.samples, ascending)."""
+    shown = shown_samples(profile, timeline.track, chosen)
+    shown = _since_first_sample(shown, timeline.origin - origin_of(profile))
+    length = np.zeros(len(profile.samples) + 1, np.int64)
     np.add.at(length, shown.sample, shown.end - shown.start)
-    order = chosen[argsort_small(track[chosen])]
-    own = _Points(track[order], time[order], order)
-    is_wait = np.append(placed_waits(profile.samples), False)
-    points = _in_order([own, _bounds(shown, is_wait[shown.sample], length)])
-    points = _in_order([points, _ends_of_stacks(points, length, is_wait)])
-    return SampleRows(points.track, points.time, points.sample, _cpu_time(points, shown, is_wait))
+    track = timeline.track[chosen]
+    ends = offsets_of(np.bincount(track, minlength=len(timeline.tracks)))
+    order = chosen[argsort_small(track)]
+    return Moments(timeline, order, ends, shown, length, np.append(placed_waits(profile.samples), False))
+
+
+def rows_of_track(rows: SampleRows, track: int) -> slice:
+    """Return which rows are a track's."""
+    return slice(*np.searchsorted(rows.track, [track, track + 1]).tolist())
 
 
 def _since_first_sample(shown: ShownSamples, first: int) -> ShownSamples:
