@@ -10,8 +10,7 @@ from tests.fuzz.seeds import Seed
 from tests.support.recordings import CORPUS
 
 OUTPUT = "out"
-FORMATS = ("pprof", "chrome", "collapsed", "html", "svg", "speedscope", "firefox", "perfetto", "otlp", "otlp-json",
-           "bolt", "autofdo", "parquet")  # fmt: skip
+FORMATS = ("pprof", "chrome", "collapsed", "html", "svg", "speedscope", "firefox", "perfetto", "otlp", "otlp-json")
 ONE_INPUT = (
     ("convert", "--to", "chrome", "--chrome-style", "cpuprofile", "-o", "{dir}/out/x"),
     ("convert", "--to", "chrome", "--per-cpu", "--counters", "-o", "{dir}/out/x"),

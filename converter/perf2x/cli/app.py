@@ -30,6 +30,7 @@ COMMANDS = {
     "dump": "Show the records of a recording in file order, a line for each; nothing is looked up.",
     "bundle": "Pack a recording with the objects it needs, to convert it on any machine.",
     "fleet ingest": "Add many recordings to a dataset, on all cores or on a Dask cluster.",
+    "fleet query": "Answer SQL about a dataset with DuckDB.",
     "formats": "List the output formats, plugins included.",
     "man": "Print the manual page: perf2x man | man -l -.",
 }

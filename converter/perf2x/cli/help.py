@@ -60,6 +60,10 @@ EXAMPLES = {
         "perf2x fleet ingest 's3://bucket/*.data' -o profiles/ --tag service=web --partition service,date",
         "perf2x fleet ingest --list names.txt -o profiles/ --scheduler tcp://scheduler:8786",
     ),
+    "fleet query": (
+        'perf2x fleet query profiles/ "SELECT function, sum(self) FROM by_function GROUP BY ALL ORDER BY 2 DESC"',
+        "perf2x fleet query profiles/ 'FROM recordings' -o recordings.csv",
+    ),
     "formats": ("perf2x formats", "perf2x formats -v"),
     "man": ("perf2x man | man -l -", "perf2x man > ~/.local/share/man/man1/perf2x.1"),
 }

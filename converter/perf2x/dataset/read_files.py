@@ -1,6 +1,7 @@
 """Reads files of a dataset, and refuses those that are damaged, of another program or of a later version."""
 
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,18 +19,30 @@ if TYPE_CHECKING:
 
 def read_table(path: Path, table: str) -> "pyarrow.Table":
     """Read one file of a table; FormatError when it is not one."""
+    with _opened(path, table) as file:
+        found = file.read(columns=schema_of(table).names).combine_chunks()
+    _check_nulls(path, found, schema_of(table))
+    return arrow().table(found.columns, schema=schema_of(table))
+
+
+def check_file(path: Path, table: str) -> None:
+    """FormatError when a file is not one of a table, by what it says of itself."""
+    with _opened(path, table):
+        pass
+
+
+@contextlib.contextmanager
+def _opened(path: Path, table: str) -> Iterator[Any]:
     pa = arrow()
     from pyarrow import parquet
 
     try:
         with parquet.ParquetFile(path, page_checksum_verification=True) as file:
             _check_schema(path, table, file.schema_arrow)
-            found = file.read(columns=schema_of(table).names).combine_chunks()
+            yield file
     except (pa.ArrowException, OSError, ValueError, TypeError, KeyError) as error:
         reason = str(error).partition("\n")[0] or type(error).__name__
         raise FormatError(f"{path}: damaged, or no Parquet file: {reason}") from None
-    _check_nulls(path, found, schema_of(table))
-    return pa.table(found.columns, schema=schema_of(table))
 
 
 def read_tables(paths: Iterable[Path], table: str) -> "pyarrow.Table":

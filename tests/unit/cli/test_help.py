@@ -1,5 +1,6 @@
 """Help, versions and what the shell sees before any recording is opened."""
 
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -109,7 +110,7 @@ def test_help_ends_with_examples_that_are_commands(command: str) -> None:
     examples = shown[shown.index("Examples:") + 1 :]
     assert 2 <= len(examples) <= 3
     for line in examples:
-        shown_words = line.partition(" |")[0].partition(" >")[0].split()
+        shown_words = shlex.split(line.partition(" |")[0].partition(" >")[0])
         program, name, words = shown_words[0], command.split(), shown_words[1 + len(command.split()) :]
         assert (program, shown_words[1 : 1 + len(name)]) == ("perf2x", name)
         with load(command).make_context(command, words, resilient_parsing=False):

@@ -1,0 +1,82 @@
+"""``perf2x fleet query``: SQL about a dataset."""
+
+import sys
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from perf2x.cli.help import HelpAll
+from perf2x.cli.messages import print_message
+from perf2x.cli.options.inputs import Quiet
+from perf2x.cli.options.table import Json, Wide
+from perf2x.tables.errors import OptionError
+
+if TYPE_CHECKING:
+    from perf2x.fleet.query import Answer
+
+Shape = Literal["table", "csv", "json", "markdown", "parquet"]
+Folder = Annotated[Path, typer.Argument(metavar="DATASET", help="The dataset, a folder.")]
+Sql = Annotated[str, typer.Argument(metavar="SQL", help="Statements of DuckDB; - reads them from standard input.")]
+Format = Annotated[
+    Shape | None,
+    typer.Option(
+        "--format", help="Output format.", show_default="by the name of FILE, else table", rich_help_panel="Table"
+    ),
+]
+Output = Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="Output file; - is standard output.")]
+Limit = Annotated[
+    int,
+    typer.Option("--limit", "-n", metavar="N", min=0, help="Show N rows of a table; 0: all.", rich_help_panel="Table"),
+]
+
+_SUFFIXES: dict[str, Shape] = {".csv": "csv", ".json": "json", ".md": "markdown", ".parquet": "parquet"}
+
+
+def fleet_query(
+    dataset: Folder,
+    sql: Sql,
+    *,
+    format: Format = None,  # noqa: A002 - the option's name
+    as_json: Json = False,
+    output: Output = "-",
+    limit: Limit = 1000,
+    wide: Wide = False,
+    quiet: Quiet = False,
+    help_all: HelpAll = False,
+) -> None:
+    """Answer SQL about a dataset with DuckDB.
+
+    Its tables are recordings, samples, nodes, places, lines and mappings; views are functions, frames, stacks and
+    by_function. Nothing else can be read, and nothing written.
+    """
+    from perf2x.fleet.query import answered
+
+    shape: Shape = "json" if as_json else format or _SUFFIXES.get(PurePath(output).suffix, "table")
+    if shape == "parquet" and output == "-" and sys.stdout.isatty():
+        raise OptionError("parquet is binary; name a file with -o, or redirect the output")
+    with answered(dataset, sys.stdin.read() if sql == "-" else sql) as answer:
+        left_out = _write(answer, shape, output, limit, wide)
+    if left_out and not quiet:
+        print_message(f"{left_out:,} more rows; --limit 0 shows all")
+
+
+def _write(answer: "Answer", shape: Shape, output: str, limit: int, wide: bool) -> int:
+    """Write the answer; returns the number of rows that a table leaves out."""
+    from perf2x.cli.render.query_result import WRITERS, first_rows, markdown_lines, text_lines
+    from perf2x.cli.render.report import line_width, print_report_text
+    from perf2x.files.output import STDOUT, open_output
+
+    if shape in WRITERS:
+        with open_output(output, inputs=()) as out:
+            WRITERS[shape](answer, out)
+        return 0
+    layout, left_out = first_rows(answer, limit)
+    lines = markdown_lines(layout) if shape == "markdown" else text_lines(layout, None if wide else line_width())
+    text = "".join(f"{line}\n" for line in lines)
+    if output == STDOUT:
+        print_report_text(text)
+        return left_out
+    with open_output(output, inputs=()) as out:
+        out.write(text.encode())
+    return left_out

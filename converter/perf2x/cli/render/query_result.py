@@ -1,0 +1,84 @@
+"""Answers of ``perf2x fleet query`` in every format; all but tables are written as the rows come."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, BinaryIO
+
+from perf2x.cli.render.csv_table import csv_text
+from perf2x.cli.render.markdown import Section, markdown_document
+from perf2x.cli.render.text_table import Column, Layout, name_column, number_column, table_lines
+
+if TYPE_CHECKING:
+    from perf2x.fleet.query import Answer
+
+_AT_ONCE = 1000
+
+
+def write_csv(answer: "Answer", out: BinaryIO) -> None:
+    """Write all rows, headings first; lists and mappings as JSON."""
+    out.write(csv_text([answer.names]).encode())
+    rows = answer.rows()
+    while part := list(islice(rows, _AT_ONCE)):
+        out.write(csv_text([_texts(row) for row in part]).encode())
+
+
+def write_json(answer: "Answer", out: BinaryIO) -> None:
+    """Write an array of all rows, an object a line; of equal names the last one counts."""
+    separator = "[\n"
+    for row in answer.rows():
+        out.write((separator + json.dumps(dict(zip(answer.names, row, strict=True)))).encode())
+        separator = ",\n"
+    out.write(b"[]\n" if separator == "[\n" else b"\n]\n")
+
+
+def write_parquet(answer: "Answer", out: BinaryIO) -> None:
+    """Write all rows with the types that DuckDB gives them."""
+    from pyarrow import parquet
+
+    with parquet.ParquetWriter(out, answer.schema, compression="zstd") as writer:
+        for batch in answer.batches:
+            writer.write_batch(batch)
+
+
+WRITERS: dict[str, Callable[["Answer", BinaryIO], None]] = {
+    "csv": write_csv,
+    "json": write_json,
+    "parquet": write_parquet,
+}
+"""Of formats whose rows are written as they come."""
+
+
+def first_rows(answer: "Answer", limit: int) -> tuple[Layout, int]:
+    """The first rows of an answer as columns, all of them for 0, and the number of rows that are left out."""
+    shown, left_out = answer.first_rows(limit)
+    columns = list(zip(*shown, strict=True)) or [()] * len(answer.names)
+    return [_column(name, cells) for name, cells in zip(answer.names, columns, strict=True)], left_out
+
+
+def text_lines(layout: Layout, width: int | None) -> Iterable[str]:
+    """Lines of a table for people."""
+    return table_lines([layout], width) if layout else ()
+
+
+def markdown_lines(layout: Layout) -> Iterator[str]:
+    """Lines of a table in Markdown, without a heading."""
+    lines = markdown_document("", [Section("", layout)])
+    yield from islice(lines, 2, None)
+
+
+def _column(name: str, cells: Sequence[object]) -> Column:
+    known = [cell for cell in cells if cell is not None]
+    texts = ["" if cell is None else str(_text(cell)) for cell in cells]
+    is_number = bool(known) and all(isinstance(cell, int | float) and not isinstance(cell, bool) for cell in known)
+    return number_column(name, texts) if is_number else name_column(name, texts)
+
+
+def _texts(row: Iterable[object]) -> list[object]:
+    return [_text(cell) for cell in row]
+
+
+def _text(cell: object) -> object:
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    return json.dumps(cell, ensure_ascii=False) if isinstance(cell, list | dict) else cell

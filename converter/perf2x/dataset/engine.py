@@ -1,0 +1,88 @@
+"""DuckDB on a dataset: a database in memory whose tables are the dataset's files.
+
+It reads nothing but the dataset and writes no file but its own temporary ones: files of others, addresses, extensions
+and settings are out of reach of the SQL that runs in it.
+"""
+
+import atexit
+import contextlib
+import gc
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from perf2x.dataset.read_files import check_file
+from perf2x.dataset.schema import SUFFIX, TABLES
+from perf2x.dataset.views import as_pattern, quoted, view_statements
+from perf2x.files.temporary import private_directory
+from perf2x.tables.errors import FormatError, OptionError, Perf2xError
+
+_NO_MORE = ("enable_external_access = false", "lock_configuration = true")
+
+
+def duckdb() -> ModuleType:
+    """Import DuckDB; OptionError says how to install it."""
+    try:
+        module = import_module("duckdb")
+    except ImportError:
+        raise OptionError("SQL is answered by DuckDB: pip install 'perf2x[fleet]'") from None
+    atexit.unregister(gc.freeze)  # it lists all of its classes as leaked where Python does not collect them at exit
+    return module
+
+
+@contextlib.contextmanager
+def engine(folder: Path) -> Iterator[Any]:
+    """Give a connection with the tables and views of the dataset in ``folder``.
+
+    FormatError when it is no dataset or damaged, OptionError for what DuckDB says about SQL and without DuckDB.
+    """
+    _check(folder)
+    module = duckdb()
+    settings = {
+        "autoinstall_known_extensions": "false", "autoload_known_extensions": "false",
+        "allow_community_extensions": "false", "allow_persistent_secrets": "false",
+        "python_enable_replacements": "false",
+    }  # fmt: skip
+    with private_directory() as temporary, told_apart(folder):
+        connection = module.connect(":memory:", config=settings | {"temp_directory": str(temporary)})
+        with contextlib.closing(connection):
+            for statement in view_statements(folder.absolute()):
+                connection.execute(statement)
+            connection.execute("SET TimeZone = 'UTC'")
+            readable = (quoted(f"{name}/") for name in (folder.absolute(), as_pattern(folder.absolute())))
+            connection.execute(f"SET allowed_directories = [{', '.join(readable)}]")
+            for setting in _NO_MORE:
+                connection.execute(f"SET {setting}")
+            yield connection
+
+
+@contextlib.contextmanager
+def told_apart(folder: Path) -> Iterator[None]:
+    """Turn an error of DuckDB into one sentence: FormatError for the dataset's files, OptionError for the SQL."""
+    module = duckdb()
+    try:
+        yield
+    except module.OutOfMemoryException:
+        raise Perf2xError(f"{folder}: not enough memory for this query") from None
+    except module.PermissionException as error:
+        raise OptionError(f"SQL: {_sentence(error)}; a query reads its dataset alone") from None
+    except module.Error as error:
+        if str(folder.absolute()) in str(error):
+            raise FormatError(f"{folder}: damaged: {_sentence(error)}") from None
+        raise OptionError(f"SQL: {_sentence(error)}") from None
+
+
+def _sentence(error: Exception) -> str:
+    """The message without DuckDB's kind of error and without the lines that point into the query."""
+    return " ".join(str(error).partition("\n\nLINE")[0].partition(" Error: ")[2].split())
+
+
+def _check(folder: Path) -> None:
+    if not (folder / "recordings").is_dir():
+        raise FormatError(f"{folder}: no dataset: it has no table of recordings (docs/parquet.md)")
+    for table in TABLES:
+        first = next((folder / table).rglob(f"*{SUFFIX}"), None)
+        if first is not None:
+            check_file(first, table)

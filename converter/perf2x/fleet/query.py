@@ -1,0 +1,77 @@
+"""Answers of DuckDB to SQL about a dataset, a batch of rows at a time."""
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from perf2x.dataset.engine import engine, told_apart
+from perf2x.fleet.plain_values import plain_column
+from perf2x.fleet.read_only import check_reads
+
+if TYPE_CHECKING:
+    import pyarrow
+
+_ROWS = 10_000
+"""Rows of a batch."""
+
+
+Row = tuple[object, ...]
+"""Plain values: texts, numbers, lists and mappings of them, None."""
+
+
+class Answer(Struct, frozen=True):
+    """Columns of an answer, and its rows, which are read once."""
+
+    schema: "pyarrow.Schema"
+    batches: "Iterator[pyarrow.RecordBatch]"
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Names of the columns; two may be equal."""
+        return list(self.schema.names)
+
+    def rows(self) -> Iterator[Row]:
+        """Yield all rows."""
+        for batch in self.batches:
+            yield from _rows_of(batch)
+
+    def first_rows(self, limit: int) -> tuple[list[Row], int]:
+        """Return the first rows, all of them for 0, and the number of rows that are left out."""
+        shown: list[Row] = []
+        total = 0
+        for batch in self.batches:
+            room = limit - len(shown) if limit else len(batch)
+            shown += _rows_of(batch.slice(0, room))
+            total += len(batch)
+        return shown, total - len(shown)
+
+
+def _rows_of(batch: "pyarrow.RecordBatch") -> Iterator[Row]:
+    return zip(*(plain_column(column) for column in batch.columns), strict=True)
+
+
+@contextlib.contextmanager
+def answered(folder: Path, sql: str) -> Iterator[Answer]:
+    """Run SQL on a dataset and give the answer of its last statement.
+
+    FormatError when the dataset is none or damaged, OptionError for SQL that is wrong or does not only read.
+    """
+    from perf2x.dataset.schema import arrow
+
+    with engine(folder) as connection:
+        check_reads(connection, sql)
+        found = connection.sql(sql)
+        if found is None:  # CREATE alone
+            yield Answer(arrow().schema([]), iter(()))
+            return
+        reader = getattr(found, "to_arrow_reader", None) or found.fetch_arrow_reader  # its name before 1.4
+        rows = reader(_ROWS)
+        yield Answer(rows.schema, _batches(folder, rows))
+
+
+def _batches(folder: Path, rows: Any) -> "Iterator[pyarrow.RecordBatch]":
+    with told_apart(folder):
+        yield from rows

@@ -1,0 +1,171 @@
+"""``perf2x fleet query``: answers in every format, SQL that only reads, and one sentence for what is wrong."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from perf2x.dataset.engine import engine, told_apart
+from perf2x.fleet.read_only import check_reads
+from perf2x.tables.errors import OptionError
+from tests.support.command import perf2x
+from tests.support.datasets import add_recording
+from tests.support.fleets import files_of, recording_of
+
+pytest.importorskip("duckdb")
+parquet = pytest.importorskip("pyarrow.parquet")
+
+KINDS = (
+    "SELECT 1 AS n, 'a|b' AS t, NULL AS z, 1.5 AS f, true AS b, '=x' AS g, 'nan'::DOUBLE AS nan, 7::HUGEINT AS h,"
+    " unhex('00ff') AS id, ['a', 'b'] AS l, MAP {'k': 1} AS m, {'s': 2} AS st, 2.50::DECIMAL(5, 2) AS d,"
+    " to_timestamp(0) AS at, TIMESTAMP_NS '2026-11-22 01:02:03.123456789' AS ns, DATE '2026-11-22' AS day"
+)
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("query")
+    (folder / "a.data").write_bytes(recording_of(1))
+    add_recording(folder / "profiles", folder / "a.data", {"service": "web"})
+    return folder / "profiles"
+
+
+def test_json_has_every_kind_of_value(dataset: Path) -> None:
+    ran = perf2x("fleet", "query", dataset, KINDS, "--json")
+    assert json.loads(ran.out) == [
+        {
+            "n": 1, "t": "a|b", "z": None, "f": 1.5, "b": True, "g": "=x", "nan": None, "h": 7, "id": "00ff",
+            "l": ["a", "b"], "m": {"k": 1}, "st": {"s": 2}, "d": 2.5, "at": "1970-01-01T00:00:00.000000Z",
+            "ns": "2026-11-22T01:02:03.123456789", "day": "2026-11-22",
+        }
+    ]  # fmt: skip
+    assert perf2x("fleet", "query", dataset, "SELECT 1 WHERE false", "--json").out == "[]\n"
+
+
+def test_csv_and_markdown(dataset: Path) -> None:
+    ran = perf2x("fleet", "query", dataset, KINDS, "--format", "csv")
+    assert ran.out == (
+        "n,t,z,f,b,g,nan,h,id,l,m,st,d,at,ns,day\n"
+        """1,a|b,,1.5,true,'=x,,7,00ff,"[""a"", ""b""]","{""k"": 1}","{""s"": 2}",2.5,"""
+        "1970-01-01T00:00:00.000000Z,2026-11-22T01:02:03.123456789,2026-11-22\n"
+    )
+    ran = perf2x("fleet", "query", dataset, "SELECT 1 AS n, 'a|b' AS t, NULL AS z", "--format", "markdown")
+    assert ran.out == "| n | t | z |\n| --: | :-- | :-- |\n| 1 | `a\\|b` | – |\n"
+
+
+def test_tables_are_short_unless_asked(dataset: Path) -> None:
+    ran = perf2x("fleet", "query", dataset, "SELECT i AS n, 'x' AS t FROM range(25000) r(i) ORDER BY i", "-n", "2")
+    assert ran.out == "n  t\n0  x\n1  x\n"
+    assert ran.err == "24,998 more rows; --limit 0 shows all\n"
+    for words, lines in (((), 1001), (("--limit", "0"), 25001)):
+        assert len(perf2x("fleet", "query", dataset, "FROM range(25000)", *words).out.splitlines()) == lines
+
+
+def test_files_have_the_format_of_their_name(dataset: Path, tmp_path: Path) -> None:
+    for name, first in (
+        ("a.csv", b"n\n1\n"),
+        ("a.json", b'[\n{"n": 1}\n]\n'),
+        ("a.md", b"| n |"),
+        ("a.txt", b"n\n1\n"),
+    ):
+        assert perf2x("fleet", "query", dataset, "SELECT 1 AS n", "-o", tmp_path / name).code == 0
+        assert (tmp_path / name).read_bytes().startswith(first)
+    perf2x(
+        "fleet", "query", dataset, "SELECT count, sum(value) AS s FROM samples GROUP BY 1", "-o", tmp_path / "a.parquet"
+    )
+    found = parquet.read_table(tmp_path / "a.parquet")
+    assert found.schema.names == ["count", "s"]
+    assert str(found.schema.field("s").type) == "decimal128(38, 0)"
+
+
+def test_statements_come_from_standard_input(dataset: Path) -> None:
+    from typer.testing import CliRunner
+
+    from perf2x.cli.app import app
+
+    sql = "-- two\nCREATE TEMP TABLE t AS SELECT 3 AS n;\nSELECT n FROM t"
+    assert CliRunner().invoke(app, ["fleet", "query", str(dataset), "-"], input=sql).stdout == "n\n3\n"
+
+
+READS = (
+    "PIVOT (SELECT 1 AS k, 2 AS v) ON k USING sum(v)", "EXPLAIN SELECT 1", "SHOW TABLES", "SUMMARIZE recordings",
+    "DESCRIBE samples", "EXPLAIN ANALYZE SELECT 1", "(SELECT 1)", "/* -- */ -- COPY\nFROM recordings;",
+    "CREATE MACRO one() AS 1", "WITH a AS (SELECT 1) SELECT * FROM a",
+)  # fmt: skip
+WRITES = (
+    "COPY (SELECT 1) TO '{}/x.csv'", "SELECT 1; COPY samples TO '{}/x.csv'", "ATTACH '{}/x.db'",
+    "COPY (PIVOT (SELECT 1 AS k, 2 AS v) ON k USING sum(v)) TO '{}/x.csv'", "EXPORT DATABASE '{}/x'",
+    "EXPLAIN ANALYZE COPY (SELECT 1) TO '{}/x.csv'", "INSTALL httpfs", "LOAD httpfs", "SET threads = 1",
+    "EXPLAIN /* */ ANALYZE COPY (SELECT 1) TO '{}/x.csv'", "DROP VIEW samples",
+)  # fmt: skip
+"""Refused before they run: DuckDB itself would let a query write below the folder that it may read."""
+BEYOND = (
+    "CREATE PERSISTENT SECRET s (TYPE s3)", "SELECT * FROM read_text('/etc/hostname')", "SELECT * FROM glob('/*')",
+    "FROM query($$COPY (SELECT 1) TO '{}/x'$$)", "CREATE TABLE t AS FROM '/etc/hostname'",
+)  # fmt: skip
+"""Refused by DuckDB."""
+
+
+def test_sql_that_reads_is_run_and_other_is_not(dataset: Path) -> None:
+    before = files_of(dataset)
+    with engine(dataset) as connection:
+        for sql in READS:
+            check_reads(connection, sql)
+            connection.sql(sql)
+        for sql in WRITES:
+            with pytest.raises(OptionError, match=r"only SQL that reads is run: [A-Z]+ is not"):
+                check_reads(connection, sql.format(dataset))
+        for sql in BEYOND:
+            check_reads(connection, sql)
+            with pytest.raises(OptionError, match="SQL: "), told_apart(dataset):
+                connection.sql(sql.format(dataset)).fetchall()
+    assert files_of(dataset) == before
+    ran = perf2x("fleet", "query", dataset, "SET threads = 1")
+    assert (ran.code, ran.err) == (2, "perf2x: only SQL that reads is run: SET is not\n")
+
+
+@pytest.mark.parametrize(("sql", "sentence"), [
+    ("", "name a statement of SQL, such as 'SELECT * FROM by_function'"),
+    ("SELEC 1", 'SQL: syntax error at or near "SELEC"'),
+    ("SELECT nosuch FROM samples", 'SQL: Referenced column "nosuch" not found in FROM clause! Candidate bindings:'),
+    ("SELECT error('one' || chr(10) || 'two')", "SQL: one two"),
+    ("SELECT range // (range - 20000) FROM range(30000) WHERE error('late') IS NULL", "SQL: late"),
+])  # fmt: skip
+def test_errors_of_sql_are_one_sentence(dataset: Path, sql: str, sentence: str) -> None:
+    ran = perf2x("fleet", "query", dataset, sql)
+    assert ran.code == 2
+    assert ran.err.startswith(f"perf2x: {sentence}")
+    assert ran.err.count("\n") == 1
+
+
+def test_no_dataset_and_damage(dataset: Path, tmp_path: Path) -> None:
+    ran = perf2x("fleet", "query", tmp_path, "SELECT 1")
+    assert (ran.code, ran.err) == (
+        1, f"perf2x: {tmp_path}: no dataset: it has no table of recordings (docs/parquet.md)\n",
+    )  # fmt: skip
+    for table in ("recordings", "samples"):
+        (tmp_path / table).mkdir()
+        (tmp_path / table / "0.parquet").write_bytes(next((dataset / table).iterdir()).read_bytes())
+    broken = tmp_path / "samples" / "service=x"  # the first file alone is looked at before DuckDB reads
+    broken.mkdir()
+    (broken / "1.parquet").write_bytes(b"PAR1" + bytes(100))
+    ran = perf2x("fleet", "query", tmp_path, "FROM samples")
+    assert ran.code == 1
+    assert ran.err.startswith(f"perf2x: {tmp_path}: damaged: ")
+    (tmp_path / "samples" / "0.parquet").write_bytes(b"PAR1" + bytes(100))
+    assert perf2x("fleet", "query", tmp_path, "FROM samples").code == 1
+
+
+def test_without_duckdb(dataset: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    ran = perf2x("fleet", "query", dataset, "SELECT 1")
+    assert (ran.code, ran.err) == (2, "perf2x: SQL is answered by DuckDB: pip install 'perf2x[fleet]'\n")
+
+
+def test_an_existing_file_stays_when_the_query_fails(dataset: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("old")
+    assert perf2x("fleet", "query", dataset, "SELECT error('x')", "-o", tmp_path / "a.csv").code == 2
+    assert (tmp_path / "a.csv").read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
