@@ -10,7 +10,8 @@ from tests.fuzz.seeds import Seed
 from tests.support.recordings import CORPUS
 
 OUTPUT = "out"
-FORMATS = ("pprof", "chrome", "collapsed", "html", "svg", "speedscope", "firefox", "perfetto", "otlp", "otlp-json")
+FORMATS = ("pprof", "chrome", "collapsed", "html", "svg", "speedscope", "firefox", "perfetto", "otlp", "otlp-json",
+           "bolt", "autofdo", "parquet")  # fmt: skip
 ONE_INPUT = (
     ("convert", "--to", "chrome", "--chrome-style", "cpuprofile", "-o", "{dir}/out/x"),
     ("convert", "--to", "chrome", "--per-cpu", "--counters", "-o", "{dir}/out/x"),

@@ -120,6 +120,31 @@ def _collapsed(data: bytes) -> None:
             raise ValueError(f"no stack and number: {line[:40]}")
 
 
+_BOLT = re.compile(r"[TBFfS]( X:0| [0-9a-f]+){1,3}( \d+){1,2}")
+_AUTOFDO = re.compile(r".+:\d+:\d+| +\d+(\.\d+)?: (\d+( .+:\d+)*|.+:\d+)| +!\w+: .*")
+
+
+def _lines(pattern: re.Pattern[str]) -> Callable[[bytes], None]:
+    def read(data: bytes) -> None:
+        if data and not data.endswith(b"\n"):
+            raise ValueError("cut")
+        for line in data.decode(errors="surrogateescape").split("\n")[:-1]:
+            if not pattern.fullmatch(line):
+                raise ValueError(f"no such line: {line[:40]}")
+
+    return read
+
+
+def _parquet(data: bytes) -> None:
+    import pyarrow
+    from pyarrow import parquet
+
+    try:
+        parquet.read_table(pyarrow.BufferReader(data))
+    except pyarrow.ArrowException as error:
+        raise ValueError(str(error)) from None
+
+
 def _tar(data: bytes) -> None:
     with tarfile.open(fileobj=BytesIO(data)) as tar:
         tar.getmembers()
@@ -140,6 +165,7 @@ def _html(data: bytes) -> None:
 
 _READERS: dict[str, Callable[[bytes], object]] = {
     "pprof": _pprof, "collapsed": _collapsed, "chrome": _json, "firefox": _json, "speedscope": _json,
+    "bolt": _lines(_BOLT), "autofdo": _lines(_AUTOFDO), "parquet": _parquet,
     "perfetto": _perfetto, "otlp": _otlp, "otlp-json": _otlp,
     "svg": ElementTree.fromstring, "html": _html, "bundle": _tar, "view": _html,
 }  # fmt: skip

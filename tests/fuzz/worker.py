@@ -7,6 +7,7 @@ import sys
 import tempfile
 import time
 import traceback
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,12 +45,15 @@ def run(case: Case, seconds: float) -> Result:
         folder = Path(name)
         case.lay_out(folder)
         began = time.monotonic()
-        pid = os.fork()
+        with warnings.catch_warnings():  # the other threads are those of numpy's libraries, which wait for work
+            warnings.simplefilter("ignore", DeprecationWarning)
+            pid = os.fork()
         if pid == 0:
             _child(case, folder, seconds)
         code, memory = _wait(pid, began + seconds)
         took = time.monotonic() - began
-        files = {path.name: path.read_bytes() for path in (folder / OUTPUT).iterdir()}
+        out = folder / OUTPUT
+        files = {path.relative_to(out).as_posix(): path.read_bytes() for path in out.rglob("*") if path.is_file()}
         files |= {path.relative_to(folder).as_posix(): _content(path) for path in (folder / "scratch").rglob("*")}
         err = (folder / "stderr").read_bytes().decode("utf-8", "backslashreplace")
         return Result(code, (folder / "stdout").read_bytes(), err, took, memory, files, largest(folder / "sizes"))

@@ -1,6 +1,7 @@
 """Names of recordings: files, patterns, lists of names and addresses; fsspec reads what is no file of this machine."""
 
 import contextlib
+import stat
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -79,7 +80,7 @@ def local_copy(name: str) -> Iterator[Path]:
     FormatError when it cannot be read.
     """
     if not is_address(name):
-        yield Path(name)
+        yield _regular(Path(name))
         return
     with private_directory() as folder:
         copy = folder / "perf.data"
@@ -87,6 +88,14 @@ def local_copy(name: str) -> Iterator[Path]:
             while block := source.read(_READ):
                 target.write(block)
         yield copy
+
+
+def _regular(path: Path) -> Path:
+    """The path, unless reading it could wait for ever."""
+    mode = path.stat().st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise FormatError(f"{path}: no file: pipes and devices are read one by one, by perf2x convert --to parquet")
+    return path
 
 
 @contextlib.contextmanager

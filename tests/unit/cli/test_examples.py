@@ -29,11 +29,12 @@ QUICK = """#!/bin/sh
 command=$1; first=$2; second=$3
 for word in "$@"; do
     case $previous in -o|--stats) echo "$first" > "$word"; [ "$command" = bundle ] && cp "$first" "$word";; esac
-    case $word in --fail-above) gate=yes;; esac
+    case $word in --fail-above) gate=yes;; --before) changed=yes;; esac
     previous=$word
 done
 case $command in
     top) echo read_zero;;
+    report) echo read_zero; [ -z "$changed" ] || echo "# What changed";;
     diff) if [ "$gate" = yes ] && ! cmp -s "$first" "$second"; then echo "perf2x: grew" >&2; exit 3; fi;;
 esac
 exit 0
@@ -65,29 +66,23 @@ class Program:
         shutil.copy(CORPUS / name / "perf.data", self._recording)
 
 
-@pytest.mark.parametrize(
-    ("name", "service", "perf2x"),
-    [
-        pytest.param("github.yml", GitHub, QUICK, id="github"),
-        pytest.param("github-action.yml", GitHub, QUICK, id="action"),
-        pytest.param("gitlab.yml", GitLab, QUICK, id="gitlab"),
-        # the action's commands are those of github.yml
-        pytest.param("github-action.yml", GitHub, REAL, id="action-real", marks=pytest.mark.slow),
-        pytest.param("gitlab.yml", GitLab, REAL, id="gitlab-real", marks=pytest.mark.slow),
-    ],
-)
-def test_push_after_push(tmp_path: Path, name: str, service: type[GitHub | GitLab], perf2x: str) -> None:
+SERVICES = {"github.yml": GitHub, "github-action.yml": GitHub, "gitlab.yml": GitLab}
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_push_after_push(tmp_path: Path, name: str) -> None:
     """Three pushes, pull requests, a slower commit: what one run leaves behind is what the next one finds."""
-    program, workflow = Program(tmp_path, perf2x), CI / name
+    program, workflow = Program(tmp_path, QUICK), CI / name
     (tmp_path / "runs").mkdir()
-    there = service(tmp_path / "runs", program.env)
+    there = SERVICES[name](tmp_path / "runs", program.env)
     program.becomes("calls")
     first = there.push(workflow, "c1", "c0")
     assert (first.code, first.artifacts) == (0, {"profile": FILES}), first.said
-    assert "read_zero" in first.summary
+    assert "read_zero" in first.summary and "What changed" not in first.summary
     for sha, before in (("c2", "c1"), ("c3", "c2")):
         later = there.push(workflow, sha, before)
         assert (later.code, later.artifacts) == (0, {"profile": ALL}), later.said
+        assert ("What changed" in later.summary) == isinstance(there, GitHub)
     again = there.push(workflow, "c3", "c2")
     assert (again.code, again.artifacts) == (0, {"profile": ALL}), again.said
     assert there.pull_request(workflow, "p1", "c3").code == 0
@@ -99,6 +94,26 @@ def test_push_after_push(tmp_path: Path, name: str, service: type[GitHub | GitLa
     assert there.pull_request(workflow, "p3", "c3").code == 0  # the slow one left nothing behind
     program.becomes("zstd")
     assert [there.push(workflow, *pair).code for pair in (("c4", "c3"), ("c5", "c4"))] == [3, 0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["github-action.yml", "gitlab.yml"])  # the action's commands are those of github.yml
+def test_the_commands_are_what_perf2x_takes(tmp_path: Path, name: str) -> None:
+    """With perf2x itself: a push without a bundle to compare with, one with it, and one that the gate stops."""
+    program, workflow = Program(tmp_path, REAL), CI / name
+    (tmp_path / "runs").mkdir()
+    there = SERVICES[name](tmp_path / "runs", program.env)
+    program.becomes("calls")
+    first, later = there.push(workflow, "c1", "c0"), there.push(workflow, "c2", "c1")
+    assert (first.code, first.artifacts) == (0, {"profile": FILES}), first.said
+    assert (later.code, later.artifacts) == (0, {"profile": ALL}), later.said
+    assert "read_zero" in first.summary
+    program.becomes("zstd")
+    slow = there.push(workflow, "c3", "c2")
+    assert (slow.code, slow.artifacts) == (3, {"profile": ALL}), slow.said
+    assert "grew" in slow.said
+    reports = [run.summary.partition("# What changed")[1] for run in (first, later, slow)]
+    assert reports == (["", "# What changed", "# What changed"] if SERVICES[name] is GitHub else ["", "", ""])
 
 
 def test_a_pull_request_is_compared_with_the_commit_it_is_based_on(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Names of recordings become files and addresses, and an address becomes a file."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,14 @@ def test_what_matches_nothing_is_an_error(tmp_path: Path) -> None:
         expanded([], [str(tmp_path / "list")])
     with pytest.raises(FormatError, match="nosuchprotocol"):
         expanded(["nosuchprotocol://bucket/*"], [])
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_that_a_pattern_finds_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "p.data")
+    (name,) = expanded([f"{tmp_path}/*.data"], [])
+    with pytest.raises(FormatError, match=r"p\.data: no file: pipes"), local_copy(name):
+        pass
 
 
 def test_objects_of_a_store_are_found_and_copied() -> None:

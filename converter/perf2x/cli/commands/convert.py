@@ -160,9 +160,10 @@ def convert(
     if written.is_default() and not quiet and not send:
         print_message(f"no --to: writing {name} (perf2x formats lists the others)")
     all_events = make_group(FilterFlags, parameters).all_events()
-    emitter = build_emitter(name, formatting.chosen() | _settings(name, written, all_events, root))
-    target = written.target(sources[0], emitter.suffix)
     server = written.destination(name)
+    wanted = _names_for(server) | formatting.chosen() | _settings(name, written, all_events, root)
+    emitter = build_emitter(name, wanted)
+    target = written.target(sources[0], emitter.suffix)
     if server is None:
         _refuse_terminal(target, name)
     columns = wanted_columns(emitter)
@@ -231,6 +232,7 @@ def _send(
 
     from perf2x.cli.send.client import post
     from perf2x.cli.send.destination import for_profile
+    from perf2x.cli.send.parca import write_raw_request
     from perf2x.cli.send.settings import send_settings
 
     settings, remarks = send_settings(os.environ), []
@@ -239,7 +241,8 @@ def _send(
         with stages.stage("emit"):
             emitter.emit(profile, out)
         with stages.stage("send"):
-            remarks.append(post(out.getvalue(), for_profile(server, profile), settings))
+            data = write_raw_request(out.getvalue(), profile) if server.is_parca else out.getvalue()
+            remarks.append(post(data, for_profile(server, profile), settings))
     return tuple(f"the server says: {remark}" for remark in remarks if remark)
 
 
@@ -263,6 +266,11 @@ def _latency(value: str | None, columns: frozenset[str]) -> str:
     if value != "latency":
         return ""
     return "beside" if "latency" in columns else "value"
+
+
+def _names_for(server: "Destination | None") -> dict[str, object]:
+    """Options of the format that the server wants unless the user says otherwise."""
+    return {"names": "identifiers"} if server is not None and server.is_parca else {}
 
 
 def _settings(name: str, written: OutputFlags, all_events: bool, root: str | None) -> dict[str, object]:

@@ -89,7 +89,7 @@ def fleet_ingest(
     progress = FleetProgress(quiet)
     with connected(scheduler, min(workers or available_cores(), len(sources))) as client:
         if not quiet:
-            print_message(f"{len(sources):,} recordings; Dask's dashboard: {client.dashboard_link}")
+            print_message(f"{_count(len(sources))}; Dask's dashboard: {client.dashboard_link}")
         totals = ingest(client, sources, job, progress)
     progress.close()
     if not quiet:
@@ -113,8 +113,12 @@ def _job(output: str, flags: SymbolFlags, tag: list[str] | None, partition: str,
 
 def _summarize(output: str, totals: "Totals") -> None:
     known = f", {totals.known:,} were there" if totals.known else ""
-    print_message(f"{output}: {totals.added:,} recordings added with {totals.samples:,} samples{known}")
+    print_message(f"{output}: {_count(totals.added)} added with {totals.samples:,} samples{known}")
     for error in totals.errors:
         print_message(f"not read: {error}")
     if totals.failed > len(totals.errors):
         print_message(f"not read: {totals.failed - len(totals.errors):,} more (column error of the table recordings)")
+
+
+def _count(recordings: int) -> str:
+    return f"{recordings:,} recording{'s' * (recordings != 1)}"

@@ -43,10 +43,10 @@ Label = Annotated[
     Rare,
 ]
 PprofNames = Annotated[
-    Literal["plain", "compat"] | None,
+    Literal["plain", "compat", "identifiers"] | None,
     typer.Option(
         "--pprof-names",
-        help="pprof: names of sample types; compat is perf_data_converter's.",
+        help="pprof: names of sample types; compat is perf_data_converter's, identifiers Parca's.",
         rich_help_panel=_PANEL,
     ),
     Rare,

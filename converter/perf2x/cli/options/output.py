@@ -52,7 +52,7 @@ Send = Annotated[
         "--send",
         metavar="URL",
         help="Post the profile (otlp, otlp-json, pprof) to a collector or server instead of writing a file; "
-        "https unless it says http://.",
+        "https unless it says http://; parca+https:// for Parca.",
         rich_help_panel=_PANEL,
     ),
     Rare,
@@ -92,10 +92,17 @@ class OutputFlags(Struct, frozen=True):
     def format(self) -> str:
         """Name of the format; OptionError when the output's suffix does not tell it."""
         if self.to or self.is_default():
-            return self.to or (SENT_FORMAT if self.send else DEFAULT_FORMAT)
+            return self.to or self._default_format()
         from perf2x.plugins.suffix import format_of
 
         return format_of(self.output)
+
+    def _default_format(self) -> str:
+        if not self.send:
+            return DEFAULT_FORMAT
+        from perf2x.cli.send.destination import is_parca
+
+        return DEFAULT_FORMAT if is_parca(self.send) else SENT_FORMAT
 
     def is_default(self) -> bool:
         """Whether neither --to nor -o tells the format."""

@@ -31,7 +31,7 @@ from perf2x.emit.pprof.tables import (
     one_location_per_line,
     without_inlining,
 )
-from perf2x.emit.pprof.values import ValueKind, heaviest, summed_values, value_kinds
+from perf2x.emit.pprof.values import ValueKind, heaviest, in_style, summed_values, value_kinds
 from perf2x.files.background_writer import BackgroundGzipWriter
 from perf2x.tables.plugin_options import check_choices, option
 from perf2x.tables.profile import Profile
@@ -56,7 +56,9 @@ class Pprof:
         ("lines", "frames", "off"),
     )
     names: str = option(
-        "plain", "names of sample types: plain (cycles), or compat (perf_data_converter's)", ("plain", "compat")
+        "plain",
+        "names of sample types: plain (cpu-clock), compat (perf_data_converter's), identifiers (cpu_clock, for Parca)",
+        ("plain", "compat", "identifiers"),
     )
     max_samples: int = option(0, "write no more samples than this (Pyroscope takes 16000); the rest is one sum")
     placeholders: bool = option(True, "name unresolved frames after their object; no: leave them to pprof")
@@ -113,7 +115,7 @@ class Pprof:
         if not 0 < self.max_samples < len(profile.samples):
             return ()
         distinct = _distinct_samples(
-            profile, label_columns(profile, self._labels, StringTable(profile).add), self.names == "compat"
+            profile, label_columns(profile, self._labels, StringTable(profile).add), self.names
         )
         values, count = distinct.values, len(distinct.row)
         kept = heaviest(values, self.max_samples)
@@ -127,8 +129,8 @@ class Pprof:
         """Yield the uncompressed message, some thousand samples at a time; the string table comes last."""
         profile = self._read_part(profile)
         strings = StringTable(profile)
-        kinds = value_kinds(profile, self.names == "compat")
-        yield _header(profile, strings, kinds).SerializeToString(deterministic=True)
+        kinds = value_kinds(profile, self.names)
+        yield _header(profile, strings, kinds, self.names).SerializeToString(deterministic=True)
         order = mapping_order(profile)
         yield encode_mappings(profile.mappings, order)
         if self.placeholders:
@@ -162,7 +164,7 @@ class Pprof:
               6      7     20
         """
         columns = label_columns(profile, self._labels, strings.add)
-        distinct = _distinct_samples(profile, columns, self.names == "compat")
+        distinct = _distinct_samples(profile, columns, self.names)
         kept = heaviest(distinct.values, self.max_samples)
         labels = LabelBytes(columns, distinct.row[kept], profile, strings.add)
         location_ids = _StackIds(profile, written)
@@ -183,9 +185,9 @@ class _DistinctSamples(Struct, frozen=True):
     """(samples, sample types) sums over all rows that have them."""
 
 
-def _distinct_samples(profile: Profile, columns: Sequence[LabelColumn], is_compat: bool) -> _DistinctSamples:
+def _distinct_samples(profile: Profile, columns: Sequence[LabelColumn], style: str) -> _DistinctSamples:
     first, merged = group_rows([profile.samples.stack.astype(np.int64), *(column.values for column in columns)])
-    return _DistinctSamples(first, summed_values(profile, value_kinds(profile, is_compat), merged, len(first)))
+    return _DistinctSamples(first, summed_values(profile, value_kinds(profile, style), merged, len(first)))
 
 
 class _StackIds:
@@ -224,7 +226,7 @@ def _encoded_samples(location_ids: list[Chosen], values: I64, labels: Chosen) ->
     return chosen_messages(2, [*location_ids, *numbers, labels])
 
 
-def _header(profile: Profile, strings: StringTable, kinds: list[ValueKind]) -> "profile_pb2.Profile":
+def _header(profile: Profile, strings: StringTable, kinds: list[ValueKind], style: str) -> "profile_pb2.Profile":
     """Return all fields but tables and samples."""
     from perf2x.emit.pprof import profile_pb2
 
@@ -236,7 +238,9 @@ def _header(profile: Profile, strings: StringTable, kinds: list[ValueKind]) -> "
     if profile.events:
         shown = shown_event(profile)
         event, name = profile.events[shown], plain_names(profile.events)[shown]
-        message.period_type.type, message.period_type.unit = strings.add(name), strings.add(event.unit)
+        message.period_type.type, message.period_type.unit = (
+            strings.add(in_style(text, style)) for text in (name, event.unit)
+        )
         by_clock = event.unit == "nanoseconds" and event.frequency
         message.period = 1_000_000_000 // event.frequency if by_clock else event.period
     message.time_nanos, message.duration_nanos = meta.wall_start_ns, meta.duration_ns

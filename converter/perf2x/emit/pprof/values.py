@@ -1,5 +1,6 @@
 """Values of pprof samples: which sample types a file has, and every sample's numbers for them."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 
@@ -25,26 +26,34 @@ class ValueKind(Struct, frozen=True):
     is_count: bool
 
 
-def value_kinds(profile: Profile, is_compat: bool) -> list[ValueKind]:
+def value_kinds(profile: Profile, style: str) -> list[ValueKind]:
     """The sample types in file order; the last one is what viewers should show first.
 
     Plain: ``samples/count`` of all events, then each event in its unit. Compatible with perf_data_converter: two types
-    per event, ``EVENT_sample/count`` and ``EVENT_event/count``. Events without samples are left out unless there are
-    no others; pprof wants names to differ.
+    per event, ``EVENT_sample/count`` and ``EVENT_event/count``. Identifiers: as plain, in letters, digits and ``_``.
+    Events without samples are left out unless there are no others; pprof wants names to differ.
     """
     sampled = unique(profile.samples.event).tolist() or list(range(len(profile.events)))
     default = shown_event(profile)
     events = [row for row in sampled if row != default] + [default] * (default in sampled)
-    if is_compat:
+    if style == "compat":
         times = Counter(event.name for event in profile.events)
         return [kind for row in events for kind in _compat_kinds(profile.events[row].name, row, times)]
-    names, taken = plain_names(profile.events), {"samples"}
+    names, taken = [in_style(name, style) for name in plain_names(profile.events)], {"samples"}
+    mark = "_" if style == "identifiers" else "#"
     kinds = [ValueKind("samples", "count", -1, True)]
     for row in events:
-        name = names[row] if names[row] not in taken else f"{names[row]}#{row}"
+        name = names[row]
+        while name in taken:
+            name = f"{name}{mark}{row}"
         taken.add(name)
-        kinds.append(ValueKind(name, profile.events[row].unit, row, False))
+        kinds.append(ValueKind(name, in_style(profile.events[row].unit, style), row, False))
     return kinds
+
+
+def in_style(name: str, style: str) -> str:
+    """Return the name or unit of an event in letters, digits and ``_`` if the style asks for identifiers."""
+    return re.sub(r"\W", "_", name, flags=re.ASCII) if style == "identifiers" else name
 
 
 def _compat_kinds(recorded: str, row: int, times: Mapping[str, int]) -> list[ValueKind]:
