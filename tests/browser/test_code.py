@@ -11,7 +11,8 @@ pytestmark = pytest.mark.browser
 DATA = ROOT / "tests" / "unit" / "annotate" / "data"
 EVIL = "<img src=x onerror=\"document.title='run'\">"
 SELECT = (
-    "((name) => select([...layout.start.keys()].find((box) => layout.frameOf(box) >= 0 && frameName(box) === name)))"
+    "((name) => select([...Array(layout.next).keys()]"
+    ".find((box) => layout.frameOf(box) >= 0 && frameName(box) === name)))"
 )
 ROWS = "[...document.querySelectorAll('#code tbody tr')].map((row) => [...row.cells].map((cell) => cell.textContent))"
 PRESS = "((word) => [...document.querySelectorAll('#code button')].find((one) => one.innerText === word).click())"

@@ -44,7 +44,7 @@ LANES = (
     "layout.lanes.map(({ levels }) => levels.map((level) => level.map((box) => [frameName(box), sizeOf(box) / 1e6])))"
 )
 STATE = f"[state.function.split('\\n')[0], state.edits.map(([kind, key]) => [kind, key.split('\\n')[0]]), {LANES}]"
-OFF = "[layout.node.map((_, box) => colourOf(box)), $('legend').innerText.split('\\n').map((one) => one.trim())]"
+OFF = "[layout.lanes[0].levels.flat().map(colourOf), $('legend').innerText.split('\\n').map((one) => one.trim())]"
 # the picture's names and tooltips, and the size of the other one
 SAVED = """(async () => {
   const svg = new DOMParser().parseFromString(svgText(), "image/svg+xml");

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.browser.opened import opened
-from tests.browser.test_viewers import MS, demo, write
+from tests.browser.test_viewers import BOXES, MS, demo, write
 
 pytestmark = pytest.mark.browser
 
@@ -21,6 +21,7 @@ def asked(folder: Path) -> dict[str, dict]:
     drag = [["down", "#canvas", 0.2, 0.5], ["up", "#canvas", 0.5, 0.5]]
     walk, further = ["key", "ArrowRight"], ["key", "ArrowRight"]
     keys = [["focus", "#canvas"], ["hold", "Shift"], walk, further, further]
+    ends = f"['start', 'end'].map((side) => {BOXES}.map((box) => layout[side][box]))"
     table = "[...$('rows').rows].map((row) => [...row.cells].map((cell) => cell.innerText.split(' ')[0]))"
     listed = "threadList.choices.slice(3).map(({ value, share }) => [value, share])"
     followed = f"[{table}, {listed}, layout.width, $('chips').innerText, $('detail').innerText]"
@@ -36,7 +37,7 @@ def asked(folder: Path) -> dict[str, dict]:
         "left": time | {"steps": [*drag, ["key", "Escape"]], "evaluate": TOLD},
         "back": time | {"steps": [*drag, ["back"]], "evaluate": TOLD},
         "followed": page | {"hash": "#range=0-30000", "evaluate": followed},
-        "over time": time | {"hash": "#order=time&range=500-30000", "evaluate": "[layout.start, layout.end]"},
+        "over time": time | {"hash": "#order=time&range=500-30000", "evaluate": ends},
         "moved": time | {"steps": [["hold", "Shift"], *drag], "evaluate": TOLD},
         "wheel": page | {"steps": [["move", 300, 300], ["wheel", 0, -300]], "evaluate": SPAN},
         "pinch": page | {"size": PHONE, "steps": [pinch], "evaluate": SPAN},

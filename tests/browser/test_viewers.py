@@ -95,6 +95,7 @@ def changed() -> list[Profile]:
     return sides
 
 
+BOXES = "layout.lanes.flatMap(({ levels }) => levels.flat())"
 CHOSEN = "[state.shown, state.scale, state.colour]"
 FORMATS = {
     "pprof": ("pprof", {"inline": "frames"}),
@@ -124,7 +125,7 @@ def jobs(folder: Path) -> dict[str, dict]:
     page = {"viewer": "page", "file": str(write(folder, "page", "html", {}, demo))}
     strange = str(write(folder, "odd", "html", {}, odd))
     empty = str(write(folder, "empty", "html", {}, lambda _: ProfileBuilder().build()))
-    boxes, span = "layout.start.length", "[painter.from, painter.to]"
+    boxes, span = f"{BOXES}.length", "[painter.from, painter.to]"
     click, out, walk = ["click", 300, 200], ["key", "Escape"], ["key", "ArrowDown"]
     link, bad_link = "#thread=split&colour=mode&search=main", "#thread=99&event=77&order=up&colour="
     moves = [["thread", "demo"], click, ["key", "/"], ["type", "sys_read"], ["key", "Escape"], ["key", "c"]]
@@ -168,7 +169,7 @@ def jobs(folder: Path) -> dict[str, dict]:
         },
     }
     waits = str(write(folder, "waits", "html", {}, waiting))
-    waited = "[layout.wait.filter(Boolean).length, layout.node.map((_, box) => sizeOf(box)), $('legend').innerText]"
+    waited = f"[{BOXES}.filter((box) => layout.wait[box]).length, {BOXES}.map(sizeOf), $('legend').innerText]"
     choices["page waits"] = {"file": waits, "hash": "#order=time", "evaluate": waited, "shot": "waits.png"}
     latency = {"file": str(write(folder, "latency", "html", {}, shared_time)), "evaluate": "$('side').innerText"}
     choices |= {"page latency": latency | {"shot": "latency.png"}, "page periods": latency | {"hash": "#weight=value"}}

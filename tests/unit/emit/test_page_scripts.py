@@ -17,8 +17,9 @@ def laid_out(moments: dict[str, list[int]]) -> list[list[int]]:
     first = [0, len(moments["start"])]
     profile = {"parent": [-1, 0], "threads": [{}], "moments": moments, "firstMoment": first, "duration": 9}
     return answers(
-        ("trees.js", "layout.js"),
-        "((laid) => laid.node.map((node, box) => [node, laid.start[box], laid.end[box], laid.wait[box] || 0]))"
+        ("trees.js", "layout.js", "moments.js"),
+        "((laid) => (laid.fill(0), laid.lanes[0].levels.flat().sort((one, other) => one - other)"
+        ".map((box) => [laid.node[box], laid.start[box], laid.end[box], laid.wait[box]])))"
         f"(overTime(Object.assign({json.dumps(profile)}, {{ shownNode: (node) => node }}), [0], false))",
     )
 

@@ -23,8 +23,11 @@ _SCRIPTS = (
     "bursts.js",
     "compare.js",
     "layout.js",
+    "moments.js",
+    "strips.js",
     "draw.js",
     "page.js",
+    "boxes.js",
     "choices.js",
     "range.js",
     "heat.js",
@@ -41,7 +44,9 @@ _COMMENT = re.compile(r"^ *//.*\n|^ */\*\*(?:[^*]|\*(?!/))*\*/ *\n?|(?<=[;,{}\[]
 _TOKENS = re.compile(r" ?(=>|[=!]==|[<>+*-]=|&&|\|\||\?\?|[=<>?:,;{}*]) ?")
 """Signs that need no space around them; + and - may, beside another one."""
 _TEXT = re.compile(r'("(?:[^"\\]|\\.)*")')
-_SPACE = re.compile(r"\s*([{};,])\s*")
+_GOES_ON = re.compile(r"(?<=[;,{(\[])\n")
+"""Ends of lines that end no statement, or one that says so."""
+_SPACE = re.compile(r"\s*([{};,])\s*|(?<=:) ")
 """Around what separates the parts of a style."""
 _BYTES_PER_LINE = 57 * 1024
 
@@ -79,8 +84,8 @@ def _page(title: str) -> tuple[bytes, bytes]:
 
 @cache  # the library may write many pages
 def _light(script: str) -> str:
-    """A script without what browsers pass over, line by line."""
-    return "\n".join(_tight(line) for line in _COMMENT.sub("", script).splitlines() if line)
+    """A script without what browsers pass over."""
+    return _GOES_ON.sub("", "\n".join(_tight(line) for line in _COMMENT.sub("", script).splitlines() if line))
 
 
 def _tight(line: str) -> str:

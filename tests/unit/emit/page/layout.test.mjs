@@ -4,7 +4,7 @@ import { load, profileOf } from "./scripts.mjs";
 
 const { Profile, leftHeavy, bottomUp, sandwich } = load(["trees.js", "data.js", "layout.js"], "Profile", "leftHeavy", "bottomUp", "sandwich");
 
-const boxes = (profile, layout) => layout.node.map((node, box) => [node < 0 ? layout.labels.get(box) || "" : profile.names[profile.frame[node]], layout.start[box], layout.end[box], layout.depth[box]]);
+const boxes = (profile, layout) => Array.from(layout.node.subarray(0, layout.next), (node, box) => [node < 0 ? layout.labels.get(box) || "" : profile.names[profile.frame[node]], layout.start[box], layout.end[box], layout.depth[box]]);
 
 function calls() {
   const profile = profileOf(Profile, [[0, 0, "main;small", 1, 1], [0, 0, "main;large", 7, 7], [1, 0, "other", 2, 2]]);
@@ -44,7 +44,7 @@ test("boxes keep the share of them that is off the CPU, in all orders", () => {
   profile.rows.off = [1, 0, 0, 1];
   const all = [{ label: "", rows: [0, 1, 2, 3] }];
   const { value } = profile.rows;
-  const off = (layout) => layout.node.map((node, box) => (node < 0 ? "" : [profile.names[layout.frameOf(box)], layout.off[box]]));
+  const off = (layout) => Array.from(layout.node.subarray(0, layout.next), (node, box) => (node < 0 ? "" : [profile.names[layout.frameOf(box)], layout.off[box]]));
   assert.deepEqual(off(leftHeavy(profile, all, value, "", null)), ["", ["main", 0.5], ["read", 0.75], ["work", 0]]);
   assert.deepEqual(off(bottomUp(profile, all, value, "", null)), ["", ["read", 0.75], ["work", 0], ["main", 1], ["main", 0.75], ["main", 0]]);
   const read = profile.functionNamed.get("read\n");

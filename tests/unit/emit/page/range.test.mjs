@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { load } from "./scripts.mjs";
+import { boxesOf, load } from "./scripts.mjs";
 
-const { keptInside, overTime, pinched, wholeRange } = load(["trees.js", "data.js", "layout.js", "range.js"], "keptInside", "overTime", "pinched", "wholeRange");
+const { keptInside, overTime, pinched, wholeRange } = load(["trees.js", "data.js", "layout.js", "moments.js", "range.js"], "keptInside", "overTime", "pinched", "wholeRange");
 
 test("a range has whole microseconds around what was drawn, at least one, inside the recording", () => {
   const asked = [[1.2, 5.7], [5.7, 1.2], [3, 3], [-4, 99], [10, 10], [40, 60], [9.999, 10]];
@@ -31,7 +31,7 @@ function boxes(moments, range) {
   const [start, duration, node] = [0, 1, 2].map((column) => moments.map((row) => row[column]));
   const held = { parent: [-1, 0], frame: [0, 1], moments: { start, duration, node }, firstMoment: [0, moments.length], duration: 99, shownNode: (one) => one, threads: [{}] };
   const layout = overTime(held, [0], true, range);
-  return [layout.lanes.length, layout.node.map((one, box) => [one, layout.start[box], layout.end[box], layout.own[box]])];
+  return [layout.lanes.length, boxesOf(layout).map((box) => [layout.node[box], layout.start[box], layout.end[box], layout.own[box]])];
 }
 
 test("over time, a range cuts what crosses its ends and leaves out the rest, lanes too", () => {

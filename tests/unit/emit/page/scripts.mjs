@@ -40,3 +40,9 @@ export function profileOf(Profile, rows) {
   }
   return new Profile({ strings, frames, nodes, rows: columns });
 }
+
+/** Numbers of a layout's boxes, as they were made: lane by lane, and in a lane from left to right or level by level. */
+export function boxesOf(layout) {
+  layout.lanes.forEach((_, lane) => layout.fill(lane));
+  return layout.lanes.flatMap(({ levels }) => levels.flat()).sort((one, other) => one - other);
+}

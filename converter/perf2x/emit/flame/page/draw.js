@@ -94,9 +94,11 @@ function frameKind(profile, frame) {
 }
 
 class Painter {
-  constructor(canvas, ruler) {
+  /** @param {Strips | null} strips for boxes without a label; without, they are rectangles as all others are */
+  constructor(canvas, ruler, strips = null) {
     this.canvas = canvas;
     this.ruler = ruler;
+    this.strips = strips;
     this.sides = [{ from: 0, to: 1 }]; // ranges on screen: callers and callees have one each, all else has one
     this.side = 0; // the one that hands are on
   }
@@ -135,6 +137,7 @@ class Painter {
       canvas.height = Math.round(tall * this.ratio);
       canvas.style.height = `${tall}px`;
     }
+    if (this.strips) this.strips.fit(width, height, this.ratio);
   }
 
   x(value) {
@@ -167,7 +170,9 @@ class Painter {
     pen.textBaseline = "middle";
     this.letter = this.letter || pen.measureText("m".repeat(50)).width / 50;
     this.paintTicks(pen);
+    if (this.strips) this.strips.clear();
     view.layout.lanes.forEach((lane, index) => this.onSide(lane.side, () => this.paintLane(pen, lane, index)));
+    if (this.strips) this.strips.show(pen, this.width);
     if (view.range) this.paintRange(pen, view.range.map((end) => this.x(end)));
     this.paintOutline(pen, view.selected, this.accent, 2);
     this.paintOutline(pen, view.hovered, this.ink, 1);
@@ -199,9 +204,14 @@ class Painter {
         pen.font = FONT;
       }
     }
+    const edge = this.view.base + lane.top * LEVEL - scroll;
+    if (edge >= this.height || edge + lane.levels.length * LEVEL <= 0) return;
+    this.view.layout.fill(index);
     lane.levels.forEach((level, depth) => {
       const y = this.y(index, depth) - scroll;
-      if (y > -LEVEL && y < this.height) this.paintLevel(pen, level, y);
+      if (y <= -LEVEL || y >= this.height) return;
+      if (this.strips) this.strips.begin(y);
+      this.paintLevel(pen, level, y);
     });
   }
 
@@ -228,11 +238,16 @@ class Painter {
   }
 
   paintBox(pen, box, left, width, y) {
-    const gap = width > 4 ? 1 : 0;
-    pen.fillStyle = this.view.colour(box);
-    pen.fillRect(left, y, width - gap, LEVEL - 1);
-    if (pen.tell) pen.tell(this.view.tell(box));
+    const wide = width > 4 ? width - 1 : width; // a gap tells neighbours apart
     const room = Math.floor((Math.min(width, this.width - Math.max(left, 0)) - 8) / this.letter);
+    const colour = this.view.colour(box);
+    if (room < 3 && this.strips) {
+      this.strips.add(left, wide, colour);
+      return;
+    }
+    pen.fillStyle = colour;
+    pen.fillRect(left, y, wide, LEVEL - 1);
+    if (pen.tell) pen.tell(this.view.tell(box));
     if (room < 3) return;
     const text = this.view.label(box);
     pen.fillStyle = this.view.isFaded(box) ? this.soft : this.ink;

@@ -8,6 +8,7 @@ function localTheme() {
 function applyTheme(theme) {
   document.documentElement.dataset.theme = theme;
   colours.use(state.colour, theme === "dark");
+  forgetColours();
 }
 
 function switchTheme() {
@@ -228,7 +229,7 @@ function onKey(event) {
 
 /** Select the box that a step leads to, and bring it into view. */
 function walk(step) {
-  const next = selected < 0 ? (layout.start.length ? 0 : -1) : step(selected);
+  const next = selected < 0 ? (layout.has(0) ? 0 : -1) : step(selected);
   if (next < 0) return;
   select(next);
   if (layout.end[next] <= painter.from || layout.start[next] >= painter.to) goTo(layout.start[next], layout.end[next], "walk");

@@ -5,17 +5,22 @@ class Layout {
   constructor() {
     /** @type {Lane[]} */
     this.lanes = [];
-    this.start = [];
-    this.end = [];
-    this.node = []; // −1: the root box of a lane
-    this.depth = [];
-    this.lane = [];
-    this.up = []; // the box that holds this one, −1 for none
-    this.own = []; // weight of the box itself, without those above it
+    this.next = 0; // number of the box to come
+    this.reserved = 0; // boxes of lanes that are filled when somebody looks at them
+    this.start = new Float64Array(1024);
+    this.end = new Float64Array(1024);
+    this.node = new Int32Array(1024); // −1: the root box of a lane
+    this.depth = new Int32Array(1024);
+    this.lane = new Int32Array(1024);
+    this.up = new Int32Array(1024); // the box that holds this one, −1 for none
+    this.own = new Float64Array(1024); // weight of the box itself, without those above it
+    this.wait = new Uint8Array(1024); // how it waited, a key of WAITS; 0: it ran
     this.change = []; // what it was before and is after, when two profiles are compared
     /** @type {number[]} */
     this.off = []; // share of a box that is off the CPU, where some are
-    this.wait = []; // how it waited, a key of WAITS; 0 or missing: it ran
+    this.waits = new Set(); // kinds that there are
+    /** @type {string[] | null} */
+    this.colour = null; // of the boxes that were asked for
     this.labels = new Map(); // boxes of groups: box → text
     this.width = 0;
     this.unit = "";
@@ -23,21 +28,53 @@ class Layout {
     this.isSandwich = false;
   }
 
+  /** Numbers of boxes: all below, though some may belong to none. */
+  get size() {
+    return Math.max(this.next, this.reserved);
+  }
+
+  /** Have columns for so many boxes at least. */
+  grow(room) {
+    for (const name of /** @type {const} */ (["start", "end", "node", "depth", "lane", "up", "own", "wait"])) {
+      const column = this[name];
+      const larger = new /** @type {any} */ (column.constructor)(Math.max(room, column.length));
+      larger.set(column);
+      /** @type {any} */ (this)[name] = larger;
+    }
+  }
+
   /** frame: that of each node which the lane's boxes show */
   addLane(label, frame) {
-    this.lanes.push({ label, frame, levels: [], top: 0, side: 0, grows: "", isTurned: false });
+    this.lanes.push({ label, frame, levels: [], top: 0, side: 0, grows: "", isTurned: false, first: 0, last: Infinity, make: null });
     return this.lanes.length - 1;
   }
 
+  /** Make the lane's boxes, where nobody has looked at it yet. */
+  fill(lane) {
+    const { make } = this.lanes[lane];
+    this.lanes[lane].make = null;
+    if (make) make();
+  }
+
+  /** Whether there is a box of this number. */
+  has(box) {
+    if (box < 0 || box >= this.size) return false;
+    const lane = this.lanes.findLastIndex(({ first }) => first <= box);
+    this.fill(lane);
+    return box < this.lanes[lane].last;
+  }
+
   addBox(lane, depth, start, end, node, up, own) {
-    const box = this.start.length;
-    this.start.push(start);
-    this.end.push(end);
-    this.node.push(node);
-    this.depth.push(depth);
-    this.lane.push(lane);
-    this.up.push(up);
-    this.own.push(own);
+    const box = this.next;
+    this.next += 1;
+    if (box === this.start.length) this.grow(2 * box);
+    this.start[box] = start;
+    this.end[box] = end;
+    this.node[box] = node;
+    this.depth[box] = depth;
+    this.lane[box] = lane;
+    this.up[box] = up;
+    this.own[box] = own;
     const { levels } = this.lanes[lane];
     while (levels.length <= depth) levels.push([]);
     levels[depth].push(box);
@@ -61,6 +98,7 @@ class Layout {
 
   /** The box at a level of a lane that holds position x, −1 for none. */
   find(lane, depth, x) {
+    this.fill(lane);
     const level = this.lanes[lane].levels[depth] || [];
     const at = this.firstAfter(level, x);
     return at < level.length && this.start[level[at]] <= x ? level[at] : -1;
@@ -232,54 +270,5 @@ function sortPart(column, first, end, compare) {
     let to = at;
     for (; to > first && compare(column[to - 1], moved) > 0; to -= 1) column[to] = column[to - 1];
     column[to] = moved;
-  }
-}
-
-/**
- * Stacks where they were seen. One lane per track; x is microseconds.
- * @param {number[]} tracks
- * @param {boolean} labelled
- * @param {[number, number] | null} range the only part of the time to show
- */
-function overTime(profile, tracks, labelled, range) {
-  const layout = new Layout();
-  layout.isTime = true;
-  const { moments } = profile;
-  for (const track of tracks) {
-    const [first, last] = [profile.firstMoment[track], profile.firstMoment[track + 1]];
-    if (first === last) continue;
-    const lane = layout.addLane(labelled ? profile.threads[track].label : "", profile.frame);
-    placeMoments(profile, layout, lane, moments, first, last, range || [0, Infinity]);
-    if (!layout.lanes[lane].levels.length) layout.lanes.pop(); // nothing of it in this part of the time
-  }
-  layout.width = profile.duration;
-  return layout;
-}
-
-function placeMoments(profile, layout, lane, moments, first, last, range) {
-  const open = []; // boxes of the current stack, root first
-  let until = -1;
-  let waited = 0;
-  for (let row = first; row < last; row += 1) {
-    const start = Math.max(moments.start[row], range[0]);
-    const end = Math.min(moments.start[row] + moments.duration[row], range[1]);
-    if (start > end || (start === end && moments.duration[row])) continue;
-    const leaf = profile.shownNode(moments.node[row]);
-    if (leaf === DROPPED) continue;
-    const path = [];
-    for (let node = leaf; node >= 0; node = profile.parent[node]) path.push(node);
-    path.reverse();
-    let shared = 0;
-    const wait = moments.wait ? moments.wait[row] : 0;
-    if (start === until && wait === waited) while (shared < open.length && layout.node[open[shared]] === path[shared]) shared += 1;
-    open.length = shared;
-    for (const box of open) layout.end[box] = end;
-    for (let depth = shared; depth < path.length; depth += 1) {
-      const box = layout.addBox(lane, depth, start, end, path[depth], depth ? open[depth - 1] : -1, 0);
-      if (wait) layout.wait[box] = wait;
-      open.push(box);
-    }
-    [until, waited] = [end, wait];
-    if (open.length) layout.own[open[open.length - 1]] += end - start;
   }
 }

@@ -23,7 +23,7 @@ async function start() {
   prepare();
   prepareBursts();
   colours = new Colours(profile);
-  painter = new Painter($("canvas"), $("ruler"));
+  painter = new Painter($("canvas"), $("ruler"), new Strips(document.createElement("canvas")));
   if (profile.compare) compareFirst();
   if (profile.rows.latency) document.body.dataset.latency = "";
   if (profile.rows.off) document.body.dataset.waits = "";
@@ -122,14 +122,14 @@ function draw() {
   fillThreads();
   functions = comparison ? comparison.functions(rows) : profile.functions(rows, weight);
   if (profile.rows.latency) addOther();
-  selected = state.box < layout.start.length ? state.box : -1;
-  if (selected < 0 && layout.isSandwich && layout.start.length > 0) selected = 0;
+  selected = layout.has(state.box) ? state.box : -1;
+  if (selected < 0 && layout.isSandwich && layout.size > 0) selected = 0;
   standStill();
   painter.sides = (layout.isSandwich ? [0, 1] : [0]).map(firstRange);
   painter.side = 0;
   document.body.toggleAttribute("data-sandwich", layout.isSandwich);
   showReset();
-  $("empty").hidden = layout.start.length > 1 || (layout.isTime || layout.isSandwich) && layout.start.length > 0;
+  $("empty").hidden = layout.size > 1 || (layout.isTime || layout.isSandwich) && layout.size > 0;
   $("empty").textContent = profile.rows.node.length ? "Nothing was sampled here." : "This recording holds no samples.";
   rankObjects();
   search();
@@ -216,46 +216,6 @@ function rankObjects() {
   if (colours.ranks.size) return; // colours stay with their objects while the view changes
   [...sums].filter(([name]) => name).sort((a, b) => b[1] - a[1]).forEach(([name], rank) => colours.ranks.set(name, rank));
 }
-
-// ---- what a box says
-
-function frameName(box) {
-  const frame = layout.frameOf(box);
-  if (frame >= 0) return profile.names[frame];
-  if (layout.labels.has(box)) return layout.labels.get(box);
-  const one = profile.threads[profile.threads.length === 1 ? 0 : Number(state.thread)];
-  return one ? one.label : "all threads";
-}
-
-function isMatch(frame) {
-  if (state.group && colours.group(frame) !== state.group) return false;
-  return !matcher || matcher(profile.names[frame]) || (profile.fullNames[frame] && matcher(profile.fullNames[frame]));
-}
-
-function isFaded(box) {
-  const frame = layout.frameOf(box);
-  return (matcher !== null || state.group !== "") && (frame < 0 || !isMatch(frame));
-}
-
-function colourOf(box) {
-  const frame = layout.frameOf(box);
-  const dark = document.documentElement.dataset.theme === "dark";
-  if (frame < 0) return dark ? "#3b3833" : "#e6e2db";
-  if (layout.wait[box]) return waitColour(layout.wait[box], dark, isFaded(box));
-  if (isChangeColour()) return changeColour(layout.change[box][state.colour === "change" ? "total" : "self"].strength, dark, isFaded(box));
-  if (state.colour === "cpu") return cpuColour(layout.off[box] || 0, dark, isFaded(box));
-  return colours.of(frame, isFaded(box));
-}
-
-/** By what changed with all that a box calls ("change"), or in itself ("own"). */
-const isChangeColour = () => comparison !== null && ["change", "own"].includes(state.colour);
-
-function weighed(value) {
-  return layout.isTime ? spoken(value * 1000, "nanoseconds") : spoken(value, layout.unit);
-}
-
-const wholeOf = () => (layout.isTime ? homeRange()[1] - homeRange()[0] : total);
-const sizeOf = (box) => layout.end[box] - layout.start[box];
 
 // ---- drawing
 

@@ -16,7 +16,7 @@ function search() {
     const low = text.toLowerCase();
     matcher = pattern ? (name) => pattern.test(name) : (name) => name.toLowerCase().includes(low);
   }
-  colours.cache.clear();
+  forgetColours();
   showMatched();
 }
 
@@ -123,7 +123,7 @@ function showCpu() {
 /** What the colours of waits mean, where some are drawn. */
 function waitLegend() {
   const dark = document.documentElement.dataset.theme === "dark";
-  const kinds = [...new Set(Object.values(layout.wait))].sort();
+  const kinds = [...layout.waits].sort();
   return kinds.map((kind) => {
     const entry = make("span", {}, make("i"), WAITS[kind]);
     entry.firstChild.style.background = waitColour(kind, dark, false);

@@ -101,6 +101,9 @@ interface Lane {
   side: number; // of the painter's ranges
   grows: "" | "up" | "down"; // "": as the view says
   isTurned: boolean; // callers are further from the root
+  first: number; // number of its first box, where lanes are filled one by one, and of the first behind them
+  last: number;
+  make: (() => void) | null; // what fills it
 }
 
 /** A tree without some frames; nodeOf: new nodes of the old ones + 1, DROPPED for stacks that are not shown. */

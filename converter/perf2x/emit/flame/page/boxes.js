@@ -1,0 +1,50 @@
+"use strict";
+// What a box says, and its colour.
+
+function frameName(box) {
+  const frame = layout.frameOf(box);
+  if (frame >= 0) return profile.names[frame];
+  if (layout.labels.has(box)) return layout.labels.get(box);
+  const one = profile.threads[profile.threads.length === 1 ? 0 : Number(state.thread)];
+  return one ? one.label : "all threads";
+}
+
+function isMatch(frame) {
+  if (state.group && colours.group(frame) !== state.group) return false;
+  return !matcher || matcher(profile.names[frame]) || (profile.fullNames[frame] && matcher(profile.fullNames[frame]));
+}
+
+function isFaded(box) {
+  const frame = layout.frameOf(box);
+  return (matcher !== null || state.group !== "") && (frame < 0 || !isMatch(frame));
+}
+
+/** What colours depend on has changed. */
+const forgetColours = () => layout && (layout.colour = null);
+
+/** A frame asks for tens of thousands of them. */
+function colourOf(box) {
+  // oxlint-disable-next-line unicorn/no-new-array -- its length alone makes it a quick one
+  const known = (layout.colour ||= new Array(layout.size));
+  return (known[box] ||= madeColour(box));
+}
+
+function madeColour(box) {
+  const frame = layout.frameOf(box);
+  const { dark } = colours;
+  if (frame < 0) return dark ? "#3b3833" : "#e6e2db";
+  if (layout.wait[box]) return waitColour(layout.wait[box], dark, isFaded(box));
+  if (isChangeColour()) return changeColour(layout.change[box][state.colour === "change" ? "total" : "self"].strength, dark, isFaded(box));
+  if (state.colour === "cpu") return cpuColour(layout.off[box] || 0, dark, isFaded(box));
+  return colours.of(frame, isFaded(box));
+}
+
+/** By what changed with all that a box calls ("change"), or in itself ("own"). */
+const isChangeColour = () => comparison !== null && ["change", "own"].includes(state.colour);
+
+function weighed(value) {
+  return layout.isTime ? spoken(value * 1000, "nanoseconds") : spoken(value, layout.unit);
+}
+
+const wholeOf = () => (layout.isTime ? homeRange()[1] - homeRange()[0] : total);
+const sizeOf = (box) => layout.end[box] - layout.start[box];

@@ -1,0 +1,91 @@
+"use strict";
+// The layout over time: a lane per track, a box for each stretch of time in which a function stood on the stack.
+
+/**
+ * Stacks where they were seen. Lanes are filled when somebody looks at them: half a million moments have millions of
+ * boxes. x is microseconds.
+ * @param {number[]} tracks
+ * @param {boolean} labelled
+ * @param {[number, number] | null} range the only part of the time to show
+ */
+function overTime(profile, tracks, labelled, range) {
+  const layout = new Layout();
+  Object.assign(layout, { isTime: true, width: profile.duration });
+  const depths = depthsOf(profile.parent);
+  for (const track of tracks) {
+    const span = { rows: [profile.firstMoment[track], profile.firstMoment[track + 1]], range: range || [0, Infinity], depths };
+    const { boxes, levels } = roomOf(profile, span, layout.waits);
+    if (!levels) continue; // nothing of it in this part of the time
+    const number = layout.addLane(labelled ? profile.threads[track].label : "", profile.frame);
+    const lane = layout.lanes[number];
+    Object.assign(lane, { first: layout.reserved, levels: Array.from({ length: levels }, () => []) });
+    lane.make = () => {
+      layout.next = lane.first;
+      placeMoments(profile, layout, number, span);
+      lane.last = layout.next;
+    };
+    layout.reserved += boxes;
+  }
+  layout.grow(layout.reserved);
+  return layout;
+}
+
+/** Number of callers of each node. */
+function depthsOf(parent) {
+  const depths = new Int32Array(parent.length);
+  for (let node = 0; node < parent.length; node += 1) depths[node] = parent[node] < 0 ? 0 : depths[parent[node]] + 1;
+  return depths;
+}
+
+/** Do something with each moment of a span: its row, its node, and what of its time lies in the range. */
+function eachMoment(profile, { rows: [first, last], range: [from, to] }, act) {
+  const { moments } = profile;
+  for (let row = first; row < last; row += 1) {
+    const start = Math.max(moments.start[row], from);
+    const end = Math.min(moments.start[row] + moments.duration[row], to);
+    if (start > end || (start === end && moments.duration[row])) continue;
+    const node = profile.shownNode(moments.node[row]);
+    if (node !== DROPPED) act(row, node, start, end);
+  }
+}
+
+/** How many boxes a span has at most, how many levels, and in which ways it waits. */
+function roomOf(profile, span, waits) {
+  const { wait } = profile.moments;
+  const room = { boxes: 0, levels: 0 };
+  eachMoment(profile, span, (row, node) => {
+    const levels = node < 0 ? 0 : span.depths[node] + 1;
+    room.boxes += levels;
+    room.levels = Math.max(room.levels, levels);
+    if (wait && wait[row] && levels) waits.add(wait[row]);
+  });
+  return room;
+}
+
+/** Put the boxes of a span; a function that stays on the stack keeps its box, from stack to stack. */
+function placeMoments(profile, layout, lane, span) {
+  const { parent, moments } = profile;
+  const open = []; // boxes of the current stack, root first
+  const path = []; // its nodes
+  let until = -1;
+  let waited = 0;
+  eachMoment(profile, span, (row, leaf, start, end) => {
+    const wait = moments.wait ? moments.wait[row] : 0;
+    const kept = start === until && wait === waited ? open.length : 0;
+    const depth = leaf < 0 ? 0 : span.depths[leaf] + 1;
+    let shared = depth;
+    for (let node = leaf; shared > 0 && (shared > kept || path[shared - 1] !== node); node = parent[node]) {
+      shared -= 1;
+      path[shared] = node;
+    }
+    open.length = shared;
+    for (const box of open) layout.end[box] = end;
+    for (let at = shared; at < depth; at += 1) {
+      const box = layout.addBox(lane, at, start, end, path[at], at ? open[at - 1] : -1, 0);
+      layout.wait[box] = wait;
+      open.push(box);
+    }
+    [until, waited] = [end, wait];
+    if (depth) layout.own[open[depth - 1]] += end - start;
+  });
+}
