@@ -7,63 +7,69 @@ Files are named after the recording's id, so that a recording that comes again r
     profiles/recordings/service=web/date=2026-11-22/0a1b….parquet    last: a recording is there once this file is
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from perf2x.dataset.schema import PARTITIONED, SORTED_BY, SUFFIX, schema_of, texts_of
+from perf2x.dataset.storage import LocalFolder, Storage, storage_at
 from perf2x.dataset.stored_recording import PlaceNames, StoredRecording
 from perf2x.dataset.tables import recording_tables
-from perf2x.files.atomic import atomic_file
-from perf2x.tables.errors import OutputError
 
 if TYPE_CHECKING:
     import pyarrow
 
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 """Hive's name for the folder of rows without a value."""
-_ROWS_OF_GROUP = 1 << 17
+ROWS_OF_GROUP = 1 << 17
 
 
 def write_recording(
-    folder: Path, stored: StoredRecording, names: PlaceNames | None = None, partition: Sequence[str] = ()
+    folder: Path | str, stored: StoredRecording, names: PlaceNames | None = None, partition: Sequence[str] = ()
 ) -> None:
-    """Add a recording to the dataset in ``folder``, which is made where it is missing.
+    """Add a recording to the dataset in ``folder``, a path or the address of a store; it is made where it is missing.
 
     ``partition`` are the tags that name folders, outermost first; ``date``, where no tag has this name, is the day on
     which the recording started, in UTC. OutputError when a file cannot be written.
     """
-    parts = "/".join(partition_folders(stored, partition))
+    storage, parts = storage_at(folder), list(partition_folders(stored, partition))
     for table, rows in recording_tables(stored, names).items():
         if len(rows) or table in ("samples", "recordings"):
-            where = folder / table / parts if table in PARTITIONED else folder / table
-            write_table(where / f"{stored.recording.hex()}{SUFFIX}", table, rows)
+            folders = [table, *parts] if table in PARTITIONED else [table]
+            write_file(storage, "/".join([*folders, f"{stored.recording.hex()}{SUFFIX}"]), table, [rows])
 
 
 def write_table(path: Path, table: str, rows: "pyarrow.Table") -> None:
-    """Write one file of a table, sorted, under a temporary name first; OutputError when that fails."""
+    """Write one file of a table, sorted; OutputError when that fails."""
+    write_file(LocalFolder(path.parent), path.name, table, [rows])
+
+
+def write_file(storage: Storage, name: str, table: str, parts: "Iterable[pyarrow.Table]") -> None:
+    """Write one file of a table, whose sorted rows come in parts, a group of rows each; it appears when it is whole."""
     from pyarrow import parquet
 
     schema = schema_of(table)
-    options: dict[str, Any] = {
+    with storage.new_file(name) as file, parquet.ParquetWriter(file, schema, **_options(table)) as writer:
+        for rows in parts:
+            writer.write_table(rows, row_group_size=ROWS_OF_GROUP)
+
+
+def _options(table: str) -> dict[str, Any]:
+    """Settings of Parquet."""
+    from pyarrow import parquet
+
+    schema = schema_of(table)
+    return {
         "compression": "zstd",
         "use_dictionary": [name for name in (*texts_of(table), "recording", "stack_id") if name in schema.names],
         "write_statistics": True,
         "write_page_checksum": True,
-        "row_group_size": _ROWS_OF_GROUP,
         "sorting_columns": parquet.SortingColumn.from_ordering(
             schema, [(name, "ascending") for name in SORTED_BY[table]]
         ),
     }
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_file(path) as new:
-            parquet.write_table(rows, new.file, **options)
-            new.commit()
-    except OSError as error:
-        raise OutputError(f"cannot write {path}: {error.strerror or error}") from None
 
 
 def partition_folders(stored: StoredRecording, partition: Sequence[str]) -> Iterator[str]:

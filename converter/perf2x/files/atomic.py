@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from perf2x.files.operating_system import create_exclusively, create_unnamed, name_unnamed, replace_file
+from perf2x.files.operating_system import create_exclusively, create_unnamed, name_unnamed, replace_file, sync_folder
 
 
 class AtomicFile:
@@ -29,17 +29,24 @@ class AtomicFile:
             self._descriptor = create_exclusively(self._hidden, mode)
         self.file: BinaryIO = os.fdopen(self._descriptor, "wb", closefd=False)
 
-    def commit(self) -> None:
-        """Rename the file to ``path``, with the permissions of the file that it replaces, if any."""
+    def commit(self, *, durable: bool = False) -> None:
+        """Rename the file to ``path``, with the permissions of the file that it replaces, if any.
+
+        When ``durable`` its bytes are on the disk before it has the name, and the name is there afterwards.
+        """
         self.file.close()
+        if durable:
+            os.fsync(self._descriptor)
         if self._is_unnamed:
-            self._name_unnamed()
+            self._name_unnamed(durable)
         self._close()  # Windows renames no open file
         with contextlib.suppress(FileNotFoundError):
             self._hidden.chmod(self._path.stat().st_mode & 0o7777)
         replace_file(self._hidden, self._path)
+        if durable:
+            sync_folder(self._path.parent)
 
-    def _name_unnamed(self) -> None:
+    def _name_unnamed(self, durable: bool) -> None:
         """Link the unnamed file to the hidden name, or copy it where links are forbidden (security modules, FUSE)."""
         try:
             name_unnamed(self._descriptor, self._hidden)
@@ -52,6 +59,9 @@ class AtomicFile:
             ):
                 source.seek(0)
                 shutil.copyfileobj(source, copy)
+                copy.flush()
+                if durable:
+                    os.fsync(copy.fileno())
 
     def discard(self) -> None:
         """Remove the file unless it was committed."""

@@ -7,6 +7,7 @@ process, no lock, a hidden name. Tests take the place of other systems by replac
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import os
 import sys
@@ -103,6 +104,19 @@ def name_unnamed(descriptor: int, path: Path) -> None:
 def replace_file(new: Path, old: Path) -> None:
     """Give a closed file the name of another, which goes; PermissionError on Windows while a program has that open."""
     new.replace(old)
+
+
+def sync_folder(folder: Path) -> None:
+    """Wait until the names in a folder are on the disk; does nothing where folders cannot be opened (Windows)."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
+    except PermissionError:
+        return
+    try:
+        with contextlib.suppress(OSError):  # some network file systems refuse it for folders
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def path_of_open_file(file: IO[bytes]) -> Path | None:

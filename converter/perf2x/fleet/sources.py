@@ -3,30 +3,15 @@
 import contextlib
 import stat
 from collections.abc import Iterable, Iterator, Sequence
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from perf2x.files.remote import fsspec, is_address, told_apart
 from perf2x.files.temporary import private_directory
-from perf2x.tables.errors import FormatError, OptionError
+from perf2x.tables.errors import FormatError
 
 _PATTERN = frozenset("*?[")
 _READ = 1 << 20
-
-
-def fsspec() -> ModuleType:
-    """Import fsspec; OptionError says how to install it."""
-    try:
-        return import_module("fsspec")
-    except ImportError:
-        raise OptionError("addresses are read by fsspec: pip install 'perf2x[fleet]'") from None
-
-
-def is_address(name: str) -> bool:
-    """True for ``s3://…``, ``https://…`` and the like, and for ``memory://…``."""
-    return "://" in name
 
 
 def expanded(names: Sequence[str], lists: Sequence[str]) -> list[str]:
@@ -96,22 +81,3 @@ def _regular(path: Path) -> Path:
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise FormatError(f"{path}: no file: pipes and devices are read one by one, by perf2x convert --to parquet")
     return path
-
-
-@contextlib.contextmanager
-def told_apart(address: str) -> Iterator[None]:
-    """Turn what fsspec and the clients below it raise for an address into one FormatError."""
-    try:
-        yield
-    except _client_errors() as error:
-        text = " ".join(str(error).split()) or type(error).__name__
-        raise FormatError(f"{address}: {text}") from None
-
-
-def _client_errors() -> tuple[type[Exception], ...]:
-    """OSError, a protocol or a client that is not there, and what the clients of stores derive their errors from."""
-    found: list[Any] = [OSError, ValueError, ImportError]
-    for module, name in (("aiohttp", "ClientError"), ("botocore.exceptions", "BotoCoreError")):
-        with contextlib.suppress(ImportError):
-            found.append(getattr(import_module(module), name))
-    return tuple(found)
