@@ -31,6 +31,8 @@ COMMANDS = {
     "bundle": "Pack a recording with the objects it needs, to convert it on any machine.",
     "fleet ingest": "Add many recordings to a dataset, on all cores or on a Dask cluster.",
     "fleet query": "Answer SQL about a dataset with DuckDB.",
+    "fleet compact": "Put small files of a dataset together, and sum its old timelines.",
+    "fleet gc": "Remove old recordings from a dataset, and all that only they need.",
     "formats": "List the output formats, plugins included.",
     "man": "Print the manual page: perf2x man | man -l -.",
 }

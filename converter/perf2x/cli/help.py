@@ -64,6 +64,8 @@ EXAMPLES = {
         'perf2x fleet query profiles/ "SELECT function, sum(self) FROM by_function GROUP BY ALL ORDER BY 2 DESC"',
         "perf2x fleet query profiles/ 'FROM recordings' -o recordings.csv",
     ),
+    "fleet compact": ("perf2x fleet compact profiles/", "perf2x fleet compact profiles/ --older-than 7d"),
+    "fleet gc": ("perf2x fleet gc profiles/ --older-than 30d", "perf2x fleet gc profiles/ --older-than 30d --dry-run"),
     "formats": ("perf2x formats", "perf2x formats -v"),
     "man": ("perf2x man | man -l -", "perf2x man > ~/.local/share/man/man1/perf2x.1"),
 }

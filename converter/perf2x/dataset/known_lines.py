@@ -31,7 +31,7 @@ def known_names(
 
     places = profile_places(profile, rows.row["recording"])
     place = places_in(lines["place_id"].combine_chunks(), ids(places.id))
-    kept = _of_one_namer(lines, place)
+    kept = of_one_namer(lines, place)
     place = place[kept]
     taken = lines.take(kept)
     first, count = _runs(place)
@@ -65,7 +65,7 @@ def _looked_up(profile: Profile, table: "pyarrow.Table") -> Bools:
     return np.array([row in known for row in zip(*(column.tolist() for column in own), *mine, strict=True)], np.bool_)
 
 
-def _of_one_namer(lines: "pyarrow.Table", place: AnyArray) -> I64:
+def of_one_namer(lines: "pyarrow.Table", place: AnyArray) -> I64:
     """Rows of lines by place and depth; where several files name a place, those of the first that says most."""
     depth = numbers(lines, "depth").astype(np.int64)
     rows = np.flatnonzero(place >= 0)

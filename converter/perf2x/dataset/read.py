@@ -68,7 +68,7 @@ class Dataset:
         ident: bytes = recording.row["recording"]
         below = recording.file.relative_to(self.folder / "recordings")
         samples, mappings = (
-            _rows_with(read_table(self.folder / table / below, table), ident)
+            rows_with(read_table(self.folder / table / below, table, ident), ident)
             if (self.folder / table / below).exists()
             else schema_of(table).empty_table()
             for table in ("samples", "mappings")
@@ -130,7 +130,7 @@ def _order(recording: RecordingRow) -> tuple[int, int, bytes]:
     return recording.row["start_ns"] or 0, recording.row["clock_start_ns"], recording.row["recording"]
 
 
-def _rows_with(table: "pyarrow.Table", ident: bytes) -> "pyarrow.Table":
+def rows_with(table: "pyarrow.Table", ident: bytes) -> "pyarrow.Table":
     """The rows of one recording of a table that is sorted by recordings."""
     ids = id_rows(table, "recording")
     if not len(ids):

@@ -17,10 +17,14 @@ if TYPE_CHECKING:
     import pyarrow
 
 
-def read_table(path: Path, table: str) -> "pyarrow.Table":
-    """Read one file of a table; FormatError when it is not one."""
-    with _opened(path, table) as file:
-        found = file.read(columns=schema_of(table).names).combine_chunks()
+def read_table(path: Path | str, table: str, recording: bytes | None = None, *, file: Any = None) -> "pyarrow.Table":
+    """Read one file of a table, or those groups of its rows that may be of a recording.
+
+    ``file`` is the open file, where ``path`` is but a name for messages. FormatError when it is no such file.
+    """
+    with _opened(path, table, file) as opened:
+        groups = groups_with(opened.metadata, recording)
+        found = opened.read_row_groups(groups, columns=schema_of(table).names).combine_chunks()
     _check_nulls(path, found, schema_of(table))
     return arrow().table(found.columns, schema=schema_of(table))
 
@@ -32,17 +36,32 @@ def check_file(path: Path, table: str) -> None:
 
 
 @contextlib.contextmanager
-def _opened(path: Path, table: str) -> Iterator[Any]:
+def _opened(path: Path | str, table: str, file: Any = None) -> Iterator[Any]:
     pa = arrow()
     from pyarrow import parquet
 
     try:
-        with parquet.ParquetFile(path, page_checksum_verification=True) as file:
-            _check_schema(path, table, file.schema_arrow)
-            yield file
+        with parquet.ParquetFile(file or path, page_checksum_verification=True) as opened:
+            _check_schema(path, table, opened.schema_arrow)
+            yield opened
     except (pa.ArrowException, OSError, ValueError, TypeError, KeyError) as error:
         reason = str(error).partition("\n")[0] or type(error).__name__
         raise FormatError(f"{path}: damaged, or no Parquet file: {reason}") from None
+
+
+def groups_with(metadata: Any, recording: bytes | None) -> list[int]:
+    """Numbers of the groups of rows that may have a recording's, by their statistics; None: all."""
+    everything = range(metadata.num_row_groups)
+    if recording is None:
+        return list(everything)
+    names = metadata.schema.names
+    column = names.index("recording") if "recording" in names else None
+    return [number for number in everything if _may_hold(metadata.row_group(number), column, recording)]
+
+
+def _may_hold(group: Any, column: int | None, recording: bytes) -> bool:
+    known = None if column is None else group.column(column).statistics
+    return known is None or not known.has_min_max or known.min <= recording <= known.max
 
 
 def read_tables(paths: Iterable[Path], table: str) -> "pyarrow.Table":
@@ -57,7 +76,7 @@ def files_of(folder: Path, table: str) -> list[Path]:
     return sorted((folder / table).rglob(f"*{SUFFIX}"))
 
 
-def _check_schema(path: Path, table: str, found: "pyarrow.Schema") -> None:
+def _check_schema(path: Path | str, table: str, found: "pyarrow.Schema") -> None:
     facts = found.metadata or {}
     version, name = facts.get(VERSION_KEY, b"").decode(errors="replace"), facts.get(TABLE_KEY, b"")
     if not version:
@@ -75,7 +94,7 @@ def _check_schema(path: Path, table: str, found: "pyarrow.Schema") -> None:
         )
 
 
-def _check_nulls(path: Path, found: "pyarrow.Table", schema: "pyarrow.Schema") -> None:
+def _check_nulls(path: Path | str, found: "pyarrow.Table", schema: "pyarrow.Schema") -> None:
     """A writer may say that any column is nullable; the values decide."""
     empty = [field.name for field in schema if not field.nullable and _has_null(_flat(found, field.name))]
     if empty:

@@ -5,15 +5,15 @@ complete, or not at all: in a folder by its renaming, in a store because stores 
 """
 
 import contextlib
-import io
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
+from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
 
-from perf2x.dataset.schema import SUFFIX
+from perf2x.dataset.schema import SUFFIX, arrow
 from perf2x.files.atomic import atomic_file
 from perf2x.files.operating_system import replace_file, sync_folder
 from perf2x.files.remote import fsspec, is_address, told_apart
@@ -39,8 +39,8 @@ class Storage(Protocol):
     def path(self, name: str) -> str:
         """Name of a file for messages."""
 
-    def open(self, name: str) -> BinaryIO:
-        """Open a file for reading, at any of its bytes."""
+    def open(self, name: str) -> Any:
+        """Open a file for reading at any of its bytes, as a file of Arrow's."""
 
     def exists(self, name: str) -> bool:
         """Whether there is such a file."""
@@ -76,10 +76,10 @@ class LocalFolder:
         """Path of a file."""
         return str(self.root / name)
 
-    def open(self, name: str) -> BinaryIO:
+    def open(self, name: str) -> Any:
         """Open a file for reading."""
         with told_apart(self.path(name)):
-            return (self.root / name).open("rb")
+            return arrow().OSFile(self.path(name), "rb")
 
     def exists(self, name: str) -> bool:
         """Whether there is such a file."""
@@ -140,10 +140,10 @@ class ObjectStore:
         """Address of an object."""
         return f"{self._address}/{name}"
 
-    def open(self, name: str) -> BinaryIO:
-        """Read an object whole: a file of a dataset is read for most of its bytes."""
+    def open(self, name: str) -> Any:
+        """Read an object whole: most bytes of a dataset's files are asked for."""
         with told_apart(self.path(name)):
-            return io.BytesIO(self._system.cat_file(f"{self._root}/{name}"))
+            return arrow().BufferReader(self._system.cat_file(f"{self._root}/{name}"))
 
     def exists(self, name: str) -> bool:
         """Whether there is such an object."""
@@ -187,4 +187,6 @@ def _modified(facts: dict[str, Any]) -> int:
 def storage_at(folder: str | Path) -> Storage:
     """Find the folder or the object store of a dataset by its name."""
     name = str(folder)
-    return ObjectStore(name) if is_address(name) and not name.startswith("file://") else LocalFolder(Path(folder))
+    if name.startswith("file://"):
+        return LocalFolder(Path(unquote(urlsplit(name).path)))
+    return ObjectStore(name) if is_address(name) else LocalFolder(Path(folder))

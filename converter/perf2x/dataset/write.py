@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from perf2x.dataset.read_files import read_table
 from perf2x.dataset.schema import PARTITIONED, SORTED_BY, SUFFIX, schema_of, texts_of
 from perf2x.dataset.storage import LocalFolder, Storage, storage_at
 from perf2x.dataset.stored_recording import PlaceNames, StoredRecording
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 """Hive's name for the folder of rows without a value."""
 ROWS_OF_GROUP = 1 << 17
+MERGED = "merged-"
+"""Begins names of files that were put together; it sorts behind the names of recordings."""
 
 
 def write_recording(
@@ -83,12 +86,27 @@ def _date(start_ns: int) -> str:
     return datetime.fromtimestamp(start_ns // 10**9, UTC).strftime("%Y-%m-%d") if start_ns else ""
 
 
-def stored_recordings(folder: Path) -> dict[bytes, Path]:
-    """Ids of the recordings that a dataset has, each with its file in the table of recordings."""
-    files = (folder / "recordings").rglob(f"*{SUFFIX}")
-    named = ((path.name.removesuffix(SUFFIX), path) for path in sorted(files))
-    return {bytes.fromhex(name): path for name, path in named if _is_id(name)}
+def stored_recordings(storage: Storage) -> dict[bytes, str]:
+    """Ids of the recordings that a dataset has, each with its file in the table of recordings.
+
+    FormatError when a file that was put together cannot be read.
+    """
+    found: dict[bytes, str] = {}
+    for file in storage.files("recordings"):
+        own = recording_of(file.name)
+        for one in [own] if own else _recordings_in(storage, file.name):
+            found.setdefault(one, file.name)
+    return found
 
 
-def _is_id(name: str) -> bool:
-    return len(name) == 32 and all(character in "0123456789abcdef" for character in name)
+def _recordings_in(storage: Storage, name: str) -> list[bytes]:
+    with storage.open(name) as file:
+        rows: list[bytes] = read_table(storage.path(name), "recordings", file=file)["recording"].to_pylist()
+    return rows
+
+
+def recording_of(name: str) -> bytes | None:
+    """Id of the recording that a file is named after, None for files that were put together."""
+    stem = name.rpartition("/")[2].removesuffix(SUFFIX)
+    is_id = len(stem) == 32 and all(character in "0123456789abcdef" for character in stem)
+    return bytes.fromhex(stem) if is_id else None

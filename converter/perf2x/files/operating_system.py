@@ -11,6 +11,7 @@ import contextlib
 import mmap
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -54,6 +55,27 @@ def lock(file: IO[bytes], *, wait: bool) -> None:
     import fcntl
 
     fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+@contextlib.contextmanager
+def _closed_at_end(descriptor: int) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def locked_folder(folder: Path) -> contextlib.AbstractContextManager[None]:
+    """Lock a folder for this process until the block ends; BlockingIOError when another holds it."""
+    import fcntl
+
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return _closed_at_end(descriptor)
 
 
 def is_own(path: Path) -> bool:

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from perf2x.dataset.failed import failed_recording
 from perf2x.dataset.ids import recording_id, text_id
-from perf2x.dataset.schema import SUFFIX
-from perf2x.dataset.write import stored_recordings, write_recording
+from perf2x.dataset.storage import Storage, storage_at
+from perf2x.dataset.write import recording_of, stored_recordings, write_recording
 from perf2x.fleet.sources import local_copy
 from perf2x.pipeline.options import LoadOptions
 from perf2x.tables.errors import FormatError
@@ -22,6 +22,7 @@ class Job(Struct, frozen=True):
     """Facts that all tasks of one run share."""
 
     folder: str
+    """Path or address of the dataset."""
     options: LoadOptions
     tags: Mapping[str, str]
     partition: tuple[str, ...]
@@ -61,7 +62,7 @@ def ingest_one(source: str, job: Job) -> Outcome:
 def note_failure(source: str, error: str, job: Job, recording: bytes | None = None) -> Outcome:
     """Write the row of a recording that cannot be read, by its content where that is known."""
     failed = failed_recording(recording or _unread(source), source, error, job.tags)
-    write_recording(Path(job.folder), failed, None, job.partition)
+    write_recording(job.folder, failed, None, job.partition)
     return Outcome(source, FAILED, error=error)
 
 
@@ -71,17 +72,21 @@ def _unread(source: str) -> bytes:
 
 
 def _is_there(recording: bytes, job: Job) -> bool:
-    """Whether the dataset has the recording; one with an error is tried again."""
-    row = _stored(job.folder, job.run).get(recording)
-    return row is not None and not has_error(row)
+    """Whether the dataset has the recording; one with an error is tried again, and stays in a file of its own."""
+    storage, row = storage_at(job.folder), _stored(job.folder, job.run).get(recording)
+    if row is not None and not storage.exists(row):  # put together with others since
+        _stored.cache_clear()
+        row = _stored(job.folder, job.run).get(recording)
+    return row is not None and (recording_of(row) is None or not has_error(storage, row))
 
 
-def has_error(row: Path) -> bool:
-    """Whether the file of a recording's row says that it could not be read; OSError when it is no such file."""
+def has_error(storage: Storage, row: str) -> bool:
+    """Whether the file of a recording's row says that it could not be read; FormatError when there is none."""
     from pyarrow import ArrowInvalid, parquet
 
     try:
-        errors = parquet.ParquetFile(row).read(["error"])["error"]
+        with storage.open(row) as file:
+            errors = parquet.ParquetFile(file).read(["error"])["error"]
     except ArrowInvalid:  # not written by us, or damaged: it is written again
         return True
     return bool(errors.null_count < len(errors)) or not len(errors)
@@ -90,15 +95,15 @@ def has_error(row: Path) -> bool:
 def _forget(recording: bytes, job: Job) -> None:
     """Remove the row of a failed attempt: a better one may lie in another folder."""
     row = _stored(job.folder, job.run).get(recording)
-    if row is not None:
-        row.unlink(missing_ok=True)
-        for file in (Path(job.folder) / "samples").rglob(f"{recording.hex()}{SUFFIX}"):
-            file.unlink(missing_ok=True)
+    if row is not None and recording_of(row) is not None:
+        storage = storage_at(job.folder)
+        storage.remove(row)
+        storage.remove(f"samples{row.removeprefix('recordings')}")
 
 
 @lru_cache(maxsize=1)
-def _stored(folder: str, run: str) -> dict[bytes, Path]:
-    return stored_recordings(Path(folder))
+def _stored(folder: str, run: str) -> dict[bytes, str]:
+    return stored_recordings(storage_at(folder))
 
 
 def _ingest(source: str, path: Path, job: Job) -> int:
@@ -118,5 +123,5 @@ def _ingest(source: str, path: Path, job: Job) -> int:
         found = ingest_session(session, context)
     profile = found.stored.profile
     stored = replace(found.stored, profile=replace(profile, meta=replace(profile.meta, source=source)))
-    write_recording(Path(job.folder), stored, found.names, job.partition)
+    write_recording(job.folder, stored, found.names, job.partition)
     return stored.samples

@@ -6,6 +6,7 @@ import pytest
 
 from perf2x.dataset.ids import recording_id
 from perf2x.dataset.schema import SCHEMA, SORTED_BY, TABLES, schema_of
+from perf2x.dataset.storage import storage_at
 from perf2x.dataset.write import partition_folders, stored_recordings, write_recording
 from perf2x.tables.errors import OutputError
 from tests.support.datasets import add_recording, rows, stored
@@ -55,7 +56,11 @@ def test_all_samples_are_there(dataset: Path) -> None:
     for row in rows(dataset, "samples"):
         counts[row["recording"]] += row["count"]
     assert counts == {ident: row["samples"] for ident, row in recordings.items()}
-    assert sorted(counts) == sorted(stored_recordings(dataset)) == sorted(map(recording_id, ([RECORDING], [EXAMPLE])))
+    assert (
+        sorted(counts)
+        == sorted(stored_recordings(storage_at(dataset)))
+        == sorted(map(recording_id, ([RECORDING], [EXAMPLE])))
+    )
 
 
 def test_every_id_leads_somewhere(dataset: Path) -> None:
@@ -96,7 +101,7 @@ def test_a_file_that_cannot_be_written_leaves_nothing_half(tmp_path: Path) -> No
     (tmp_path / "samples").write_text("in the way")
     with pytest.raises(OutputError, match="samples"):
         add_recording(tmp_path, RECORDING)
-    assert not stored_recordings(tmp_path)
+    assert not stored_recordings(storage_at(tmp_path))
     assert all(path.suffix == ".parquet" for path in tmp_path.rglob("*") if path.is_file() and path.parent != tmp_path)
 
 

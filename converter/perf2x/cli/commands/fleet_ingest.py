@@ -15,6 +15,7 @@ from perf2x.cli.options.inputs import MaxUnpacked, Quiet
 from perf2x.cli.options.output import parse_tags
 from perf2x.cli.options.symbols import SymbolFlags
 from perf2x.files.operating_system import available_cores
+from perf2x.files.remote import is_address
 from perf2x.tables.errors import OptionError
 
 if TYPE_CHECKING:
@@ -108,7 +109,8 @@ def _job(output: str, flags: SymbolFlags, tag: list[str] | None, partition: str,
     )
     (tags,) = parse_tags(tag, 1) if tag else [{}]
     keys = tuple(key.strip() for key in partition.split(",") if key.strip())
-    return Job(str(Path(output).absolute()), options, tags, keys, os.urandom(8).hex())
+    folder = output if is_address(output) else str(Path(output).absolute())
+    return Job(folder, options, tags, keys, os.urandom(8).hex())
 
 
 def _summarize(output: str, totals: "Totals") -> None:

@@ -1,0 +1,1 @@
+"""Upkeep of datasets: files put together, old timelines summed, old recordings removed."""
