@@ -25,7 +25,7 @@ def fleet_gc(
 ) -> None:
     """Remove old recordings from a dataset, and all that only they need.
 
-    That are nodes, places and names. A recording that does not say when it started is as old as its file. Files that a killed run left unfinished go
+    A recording that does not say when it started is as old as its file. Files that a killed run left unfinished go
     after a day. The command may be killed at any moment, and run while recordings are added.
     """
     from perf2x.fleet.upkeep.collect import collect
