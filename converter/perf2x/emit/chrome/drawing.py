@@ -88,9 +88,12 @@ def drawings_of(profile: Profile, wanted: I64, how: Style) -> list[Drawing]:
     """One lane per thread, and one per CPU if asked for; ``wanted`` are the sample rows to draw, ascending."""
     tracks, track = tracks_of(profile)
     shown = shown_samples(profile, track, wanted)
-    drawings = [_threads_drawing(profile, tracks, in_ticks(shown, how.tick), how)]
-    if how.per_cpu and knows_cpus(profile):
-        drawings.append(_cpus_drawing(profile, in_ticks(on_cpus(profile, shown), how.tick), how))
+    del track  # here and below: what is not needed any more is as large as what is
+    shown_on_cpus = on_cpus(profile, shown) if how.per_cpu and knows_cpus(profile) else None
+    shown = in_ticks(shown, how.tick)
+    drawings = [_threads_drawing(profile, tracks, shown, how)]
+    if shown_on_cpus is not None:
+        drawings.append(_cpus_drawing(profile, in_ticks(shown_on_cpus, how.tick), how))
     return drawings
 
 

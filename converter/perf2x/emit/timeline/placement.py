@@ -10,6 +10,8 @@ What cannot be placed (more CPU time than time) is cut: a box is pushed back by 
 the one before it ends at the latest.
 """
 
+from functools import reduce
+
 import numpy as np
 from msgspec import Struct
 
@@ -57,8 +59,9 @@ def place(moment: I64, length: I64, chains: list[Chains]) -> tuple[I64, I64]:
     end = np.maximum(end, moment - _FARTHEST * length)
     start, end = np.maximum(end - length, 0), np.maximum(end, 0)
     earlier = [earlier_ends(end, chain) for chain in chains]
-    start = np.minimum(np.maximum.reduce([start, *earlier]), end)
-    return _without_short_gaps(start, end, earlier, chains[0]), end
+    latest = reduce(np.maximum, earlier)
+    start = np.minimum(np.maximum(start, latest), end)
+    return _without_short_gaps(start, end, latest, latest == earlier[0], chains[0]), end
 
 
 def order_of(lane: I64, time: I64) -> I64:
@@ -71,57 +74,65 @@ def order_of(lane: I64, time: I64) -> I64:
 
 def _pushed_back(end: I64, length: I64, chain: Chains) -> I64:
     """(boxes,) latest ends, not behind the given ones, at which the boxes of a chain do not overlap."""
-    total = np.cumsum(length[chain.order])
-    slack = end[chain.order] - total
+    total = length[chain.order]
+    np.cumsum(total, out=total)
+    latest = end[chain.order]
+    latest -= total
+    _lower_to_minimum_behind(latest, chain.first)
+    latest += total
     result = np.empty(len(end), np.int64)
-    result[chain.order] = _minimum_from_behind(slack, chain.first) + total
+    result[chain.order] = latest
     return result
 
 
-def _minimum_from_behind(values: I64, first: Bools) -> I64:
-    """(n,) the minimum of each value and all behind it in its chain.
+def _lower_to_minimum_behind(values: I64, first: Bools) -> None:
+    """Lower each value to the minimum of it and all behind it in its chain: there is not room for many copies.
 
     Chains are lifted above each other, so that one running minimum serves all.
     """
     if not len(values):
-        return values
+        return
     starts = np.flatnonzero(first)
-    chain = np.cumsum(first) - 1
+    count = np.diff(np.append(starts, len(values)))
     highest = np.maximum.reduceat(values, starts)
-    values = np.maximum(values, (highest - _LIMIT // len(starts))[chain])
+    np.maximum(values, np.repeat(highest - _LIMIT // len(starts), count), out=values)
     lowest = np.minimum.reduceat(values, starts)
-    lift = np.append(0, np.cumsum(highest - lowest)[:-1]) - lowest
-    lifted = values + lift[chain]
-    lowered: I64 = np.minimum.accumulate(lifted[::-1])[::-1] - lift[chain]
-    return lowered
+    lift = np.repeat(np.append(0, np.cumsum(highest - lowest)[:-1]) - lowest, count)
+    values += lift
+    from_behind = values[::-1]
+    np.minimum.accumulate(from_behind, out=from_behind)
+    values -= lift
 
 
 def earlier_ends(end: I64, chain: Chains) -> I64:
     """(boxes,) the latest end of all earlier boxes of the chain; 0 for the first."""
     ends = end[chain.order]
-    latest = -_minimum_from_behind(-ends[::-1], np.append(chain.first[1:], True)[: len(ends)][::-1])[::-1]
+    np.negative(ends, out=ends)
+    _lower_to_minimum_behind(ends[::-1], np.append(chain.first[1:], True)[: len(ends)][::-1])
     result = np.zeros(len(end), np.int64)
-    result[chain.order[1:]] = np.where(chain.first[1:], 0, latest[:-1])
+    result[chain.order[1:]] = np.where(chain.first[1:], 0, -ends[:-1])
     return result
 
 
-def _without_short_gaps(start: I64, end: I64, earlier: list[I64], own: Chains) -> I64:
+def _without_short_gaps(start: I64, end: I64, before: I64, is_own: Bools, own: Chains) -> I64:
     """Return starts: boxes begin where the one before on their track ends, if the gap is short and free in all chains.
 
-    A thread that runs on is one run, whatever the jitter of its samples. ``earlier``: see earlier_ends, of each chain.
+    A thread that runs on is one run, whatever the jitter of its samples. ``before`` is the latest end of all earlier
+    boxes in any chain, which ``is_own`` says is one of the track's.
     """
-    before: I64 = np.maximum.reduce(earlier)
-    gap = np.where(before == earlier[0], start - before, 0)
-    gap[own.order[own.first]] = 0
+    is_gap = is_own & (start > before) & (end > start)
+    is_gap[own.order[own.first]] = False
     track = np.empty(len(end), np.int64)
     track[own.order] = np.cumsum(own.first) - 1
-    rows = np.flatnonzero((gap > 0) & (end > start))
-    rows = rows[argsort_rows([track[rows], gap[rows], rows])]
-    spent = np.cumsum(gap[rows])
+    rows = np.flatnonzero(is_gap)
+    gap = start[rows] - before[rows]
+    order = argsort_rows([track[rows], gap, rows])
+    rows, gap = rows[order], gap[order]
+    lane = track[rows]
+    spent = np.cumsum(gap)
     held = np.bincount(track, (end - start) / _CLOSED, minlength=1)
-    opening = np.append(True, track[rows][1:] != track[rows][:-1])[: len(rows)]
-    base = np.maximum.accumulate(np.where(opening, spent - gap[rows], 0))
-    closed = rows[spent - base <= held[track[rows]]]
-    result: I64 = start.copy()
-    result[closed] = before[closed]
-    return result
+    opening = np.append(True, lane[1:] != lane[:-1])[: len(rows)]
+    base = np.maximum.accumulate(np.where(opening, spent - gap, 0))
+    closed = rows[spent - base <= held[lane]]
+    start[closed] = before[closed]
+    return start

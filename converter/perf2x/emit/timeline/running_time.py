@@ -83,6 +83,8 @@ class RunningTime(Struct, frozen=True):
 
     def of(self, track: I64, wall: I64) -> I64:
         """Return the running time at times of tracks."""
+        if not len(self.holes):
+            return wall
         hole = last_until((self.holes.track, self.holes.start), (track, wall))
         held = np.flatnonzero(hole >= 0)
         row = hole[held]
@@ -108,7 +110,10 @@ class RunningTime(Struct, frozen=True):
 
     def pieces(self, track: I64, start: I64, end: I64) -> tuple[I64, Spans]:
         """Return boxes in running time as pieces on the wall clock, and each piece's box; empty boxes have none."""
-        box = np.flatnonzero(end > start)
+        some = end > start
+        box = np.flatnonzero(some)
+        if not len(self.holes) and some.all():
+            return box, Spans(track, start, end)
         lane, begin, finish = track[box], start[box], end[box]
         if not len(self.holes):
             return box, Spans(lane, begin, finish)

@@ -82,18 +82,28 @@ def shown_samples(profile: Profile, track: I64, wanted: I64) -> ShownSamples:
         none = np.zeros(0, np.int64)
         return ShownSamples(none, none, none, none, np.zeros(0, np.bool_))
     origin = origin_of(profile)
-    time = since(profile.samples.time, origin)
     standing = durations_of(profile, track, wanted)
+    boxes, waits, waiting = _boxes_and_waits(track, wanted, since(profile.samples.time, origin), standing)
+    del standing
+    runs = runs_of(profile, origin, Spans(boxes.track, boxes.moment, boxes.length))
+    parts = []
+    if len(runs):
+        watched = np.isin(boxes.track, runs.track)
+        idle = union_of(gaps_between(runs.spans()), take_rows_of(waiting, np.isin(waiting.track, runs.track)))
+        parts.append(_in_runs(take_rows_of(boxes, watched), idle))
+        boxes = take_rows_of(boxes, ~watched)
+    parts.append((waits, waiting))
+    parts.append(pieces_without_switches(profile, boxes, waiting, runs))
+    del boxes
+    return _in_order(parts)
+
+
+def _boxes_and_waits(track: I64, wanted: I64, time: I64, standing: Durations) -> tuple[Boxes, I64, Spans]:
+    """Return the boxes of what ran, and which samples are waits, with the time that these take."""
     waits = wanted[standing.is_wait]
     waiting = Spans(track[waits], time[waits], time[waits] + np.minimum(standing.time[standing.is_wait], FAR))
     boxes = _boxes(track, wanted, time, standing)
-    waiting = _giving_way(waiting, boxes)
-    runs = runs_of(profile, origin, Spans(boxes.track, boxes.moment, boxes.length))
-    watched = np.isin(boxes.track, runs.track)
-    idle = union_of(gaps_between(runs.spans()), take_rows_of(waiting, np.isin(waiting.track, runs.track)))
-    parts = [_in_runs(take_rows_of(boxes, watched), idle), (waits, waiting)]
-    parts.append(pieces_without_switches(profile, take_rows_of(boxes, ~watched), waiting, runs))
-    return _in_order(parts)
+    return boxes, waits, _giving_way(waiting, boxes)
 
 
 def in_ticks(shown: ShownSamples, tick: int) -> ShownSamples:
@@ -158,18 +168,33 @@ def _in_runs(boxes: Boxes, idle: Spans) -> tuple[I64, Spans]:
 
 
 def _in_order(parts: list[tuple[I64, Spans]]) -> ShownSamples:
-    """Return rows of all parts by track and start; one ends where the next begins."""
-    sample = np.concatenate([rows for rows, _ in parts])
-    track, start, end = (
-        np.concatenate([getattr(spans, name) for _, spans in parts]) for name in Spans.__struct_fields__
-    )
+    """Return rows of all parts by track and start; one ends where the next begins.
+
+    Takes the parts out of the list: there is not room for all rows twice.
+    """
+    filled = [part for part in parts if len(part[0])] or parts[:1]
+    parts.clear()
+    columns = [[rows for rows, _ in filled]]
+    columns += [[getattr(spans, name) for _, spans in filled] for name in Spans.__struct_fields__]
+    filled.clear()
+    sample, track, start, end = (_put_together(column) for column in columns)
     order = order_of(track, start)
-    order = order[end[order] > start[order]]  # nothing ends where an empty one begins
+    empty = end[order] <= start[order]
+    order = order[~empty] if empty.any() else order  # nothing ends where an empty one begins
     track, sample, start, end = track[order], sample[order], start[order], end[order]
-    same = np.append(track[1:] == track[:-1], False)[: len(track)]
-    end = np.where(same, np.minimum(end, np.append(start[1:], 0)[: len(end)]), end)
+    follows = np.flatnonzero(track[1:] == track[:-1])
+    end[follows] = np.minimum(end[follows], start[follows + 1])
     some = end > start
+    if some.all():
+        return _joined(track, sample, start, end)
     return _joined(track[some], sample[some], start[some], end[some])
+
+
+def _put_together(column: list[I64]) -> I64:
+    """Return the arrays of a list, which is empty afterwards, one behind the other."""
+    whole = np.concatenate(column) if len(column) > 1 else column[0]
+    column.clear()
+    return whole
 
 
 def _joined(track: I64, sample: I64, start: I64, end: I64) -> ShownSamples:

@@ -52,15 +52,22 @@ def _placed(boxes: Boxes, holes: Spans, cpu: I64 | None, runs: Runs) -> tuple[I6
     moment = clock.of(boxes.track, boxes.moment)
     chains = [Chains.of(boxes.track, moment)]
     if cpu is not None:
-        alone = np.where(np.isin(boxes.track, holes.track), int(cpu.max(initial=0)) + 1 + boxes.track, cpu)
-        chains.append(Chains.of(alone, moment))
+        chains.append(Chains.of(_apart(cpu, boxes.track, holes), moment))
     start, end = place(moment, boxes.length, chains)
+    chains.clear()
     owner, pieces = clock.pieces(boxes.track, start, end)
     if cpu is not None and len(runs):
         pieces = _beside_runs(cpu[owner], pieces, runs)
     if cpu is not None and len(holes):
         pieces = replace(pieces, start=_behind_others(cpu[owner], pieces))
     return owner, pieces
+
+
+def _apart(cpu: I64, track: I64, holes: Spans) -> I64:
+    """(boxes,) the CPU of each box, or a number of their own for tracks that have holes."""
+    if not len(holes):
+        return cpu
+    return np.where(np.isin(track, holes.track), int(cpu.max(initial=0)) + 1 + track, cpu)
 
 
 def most_at_once(spans: Spans) -> int:
@@ -100,5 +107,6 @@ def _cpu_of(profile: Profile, boxes: Boxes, runs: Runs) -> I64 | None:
     if cpu is None or int(cpu[boxes.sample].max(initial=-1)) < 0:
         return None
     own = cpu[boxes.sample].astype(np.int64)
-    unknown = max(int(own.max()), int(runs.cpu.max(initial=-1))) + 1 + boxes.track
-    return np.where(own >= 0, own, unknown)
+    unknown = np.flatnonzero(own < 0)
+    own[unknown] = max(int(own.max()), int(runs.cpu.max(initial=-1))) + 1 + boxes.track[unknown]
+    return own
