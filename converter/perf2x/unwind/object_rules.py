@@ -11,28 +11,16 @@ import numpy as np
 from msgspec import Struct, field
 
 from perf2x.binary.elf.file import ElfObject
-from perf2x.columnar.arrays import I32, I64, U64
-from perf2x.columnar.unique import rows_by
+from perf2x.columnar.arrays import I32, U64
 from perf2x.tables.errors import ObjectError
 from perf2x.unwind.architecture import Architecture
 from perf2x.unwind.cfi_index import FrameIndex
-from perf2x.unwind.cfi_instructions import rule_rows
 from perf2x.unwind.cfi_rules import NO_RULE, Rule, RuleTable
 from perf2x.unwind.cfi_sections import code_at, debug_frame_index, eh_frame_index
+from perf2x.unwind.frame_source import FrameSource
 
 LAZY_ENTRY = 16
 """Bytes of a .plt entry: an indirect jump of 6, a push of 5, a jump to the first entry of 5."""
-
-
-class FunctionRules(Struct, frozen=True):
-    """One decoded FDE: ``rule`` (n,) holds from ``start`` (n,) up to the next, the last up to ``end``."""
-
-    start: U64
-    rule: I32
-    end: int
-
-
-NOTHING = FunctionRules(np.zeros(0, np.uint64), np.zeros(0, np.int32), 0)
 
 
 class ObjectRules(Struct):
@@ -43,7 +31,7 @@ class ObjectRules(Struct):
     table: RuleTable
     architecture: Architecture
     problems: list[str] = field(default_factory=list)
-    _sources: list["FrameSource"] = field(default_factory=list)
+    _sources: list[FrameSource] = field(default_factory=list)
     _not_loaded: list[Callable[[], FrameIndex | None]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -64,7 +52,7 @@ class ObjectRules(Struct):
             result[row] = self._known_code(int(svma[row]))
         return result
 
-    def _source(self, number: int) -> "FrameSource | None":
+    def _source(self, number: int) -> FrameSource | None:
         """The sources in order; each is read only when an earlier one misses an address (.debug_frame may be large)."""
         while number >= len(self._sources) and self._not_loaded:
             index = self._load(self._not_loaded.pop(0))
@@ -111,44 +99,3 @@ class ObjectRules(Struct):
             entry, offset = divmod(svma - section.address, LAZY_ENTRY)
             return self.architecture.lazy_linkage[offset >= 11 if entry else 1 + (offset >= 6)]
         return None
-
-
-class FrameSource(Struct):
-    """The index of one section, and the functions decoded so far by row of the index."""
-
-    index: FrameIndex
-    functions: dict[int, FunctionRules] = field(default_factory=dict)
-
-    def find(self, svma: U64, table: RuleTable, problems: list[str]) -> I32:
-        """(n,) rule numbers of addresses; loops over the distinct functions among them."""
-        result = np.full(len(svma), NO_RULE, np.int32)
-        for number, rows in rows_by(self.index.find(svma)):
-            if number < 0:
-                continue
-            result[rows] = self._in_function(self._function(number, table, problems), svma[rows])
-        return result
-
-    def _in_function(self, function: FunctionRules, svma: U64) -> I32:
-        row: I64 = np.searchsorted(function.start, svma, "right").astype(np.int64) - 1
-        inside = (row >= 0) & (svma < np.uint64(function.end))
-        found = np.full(len(svma), NO_RULE, np.int32)
-        found[inside] = function.rule[row[inside]]
-        return found
-
-    def _function(self, number: int, table: RuleTable, problems: list[str]) -> FunctionRules:
-        found = self.functions.get(number)
-        if found is None:
-            try:
-                found = self._decode(number, table)
-            except ObjectError as error:
-                problems.append(str(error))
-                found = NOTHING
-            self.functions[number] = found
-        return found
-
-    def _decode(self, number: int, table: RuleTable) -> FunctionRules:
-        section = self.index.section
-        fde = section.fde(int(self.index.offset[number]))
-        rows = rule_rows(section, fde, table)
-        starts = np.array([row.start for row in rows], np.uint64)
-        return FunctionRules(starts, np.array([row.rule for row in rows], np.int32), fde.end)

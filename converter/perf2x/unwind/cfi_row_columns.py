@@ -1,0 +1,143 @@
+"""Rule rows of many functions from the instructions of their programs; equal rules are interned once for all of them.
+
+A row stands for the code between two advances, as far as a CFA is defined. Its rule is put together from the
+instructions that set its parts (`cfi_states`): a number for each part, so that few distinct rows are left.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+from msgspec import Struct
+
+from perf2x.abi.callframe import CallFrame
+from perf2x.columnar.arrays import I32, I64, U64
+from perf2x.columnar.unique import group_rows
+from perf2x.unwind.cfi_cursor import MASK
+from perf2x.unwind.cfi_entries import Cie
+from perf2x.unwind.cfi_instruction_columns import Instructions, codes
+from perf2x.unwind.cfi_rules import RegisterRule, Rule, RuleKind, RuleTable
+from perf2x.unwind.cfi_states import CFA_OFFSET, CFA_REGISTER, RESTORES, States, states
+
+_ADVANCES = codes(
+    CallFrame.ADVANCE_LOC, CallFrame.ADVANCE_LOC1, CallFrame.ADVANCE_LOC2, CallFrame.ADVANCE_LOC4
+)  # fmt: skip
+_FACTORED = {
+    CallFrame.OFFSET: 1, CallFrame.OFFSET_EXTENDED: 1, CallFrame.OFFSET_EXTENDED_SF: 1, CallFrame.VAL_OFFSET: 1,
+    CallFrame.VAL_OFFSET_SF: 1, CallFrame.DEF_CFA_SF: 1, CallFrame.DEF_CFA_OFFSET_SF: 1,
+    CallFrame.GNU_NEGATIVE_OFFSET_EXTENDED: -1,
+}  # fmt: skip
+"""Instructions whose number counts units of the data alignment, and its sign."""
+_UNFACTORED = (CallFrame.DEF_CFA, CallFrame.DEF_CFA_OFFSET, CallFrame.REGISTER)
+_KINDS = {
+    CallFrame.OFFSET: RuleKind.OFFSET, CallFrame.OFFSET_EXTENDED: RuleKind.OFFSET,
+    CallFrame.OFFSET_EXTENDED_SF: RuleKind.OFFSET, CallFrame.GNU_NEGATIVE_OFFSET_EXTENDED: RuleKind.OFFSET,
+    CallFrame.VAL_OFFSET: RuleKind.VAL_OFFSET, CallFrame.VAL_OFFSET_SF: RuleKind.VAL_OFFSET,
+    CallFrame.REGISTER: RuleKind.REGISTER, CallFrame.UNDEFINED: RuleKind.UNDEFINED,
+}  # fmt: skip
+"""Kinds of register rules; ``SAME`` of all others."""
+_KIND_BITS = 3
+_FARTHEST = 1 << 48
+"""Numbers from here on are left to the scalar decoder, so that a kind and a number fit one word."""
+
+
+def _table(known: dict[CallFrame, int] | dict[CallFrame, RuleKind]) -> I64:
+    table = np.zeros(256, np.int64)
+    for code, value in known.items():
+        table[code] = value
+    return table
+
+
+_SIGN, _IS_UNFACTORED, _KIND = _table(_FACTORED), codes(*_UNFACTORED), _table(_KINDS)
+
+
+class Aligned(Struct, frozen=True):
+    """Facts on ``n`` functions that their instructions refer to."""
+
+    cies: list[Cie]
+    cie: I64
+    """(n,) index into ``cies``"""
+    start: U64
+    """(n,) svma"""
+
+
+class RowColumns(Struct, frozen=True):
+    """Rows by rising address in each function: number of the function, svma, number of the rule."""
+
+    function: I64
+    start: U64
+    rule: I32
+
+
+def row_columns(of: Instructions, functions: Aligned, table: RuleTable) -> tuple[RowColumns, I64]:
+    """Make the rows of ``n`` programs; also returns those (of 0 … n − 1) that the rows are complete for."""
+    found, is_sound = states(of, table.register_count)
+    value = _values(of, functions)
+    is_far = (value + _FARTHEST).view(np.uint64) >= np.uint64(2 * _FARTHEST)
+    is_sound &= of.is_usual & (np.bincount(of.program[is_far], minlength=len(is_sound)) == 0)
+    at, start = _row_ends(of, functions)
+    setter = found.at(at)
+    program = of.program[at]
+    whole = is_sound[program] & (setter[CFA_REGISTER] != of.begin[program])
+    at, program, setter = at[whole], program[whole], setter[:, whole]
+    _give_back(of, found, setter, program)
+    columns = [of.first[setter[CFA_REGISTER]].view(np.int64), value[setter[CFA_OFFSET]]]
+    numbers = value << _KIND_BITS | _KIND[of.code]
+    columns += list(numbers[setter[2:]])
+    rule = _rule_numbers(functions, functions.cie[program], columns, found.registers, table)
+    return RowColumns(program, start[whole], rule), np.flatnonzero(is_sound)
+
+
+def _values(of: Instructions, functions: Aligned) -> I64:
+    """(i,) offsets in bytes, and numbers of registers that hold others; 0 of instructions without any."""
+    alignment = np.array([cie.data_alignment for cie in functions.cies], np.int64)[functions.cie]
+    sign = _SIGN[of.code]
+    factored = of.last * (sign * alignment[of.program])
+    return np.where(sign != 0, factored, np.where(_IS_UNFACTORED[of.code], of.last, 0))
+
+
+def _row_ends(of: Instructions, functions: Aligned) -> tuple[I64, U64]:
+    """Find the instructions that end a row, and (r,) where the row starts: advances, and the ends of programs."""
+    alignment = np.array([cie.code_alignment & MASK for cie in functions.cies], np.uint64)[functions.cie]
+    distance = np.where(_ADVANCES[of.code], of.last.view(np.uint64) * alignment[of.program], np.uint64(0))
+    moved = np.cumsum(distance)  # wraps as addresses do
+    after = moved + (functions.start - moved[of.begin])[of.program]
+    before = after - distance
+    is_end = after > before
+    is_end[of.end] = True
+    at = np.flatnonzero(is_end)
+    return at, before[at]
+
+
+def _give_back(of: Instructions, found: States, setter: I64, program: I64) -> None:
+    """Replace, in ``setter`` (p, r), instructions that restore the CIE's rule by those that set it there.
+
+    In the CIE itself, they and what they stand for say ``SAME``.
+    """
+    part, row = np.nonzero(RESTORES[of.code[setter]] & (setter > of.middle[program]))
+    if len(part):
+        initial = found.at(of.middle)
+        setter[part, row] = initial[part, program[row]]
+
+
+def _rule_numbers(functions: Aligned, cie: I64, columns: list[I64], registers: I64, table: RuleTable) -> I32:
+    """(r,) numbers of rules; loops over the distinct rows."""
+    if not len(cie):
+        return np.zeros(0, np.int32)
+    first, group = group_rows([cie, *columns])
+    numbers = [
+        table.number(_rule(functions.cies[which], registers.tolist(), *values))
+        for which, *values in zip(cie[first].tolist(), *(column[first].tolist() for column in columns), strict=True)
+    ]
+    return np.array(numbers, np.int32)[group]
+
+
+def _rule(cie: Cie, registers: list[int], cfa_register: int, cfa_value: int, *numbers: int) -> Rule:
+    saved = tuple(
+        [_register_rule(register, number) for register, number in zip(registers, numbers, strict=True) if number & 7]
+    )
+    return Rule(cfa_register, cfa_value, cie.return_register, cie.is_signal_frame, saved)
+
+
+@lru_cache(4096)
+def _register_rule(register: int, number: int) -> tuple[int, RegisterRule]:
+    return register, RegisterRule(RuleKind(number & 7), number >> _KIND_BITS)
