@@ -77,7 +77,7 @@ def times_of(profile: Profile, *, waiting: bool, event: int | None = None) -> di
     """Of each lane the time that its samples (those of one event) stand for, and the longest of them."""
     tracks, track = tracks_of(profile)
     rows = np.flatnonzero((profile.samples.event == event) | (event is None))
-    standing = durations_of(profile, track, rows)
+    standing = durations_of(profile, rows, track)
     length = np.where(standing.is_wait == waiting, standing.time, 0)
     found = {}
     for row in range(len(tracks)):

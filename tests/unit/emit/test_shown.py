@@ -132,7 +132,7 @@ def test_what_holds_for_every_timeline(drawn, waits) -> None:
             assert found.track[one] < found.track[other]
             assert not found.joined[one]
     assert found.track.tolist() == track[found.sample].tolist()
-    standing = durations_of(profile, track, np.arange(len(profile.samples))).time
+    standing = durations_of(profile, np.arange(len(profile.samples)), track).time
     assert np.all(standing[found.sample] > 0), "a moment is drawn"
     assert_cpus_run_one_thread(profile, found)
     assert len(tracks) == len(set(track.tolist()))

@@ -18,7 +18,7 @@ from perf2x.tables.output_text import printable
 from perf2x.tables.profile import Profile
 from perf2x.tables.stack_tree import ancestors
 
-_ROWS_AT_ONCE = 1 << 18
+_ROWS_AT_ONCE, _SLICED_AT_ONCE = 1 << 18, 1 << 15
 
 
 class Style(Struct, frozen=True):
@@ -57,12 +57,12 @@ class Drawing(Struct, frozen=True):
     def count(self, shortest: int) -> int:
         """The number of slices that will be written; ``shortest`` is microseconds."""
         least, names = shortest * 1000 // self.tick, self.names()
-        return sum(count_of(shown, node, self.tree, names, self.outermost, least) for shown, node in self.parts())
+        return sum(count_of(shown, node, self.tree, names, self.outermost, least) for shown, node in self.runs())
 
     def slices(self, shortest: int) -> Iterator[tuple[ShownSamples, Slices]]:
-        """Yield the slices, whole tracks at a time, with the samples that they are made of."""
+        """Yield the slices, some ten thousand at a time, with the samples that they are made of."""
         least, names = shortest * 1000 // self.tick, self.names()
-        for shown, node in self.parts():
+        for shown, node in self.runs():
             yield shown, slices_of(shown, node, self.tree, names, self.outermost, least)
 
     def names(self) -> I64:
@@ -74,14 +74,21 @@ class Drawing(Struct, frozen=True):
 
         So memory stays bounded by the busiest track.
         """
-        starts = np.flatnonzero(np.diff(self.shown.track, prepend=-1))
-        ends = np.append(starts[1:], len(self.shown))
-        first = 0
-        for end in ends.tolist():
-            if end - first >= _ROWS_AT_ONCE or end == len(self.shown):
-                rows = slice(first, end)
-                yield take_rows_of(self.shown, rows), self.node[rows]
-                first = end
+        return self._cut_at(np.flatnonzero(np.diff(self.shown.track)) + 1, _ROWS_AT_ONCE)
+
+    def runs(self) -> Iterator[tuple[ShownSamples, I64]]:
+        """Yield what `parts` does in smaller pieces, cut where a thread pauses: no slice goes on there."""
+        return self._cut_at(np.flatnonzero(~self.shown.joined[:-1]) + 1, _SLICED_AT_ONCE)
+
+    def _cut_at(self, cuts: I64, at_least: int) -> Iterator[tuple[ShownSamples, I64]]:
+        """Yield rows from cut to cut, ``at_least`` so many of them but in the end."""
+        first, count = 0, len(self.shown)
+        while first < count:
+            place = int(np.searchsorted(cuts, first + at_least))
+            end = int(cuts[place]) if place < len(cuts) else count
+            rows = slice(first, end)
+            yield take_rows_of(self.shown, rows), self.node[rows]
+            first = end
 
 
 def drawings_of(profile: Profile, wanted: I64, how: Style) -> list[Drawing]:

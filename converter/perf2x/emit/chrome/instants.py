@@ -24,10 +24,12 @@ def marker_events(profile: Profile, tracks: Tracks, wanted: I64) -> Iterator[mem
     samples = profile.samples
     if samples.time is None or not len(wanted):
         return
-    track = tracks_of(profile)[1]
-    standing = durations_of(profile, track, wanted)
+    is_moment = durations_of(profile, wanted).time == 0
     ran = np.ones(len(samples), np.bool_) if samples.wait is None else samples.wait == Wait.RAN
-    rows = wanted[(standing.time == 0) & ran[wanted]]
+    rows = wanted[is_moment & ran[wanted]]
+    if not len(rows):
+        return
+    track = tracks_of(profile)[1]
     ticks = ticks_of(since(samples.time[rows], origin_of(profile)))
     names = [json_string(one_line(event.name)).encode() for event in profile.events]
     heads = chunk_array(b'{"ph":"i","s":"t","name":%b,"ts":' % name for name in names)

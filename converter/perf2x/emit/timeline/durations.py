@@ -12,6 +12,7 @@ from msgspec import Struct
 from perf2x.columnar.arrays import I64, Bools
 from perf2x.columnar.ragged import argsort_small
 from perf2x.columnar.unique import unique
+from perf2x.emit.timeline.tracks import tracks_of
 from perf2x.tables.profile import Profile
 from perf2x.tables.waits import Wait, placed_waits
 
@@ -28,8 +29,11 @@ class Durations(Struct, frozen=True):
     is_wait: Bools
 
 
-def durations_of(profile: Profile, track: I64, wanted: I64) -> Durations:
-    """Return the time that each wanted sample (rows, ascending) stands for; ``track`` is each sample's."""
+def durations_of(profile: Profile, wanted: I64, track: I64 | None = None) -> Durations:
+    """Return the time that each wanted sample (rows, ascending) stands for.
+
+    ``track`` (samples,) is each sample's, if it is known already: only what has no clock needs it.
+    """
     samples = profile.samples
     event, value = samples.event[wanted], np.maximum(samples.value[wanted], 0)
     is_wait = placed_waits(samples)[wanted]
@@ -37,7 +41,7 @@ def durations_of(profile: Profile, track: I64, wanted: I64) -> Durations:
     clock = _clock(profile, unique(event[ran]).tolist())
     if clock is not None:
         return Durations(np.where(is_wait | (ran & (event == clock)), value, 0), is_wait)
-    typical = typical_interval(profile, track, wanted[ran])
+    typical = typical_interval(profile, tracks_of(profile)[1] if track is None else track, wanted[ran])
     return Durations(np.where(is_wait, value, np.where(ran, typical, 0)), is_wait)
 
 

@@ -25,7 +25,7 @@ from perf2x.columnar.ragged import argsort_small
 from perf2x.emit.timeline.durations import Durations, durations_of
 from perf2x.emit.timeline.placement import order_of
 from perf2x.emit.timeline.running_time import FAR, RunningTime, Spans, gaps_between, last_until, since, union_of
-from perf2x.emit.timeline.switches import Runs, runs_of
+from perf2x.emit.timeline.switches import Runs, no_runs, runs_of
 from perf2x.emit.timeline.tracks import cpu_tracks_of, tracks_of
 from perf2x.emit.timeline.unwatched import Boxes, pieces_without_switches
 from perf2x.tables.profile import Profile
@@ -56,10 +56,12 @@ class ShownSamples(Struct, frozen=True):
 def thread_runs(profile: Profile) -> Runs:
     """When the threads of all tracks (``tracks_of``) had a CPU, as context switches say; empty without them."""
     samples = profile.samples
+    if profile.switches is None or not len(profile.switches.time):
+        return no_runs()
     everything, track = np.arange(len(samples)), tracks_of(profile)[1]
     time = np.zeros(len(samples), np.uint64) if samples.time is None else samples.time
     origin = origin_of(profile)
-    boxes = _boxes(track, everything, since(time, origin), durations_of(profile, track, everything))
+    boxes = _boxes(track, everything, since(time, origin), durations_of(profile, everything, track))
     return runs_of(profile, origin, Spans(boxes.track, boxes.moment, boxes.length))
 
 
@@ -68,7 +70,7 @@ def origin_of(profile: Profile) -> int:
     time = profile.samples.time
     if time is None or not len(time):
         return 0
-    standing = durations_of(profile, tracks_of(profile)[1], np.arange(len(time)))
+    standing = durations_of(profile, np.arange(len(time)))
     length = np.where(standing.is_wait, 0, standing.time).astype(np.uint64)
     earlier = int((length - np.minimum(length, time)).max())  # by so much the first box begins before the clock's zero
     first = -earlier if earlier else int((time - np.minimum(length, time)).min())
@@ -82,7 +84,7 @@ def shown_samples(profile: Profile, track: I64, wanted: I64) -> ShownSamples:
         none = np.zeros(0, np.int64)
         return ShownSamples(none, none, none, none, np.zeros(0, np.bool_))
     origin = origin_of(profile)
-    standing = durations_of(profile, track, wanted)
+    standing = durations_of(profile, wanted, track)
     boxes, waits, waiting = _boxes_and_waits(track, wanted, since(profile.samples.time, origin), standing)
     del standing
     runs = runs_of(profile, origin, Spans(boxes.track, boxes.moment, boxes.length))

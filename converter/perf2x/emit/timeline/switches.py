@@ -37,6 +37,12 @@ class Runs(Struct, frozen=True):
         return Spans(self.track, self.start, self.end)
 
 
+def no_runs() -> Runs:
+    """Return the empty table."""
+    none = np.zeros(0, np.int64)
+    return Runs(none, none, none, none, np.zeros(0, np.bool_))
+
+
 def runs_of(profile: Profile, origin: int, samples: Spans) -> Runs:
     """Return the runs of all tracks (``tracks_of``) whose switches were recorded.
 
@@ -44,8 +50,7 @@ def runs_of(profile: Profile, origin: int, samples: Spans) -> Runs:
     """
     switches = profile.switches
     if switches is None or not len(switches.time):
-        none = np.zeros(0, np.int64)
-        return Runs(none, none, none, none, np.zeros(0, np.bool_))
+        return no_runs()
     track, time = switch_tracks(profile, switches), since(switches.time, origin)
     known = np.flatnonzero(track >= 0)
     order = known[argsort_rows([track[known], time[known], known])]
