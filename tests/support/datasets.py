@@ -6,7 +6,7 @@ from typing import Any
 
 from perf2x.dataset.stored_recording import StoredRecording
 from perf2x.pipeline.context import LoadContext
-from perf2x.pipeline.ingest import ingest_session, write_sessions
+from perf2x.pipeline.ingest import ingest, ingest_session
 from perf2x.pipeline.options import LoadOptions
 from perf2x.pipeline.sessions import Input, find_sessions
 from perf2x.pipeline.stage_timer import Stages
@@ -14,9 +14,8 @@ from perf2x.symbolize.options import SymbolOptions
 from perf2x.tables.diagnostics import Diagnostics
 
 
-def context_for(symbols: SymbolOptions | None = None, *, timeline: bool = False) -> LoadContext:
-    options = LoadOptions(by_cgroup=True, timeline=timeline, symbols=symbols)
-    return LoadContext(options, Diagnostics(), None, Stages())
+def context_for(symbols: SymbolOptions | None = None) -> LoadContext:
+    return LoadContext(LoadOptions(by_cgroup=True, symbols=symbols), Diagnostics(), None, Stages())
 
 
 def add_recording(
@@ -28,9 +27,8 @@ def add_recording(
     symbols: SymbolOptions | None = None,
     timeline: bool = False,
 ) -> None:
-    context = context_for(symbols, timeline=timeline)
-    sessions = find_sessions([Input(str(recording), str(recording), tags or {})], context)
-    write_sessions(sessions, context, folder, partition)
+    options = LoadOptions(by_cgroup=True, timeline=timeline, symbols=symbols, tags=(tags or {},))
+    ingest([str(recording)], options, folder, partition)
 
 
 def stored(recording: Path, symbols: SymbolOptions | None = None) -> StoredRecording:

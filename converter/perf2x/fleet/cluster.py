@@ -35,7 +35,7 @@ def connected(scheduler: str | None, workers: int) -> Iterator[Any]:
     except ImportError:
         raise OptionError("work is spread by Dask: pip install 'perf2x[fleet]'") from None
     with dask.config.set(_SETTINGS), contextlib.ExitStack() as stack:
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # its errors come back as exceptions
+        _silence()
         try:
             if scheduler is None:
                 cluster = distributed.LocalCluster(
@@ -47,3 +47,10 @@ def connected(scheduler: str | None, workers: int) -> Iterator[Any]:
         except (OSError, ValueError) as error:
             raise Perf2xError(f"{scheduler or 'Dask'}: {error}") from None
         yield client
+
+
+def _silence() -> None:
+    """Keep Dask's log off standard error: its errors come back as exceptions, and some loggers have own levels."""
+    for name in list(logging.root.manager.loggerDict):
+        if name == "distributed" or name.startswith("distributed."):
+            logging.getLogger(name).setLevel(logging.CRITICAL)

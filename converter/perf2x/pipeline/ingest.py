@@ -152,18 +152,6 @@ def _place_names(stored: StoredRecording, found: LocationNames) -> PlaceNames:
     )
 
 
-def write_sessions(
-    sessions: Sequence[SessionInput], context: LoadContext, folder: Path, partition: Sequence[str] = ()
-) -> None:
-    """Add sessions to the dataset in ``folder``, one after the other."""
-    from perf2x.dataset.write import write_recording
-
-    for session in sessions:
-        ingested = ingest_session(session, context)
-        with context.stages.stage("emit"):
-            write_recording(folder, ingested.stored, ingested.names, partition)
-
-
 def ingest(
     paths: Sequence[str],
     options: LoadOptions,

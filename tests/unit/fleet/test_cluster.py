@@ -1,20 +1,15 @@
 """A real cluster: a scheduler and workers in processes of their own, over TCP, which are killed meanwhile."""
 
-import contextlib
 import os
 import signal
 import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from perf2x.fleet.ingest_one import Job, ingest_one
-from perf2x.pipeline.options import LoadOptions
-from perf2x.symbolize.options import SymbolOptions
-from tests.support.fleets import files_of, write_fleet
+from tests.support.clusters import command
+from tests.support.fleet_kills import rounds
+from tests.support.fleets import write_fleet
 
 pytest.importorskip("pyarrow")
 pytest.importorskip("fsspec")
@@ -25,82 +20,10 @@ pytestmark = [
 ]
 
 COUNT = 14
-SCHEDULER = (
-    "import asyncio, sys; from distributed import Scheduler\n"
-    "async def main():\n"
-    "    async with Scheduler(host='127.0.0.1', port=0, dashboard=False) as one:\n"
-    "        open(sys.argv[1], 'w').write(one.address); await one.finished()\n"
-    "asyncio.run(main())"
-)
-WORKER = (
-    "import asyncio, sys; from distributed import Worker\n"
-    "async def main():\n"
-    "    async with Worker(sys.argv[1], nthreads=1, host='127.0.0.1', dashboard=False) as one: await one.finished()\n"
-    "asyncio.run(main())"
-)
-
-
-@contextlib.contextmanager
-def process(*words: str) -> Iterator[subprocess.Popen[bytes]]:
-    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
-        try:
-            yield running
-        finally:
-            running.kill()
-
-
-def wait_for(happened: Callable[[], bool]) -> None:
-    """Wait, however busy the machine is, but not for good."""
-    end = time.monotonic() + 600
-    while not happened():
-        assert time.monotonic() < end
-        time.sleep(0.01)
-
-
-def scheduler_address(file: Path) -> str:
-    wait_for(lambda: file.exists() and bool(file.read_text()))
-    return file.read_text()
-
-
-def command(recordings: Path, data: Path, *words: str) -> list[str]:
-    code = "from perf2x.cli import main; main()"
-    return [sys.executable, "-c", code, "fleet", "ingest", str(recordings / "*.data"), "-o", str(data), "-q", *words]
-
-
-def rows_are_there(data: Path, least: int) -> None:
-    wait_for(lambda: len(list((data / "recordings").rglob("*.parquet"))) >= least)
-
-
-def undisturbed(paths: list[Path], data: Path) -> dict[str, bytes]:
-    """The dataset that tasks make one after the other, in another order and without Dask."""
-    job = Job(str(data), LoadOptions(by_cgroup=True, symbols=SymbolOptions()), {}, (), "1")
-    for path in reversed(paths):
-        ingest_one(str(path), job)
-    return files_of(data)
 
 
 def test_kills_neither_lose_nor_double(tmp_path: Path) -> None:
-    paths = write_fleet(tmp_path / "fleet", COUNT)
-    data, file = tmp_path / "killed", tmp_path / "address"
-    with process(sys.executable, "-c", SCHEDULER, str(file)) as scheduler, contextlib.ExitStack() as workers:
-        address = scheduler_address(file)
-
-        def worker() -> subprocess.Popen[bytes]:
-            return workers.enter_context(process(sys.executable, "-c", WORKER, address))
-
-        first, _ = worker(), worker()
-        with process(*command(tmp_path / "fleet", data, "--scheduler", address)) as client:
-            rows_are_there(data, 2)
-            first.kill()
-            worker()
-            rows_are_there(data, 5)
-            client.kill()
-        with process(*command(tmp_path / "fleet", data, "--scheduler", address)):
-            rows_are_there(data, 8)
-            scheduler.kill()
-    local = subprocess.run(command(tmp_path / "fleet", data, "--workers", "1"), capture_output=True, check=False)
-    assert (local.returncode, local.stderr) == (0, b"")
-    assert files_of(data) == undisturbed(paths, tmp_path / "alone")
+    assert rounds(tmp_path, COUNT, kills=4, seed=int.from_bytes(os.urandom(2), "big")) >= 1
 
 
 def test_errors_are_counted_and_no_scheduler_is_one_sentence(tmp_path: Path) -> None:

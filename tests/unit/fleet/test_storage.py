@@ -1,0 +1,166 @@
+"""Datasets in object stores are put whole and have the files of a folder; writers of the schema share their tests."""
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from perf2x.dataset.storage import storage_at
+from perf2x.fleet.ingest_one import Job, ingest_one
+from perf2x.fleet.upkeep.collect import collect
+from perf2x.fleet.upkeep.compact import compact
+from perf2x.pipeline.options import LoadOptions
+from perf2x.plugins.dataset_contract import DatasetContract
+from perf2x.tables.errors import FormatError, OutputError
+from tests.support.fleets import files_of, recording_of
+
+pytest.importorskip("pyarrow")
+fsspec = pytest.importorskip("fsspec")
+
+FAR = 1 << 62
+"""A time after all others."""
+
+
+@pytest.fixture(scope="module")
+def recordings(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    folder = tmp_path_factory.mktemp("recordings")
+    for number in range(3):
+        (folder / f"{number}.data").write_bytes(recording_of(number, 6))
+    (folder / "9.data").write_bytes(b"no recording")
+    return sorted(folder.iterdir())
+
+
+def add(recordings: list[Path], data: str) -> list[str]:
+    run = os.urandom(4).hex()
+    job = Job(data, LoadOptions(by_cgroup=True), {"service": "a b"}, ("service",), run)
+    return [ingest_one(str(path), job).state for path in recordings]
+
+
+def objects(address: str) -> dict[str, bytes]:
+    """All objects below an address."""
+    system, root = fsspec.core.url_to_fs(address)
+    system.invalidate_cache()
+    return {name[len(root) + 1 :]: system.cat_file(name) for name in system.find(root)}
+
+
+def check(recordings: list[Path], address: str, folder: Path) -> None:
+    """The same commands in a store and in a folder leave the same files."""
+    for data in (address, str(folder)):
+        assert add(recordings, data) == ["added"] * 3 + ["failed"]
+        assert add(recordings, data) == ["known"] * 3 + ["failed"]
+    assert objects(address) == files_of(folder)
+    for data in (address, str(folder)):
+        compact(storage_at(data))
+        assert add(recordings, data) == ["known"] * 3 + ["failed"]
+    assert objects(address) == files_of(folder)
+    for data in (address, str(folder)):
+        assert collect(storage_at(data), FAR, 0).recordings == 4
+    assert objects(address) == files_of(folder) == {}
+
+
+def test_objects_in_memory_are_those_of_a_folder(recordings: list[Path], tmp_path: Path) -> None:
+    check(recordings, "memory://fleet/profiles", tmp_path / "profiles")
+
+
+def test_an_object_is_put_whole(tmp_path: Path) -> None:
+    for data in ("memory://whole", f"file://{tmp_path}/a%20b"):
+        storage = storage_at(data)
+        with pytest.raises(KeyError), storage.new_file("nodes/x.parquet") as file:
+            file.write(b"half")
+            raise KeyError
+        assert not storage.exists("nodes/x.parquet")
+        with storage.new_file("nodes/x.parquet") as file:
+            file.write(b"whole")
+            assert not storage.exists("nodes/x.parquet")
+        assert [(one.name, one.size) for one in storage.files("nodes")] == [("nodes/x.parquet", 5)]
+        storage.move("nodes/x.parquet", "places/y.parquet")
+        with storage.open("places/y.parquet") as opened:
+            assert opened.read() == b"whole"
+        storage.remove("places/y.parquet")
+        storage.remove("places/y.parquet")
+        assert not storage.files("places")
+    assert (tmp_path / "a b").is_dir()
+
+
+def test_errors_name_the_object() -> None:
+    with pytest.raises(FormatError, match=r"memory://nowhere/nodes/x\.parquet"):
+        storage_at("memory://nowhere").open("nodes/x.parquet")
+    with pytest.raises(OutputError, match="nosuchprotocol"):
+        storage_at("nosuchprotocol://bucket")
+
+
+def test_bytes_and_names_are_on_the_disk_before_a_file_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    fsync, replace = os.fsync, Path.replace
+
+    def synced(descriptor: int) -> None:
+        said.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "bytes")
+        fsync(descriptor)
+
+    def renamed(self: Path, target: Path) -> Path:
+        said.append("name")
+        return replace(self, target)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(Path, "replace", renamed)
+    with storage_at(tmp_path).new_file("nodes/x.parquet") as file:
+        file.write(b"whole")
+    assert said == ["bytes", "name", "folder"]
+
+
+@pytest.fixture(scope="module")
+def bucket() -> Iterator[str]:
+    """A bucket of moto's server, which speaks S3."""
+    pytest.importorskip("s3fs")
+    pytest.importorskip("moto")
+    pytest.importorskip("flask_cors")
+    code = (
+        "from moto.server import ThreadedMotoServer as S; import sys\n"
+        "s = S(ip_address='127.0.0.1', port=0, verbose=False); s.start()\n"
+        "print(s.get_host_and_port()[1], flush=True); sys.stdin.read()"
+    )
+    words = [sys.executable, "-c", code]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
+        assert server.stdout is not None
+        port = int(server.stdout.readline())
+        settings = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_DEFAULT_REGION": "us-east-1",
+                    "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}"}  # fmt: skip
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in settings.items():
+                patch.setenv(name, value)
+            fsspec.filesystem("s3").mkdir("fleet")
+            yield "s3://fleet"
+        server.send_signal(signal.SIGTERM)
+
+
+@pytest.mark.slow
+def test_objects_of_s3_are_those_of_a_folder(bucket: str, recordings: list[Path], tmp_path: Path) -> None:
+    check(recordings, f"{bucket}/profiles", tmp_path / "profiles")
+
+
+@pytest.mark.slow
+def test_workers_put_objects(bucket: str, recordings: list[Path], tmp_path: Path) -> None:
+    code = "from perf2x.cli import main; main()"
+    words = [sys.executable, "-c", code, "fleet", "ingest", "-q", "--workers", "1", *map(str, recordings), "-o"]
+    for data in (f"{bucket}/by-command", str(tmp_path / "profiles")):
+        subprocess.run([*words, data], check=True)
+    assert objects(f"{bucket}/by-command") == files_of(tmp_path / "profiles")
+
+
+class TestOurDatasets(DatasetContract):
+    """Datasets that tasks write, before and after they were put together."""
+
+    @pytest.fixture(autouse=True, params=[False, True], ids=["separate", "compact"])
+    def written(self, request: pytest.FixtureRequest, recordings: list[Path], tmp_path: Path) -> None:
+        self.folder = tmp_path / "profiles"
+        add(recordings, str(self.folder))
+        if request.param:
+            compact(storage_at(self.folder))
+
+    def dataset(self) -> Path:
+        return self.folder
