@@ -4,6 +4,7 @@
 //
 // A job is {"viewer": "page" | "speedscope", "file": …, "steps": [["key", "o"], ["click", x, y], ["down", selector, share of width, of height], …], "shot": name}.
 // Everything is served from loopback or opened from disk; requests to anywhere else are refused and reported.
+// All jobs of a viewer share one page, which rests on about:blank between them: a page of its own costs a job a process.
 import fs from "node:fs";
 import http from "node:http";
 import path from "node:path";
@@ -25,6 +26,8 @@ function serve(root) {
   return new Promise((done) => server.listen(0, "127.0.0.1", () => done(server)));
 }
 
+const held = new Set();
+
 async function step(page, [kind, ...words]) {
   if (kind === "key") await page.keyboard.press(words[0]);
   if (kind === "type") await page.keyboard.type(words[0]);
@@ -42,7 +45,10 @@ async function step(page, [kind, ...words]) {
     await page.keyboard.press("Enter");
   }
   if (kind === "wheel") await page.mouse.wheel(...words);
-  if (kind === "hold") await page.keyboard.down(words[0]);
+  if (kind === "hold") {
+    await page.keyboard.down(words[0]);
+    held.add(words[0]);
+  }
   if (kind === "release") await page.keyboard.up(words[0]);
   if (kind === "fingers") await fingers(page, words);
   if (kind === "choose") await page.selectOption(words[0], words[1]);
@@ -74,21 +80,41 @@ async function settled(page, viewer, words) {
 /** What axe-core finds on the page, a line for each kind of trouble. */
 async function complaints(page) {
   await page.evaluate(fs.readFileSync("node_modules/axe-core/axe.min.js", "utf8"));
-  const { violations } = await page.evaluate("axe.run()");
+  const { violations } = await page.evaluate("axe.run({ resultTypes: ['violations'] })");
   return violations.map(({ impact, id, nodes }) => `${impact} ${id}: ${nodes.map(({ target }) => target.join(" ")).join(", ")}`);
 }
 
-async function run(browser, origin, job) {
-  const page = await browser.newPage({ viewport: job.size || { width: 1280, height: 760 }, colorScheme: job.scheme || "light", reducedMotion: job.motion || "no-preference" });
-  const told = { console: [], errors: [], outside: [] };
-  page.on("console", (message) => told.console.push(message.text()));
-  page.on("pageerror", (error) => told.errors.push(String(error)));
-  await page.route("**/*", (route) => {
+/** A browser with one page; what the page says and asks for goes to the job that is on. */
+async function launch(origin, args) {
+  const browser = await chromium.launch({ executablePath, args: [...ARGUMENTS, ...args] });
+  const view = { browser, page: await browser.newPage(), told: null };
+  view.page.on("console", (message) => view.told.console.push(message.text()));
+  view.page.on("pageerror", (error) => view.told.errors.push(String(error)));
+  await view.page.route("**/*", (route) => {
     const url = route.request().url();
     if (url.startsWith(origin) || /^(file|data|blob):/.test(url)) return route.continue();
-    told.outside.push(url);
+    view.told.outside.push(url);
     return route.abort();
   });
+  return view;
+}
+
+/** Leaves what a job before has opened, and lets go of its keys and of the mouse. */
+async function rest(page) {
+  await page.goto("about:blank");
+  for (const key of held) await page.keyboard.up(key);
+  held.clear();
+  await page.mouse.up();
+  await page.mouse.move(0, 0);
+}
+
+async function run(view, origin, job) {
+  const { page } = view;
+  await rest(page);
+  await page.setViewportSize(job.size || { width: 1280, height: 760 });
+  await page.emulateMedia({ colorScheme: job.scheme || "light", reducedMotion: job.motion || "no-preference" });
+  view.told = { console: [], errors: [], outside: [] };
+  const { told } = view;
   if (job.viewer === "speedscope") {
     await page.goto(origin);
     await page.setInputFiles("input[type=file]", job.file);
@@ -107,20 +133,19 @@ async function run(browser, origin, job) {
   if (job.axe) told.complaints = await complaints(page);
   if (job.evaluate) told.value = await page.evaluate(job.evaluate);
   if (job.shot) await page.screenshot({ path: path.join(shots, job.shot) });
-  await page.close();
   return told;
 }
 
+const ARGUMENTS = ["--no-sandbox", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
+const DRAWING = { page: ["--disable-gpu"], speedscope: ["--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"] }; // Speedscope draws with WebGL
 const server = await serve(speedscope);
-const browser = await chromium.launch({
-  executablePath,
-  args: [
-    "--no-sandbox", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update",
-    "--disable-sync", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader",
-  ],
-});
+const origin = `http://127.0.0.1:${server.address().port}/`;
+const views = {};
 const told = [];
-for (const job of jobs) told.push(await run(browser, `http://127.0.0.1:${server.address().port}/`, job));
-await browser.close();
+for (const job of jobs) {
+  views[job.viewer] ||= await launch(origin, DRAWING[job.viewer]);
+  told.push(await run(views[job.viewer], origin, job));
+}
+for (const { browser } of Object.values(views)) await browser.close();
 server.close();
 process.stdout.write(JSON.stringify(told));
