@@ -30,6 +30,7 @@ COMMANDS = {
     "dump": "Show the records of a recording in file order, a line for each; nothing is looked up.",
     "bundle": "Pack a recording with the objects it needs, to convert it on any machine.",
     "fleet ingest": "Add many recordings to a dataset, on all cores or on a Dask cluster.",
+    "fleet symbolize": "Look up names for the places of a dataset, each once, on all cores or on a Dask cluster.",
     "fleet query": "Answer SQL about a dataset with DuckDB.",
     "fleet compact": "Put small files of a dataset together, and sum its old timelines.",
     "fleet gc": "Remove old recordings from a dataset, and all that only they need.",

@@ -2,34 +2,48 @@
 
 import sys
 import time
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import typer
 
 from perf2x.cli.messages import print_message
 
-if TYPE_CHECKING:
-    from perf2x.fleet.ingest import Totals
-
 _EACH_S = 15.0
 """Seconds between two lines in a log."""
+
+
+class Progress(Protocol):
+    """Number of tasks, those that have ended, and those that failed."""
+
+    @property
+    def of(self) -> int:
+        """All of them."""
+
+    @property
+    def done(self) -> int:
+        """Those that have ended, failed ones included."""
+
+    @property
+    def failed(self) -> int:
+        """Those that failed."""
 
 
 class FleetProgress:
     """Prints totals with the rate and an estimate of what is left."""
 
-    def __init__(self, quiet: bool) -> None:
+    def __init__(self, quiet: bool, things: str = "recordings") -> None:
+        self._things = things
         self._quiet, self._is_terminal = quiet, sys.stderr.isatty()
         self._start = self._last = time.monotonic()
 
-    def __call__(self, totals: "Totals") -> None:
+    def __call__(self, totals: Progress) -> None:
         """Say how far the run is, if it is time to."""
         now = time.monotonic()
         wait = 0.2 if self._is_terminal else _EACH_S
         if self._quiet or now - self._last < wait:
             return
         self._last = now
-        line = progress_line(totals, now - self._start)
+        line = progress_line(totals, now - self._start, self._things)
         if self._is_terminal:
             typer.echo(f"\r\x1b[K{line}", err=True, nl=False)
         else:
@@ -41,10 +55,10 @@ class FleetProgress:
             typer.echo("\r\x1b[K", err=True, nl=False)
 
 
-def progress_line(totals: "Totals", seconds: float) -> str:
+def progress_line(totals: Progress, seconds: float, things: str = "recordings") -> str:
     """Number done, rate and estimate: ``120 of 1,000 recordings, 12.0/s, 73 s left, 2 errors``."""
     rate = totals.done / seconds if seconds > 0 else 0.0
-    parts = [f"{totals.done:,} of {totals.of:,} recordings", f"{rate:.1f}/s"]
+    parts = [f"{totals.done:,} of {totals.of:,} {things}", f"{rate:.1f}/s"]
     if rate:
         parts.append(f"{(totals.of - totals.done) / rate:.0f} s left")
     if totals.failed:

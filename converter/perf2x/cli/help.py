@@ -60,6 +60,10 @@ EXAMPLES = {
         "perf2x fleet ingest 's3://bucket/*.data' -o profiles/ --tag service=web --partition service,date",
         "perf2x fleet ingest --list names.txt -o profiles/ --scheduler tcp://scheduler:8786",
     ),
+    "fleet symbolize": (
+        "perf2x fleet symbolize profiles/",
+        "perf2x fleet symbolize profiles/ --debug-dir debug/ --debuginfod https://debuginfod.debian.net",
+    ),
     "fleet query": (
         'perf2x fleet query profiles/ "SELECT function, sum(self) FROM by_function GROUP BY ALL ORDER BY 2 DESC"',
         "perf2x fleet query profiles/ 'FROM recordings' -o recordings.csv",

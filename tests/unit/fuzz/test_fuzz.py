@@ -129,7 +129,7 @@ def test_all_commands_are_tried(whole: list[Seed]) -> None:
     from perf2x.cli.app import COMMANDS
 
     tried = {words[0] for words in commands()}
-    heavy = {"fleet ingest", "fleet query", "fleet compact", "fleet gc"}  # starts processes; the others take datasets
+    heavy = {"fleet ingest", "fleet symbolize", "fleet query", "fleet compact", "fleet gc"}  # processes, or datasets
     assert tried >= set(COMMANDS) - {"formats", "man"} - heavy
     assert len({seed.kind for seed in whole}) >= 10
 

@@ -1,0 +1,82 @@
+"""One code object as a profile of its places, which is what names are looked up for."""
+
+import numpy as np
+
+from perf2x.columnar.interner import StringInterner
+from perf2x.dataset.code_objects import code_objects
+from perf2x.dataset.unnamed import CodeObject
+from perf2x.tables.build_ids import KERNEL
+from perf2x.tables.events import Session
+from perf2x.tables.output_text import as_recorded
+from perf2x.tables.profile import (
+    Functions,
+    Locations,
+    Mappings,
+    Meta,
+    Profile,
+    ProfileSamples,
+    Stacks,
+    Threads,
+)
+
+
+def object_profile(code: CodeObject) -> Profile:
+    """Make a profile without samples, with a location for each place, in their order.
+
+    Places are at the addresses where the object's first mapping has them; its other mappings may hold other parts.
+    """
+    strings, none = StringInterner(), np.zeros(0, np.int32)
+    mappings = _mappings(code, strings)
+    objects = code_objects(mappings, strings.table(), code.mappings[0]["recording"])
+    own = objects.ids.index(code.id)
+    address = code.offset + objects.base[own]
+    count = len(address)
+    return Profile(
+        strings=strings.table(),
+        events=(),
+        threads=Threads(none, none, none, none),
+        mappings=mappings,
+        functions=Functions(none, none, none, none),
+        locations=Locations(
+            address=address,
+            lookup=address - code.is_return.astype(np.uint64),
+            mapping=np.full(count, own, np.int32),
+            mode=code.mode,
+            synthetic=np.zeros(count, np.bool_),
+            line_offsets=np.zeros(count + 1, np.int64),
+            line_function=none,
+            line_number=none,
+        ),
+        stacks=Stacks(none, none),
+        samples=ProfileSamples(none, none, none, none.astype(np.int64), none.astype(np.int64)),
+        meta=Meta(source=""),
+    )
+
+
+def object_session(code: CodeObject) -> Session:
+    """Make the facts of the recording that had the object, as far as names depend on them."""
+    kernel = code.facts["kernel_build_id"]
+    return Session(
+        source="",
+        byte_order="<",
+        events=(),
+        arch=as_recorded(code.facts["arch"]),
+        hostname=as_recorded(code.facts["host"]),
+        os_release=as_recorded(code.facts["kernel"]),
+        build_ids={KERNEL: bytes.fromhex(kernel)} if kernel else {},
+    )
+
+
+def _mappings(code: CodeObject, strings: StringInterner) -> Mappings:
+    rows = code.mappings
+    start, limit, offset = (
+        np.array([row[name] for row in rows], np.uint64) for name in ("start", "limit", "file_offset")
+    )
+    filename, build_id = (strings.add_all(as_recorded(row[name]) for row in rows) for name in ("file", "build_id"))
+    no = np.zeros(len(rows), np.bool_)
+    return Mappings(
+        start=start, limit=limit, offset=offset, filename=filename, build_id=build_id,
+        pid=np.array([row["pid"] for row in rows], np.int32),
+        is_kernel=np.array([row["is_kernel"] for row in rows], np.bool_),
+        has_functions=no, has_filenames=no, has_line_numbers=no, has_inline_frames=no,
+    )  # fmt: skip

@@ -1,0 +1,52 @@
+"""Tasks of Dask in turn: any number of them, a bounded number of which is under way."""
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import Any, TypeVar
+
+from perf2x.tables.errors import Perf2xError
+
+AHEAD = 4
+"""Tasks of each thread that the scheduler knows: enough to keep it busy, few enough for any number of tasks."""
+
+Item = TypeVar("Item")
+
+
+def in_turn(client: Any, task: Callable[..., object], items: Iterable[Item], job: object) -> Iterator[tuple[Item, Any]]:
+    """Yield each item with its finished future, that of ``task(item, job)``, as they finish.
+
+    Perf2xError when the scheduler is gone, or where a task raised one.
+    """
+    from distributed import as_completed
+
+    completed: Any = as_completed
+    rest = iter(items)
+    ahead = AHEAD * max(2, sum(client.nthreads().values()))
+
+    def submit(count: int) -> list[Any]:
+        begun = [(client.submit(task, one, job, pure=False), one) for one in islice(rest, count)]
+        known.update((future.key, one) for future, one in begun)
+        return [future for future, _ in begun]
+
+    known: dict[str, Item] = {}
+    running = completed(submit(ahead))
+    for future in running:
+        _check(future)
+        yield known.pop(future.key), future
+        future.release()
+        for more in submit(1):
+            running.add(more)
+
+
+def _check(future: Any) -> None:
+    if future.status in ("cancelled", "lost"):
+        raise Perf2xError("the scheduler is gone; the same command goes on where this one ended")
+    error = future.exception()
+    if isinstance(error, Perf2xError):
+        raise error
+
+
+def words_of(error: BaseException) -> str:
+    """Kind and text of an unexpected error of a task, on one line of a bounded length."""
+    text = " ".join(str(error).split())[:500]
+    return f"{type(error).__name__}: {text}"

@@ -1,0 +1,52 @@
+"""Names of a whole dataset: hands out a task a code object; rows stay with the workers that write them."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from msgspec import Struct, field
+
+from perf2x.dataset.unnamed import CodeObject
+from perf2x.fleet.in_turn import in_turn, words_of
+from perf2x.fleet.symbolize_one import Named, NamingJob, symbolize_one
+from perf2x.tables.output_text import base_name
+
+
+class NamingTotals(Struct):
+    """Ends of the tasks so far."""
+
+    of: int
+    """Number of objects."""
+    done: int = 0
+    failed: int = 0
+    places: int = 0
+    named: int = 0
+    unnamed: list[Named] = field(default_factory=list)
+    """Objects of which places stay without names."""
+
+    def add(self, one: Named) -> None:
+        """Count one more."""
+        self.done += 1
+        self.places += one.places
+        self.named += one.named
+        if one.reason:
+            self.unnamed.append(one)
+
+
+def symbolize(
+    client: Any, objects: Iterator[CodeObject], job: NamingJob, report: Callable[[NamingTotals], None], count: int
+) -> NamingTotals:
+    """Name the places of ``count`` objects; ``report`` is called whenever one is done.
+
+    OutputError when the dataset cannot be written, Perf2xError when the scheduler is gone.
+    """
+    totals = NamingTotals(count)
+    for code, future in in_turn(client, symbolize_one, objects, job):
+        error = future.exception()
+        totals.failed += error is not None
+        totals.add(future.result() if error is None else _failed(code, error))
+        report(totals)
+    return totals
+
+
+def _failed(code: CodeObject, error: BaseException) -> Named:
+    return Named(base_name(str(code.mappings[-1]["file"])), len(code.offset), 0, words_of(error))
