@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from perf2x.abi.uapi import BranchSampleType, SampleType
 from perf2x.columnar.arrays import I32, I64, U8, U64, Bools
 from perf2x.columnar.ragged import Ragged, concatenate
+from perf2x.columnar.recent_lookups import RecentLookups
 from perf2x.stitch.lbr import call_stack_chains, empty_lbr_state, stitch_older_calls
 from perf2x.stitch.process_history import ProcessHistory
 from perf2x.stitch.root_frames import RootFrame
@@ -105,6 +106,8 @@ class CallGraphs:
         self._problems: list[str] = []
         self._asked = max((session.events[row].sample_stack_user for row in self._copied.tolist()), default=0)
         self._unwinder: Unwinder | None = None
+        self._mappings = RecentLookups(columns=2)
+        """Mappings by epoch and address: callers repeat, from depth to depth and from sample to sample."""
         if len(self._copied):
             from perf2x.pipeline.unwound_objects import make_unwinder
 
@@ -185,8 +188,13 @@ class CallGraphs:
         epoch = spaces.epoch(samples.pid.astype(np.int64), self._history.ranks_of(samples))
 
         def lookup(rows: I64, address: U64) -> I32:
-            here_only = np.zeros(len(rows), np.bool_)  # after an exec the copied stack belongs to the new program
-            return spaces.find(epoch[rows], address, here_only).astype(np.int32)
+            epochs = epoch[rows]
+
+            def find(which: I64) -> I64:
+                here_only = np.zeros(len(which), np.bool_)  # after an exec the copied stack belongs to the new program
+                return spaces.find(epochs[which], address[which], here_only)
+
+            return self._mappings.answers(find, epochs, address.view(np.int64)).astype(np.int32)
 
         return lookup
 

@@ -2,7 +2,7 @@
 
 A code key is (object, file offset) packed into one word, the same in all processes that map the file. Known keys are
 sorted for binary search, in runs of which each is more than twice as long as the next: so a key is sorted again
-only when the number of known keys has doubled. A direct-mapped cache holds the latest key of every hash.
+only when the number of known keys has doubled. A direct-mapped cache of the latest keys is asked first.
 
 ::
 
@@ -18,7 +18,8 @@ from perf2x.binary.elf.call_sites import CallSites
 from perf2x.binary.elf.file import ElfObject
 from perf2x.binary.go.functions import GoFunctions
 from perf2x.binary.go.table import go_functions, has_go_table
-from perf2x.columnar.arrays import I32, U8, U64, Bools
+from perf2x.columnar.arrays import I32, I64, U8, U64, Bools
+from perf2x.columnar.recent_lookups import RecentLookups
 from perf2x.columnar.unique import rows_by, unique, unique_inverse
 from perf2x.tables.errors import ObjectError
 from perf2x.unwind.architecture import Architecture
@@ -32,11 +33,6 @@ OFFSET_LIMIT = np.uint64(1 << 48)
 OFFSET_MASK = OFFSET_LIMIT - np.uint64(1)
 OBJECT_LIMIT = (1 << 16) - 1
 """The last number is unused, so that no key is all ones."""
-SLOTS = 1 << 16
-SLOT_SHIFT = np.uint64(48)
-MIX = np.uint64(0x9E3779B97F4A7C15)
-"""An odd number without pattern: its products are spread over their upper bits (Fibonacci hashing)."""
-
 FindObject = Callable[[str, bytes], tuple[ElfObject | None, ElfObject | None]]
 """Maps (recorded file name, build id) to the object with the code and its separate debug file; each may be None."""
 
@@ -63,12 +59,8 @@ class CodeMap:
         """(mappings,) the sum of this and an address is its file offset"""
         self._known: list[tuple[U64, I32]] = []
         """Runs of keys, each rising, and their rules."""
-        self._recent_keys: U64 = np.full(SLOTS, 2**64 - 1, np.uint64)
-        """(SLOTS,) the latest key with each hash"""
-        self._recent_rules: I32 = np.zeros(SLOTS, np.int32)
-        self._answered_keys: U64 = np.full(SLOTS, 2**64 - 1, np.uint64)
-        self._recent_answers: Bools = np.zeros(SLOTS, np.bool_)
-        """(SLOTS,) whether a call may end at the latest key with each hash"""
+        self._rules, self._answers = RecentLookups(), RecentLookups()
+        """Rules, and whether a call may end there, by key."""
 
     def is_code(self, mapping: I32) -> Bools:
         """(n,) bool: whether mappings may hold code; −1 does not."""
@@ -87,7 +79,7 @@ class CodeMap:
         if not len(mapped):
             return result
         number = self._objects(mapping[mapped])
-        offset = address[mapped] + self._shift[mapping[mapped]]
+        offset = address[mapped] + self._shift.take(mapping[mapped])
         usable = (number >= 0) & (offset < OFFSET_LIMIT)
         key = number[usable].astype(np.uint64) << OBJECT_SHIFT | offset[usable]
         result[mapped[usable]] = self._rules_of(key)
@@ -103,18 +95,15 @@ class CodeMap:
         return found
 
     def _follows_call(self, key: U64) -> Bools:
-        slot = (key * MIX) >> SLOT_SHIFT
-        result: Bools = self._recent_answers[slot]
-        missed = np.flatnonzero(self._answered_keys[slot] != key)
-        if len(missed):
-            new, index = unique_inverse(key[missed])
-            answers = np.empty(len(new), np.bool_)
+        def find(rows: I64) -> I64:
+            new, index = unique_inverse(key[rows])
+            answers = np.empty(len(new), np.int64)
             for number, rows in rows_by((new >> OBJECT_SHIFT).astype(np.int64)):
                 answers[rows] = self._in_object_follows_call(number, new[rows] & OFFSET_MASK)
-            result[missed] = answers[index]
-            self._answered_keys[slot[missed]] = key[missed]
-            self._recent_answers[slot[missed]] = result[missed]
-        return result
+            return answers[index]
+
+        found: Bools = self._answers.answers(find, key.view(np.int64)) != 0
+        return found
 
     def _in_object_follows_call(self, number: int, offset: U64) -> Bools:
         elf = self.objects[number].elf
@@ -152,7 +141,7 @@ class CodeMap:
         return self._go.get(number)
 
     def _objects(self, mapping: I32) -> I32:
-        number = self._object_of[mapping]
+        number = self._object_of.take(mapping)
         if (number == -2).any():
             for new in unique(mapping[number == -2]).tolist():
                 self._object_of[new] = self._open(self.mappings.filename[new], self.mappings.build_id[new])
@@ -172,14 +161,8 @@ class CodeMap:
         return self._numbers[identity]
 
     def _rules_of(self, key: U64) -> I32:
-        slot = (key * MIX) >> SLOT_SHIFT
-        result: I32 = self._recent_rules[slot]
-        missed = np.flatnonzero(self._recent_keys[slot] != key)
-        if len(missed):
-            result[missed] = self._search(key[missed])
-            self._recent_keys[slot[missed]] = key[missed]
-            self._recent_rules[slot[missed]] = result[missed]
-        return result
+        found = self._rules.answers(lambda rows: self._search(key[rows]).astype(np.int64), key.view(np.int64))
+        return found.astype(np.int32)
 
     def _search(self, key: U64) -> I32:
         found = np.full(len(key), NO_RULE, np.int32)

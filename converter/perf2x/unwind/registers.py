@@ -57,15 +57,17 @@ class SampleView(Struct, frozen=True):
         """(n,) values of one register and which are known; a register that is not tracked never is."""
         if number >= self.architecture.register_count:
             return np.zeros(len(self.rows), np.uint64), np.zeros(len(self.rows), np.bool_)
-        known = self.frames.known[self.rows] >> np.uint64(number) & np.uint64(1)
-        return self.frames.registers[number, self.rows], known.astype(np.bool_)
+        known = self.frames.known.take(self.rows) & np.uint64(1 << number)
+        return self.frames.registers[number].take(self.rows), known != 0
 
     def registers_of(self, number: I64) -> tuple[U64, Bools]:
         """(n,) values of one register per sample and which are known."""
         inside = number < self.architecture.register_count
-        number = np.where(inside, number, 0)
-        known = self.frames.known[self.rows] >> number.view(np.uint64) & np.uint64(1)
-        return self.frames.registers[number, self.rows], known.astype(np.bool_) & inside
+        if not inside.all():
+            number = np.where(inside, number, 0)
+        known = self.frames.known.take(self.rows) >> number.view(np.uint64) & np.uint64(1)
+        registers = self.frames.registers
+        return registers.ravel().take(number * registers.shape[1] + self.rows), known.astype(np.bool_) & inside
 
     def load(self, address: U64, size: int) -> tuple[U64, Bools]:
         """(n,) values of ``size`` bytes of memory (0: a word of the architecture) and which were recorded."""
@@ -77,8 +79,10 @@ class SampleView(Struct, frozen=True):
         """Store a register that a rule restored."""
         bit = np.uint64(1 << new.register)
         self.frames.registers[new.register, new.rows] = new.value
-        known = self.frames.known[new.rows]
-        self.frames.known[new.rows] = np.where(new.good, known | bit, known & ~bit)
+        known = self.frames.known.take(new.rows) | bit
+        if not new.good.all():
+            known[~new.good] ^= bit
+        self.frames.known[new.rows] = known
 
     def set_register(self, number: int, value: U64) -> None:
         """Set a register to values that are known for every sample of the view."""

@@ -34,18 +34,17 @@ class StackMemory(Struct, frozen=True):
 
     def load(self, rows: I64, address: U64) -> tuple[U64, Bools]:
         """(n,) the 64-bit word at an address of each sample, 0 where it was not copied, and whether it was."""
-        offset = address - self.base[rows]
+        offset = address - self.base.take(rows)
         word = offset >> np.uint64(3)
-        good = word < self.count[rows]
-        low = (offset & np.uint64(7)).astype(np.int64)
-        if low.any():
-            return self._load_unaligned(rows, word, low, good)
+        good = word < self.count.take(rows)
+        if np.bitwise_or.reduce(offset) & np.uint64(7):
+            return self._load_unaligned(rows, word, (offset & np.uint64(7)).astype(np.int64), good)
         return self._word(rows, word, good), good
 
     def _word(self, rows: I64, word: U64, good: Bools) -> U64:
-        index = self.start[rows] + word.view(np.int64)
+        index = self.start.take(rows) + word.view(np.int64)
         if good.all():
-            whole: U64 = self.words[index]
+            whole: U64 = self.words.take(index)
             return whole
         value = np.zeros(len(rows), np.uint64)
         value[good] = self.words[index[good]]

@@ -25,8 +25,8 @@ def step_by_rules(view: SampleView, table: RuleTable, rule: I32) -> U8:
     columns, frames, rows = table.columns(), view.frames, view.rows
     cfa, known = _canonical_frame_address(view, table, columns, rule)
     restored = _restore(view, table, columns, rule, cfa)
-    exact, signal = frames.is_exact[rows], columns.is_signal_frame[rule]
-    before = frames.registers[view.architecture.stack_pointer, rows]
+    exact, signal = frames.is_exact.take(rows), columns.is_signal_frame.take(rule)
+    before = frames.registers[view.architecture.stack_pointer].take(rows)
     rises = (cfa > before) | (exact & (cfa == before)) | signal
     view.set_register(view.architecture.stack_pointer, cfa)
     for register in restored:
@@ -37,7 +37,7 @@ def step_by_rules(view: SampleView, table: RuleTable, rule: I32) -> U8:
 
 
 def _canonical_frame_address(view: SampleView, table: RuleTable, columns: RuleColumns, rule: I32) -> tuple[U64, Bools]:
-    register, value = columns.cfa_register[rule], columns.cfa_value[rule]
+    register, value = columns.cfa_register.take(rule), columns.cfa_value.take(rule)
     by_expression = register == CFA_BY_EXPRESSION
     if not by_expression.any():
         found, known = view.registers_of(register)
@@ -60,8 +60,8 @@ def _restore(view: SampleView, table: RuleTable, columns: RuleColumns, rule: I32
         for kind in kinds:
             if kind == RuleKind.SAME:
                 continue
-            which = slice(None) if len(kinds) == 1 else np.flatnonzero(columns.kind[register][rule] == kind)
-            part, value = view.part(which), columns.value[register][rule[which]]
+            which = slice(None) if len(kinds) == 1 else np.flatnonzero(columns.kind[register].take(rule) == kind)
+            part, value = view.part(which), columns.value[register].take(rule[which])
             restored.append(
                 RestoredRegister(register, part.rows, *_saved(part, table, register, RuleKind(kind), value, cfa[which]))
             )
@@ -115,7 +115,7 @@ def _set_program_counters(
     view: SampleView, columns: RuleColumns, rule: I32, cfa: U64, sound: Bools, exact: Bools
 ) -> U8:
     """Set program counters to the return addresses; returns (n,) UNFINISHED or an ``End``."""
-    register = columns.return_register[rule]
+    register = columns.return_register.take(rule)
     kind = columns.kind[register, rule]
     address, known = view.registers_of(register)
     address = address & np.uint64(view.architecture.address_mask)
@@ -126,7 +126,8 @@ def _set_program_counters(
     end = np.full(len(rule), UNFINISHED, np.uint8)
     end[address == 0] = End.COMPLETE
     bad = np.flatnonzero(~(sound & known))
-    end[bad] = _end_reasons(view, columns, rule, cfa, sound, bad)
+    if len(bad):
+        end[bad] = _end_reasons(view, columns, rule, cfa, sound, bad)
     end[kind == RuleKind.UNDEFINED] = End.COMPLETE
     return end
 

@@ -141,7 +141,8 @@ class _BatchUnwinder(Struct):
         frames = initial_registers(self.stacks, architecture)
         memory = stack_memory(self.stacks, frames.registers[architecture.stack_pointer].copy())
         for _ in range(self.max_depth):
-            address, exact = frames.registers[architecture.program_counter, rows], frames.is_exact[rows]
+            address = frames.registers[architecture.program_counter].take(rows)
+            exact = frames.is_exact.take(rows)
             look = address - (~exact).astype(np.uint64)
             mapping = self._code_mapping(rows, look)
             # a return address in no mapping is none; the sampled address itself may be in unknown code
@@ -161,8 +162,10 @@ class _BatchUnwinder(Struct):
 
     def _is_trampoline(self, rule: I32) -> Bools:
         """(n,) bool: whether each frame is a signal trampoline or its like, returned to without having called."""
-        signal = np.append(self.code.table.columns().is_signal_frame, False)  # NO_RULE is the last
-        found: Bools = signal[rule]
+        signal = self.code.table.columns().is_signal_frame
+        if not signal.any():
+            return np.zeros(len(rule), np.bool_)
+        found: Bools = signal[rule] & (rule != NO_RULE)
         return found
 
     def _step(self, view: SampleView, rule: I32, mapping: I32) -> I64:

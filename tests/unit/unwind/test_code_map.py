@@ -4,6 +4,7 @@ import numpy as np
 
 from perf2x.binary.elf.call_sites import CallSites
 from perf2x.binary.elf.file import open_elf
+from perf2x.columnar.recent_lookups import RecentLookups
 from perf2x.unwind.cfi_rules import RuleTable
 from perf2x.unwind.chains import UserMappings
 from perf2x.unwind.code_map import CodeMap
@@ -41,7 +42,7 @@ def test_keys_are_looked_up_once_and_sorted_rarely(monkeypatch) -> None:
         upto = place[: start + step]
         some = np.concatenate([upto[start:], random.choice(upto, 5)])
         assert code._rules_of(some).tolist() == ((some & np.uint64(2**48 - 1)) % np.uint64(1000)).tolist()
-    code._recent_keys[:] = 2**64 - 1
+    code._rules = RecentLookups()
     assert code._rules_of(place).tolist() == (offsets % np.uint64(1000)).tolist()
     assert sum(one.count for one in code.objects) == len(place)
     assert sum(moved) <= len(place) * (steps.bit_length() + 1), "places sorted in all"
@@ -49,7 +50,7 @@ def test_keys_are_looked_up_once_and_sorted_rarely(monkeypatch) -> None:
 
 def test_calls_in_front_of_addresses_are_told_as_one_by_one(monkeypatch) -> None:
     """The mapping of a program, and one of a file that is not there; few places to remember answers in."""
-    monkeypatch.setattr("perf2x.unwind.code_map.SLOT_SHIFT", np.uint64(60))
+    monkeypatch.setattr("perf2x.columnar.recent_lookups._SHIFT", np.uint64(60))
     random = np.random.default_rng(7)
     text = bytes(random.choice(np.array([0xE8, 0xFF, 0xD0, 0x90, 0x15], np.uint8), 0x4000))
     elf = open_elf(FrameFile([], text=text).bytes())
