@@ -21,6 +21,7 @@ from perf2x.columnar.interner import RowInterner
 from perf2x.columnar.unique import unique
 from perf2x.stitch.address_layout import AddressLayout
 from perf2x.stitch.history.address_spaces import AddressSpaces
+from perf2x.stitch.kernel_text import kernel_text_of
 from perf2x.stitch.mapping_lookup import MappingLookup
 from perf2x.stitch.profile_mappings import MergedMappings
 
@@ -117,7 +118,7 @@ class FrameKeys:
         self, spaces: AddressSpaces, merged: MergedMappings, layout: AddressLayout, per_process: bool = False
     ) -> None:
         self._merged, self.layout, self._per_process = merged, layout, per_process
-        self._lookup = MappingLookup(spaces, len(merged.number) - 1)
+        self._lookup = MappingLookup(spaces, len(merged.number) - 1, kernel_text_of(spaces, merged.mmaps))
         self._side = RowInterner(2)
         """Mapping; address, as int64 bits."""
         user = mode_bits(np.array([CpuMode.USER], np.uint8))

@@ -5,6 +5,7 @@ import numpy as np
 from perf2x.columnar.arrays import I64, U64, Bools
 from perf2x.columnar.lookup_cache import LookupCache
 from perf2x.stitch.history.address_spaces import AddressSpaces
+from perf2x.stitch.kernel_text import UNTOLD, KernelText
 
 _PAGE_BITS, _IN_PAGE = np.uint64(12), np.uint64(0xFFF)
 _HALF = np.uint64(1 << 47)
@@ -30,8 +31,8 @@ class MappingLookup:
     Mappings of just-in-time compilers may begin or end within a page; such pages are cached by address.
     """
 
-    def __init__(self, spaces: AddressSpaces, mappings: int) -> None:
-        self._spaces = spaces
+    def __init__(self, spaces: AddressSpaces, mappings: int, text: KernelText | None = None) -> None:
+        self._spaces, self._text = spaces, text
         self._gap_is_uniform = bool(spaces.is_uniform(np.array([_HALF]), np.array([~_HALF]))[0])
         """No mapping begins or ends between the halves."""
         self._by_page = LookupCache()
@@ -41,6 +42,17 @@ class MappingLookup:
 
     def find(self, context: I64, address: U64) -> I64:
         """(n,) int64: row of the mapping that holds each address, −1 for none; ``context`` of ``lookup_contexts``."""
+        if self._text is None:
+            return self._find_cached(context, address)
+        mmap = self._text.find(context >> 1, address)
+        rest = np.flatnonzero(mmap == UNTOLD)
+        if len(rest) == len(mmap):
+            return self._find_cached(context, address)
+        mmap[rest] = self._find_cached(context[rest], address[rest])
+        self.hit[mmap] = True
+        return mmap
+
+    def _find_cached(self, context: I64, address: U64) -> I64:
         page = ((address + _HALF) >> _PAGE_BITS).view(np.int64)
         canonical = (page < _PAGES) & (context <= _MAX_CONTEXT)
         page |= context << 36

@@ -96,10 +96,20 @@ class AddressSpaces:
         self._epochs = KeyedValues(keys, ranks, np.arange(len(keys)))
         self._epoch_space = spaces.at(keys, ranks)
         self._epoch_rank = ranks
+        self._kernel_epochs = np.flatnonzero(keys == KERNEL)
 
     def epoch(self, pid: I64, rank: I64) -> I64:
         """(n,) int64: the epoch of each process (or KERNEL) at each rank, −1 for unknown processes."""
         return self._epochs.at(pid, rank)
+
+    @property
+    def epoch_count(self) -> int:
+        """Number of epochs of all processes and the kernel."""
+        return len(self._epoch_rank)
+
+    def kernel_epochs(self) -> I64:
+        """Return all epochs of the kernel."""
+        return self._kernel_epochs
 
     def kernel_epoch(self, rank: I64) -> I64:
         """(n,) int64: the epoch of the kernel at each rank."""
