@@ -4,6 +4,7 @@
     python -m tests.bench --quick         # a fifth of that, one run each
     python -m tests.bench --largest 10    # forges 10 million samples as well
     python -m tests.bench FILE...         # files of your own
+    python -m tests.bench fleet           # 1,000 and 4,000 recordings into a dataset: tests/bench/fleet.py
 
 Prints medians of wall time, processor time (all processes) and peak memory (the largest process), the ratio of both
 times to perf script's where perf is installed, processor time per million samples, and where collapsed spends it.
@@ -20,6 +21,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
+from tests.bench import fleet
 from tests.bench.inputs import Input, forged, recorded
 from tests.bench.measure import Cost, in_turn, run
 
@@ -36,6 +38,9 @@ PRODUCT = [sys.executable, "-m", "perf2x"]
 
 
 def main() -> None:
+    if sys.argv[1:2] == ["fleet"]:
+        fleet.main(sys.argv[2:])
+        return
     options = _options()
     with tempfile.TemporaryDirectory(dir=options.directory) as place:
         folder = Path(place)

@@ -5,6 +5,7 @@ thirds with a kernel part, made of some hundred addresses a process and a few th
 frequent than others; records in time order with a FINISHED_ROUND every few thousand.
 """
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,15 +62,30 @@ class Blocks:
 def write_forged(path: Path, shape: Shape) -> None:
     """Write the file in chunks of CHUNK samples, so that memory stays small."""
     features = forge.Features(arch="x86_64", hostname="forge", cpus=(2, 2), compressed=(1, 1, 1, 3, 1 << 20))
-    session = forge.Session(
-        (EVENT,), features=features if shape.compressed else forge.Features(arch="x86_64", cpus=(2, 2))
-    )
-    whole = forge.Container("<", ((EVENT.encode("<"), EVENT.ids),), (), session.features.sections((EVENT,), "<"))
+    _write(path, features if shape.compressed else forge.Features(arch="x86_64", cpus=(2, 2)), _packed(shape))
+
+
+def write_host(path: Path, samples: int, number: int) -> None:
+    """Write the recording of one host of a fleet: programs and stacks are those of all, draws, times, name its own."""
+    random, blocks = np.random.default_rng(number), _blocks_of_all()
+    kernel = (("[kernel.kallsyms]", bytes(range(20))),)
+    features = forge.Features(arch="x86_64", cpus=(2, 2), hostname=f"host{number}", build_ids=kernel)
+    began = b"".join(record.encode((EVENT,), "<") for record in _processes())
+    _write(path, features, iter([began, _chunk(random, blocks, number * 1000, samples)]))
+
+
+@functools.cache
+def _blocks_of_all() -> Blocks:
+    return _plain_blocks(np.random.default_rng(1))
+
+
+def _write(path: Path, features: forge.Features, pieces: Iterator[bytes]) -> None:
+    whole = forge.Container("<", ((EVENT.encode("<"), EVENT.ids),), (), features.sections((EVENT,), "<"))
     empty = whole.to_file()
     data_at = HEADER_SIZE + 8 + EVENT.size + 16
     with path.open("wb") as file:
         file.write(empty[:data_at])
-        size = sum(file.write(piece) for piece in _packed(shape))
+        size = sum(file.write(piece) for piece in pieces)
         file.write(_features_at(empty[data_at:], data_at + size - data_at))
         file.seek(48)
         file.write(size.to_bytes(8, "little"))
