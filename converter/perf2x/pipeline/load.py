@@ -205,10 +205,11 @@ def _resolve_objects(symbolizer: ProfileSymbolizer, context: LoadContext) -> Ite
     """The results of all units of work, in order, from as many processes as pay."""
     from perf2x.pipeline.worker_pool import processes_for_work, run_tasks
 
-    costs, jobs = symbolizer.costs, context.options.jobs if symbolizer.can_fork else 1
+    jobs = context.options.jobs if symbolizer.can_fork else 1
+    costs = symbolizer.costs() if jobs != 1 else []
     processes = processes_for_work(sum(costs), len(costs), jobs)
     if processes == 1:
-        return map(symbolizer.resolve, range(len(costs)))
+        return map(symbolizer.resolve, range(symbolizer.units))
     return run_tasks(processes, symbolizer.resolve, costs, context.stages, "symbolize")
 
 

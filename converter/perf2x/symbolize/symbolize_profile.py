@@ -20,6 +20,7 @@ from perf2x.symbolize.place_names import LocationNames
 from perf2x.symbolize.profile_lines import ProfileLineBuilder
 from perf2x.symbolize.sources.contract import Context, DsoKind, SymbolSource
 from perf2x.symbolize.symbol_report import ObjectReport, SymbolReport, location_weights, object_report, sorted_report
+from perf2x.symbolize.symcache.build import building_cost
 from perf2x.tables.diagnostics import Diagnostics
 from perf2x.tables.events import Session
 from perf2x.tables.profile import Profile
@@ -42,13 +43,13 @@ def symbolize(
     finder = finder or make_finder(options, diagnostics)
     context = make_context(profile, session, options, diagnostics, finder, sideband)
     symbolizer = ProfileSymbolizer(profile, context, sources)
-    return symbolizer.finish(map(symbolizer.resolve, range(len(symbolizer.costs))))
+    return symbolizer.finish(map(symbolizer.resolve, range(symbolizer.units)))
 
 
 class ProfileSymbolizer:
     """Symbolizes a profile in units of work, which may run in several processes::
 
-        symbolizer.costs  ──▶  symbolizer.resolve(unit), for each unit, anywhere  ──▶  symbolizer.finish(results)
+        symbolizer.costs() ──▶  symbolizer.resolve(unit), for each unit, anywhere  ──▶  symbolizer.finish(results)
 
     Locations that already have lines keep them; those that no source knows stay without lines. An object that cannot be
     read is counted in the diagnostics and stays unnamed.
@@ -78,13 +79,28 @@ class ProfileSymbolizer:
         self._known = KnownShare(self._profile, self._objects, context, known) if known is not None else None
         self._asked = self._known.asked if self._known is not None else self._objects
         self._units = _units_of_work(self._asked)
-        self.costs = [sum(_cost(self._asked[number]) for number in unit) for unit in self._units]
-        """Estimated microseconds of each unit of work."""
+
+    @property
+    def units(self) -> int:
+        """Number of units of work."""
+        return len(self._units)
 
     @property
     def can_fork(self) -> bool:
         """True unless files come from archives or servers, which only one process should ask."""
         return self._context.finder.is_local
+
+    def costs(self) -> list[int]:
+        """Estimated microseconds of each unit of work; finds the files of all objects."""
+        units = [[self._asked[number] for number in unit] for unit in self._units]
+        return [sum(map(_cost, unit)) + max(map(self._debug_info_cost, unit)) for unit in units]
+
+    def _debug_info_cost(self, mapped: MappedObject) -> int:
+        """Estimated microseconds to build the symcache of an object."""
+        if mapped.key.kind is not DsoKind.FILE:
+            return 0
+        file = self._context.finder.find(mapped.key.name, mapped.key.build_id, mapped.pid).dwarf
+        return building_cost(file, self._context.options) if file is not None else 0
 
     def resolve(self, unit: int) -> list[ResolveResult]:
         """Do one unit of work."""

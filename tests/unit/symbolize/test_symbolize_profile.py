@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from perf2x.binary.elf.file import open_elf
 from perf2x.plugins.contracts import ProfileBuilder
 from perf2x.plugins.registry import load_symbol_sources
 from perf2x.symbolize.demangle.names import NameStyle
@@ -14,6 +15,7 @@ from perf2x.symbolize.make_finder import make_finder
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.symbol_report import SymbolReport
 from perf2x.symbolize.symbolize_profile import ProfileSymbolizer, symbolize
+from perf2x.symbolize.symcache.build import BUILD_MICROSECONDS
 from perf2x.tables.diagnostics import Diagnostics
 from perf2x.tables.profile import Profile
 from tests.support.profile_builder import lines_of, make_profile, make_session, name_of
@@ -232,6 +234,23 @@ def test_files_from_a_server_are_asked_for_by_one_process() -> None:
     assert not symbolizer(debuginfod_urls=("http://localhost:1",)).can_fork
 
 
+def test_debug_info_that_no_symcache_holds_yet_is_work(tmp_path) -> None:
+    """First use pays for several processes, however few addresses there are."""
+    pytest.importorskip("symbolic")
+    file = open_elf(Path(__file__).parent / "data" / "inlines.so")
+    profile = make_profile([(0, 0x1000, 0, "/a", "", 7), (0x2000, 0x3000, 0, "/gone", "", 7)], [(0, 1), (1, 0x2010)])
+    options, diagnostics = SymbolOptions(cache_dir=tmp_path), Diagnostics()
+    finder = make_finder(options, diagnostics)
+    finder.provide("/a", file)
+    context = make_context(profile, make_session(), options, diagnostics, finder)
+    symbolizer = ProfileSymbolizer(profile, context, load_symbol_sources())
+    few = symbolizer.costs()[1]
+    info = file.section(".debug_info")
+    assert symbolizer.costs() == [few + BUILD_MICROSECONDS * info.size // 1024, few]
+    symbolizer.resolve(0)
+    assert symbolizer.costs() == [few, few]
+
+
 def test_objects_of_one_build_are_one_unit_of_work() -> None:
     profile = make_profile(
         [(0, 0x1000, 0, "/a", "11" * 20, 7), (0x1000, 0x2000, 0, "/b", "11" * 20, 7), (0x2000, 0x3000, 0, "/c", "", 7)],
@@ -240,6 +259,7 @@ def test_objects_of_one_build_are_one_unit_of_work() -> None:
     options, diagnostics = SymbolOptions(), Diagnostics()
     context = make_context(profile, make_session(), options, diagnostics, make_finder(options, diagnostics))
     symbolizer = ProfileSymbolizer(profile, context, [])
-    assert len(symbolizer.costs) == 2 and symbolizer.costs[0] > symbolizer.costs[1]
+    costs = symbolizer.costs()
+    assert len(costs) == symbolizer.units == 2 and costs[0] > costs[1]
     _, report = symbolizer.finish([symbolizer.resolve(0), symbolizer.resolve(1)])
     assert {row.name: row.unnamed for row in report.objects} == {"/b": 2, "/a": 1, "/c": 1}

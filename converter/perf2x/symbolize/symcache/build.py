@@ -27,6 +27,10 @@ FORMAT = 1
 """Version of what perf2x does to an object before it builds a symcache; caches of other versions are left alone."""
 
 
+BUILD_MICROSECONDS = 20
+"""Time to build a symcache for each KiB of ``.debug_info``."""
+
+
 class LineLookup(Protocol):
     """Finds source locations in one object."""
 
@@ -76,6 +80,17 @@ def open_line_lookup(file: ElfObject | None, options: SymbolOptions, diagnostics
         return None
     base = next((segment.address for segment in file.segments if segment.type == "PT_LOAD"), 0)
     return RebasedLineLookup(_read_or_build(symbolic, file, options), base)
+
+
+def building_cost(file: ElfObject, options: SymbolOptions) -> int:
+    """Estimated microseconds to build the symcache of the object with debug info in ``file``; 0 if it is kept."""
+    if _load_symbolic() is None:
+        return 0
+    path = _cache_path(file, options, metadata.version("symbolic"))
+    if path is not None and path.is_file():
+        return 0
+    info = file.section(".debug_info") or file.section(".zdebug_info")
+    return BUILD_MICROSECONDS * info.size // 1024 if info is not None else 0
 
 
 @cache
