@@ -15,6 +15,7 @@ file.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -128,10 +129,7 @@ def _switched_off(own: dict[str, Setting], environment: Mapping[str, str]) -> di
 def _nearest(start: Path) -> tuple[Path, dict[str, Any]] | None:
     for path in _config_paths(start):
         try:
-            text = path.read_bytes().decode()
-            import tomllib  # most directories have no such file
-
-            content = tomllib.loads(text)
+            content = _parsed(path.read_bytes().decode())
         except OSError:
             continue
         except ValueError as error:  # TOML and UTF-8
@@ -140,6 +138,14 @@ def _nearest(start: Path) -> tuple[Path, dict[str, Any]] | None:
         if isinstance(table, dict):
             return path, table
     return None
+
+
+@cache
+def _parsed(text: str) -> dict[str, Any]:
+    """Parse a file once, however many commands a process runs."""
+    import tomllib  # most directories have no such file
+
+    return tomllib.loads(text)
 
 
 def _config_paths(start: Path) -> Iterator[Path]:

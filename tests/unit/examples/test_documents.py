@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command import recording
+from tests.support.command import perf2x, recording
 from tests.support.recordings import ROOT
 from tests.unit.cli.test_pairs import recorded
 from tests.unit.transform.test_pairs import begin, end
@@ -51,10 +51,11 @@ def commands() -> Iterator[tuple[str, str]]:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A current directory with the recordings and the program that the pages speak of."""
+    """A current directory with the recordings, the program and the question that the pages speak of."""
     sources = {"perf.data": RECORDING, "before.data": RECORDING, "after.data": recording("calls"), "prog": PROGRAM}
     for name, source in sources.items():
         shutil.copy(source, tmp_path / name)
+    (tmp_path / "question.sql").write_text("SELECT count(*) AS recordings FROM recordings")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -69,12 +70,20 @@ def contention(folder: Path) -> Path:
     return recorded(folder, [begin(7, 100), end(7, 200)])
 
 
-def run(command: str) -> "subprocess.CompletedProcess[bytes]":
-    """Run perf2x's part of a pipe; the recording comes in for what would be recorded, viewers get nothing."""
+def run(command: str) -> tuple[int, str]:
+    """Run perf2x's part of a pipe; the recording comes in for what would be recorded, viewers get nothing.
+
+    A process of its own takes a pipe, or starts others; the rest needs none. Exit code, and standard error.
+    """
     before, _, _ = command.partition("perf2x ")
-    words = shlex.split(command[len(before) :].partition(" | ")[0])
-    given = RECORDING.read_bytes() if before else b""
-    return subprocess.run([sys.executable, "-m", *words], input=given, capture_output=True, check=False)
+    ours, _, given_file = command[len(before) :].partition(" | ")[0].partition(" < ")
+    words = shlex.split(ours)
+    if not before and words[1] != "fleet":
+        ran = perf2x(*words[1:])
+        return ran.code, ran.err
+    given = Path(given_file).read_bytes() if given_file else RECORDING.read_bytes() if before else b""
+    done = subprocess.run([sys.executable, "-m", *words], input=given, capture_output=True, check=False)
+    return done.returncode, done.stderr.decode()
 
 
 @pytest.mark.slow
@@ -82,6 +91,8 @@ def run(command: str) -> "subprocess.CompletedProcess[bytes]":
 def test_commands_run(page: str, command: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if "perf2x fleet" in command:
         pytest.importorskip("distributed")
+    if "fleet query" in command:
+        pytest.importorskip("duckdb")
     if "annotate" in command or page == "annotate.md":
         shutil.copy(LISTED / "inlines.data", "perf.data")
         shutil.copytree(LISTED / "demo", "src")
@@ -93,14 +104,14 @@ def test_commands_run(page: str, command: str, folder: Path, monkeypatch: pytest
     if page == "pairs.md":
         shutil.copy(contention(folder), "perf.data")
     if "run.tar.gz" in command and "bundle" not in command:
-        assert run("perf2x bundle perf.data -o run.tar.gz").returncode == 0
+        assert run("perf2x bundle perf.data -o run.tar.gz")[0] == 0
     if "profiles/" in command:
         pytest.importorskip("pyarrow")
         adding = next(each for _, each in commands() if "--to parquet" in each)
-        assert command == adding or run(adding).returncode == 0
-    ran = run(command)
+        assert command == adding or run(adding)[0] == 0
+    code, said = run(command)
     gated = "--fail-" in command or "--strict" in command
-    assert ran.returncode in ((0, 3) if gated else (0,)), f"{page}: {ran.stderr.decode()}"
+    assert code in ((0, 3) if gated else (0,)), f"{page}: {said}"
 
 
 def test_there_are_commands_to_run() -> None:
