@@ -36,7 +36,8 @@ def arriving(name: str, monkeypatch: pytest.MonkeyPatch, *words: str, env: dict[
     """The parameters that the command gets."""
     seen: dict[str, Any] = {}
     monkeypatch.setattr(command(name), "callback", lambda **given: seen.update(given))
-    inputs = {"annotate": ("main",), "diff": ("before", "after"), "explain": ("object",)}.get(name, ())
+    arguments = (one for one in command(name).params if one.param_type_name == "argument" and one.required)
+    inputs = [str(one.name) for one in arguments]
     ran = perf2x(name, *inputs, *words, env=env)
     assert ran.code == 0, ran.said
     return {key: list(value) if isinstance(value, tuple) else value for key, value in seen.items()}
