@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.bench.forged import Shape, write_forged
+from tests.bench.scaled import write_scaled
 
 BUSY = """
 import json, re, threading, time
@@ -32,6 +33,23 @@ class Input:
     name: str
     path: Path
     samples: int | None = None
+
+
+def copied(folder: Path, files: Sequence[Path], copies: Sequence[int]) -> Iterator[Input]:
+    """Yield the records of each file so many times, one input at a time, deleted before the next one."""
+    for file in files:
+        for count in copies:
+            path = folder / f"{file.name[:7]}×{count}"
+            write_scaled(file, path, count)
+            yield Input(path.name, path)
+            path.unlink()
+
+
+def small(folder: Path, samples: int) -> Iterator[Input]:
+    """Yield one small forged input."""
+    path = folder / "small"
+    write_forged(path, Shape(samples))
+    yield Input(path.name, path, samples)
 
 
 def forged(folder: Path, million: int, largest: int) -> Iterator[Input]:

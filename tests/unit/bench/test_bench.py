@@ -1,0 +1,65 @@
+"""The benchmark's inputs and its memory: what is measured is what was recorded, and what moved is told."""
+
+from pathlib import Path
+
+import numpy as np
+
+from perf2x.pipeline.load import load
+from perf2x.pipeline.options import LoadOptions
+from tests import forge
+from tests.bench.results import load_results, moved, save_results
+from tests.bench.scaled import write_scaled
+
+
+def written(path: Path) -> Path:
+    """Write a recording of two processes, one of them forked."""
+    stamp = forge.Stamp(7, 7, 1000)
+    records: list[forge.Record] = [
+        forge.Mmap(pid=7, tid=7, addr=0x1000, len=0x2000, stamp=stamp),
+        forge.Comm(pid=7, tid=7, comm="one", stamp=stamp),
+        forge.Fork(pid=8, ppid=7, tid=8, ptid=7, time=1500, stamp=forge.Stamp(8, 8, 1500)),
+        forge.Comm(pid=8, tid=8, comm="two", stamp=forge.Stamp(8, 8, 1500)),
+    ]
+    for pid, time in ((7, 2000), (8, 3000), (7, 4000)):
+        records.append(forge.Sample(pid=pid, tid=pid, time=time, ip=0x1100, chain=(0x1100, 0x1200 + pid)))
+    records.append(forge.FinishedRound())
+    path.write_bytes(forge.write_file(forge.Session(features=forge.Features(arch="x86_64")), records))
+    return path
+
+
+def test_copies_have_the_same_stacks_later_and_in_other_processes(tmp_path: Path) -> None:
+    source, path = written(tmp_path / "one"), tmp_path / "three"
+    write_scaled(source, path, 3)
+    options = LoadOptions(symbols=None, timeline=True)
+    one, three = (load([str(file)], options).profile for file in (source, path))
+    assert three.meta.arch == one.meta.arch == "x86_64"
+    assert three.threads.pid.tolist() == [7, 8, 16, 17, 25, 26]
+    assert [three.strings[row] for row in three.threads.comm.tolist()] == ["one", "two"] * 3
+    assert len(three.stacks) == len(one.stacks) and np.array_equal(three.locations.address, one.locations.address)
+    assert np.array_equal(three.samples.stack, np.tile(one.samples.stack, 3))
+    assert one.samples.time is not None and three.samples.time is not None
+    assert np.all(np.diff(three.samples.time.astype(np.int64)) > 0)
+    assert three.samples.time[3:6].tolist() == (one.samples.time + (three.samples.time[3] - 2000)).tolist()
+
+
+def test_one_copy_is_the_recording(tmp_path: Path) -> None:
+    source, path = written(tmp_path / "one"), tmp_path / "same"
+    write_scaled(source, path, 1)
+    assert path.read_bytes() == source.read_bytes()
+
+
+def test_what_moved_is_told_and_kept(tmp_path: Path) -> None:
+    kept = tmp_path / "new" / "results"
+    assert load_results(kept) == {}
+    before = {"a chrome": {"cpu s": 1.0, "MiB": 100.0}, "a pprof": {"cpu s": 1.0, "cpu/perf": 0.5, "calls": 1000}}
+    save_results(kept, before)
+    now = {"a chrome": {"cpu s": 1.05, "MiB": 106.0}, "a pprof": {"cpu s": 3.0, "cpu/perf": 0.51, "calls": 900}}
+    assert [line.split() for line in moved(load_results(kept), now)] == [
+        ["a", "pprof", "calls", "1000", "→", "900", "-10%"],
+        ["a", "chrome", "MiB", "100", "→", "106", "+6%"],
+    ]
+    assert list(moved(before, before)) == []
+    save_results(kept, {"a chrome": now["a chrome"]})
+    assert load_results(kept) == before | {"a chrome": now["a chrome"]}
+    kept.write_text("{")
+    assert load_results(kept) == {}
