@@ -11,9 +11,11 @@ from perf2x.cli.fleet_progress import progress_line
 from perf2x.dataset.engine import engine
 from perf2x.dataset.object_profile import object_profile
 from perf2x.dataset.profile_places import profile_places
+from perf2x.dataset.storage import storage_at
 from perf2x.dataset.unnamed import CodeObject, unnamed_objects
 from perf2x.fleet.symbolize import NamingTotals
 from perf2x.fleet.symbolize_one import Named, NamingJob, symbolize_one
+from perf2x.fleet.upkeep.compact import compact
 from perf2x.pipeline.load import load
 from perf2x.pipeline.options import LoadOptions
 from perf2x.symbolize.options import SymbolOptions
@@ -182,3 +184,18 @@ def test_workers_write_the_same(place: Path, named: Path, tmp_path: Path) -> Non
     assert ran.code == 0
     assert " places got names, in " in ran.err
     assert files_of(folder) == files_of(named)
+
+
+@pytest.mark.slow
+def test_files_may_be_put_together_before_and_after(place: Path, tmp_path: Path) -> None:
+    symbols = options(place, CORPUS / "common" / "symfs")
+    wanted = pprof(CASES, symbols)
+    data = copied(place, tmp_path)
+    compact(storage_at(data))
+    name_all(data, symbols)
+    assert pprof([data], symbols) == wanted
+    left = [(code.id, len(code.offset)) for code in unnamed(data)]
+    compact(storage_at(data))
+    assert len(list((data / "lines").iterdir())) == 1
+    assert pprof([data], symbols) == wanted
+    assert [(code.id, len(code.offset)) for code in unnamed(data)] == left
