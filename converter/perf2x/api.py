@@ -138,6 +138,8 @@ class ReadOptions(TypedDict, total=False):
     """The part of the recording to take."""
     grouping: Grouping
     """Grouping of the samples of that part."""
+    where: str
+    """Condition of SQL on the recordings and samples of datasets; empty: none."""
     off_cpu: Literal["", "apart", "beside", "merged"]
     """Way to show the time that threads waited; empty: not at all."""
     value: Literal["", "weight", "mispredicts"]

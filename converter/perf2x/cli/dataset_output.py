@@ -17,7 +17,7 @@ from perf2x.tables.errors import OptionError
 if TYPE_CHECKING:
     pass
 
-_LATER = ("dso", "symbol", "parallelism", "max_stack", "no_kernel", "no_user", "stats")
+_LATER = ("where", "dso", "symbol", "parallelism", "max_stack", "no_kernel", "no_user", "stats")
 
 
 def write_dataset(sources: tuple[str, ...], parameters: Mapping[str, object]) -> None:

@@ -54,6 +54,7 @@ def load_options(
         by_data_src="data_src" in columns,
         tracepoint_fields="fields" in columns,
         tags=tags,
+        where=str(parameters.get("where") or ""),
         off_cpu=grouping.off_cpu or "",
         pairs=grouping.all_pairs(),
         latency=latency,

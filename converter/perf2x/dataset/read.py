@@ -26,6 +26,8 @@ from perf2x.tables.output_text import as_recorded
 if TYPE_CHECKING:
     import pyarrow
 
+    from perf2x.dataset.where import ChosenSamples
+
 
 class RecordingRow(Struct, frozen=True):
     """One row of the table of recordings."""
@@ -42,18 +44,25 @@ class RecordingRow(Struct, frozen=True):
 class Dataset:
     """The recordings of a dataset that have the tags of an address, in order of time."""
 
-    def __init__(self, address: DatasetAddress) -> None:
-        """FormatError when a file of recordings cannot be read, or no recording has the tags."""
+    def __init__(self, address: DatasetAddress, where: str = "") -> None:
+        """``where`` is a condition of SQL on recordings and samples (``where.py``); empty: none.
+
+        FormatError when a file of recordings cannot be read, or no recording has the tags or meets the condition.
+        """
         self.folder = address.folder
+        self._chosen = _chosen_samples(address.folder, where) if where else None
         self._last: tuple[RecordingRow, RecordingRows] | None = None
         everything = list(_recording_rows(address.folder))
-        chosen = [one for one in everything if _has_tags(one, address)]
+        chosen = [one for one in everything if _has_tags(one, address) and self._is_chosen(one)]
         if not chosen:
-            which = ", ".join(f"{key}={value}" for key, value in address.tags.items())
+            which = ", ".join([*(f"{key}={value}" for key, value in address.tags.items()), *([where] if where else [])])
             raise FormatError(f"{address.folder}: no recording{f' with {which}' if which else ''} is in this dataset")
         self.failed = [one for one in chosen if one.row["error"] is not None]
         """Those that could not be read when they were added."""
         self.recordings = sorted((one for one in chosen if one.row["error"] is None), key=_order)
+
+    def _is_chosen(self, recording: RecordingRow) -> bool:
+        return self._chosen is None or recording.row["recording"] in self._chosen.recordings
 
     def rows_of(self, recording: RecordingRow) -> RecordingRows:
         """All rows of one recording, which are kept until those of another are asked for.
@@ -67,12 +76,8 @@ class Dataset:
     def _read_rows(self, recording: RecordingRow) -> RecordingRows:
         ident: bytes = recording.row["recording"]
         below = recording.file.relative_to(self.folder / "recordings")
-        samples, mappings = (
-            rows_with(read_table(self.folder / table / below, table, ident), ident)
-            if (self.folder / table / below).exists()
-            else schema_of(table).empty_table()
-            for table in ("samples", "mappings")
-        )
+        samples = self._rows(below, "samples", ident) if self._chosen is None else self._chosen.samples_of(ident)
+        mappings = self._rows(below, "mappings", ident)
         nodes = self._own("nodes", ident)
         places = self._own("places", ident)
         return RecordingRows(
@@ -84,9 +89,19 @@ class Dataset:
             places=self._all_places if places is None else places,
         )
 
+    @property
+    def chooses_samples(self) -> bool:
+        """Whether samples of the recordings may be missing."""
+        return self._chosen is not None
+
     def lines_of(self, recording: RecordingRow) -> "pyarrow.Table":
         """The rows of ``lines`` that may be of a recording's places."""
         return self._all_lines
+
+    def _rows(self, below: Path, table: str, ident: bytes) -> "pyarrow.Table":
+        """Rows of a recording in the file of a table that lies where that of its row does."""
+        path = self.folder / table / below
+        return rows_with(read_table(path, table, ident), ident) if path.exists() else schema_of(table).empty_table()
 
     def _own(self, table: str, ident: bytes) -> "pyarrow.Table | None":
         path = self.folder / table / f"{ident.hex()}{SUFFIX}"
@@ -103,6 +118,12 @@ class Dataset:
     @cached_property
     def _all_lines(self) -> "pyarrow.Table":
         return read_tables(files_of(self.folder, "lines"), "lines")
+
+
+def _chosen_samples(folder: Path, where: str) -> "ChosenSamples":
+    from perf2x.dataset.where import ChosenSamples  # with DuckDB
+
+    return ChosenSamples(folder, where)
 
 
 def _recording_rows(folder: Path) -> Iterator[RecordingRow]:

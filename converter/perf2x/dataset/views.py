@@ -23,7 +23,7 @@ _ONE_EACH = {
         SELECT *, sum(1 + (line > 0)::INTEGER) OVER (PARTITION BY place_id, filename) AS said FROM {files}
     ) QUALIFY rank() OVER (PARTITION BY place_id ORDER BY said DESC, filename) = 1""",
     "recordings": "{columns} FROM added",
-    "samples": "{columns} FROM {files} SEMI JOIN added USING (recording, below)",
+    "samples": "{columns} FROM sample_rows",
     "mappings": "{columns} FROM {files} SEMI JOIN added USING (recording, below)",
 }
 """Bodies of tables, behind SELECT: of names several files have, those that say most, else the first file's."""
@@ -31,6 +31,11 @@ _ONE_EACH = {
 _ADDED = """
 CREATE VIEW added AS SELECT * FROM {files} QUALIFY row_number() OVER (PARTITION BY recording ORDER BY filename) = 1
 """
+
+_SAMPLE_ROWS = (
+    "CREATE VIEW sample_rows AS SELECT {columns}, file_row_number FROM {files} SEMI JOIN added USING (recording, below)"
+)
+"""Samples with their place in their file."""
 
 _MACROS = """
 CREATE MACRO base_name(file) AS CASE WHEN file LIKE '[%]%' THEN file[:strpos(file, ']')]
@@ -97,8 +102,9 @@ def view_statements(folder: Path) -> Iterator[str]:
     """Yield the statements of DuckDB that define all tables and views of the dataset in ``folder``."""
     yield _MACROS
     yield _ADDED.format(files=_files(folder, "recordings"))
+    yield _SAMPLE_ROWS.format(columns=_columns("samples"), files=_files(folder, "samples"))
     for table in reversed(TABLES):
-        body = _ONE_EACH[table].format(columns=", ".join(map(name, COLUMNS[table])), files=_files(folder, table))
+        body = _ONE_EACH[table].format(columns=_columns(table), files=_files(folder, table))
         yield f"CREATE VIEW {table} AS SELECT {body}"
     yield _FUNCTIONS.format(made_up=", ".join(map(quoted, ROOT_FRAME_NAMES.values())))
     yield from (_FRAMES, _STACKS, _BY_FUNCTION)
@@ -119,12 +125,16 @@ def name(column: str) -> str:
     return f'"{column}"'
 
 
+def _columns(table: str) -> str:
+    return ", ".join(map(name, COLUMNS[table]))
+
+
 def _files(folder: Path, table: str) -> str:
     """All rows of a table's files, with the file and its path ``below`` the table's folder."""
     below = folder / table
     if next(below.rglob(f"*{SUFFIX}"), None) is None:
         columns = (f"NULL::{_TYPES[kind.rstrip('?')]} AS {name(column)}" for column, kind in COLUMNS[table].items())
-        return f"(SELECT {', '.join(columns)}, '' AS filename, '' AS below WHERE false)"
+        return f"(SELECT {', '.join(columns)}, 0 AS file_row_number, '' AS filename, '' AS below WHERE false)"
     pattern = quoted(f"{as_pattern(below)}/**/*{SUFFIX}")
-    read = f"read_parquet({pattern}, filename = true, hive_partitioning = false)"
+    read = f"read_parquet({pattern}, filename = true, hive_partitioning = false, file_row_number = true)"
     return f"(SELECT *, filename[{len(str(below)) + 1}:] AS below FROM {read})"

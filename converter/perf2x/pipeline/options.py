@@ -35,6 +35,8 @@ class LoadOptions(Struct, frozen=True):
     """The part of the recording to take."""
     grouping: Grouping = field(default_factory=Grouping)
     """Grouping of the samples of that part."""
+    where: str = ""
+    """Condition of SQL on columns of a dataset's tables of recordings and samples; empty: none."""
     off_cpu: str = ""
     """Way to show the time that threads waited: apart, beside or merged; empty: not at all."""
     value: str = ""

@@ -10,7 +10,6 @@ import numpy as np
 from msgspec.structs import replace
 
 from perf2x.abi.uapi import SampleType
-from perf2x.columnar.columns import take_rows_of
 from perf2x.columnar.ragged import Ragged
 from perf2x.pipeline.context import LoadContext
 from perf2x.pipeline.options import LoadOptions
@@ -123,15 +122,20 @@ class StoredRecording:
     def _selected(self, selection: Selection, options: LoadOptions) -> Profile:
         """The profile of the selected samples with the columns that are wanted."""
         from perf2x.dataset.restore import restore_profile
+        from perf2x.transform.select import keep_samples
 
         profile = restore_profile(self._rows, self._meta, with_cgroups=options.keeps_cgroup)
         batch = batch_of(profile)
         rows = [part.position for part in selection.batches(iter([batch]))]
         selection.check()
         kept = np.concatenate([np.zeros(0, np.int64), *rows])
-        if len(kept) < len(batch):
-            profile = compact(replace(profile, samples=take_rows_of(profile.samples, kept)))
+        if len(kept) < len(batch) or self._lacks_samples(profile):
+            profile = compact(keep_samples(profile, kept))
         return _with_columns(profile, options)
+
+    def _lacks_samples(self, profile: Profile) -> bool:
+        """Whether the dataset's condition has left some of the recording's samples out."""
+        return self._dataset.chooses_samples and int(profile.samples.count.sum()) < self.sample_count
 
     def names(self, profile: Profile, symbols: SymbolOptions) -> LocationNames:
         """The names that the dataset has of a profile's locations."""

@@ -24,6 +24,8 @@ def split_stored(inputs: Sequence[Input], context: LoadContext) -> tuple[list[Se
     stored, others, known = [], [], dict[bytes, str]()
     for one in inputs:
         if not is_dataset(one.path):
+            if context.options.where:
+                raise OptionError(f"{one.name} is no dataset; --where chooses recordings and samples of datasets")
             others.append(one)
             continue
         for ident, session in _sessions_of(one, context):
@@ -39,7 +41,7 @@ def _sessions_of(one: Input, context: LoadContext) -> list[tuple[bytes, SessionI
     from perf2x.dataset.read import Dataset
     from perf2x.pipeline.stored_recording import StoredRecording
 
-    dataset = Dataset(parse_address(one.path))
+    dataset = Dataset(parse_address(one.path), context.options.where)
     context.diagnostics.add(
         "recordings_failed",
         Severity.LOSS,

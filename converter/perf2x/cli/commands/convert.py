@@ -69,6 +69,7 @@ def convert(
     no_kernel: filters.NoKernel = False,
     no_user: filters.NoUser = False,
     no_idle: filters.NoIdle = False,
+    where: filters.Where = None,
     allow_empty: filters.AllowEmpty = False,
     root: grouping.Root = None,
     merge_threads: grouping.MergeThreads = False,

@@ -53,6 +53,7 @@ def diff(
     no_kernel: filters.NoKernel = False,
     no_user: filters.NoUser = False,
     no_idle: filters.NoIdle = False,
+    where: filters.Where = None,
     allow_empty: filters.AllowEmpty = False,
     root: grouping.Root = None,
     merge_threads: grouping.MergeThreads = False,

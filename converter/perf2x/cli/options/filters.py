@@ -78,6 +78,16 @@ NoIdle = Annotated[
     bool, typer.Option("--no-idle", help="Leave the idle task (pid 0) out.", rich_help_panel=_PANEL), Rare
 ]
 
+Where = Annotated[
+    str | None,
+    typer.Option(
+        "--where",
+        metavar="SQL",
+        help="Of datasets: a condition on recordings and samples, \"tags['service'] = 'web' AND pid > 1\".",
+        rich_help_panel=_PANEL,
+    ),
+    Rare,
+]
 AllowEmpty = Annotated[
     bool,
     typer.Option("--allow-empty", help="Continue when there are no samples.", rich_help_panel=_PANEL),
