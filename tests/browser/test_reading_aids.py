@@ -77,6 +77,13 @@ def aided(folder: Path) -> dict[str, dict]:
         | {"steps": left, "evaluate": "[state.thread, total, $('thread').value, $('thread').ariaExpanded]"},
         "events": many
         | {"hash": "#event=1", "evaluate": "[state.event, [...$('event').options].map((one) => one.text)]"},
+        "long name, status": many
+        | {
+            "size": PHONE,
+            "steps": boxes,
+            "evaluate": "[...$('status').querySelectorAll('.long')].map((one) => "
+            "[one.lastChild.textContent, one.getBoundingClientRect().right <= innerWidth])",
+        },
         "long names": many | {"size": PHONE, "steps": [["key", "l"]], "evaluate": f"{names}.map((one) => {kept})"},
     }
 
@@ -134,5 +141,6 @@ def test_events_without_samples_are_no_choice(seen) -> None:
     assert seen["events"]["value"] == [0, [f"cpu-clock ({THREADS})"]]
 
 
-def test_long_names_keep_their_end_in_the_table(seen) -> None:
+def test_long_names_keep_their_end_in_the_table_and_the_line_below(seen) -> None:
+    assert seen["long name, status"]["value"] == [["_insert_unique", True]]
     assert seen["long names"]["value"] == [["_insert_unique", True, LONG]]

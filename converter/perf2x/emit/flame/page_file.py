@@ -33,6 +33,7 @@ _SCRIPTS = (
     "heat.js",
     "table.js",
     "changes.js",
+    "words.js",
     "code.js",
     "panels.js",
     "actions.js",

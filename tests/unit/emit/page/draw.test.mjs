@@ -52,11 +52,11 @@ const bar = (ground, tint) => `#${rgb(ground).map((part, at) => Math.round(255 *
 
 test("texts of the panels can be read on their grounds and on the table's bars", () => {
   assert.match(css, /var\(--tint, var\(--accent\)\) 13%, transparent/);
-  for (const [, { ink, soft, ground, panel, pick, accent }] of themes) {
+  for (const [, { ink, soft, word, text, ground, panel, pick, accent }] of themes) {
     const tints = [accent, ...[...css.matchAll(/--tint: (#\w+)/g)].map(([, tint]) => tint)];
     const bars = [panel, pick].flatMap((under) => tints.map((tint) => bar(under, tint)));
     assert.ok(least(ink, [ground, panel, pick, ...bars]) >= READABLE);
-    assert.ok(least(soft, [ground, panel, pick, ...bars]) >= READABLE);
+    for (const colour of [soft, word, text]) assert.ok(least(colour, [ground, panel, pick, ...bars]) >= READABLE);
     assert.ok(least(accent, [ground, panel, pick]) >= READABLE);
   }
 });
@@ -66,6 +66,17 @@ test("long names keep their start and their end", () => {
   assert.equal(shortened("std::vector<int>::push_back", 15), "std::vec…h_back");
   assert.equal(shortened("a_long_name", 4), "a_l…");
   for (let room = 3; room < 40; room += 1) assert.ok(shortened("x".repeat(30), room).length <= room);
+});
+
+test("a lane's heading keeps its start and its end", () => {
+  const label = `${"long".repeat(20)} (12/345)`;
+  const painter = new Painter(null, null);
+  const lane = { label, top: 1, levels: [], side: 0, grows: "" };
+  Object.assign(painter, { width: 222, height: 99, letter: 7, view: { layout: { lanes: [lane], fill() {} }, base: 0, scroll: 0 } });
+  const told = [];
+  painter.paintLane({ fillRect() {}, fillText: (text) => told.push(text) }, lane, 0);
+  assert.deepEqual(told, [shortened(label, 30)]);
+  assert.match(told[0], /^long.*….*\(12\/345\)$/);
 });
 
 /** A level of boxes, a few wide ones among many that are thinner than a pixel. */

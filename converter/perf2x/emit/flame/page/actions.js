@@ -72,7 +72,7 @@ function showChips() {
 function chip(word, key, remove) {
   const button = make("button", { title: "Remove", onclick: remove }, "×");
   button.setAttribute("aria-label", `Remove: ${word} ${nameOf(key)}`);
-  return make("span", { className: "chip", title: key.replace("\n", " · ") }, make("span", {}, word), make("b", {}, nameOf(key)), button);
+  return make("span", { className: "chip", title: key.replace("\n", " · ") }, make("span", {}, word), make("b", {}, nameParts(nameOf(key))), button);
 }
 
 // ---- what is offered for the selected box
@@ -88,7 +88,7 @@ function showActions() {
     callsItself(key) && ["Fold recursion", "One frame where it calls itself (r)", () => addEdit("collapse", key)],
     ["Copy stack", "The selected box and its callers, innermost first (y)", () => copy(stackText(), $("acts").lastChild)],
   ].filter(Boolean);
-  $("acts").replaceChildren(make("b", { title: key.replace("\n", " · ") }, nameOf(key)), ...offers.map(([word, title, onclick]) => make("button", { title, onclick }, word)));
+  $("acts").replaceChildren(make("b", { title: key.replace("\n", " · ") }, nameParts(nameOf(key))), ...offers.map(([word, title, onclick]) => make("button", { title, onclick }, word)));
 }
 
 /** Do something with the function of the selected box, if there is one. */

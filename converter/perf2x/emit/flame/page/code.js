@@ -82,7 +82,7 @@ function fillCode(one, kind, kinds) {
     showDetail();
   };
   close.setAttribute("aria-label", "Close");
-  const head = make("p", {}, make("span", { className: "group" }, ...tabs), make("b", {}, one.name), "in the whole recording", close);
+  const head = make("p", {}, make("span", { className: "group" }, ...tabs), make("b", {}, nameParts(one.name)), "in the whole recording", close);
   const parts = one[kind].flatMap((part) => codeTable(part, kind === "sources" ? sourceRows(part, measure) : codeRows(part, measure, one.name), kind, unit));
   const left = kind === "code" && one.left ? [make("p", {}, `${one.left} more places with less cost are left out`)] : [];
   $("code").replaceChildren(head, ...parts, ...left);
@@ -95,15 +95,17 @@ function codeTable(part, rows, kind, unit) {
   const where = kind === "sources" ? part.path || "no source file" : `${part.symbol ? `${part.symbol} in ` : ""}${part.object}`;
   const title = make("p", { className: "where" }, part.reason ? `${where}: ${part.reason}` : where, part.left ? ` (${part.left} instructions far from any cost are left out)` : "");
   const most = rows.reduce((top, row) => Math.max(top, row ? row[2] : 0), 0) || 1;
-  const body = make("tbody", {}, ...rows.map((row) => codeRow(row, most, unit)));
+  const body = make("tbody", {}, ...rows.map((row) => codeRow(row, most, unit, kind === "sources" ? part.path : "")));
   const head = ["Self", "Total", ...(kind === "sources" ? ["Line", "Source"] : ["Address", "Instruction"])].map((word) => make("th", { scope: "col" }, word));
   return rows.length ? [title, make("table", {}, make("thead", {}, make("tr", {}, ...head)), body)] : [title];
 }
 
-function codeRow(row, most, unit) {
+/** path: of the source file, "" for instructions */
+function codeRow(row, most, unit, path) {
   if (!row) return make("tr", {}, make("td", { colSpan: 4 }, "⋮"));
   const [place, text, own, total, isLine] = row;
-  const cells = [own ? spoken(own, unit) : "", total ? spoken(total, unit) : "", place, text].map((word) => make("td", {}, word));
+  const cells = [own ? spoken(own, unit) : "", total ? spoken(total, unit) : "", place].map((word) => make("td", {}, word));
+  cells.push(make("td", {}, ...(path ? coloured(text, path) : [text])));
   const line = make("tr", { className: isLine ? "line" : own ? "hot" : "" }, ...cells);
   line.style.setProperty("--share", `${(100 * own) / most}%`);
   return line;

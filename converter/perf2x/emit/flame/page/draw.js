@@ -200,7 +200,7 @@ class Painter {
         pen.fillRect(0, y, this.width, 1);
         pen.fillStyle = this.ink;
         pen.font = `600 ${FONT}`;
-        pen.fillText(lane.label, 6, y + LEVEL / 2 + 2);
+        pen.fillText(shortened(lane.label, Math.floor((this.width - 12) / this.letter)), 6, y + LEVEL / 2 + 2);
         pen.font = FONT;
       }
     }

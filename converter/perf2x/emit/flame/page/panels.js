@@ -223,7 +223,7 @@ function showStatus(box) {
   if (box < 0) return;
   const frame = layout.frameOf(box);
   const words = frame >= 0 ? ` ${describe(frame)}` : "";
-  $("status").replaceChildren(make("b", {}, frameName(box)), `${words} · ${sizes(box).join(" · ")}`);
+  $("status").replaceChildren(make("b", {}, nameParts(frameName(box))), `${words} · ${sizes(box).join(" · ")}`);
 }
 
 /** before → after and the change, of the box with all that it calls and of itself. */
