@@ -30,7 +30,7 @@ SWITCHES = ROOT / "tests" / "laws" / "schedules" / "switches.data"
 LISTED = ROOT / "tests" / "unit" / "annotate" / "data"
 """A recording, and its program with debug info, which listings need."""
 PROGRAM = ROOT / "tests" / "corpus" / "common" / "symfs" / "demo" / "calls"
-ELSEWHERE = ("--debuginfod", "--install-completion", "--vmlinux", "perf2x view")
+ELSEWHERE = ("--debuginfod", "--install-completion", "--vmlinux", "/srv/", "perf2x view")
 """Commands that need a network, a browser or another machine's files."""
 OPTIONAL = ("pandas", "polars", "pyarrow")
 
@@ -51,11 +51,12 @@ def commands() -> Iterator[tuple[str, str]]:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A current directory with the recordings, the program and the question that the pages speak of."""
+    """A current directory with the recordings, the program and the questions that the pages speak of."""
     sources = {"perf.data": RECORDING, "before.data": RECORDING, "after.data": recording("calls"), "prog": PROGRAM}
     for name, source in sources.items():
         shutil.copy(source, tmp_path / name)
-    (tmp_path / "question.sql").write_text("SELECT count(*) AS recordings FROM recordings")
+    for name in ("question.sql", "costs.sql"):
+        (tmp_path / name).write_text(blocks(ROOT / "docs" / "fleet.md", "sql")[0])
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
