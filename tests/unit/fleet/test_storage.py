@@ -1,6 +1,7 @@
 """Datasets in object stores are put whole and have the files of a folder; writers of the schema share their tests."""
 
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -152,15 +153,44 @@ def test_workers_put_objects(bucket: str, recordings: list[Path], tmp_path: Path
     assert objects(f"{bucket}/by-command") == files_of(tmp_path / "profiles")
 
 
-class TestOurDatasets(DatasetContract):
-    """Datasets that tasks write, before and after they were put together."""
+@pytest.fixture(scope="module", params=[False, True], ids=["separate", "compact"])
+def written(request: pytest.FixtureRequest, recordings: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("written") / "profiles"
+    add(recordings, str(folder))
+    if request.param:
+        compact(storage_at(folder))
+    return folder
 
-    @pytest.fixture(autouse=True, params=[False, True], ids=["separate", "compact"])
-    def written(self, request: pytest.FixtureRequest, recordings: list[Path], tmp_path: Path) -> None:
-        self.folder = tmp_path / "profiles"
-        add(recordings, str(self.folder))
-        if request.param:
-            compact(storage_at(self.folder))
+
+class TestOurDatasets(DatasetContract):
+    """Datasets that tests write, before and after they were put together."""
+
+    @pytest.fixture(autouse=True)
+    def folder_of(self, written: Path) -> None:
+        self.folder = written
 
     def dataset(self) -> Path:
         return self.folder
+
+
+def broken(written: Path, folder: Path) -> DatasetContract:
+    """A dataset whose samples lie where no recording does."""
+    shutil.copytree(written, folder)
+    for file in (folder / "samples").rglob("*.parquet"):
+        file.rename(file.with_name("elsewhere.parquet"))
+        break
+
+    class Broken(DatasetContract):
+        def dataset(self) -> Path:
+            return folder
+
+    return Broken()
+
+
+def test_the_contract_refuses_what_readers_would_miss(written: Path, tmp_path: Path) -> None:
+    contract = broken(written, tmp_path / "profiles")
+    with pytest.raises(AssertionError, match="elsewhere"):
+        contract.test_rows_of_a_recording_lie_in_files_of_one_name()
+    shutil.rmtree(tmp_path / "profiles" / "places")
+    with pytest.raises(AssertionError):
+        contract.test_every_id_leads_somewhere()
