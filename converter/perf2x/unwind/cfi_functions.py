@@ -21,8 +21,10 @@ FEW = 10
 """So many functions are decoded one by one in the time that all the numpy calls take."""
 BATCH = 1 << 17
 """Bytes of programs that are decoded together: columns of instructions take some hundred bytes for each of them."""
-LARGEST = BATCH // 4
-"""Bytes of a program; a larger one is decoded by itself."""
+LARGEST = BATCH // 16
+"""Bytes of a program; a larger one is decoded by itself: 8 of the 69,270 in GCC's cc1plus are."""
+MOST = 256
+"""Functions to decode at once: the rows of hostile ones, all of ``LARGEST``, take 150 MB meanwhile."""
 
 
 class Functions(Struct, frozen=True):

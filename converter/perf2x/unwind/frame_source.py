@@ -5,7 +5,7 @@ import numpy as np
 from perf2x.columnar.arrays import I32, I64, U64
 from perf2x.columnar.growable import GrowableColumns
 from perf2x.columnar.unique import unique
-from perf2x.unwind.cfi_functions import decode_functions
+from perf2x.unwind.cfi_functions import MOST, decode_functions
 from perf2x.unwind.cfi_index import FrameIndex
 from perf2x.unwind.cfi_rules import NO_RULE, RuleTable
 
@@ -29,7 +29,9 @@ class FrameSource:
         function = self.index.find(svma)
         rows = np.flatnonzero(function >= 0)
         function = function[rows]
-        self._decode(unique(function[self._first[function] < 0]), table, problems)
+        new = unique(function[self._first[function] < 0])
+        for begin in range(0, len(new), MOST):
+            self._decode(new[begin : begin + MOST], table, problems)
         inside = svma[rows] < self._end[function]
         rows, function = rows[inside], function[inside]
         row = self._last_row(function, svma[rows])
@@ -48,8 +50,6 @@ class FrameSource:
         return low - 1
 
     def _decode(self, function: I64, table: RuleTable, problems: list[str]) -> None:
-        if not len(function):
-            return
         found = decode_functions(self.index.section, self.index.offset[function], table, problems)
         first = len(self._start) + found.offsets
         self._first[function], self._stop[function], self._end[function] = first[:-1], first[1:], found.end

@@ -278,7 +278,8 @@ def test_sections_of_the_other_byte_order_and_few_functions_are_decoded_one_by_o
     assert_same(section, offsets)
 
 
-def test_a_source_remembers_functions_and_finds_rows_by_bisection() -> None:
+def test_a_source_remembers_functions_and_finds_rows_by_bisection(monkeypatch) -> None:
+    monkeypatch.setattr("perf2x.unwind.frame_source.MOST", 4)
     frames = [Frame(TEXT + 64 * row, 40, (STEP + uleb(8 * row + 8)) * row) for row in range(30)]
     index = eh_frame_index(open_elf(FrameFile(frames, initial=INITIAL).bytes()))
     source, table, problems = FrameSource(index), RuleTable(17), []
