@@ -92,7 +92,7 @@ def run(command: str) -> tuple[int, str]:
 def test_commands_run(page: str, command: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if "perf2x fleet" in command:
         pytest.importorskip("distributed")
-    if "fleet query" in command:
+    if any(word in command for word in ("fleet query", "fleet symbolize", "--where")):
         pytest.importorskip("duckdb")
     if "annotate" in command or page == "annotate.md":
         shutil.copy(LISTED / "inlines.data", "perf.data")
