@@ -63,7 +63,7 @@ class SampleSums:
         """Sum up all rows that are alike."""
         value, count, *extra = self._values.columns()
         keys = self._keys.columns()
-        first, group = group_rows([*(column.astype(np.int64) for column in keys), *extra])
+        first, group = group_rows([*keys, *extra])
         for column in (value, count):
             total = np.zeros(len(first), np.int64)
             np.add.at(total, group, column)

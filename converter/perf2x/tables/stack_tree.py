@@ -111,7 +111,7 @@ def sum_sample_rows(samples: ProfileSamples) -> ProfileSamples:
     columns = {name: getattr(samples, name) for name in ProfileSamples.__struct_fields__ if name != "time"}
     present = {name: column for name, column in columns.items() if column is not None}
     keys = {name: column for name, column in present.items() if name not in _SUMMED}
-    first, kind = group_rows([column.astype(np.int64) for column in keys.values()])
+    first, kind = group_rows(list(keys.values()))
     changed = {name: column[first] for name, column in keys.items()}
     for name in _SUMMED & present.keys():
         changed[name] = np.zeros(len(first), np.int64)
