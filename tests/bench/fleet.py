@@ -6,8 +6,9 @@
 
 Prints seconds of the clock and of the processor (all processes), and MiB of the largest process, of each step; then
 the bars: ingest on two workers at most 1.15 × half the processor time of converting one by one without symbols, four
-times the recordings four times the time (10 % more or less), a worker's memory flat and below 400 MiB, a query of
-everything in 5 s. Asserts that no sample is lost, and nothing about time.
+times the recordings four times the time (10 % more or less), a worker's memory flat and below 400 MiB, names for at
+most 1.3 × what they cost one recording of the same programs (``--from``), a query of everything in 5 s. Asserts that
+no sample is lost, and nothing about time.
 """
 
 import argparse
@@ -48,6 +49,9 @@ def _bench(place: Path, options: argparse.Namespace) -> None:
     _print(f"convert, one by one, {few:,}", alone)
     costs = [_ingested(files[:count], place / f"profiles{count}", place) for count in (few, many)]
     data = place / f"profiles{many}"
+    named = _step("symbolize", [*PERF2X, "fleet", "symbolize", "-q", str(data)], place)
+    words = ["convert", "-q", "-o", str(place / "one.pb.gz"), str(files[0])]
+    one = _step("convert, one, with symbols", [*PERF2X, *words], place)
     queried = _step("query", [*PERF2X, "fleet", "query", str(data), BY_FUNCTION], place)
     _step("compact", [*PERF2X, "fleet", "compact", "-q", str(data)], place)
     _step("query, compact", [*PERF2X, "fleet", "query", str(data), BY_FUNCTION], place)
@@ -56,6 +60,7 @@ def _bench(place: Path, options: argparse.Namespace) -> None:
           f"{costs[0].cpu / alone.cpu:.2f} of the processor (bar 1.15)")  # fmt: skip
     print(f"four times as many: {costs[1].wall / costs[0].wall:.2f} times the clock, "
           f"{costs[1].cpu / costs[0].cpu:.2f} times the processor (bar 4 ± 10 %)")  # fmt: skip
+    print(f"symbolize beside one recording: {named.cpu / one.cpu:.2f} of the processor (bar 1.3)")
     print(f"memory: {costs[0].memory:.0f} and {costs[1].memory:.0f} MiB (bar 400); query {queried.wall:.1f} s (bar 5)")
 
 
