@@ -21,7 +21,7 @@ from typing import Any
 from tests.bench.forged import Shape, write_forged
 
 BROWSER = Path(__file__).parent.parent / "browser"
-VIEWS = {"left heavy": "", "bottom up": "#order=bottom", "over time": "#order=time"}
+VIEWS = {"left heavy": "", "by thread": "#thread=split", "bottom up": "#order=bottom", "over time": "#order=time"}
 PHONE = {"width": 390, "height": 760}
 COLUMNS = ("cpu", "script", "dots", "wall")
 

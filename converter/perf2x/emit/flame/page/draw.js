@@ -217,17 +217,19 @@ class Painter {
 
   paintLevel(pen, level, y) {
     const { layout } = this.view;
+    const { from, to, width } = this; // asked once: a frame looks at some ten thousand boxes
+    const scale = width / (to - from);
     const least = 1 / this.ratio; // a dot of the screen
     let painted = -1; // right edge of what is on screen already
     let melted = Infinity; // left edge of boxes that are less than a dot, which the next one stands for
-    for (let at = layout.firstAfter(level, this.from); at < level.length; at += 1) {
+    for (let at = layout.firstAfter(level, from); at < level.length; at += 1) {
       const box = level[at];
-      if (layout.start[box] >= this.to) break;
-      const right = Math.min(this.x(layout.end[box]), this.width + 4);
-      const start = Math.max(this.x(layout.start[box]), -4);
+      if (layout.start[box] >= to) break;
+      const right = Math.min((layout.end[box] - from) * scale, width + 4);
+      const start = Math.max((layout.start[box] - from) * scale, -4);
       if (right < painted + least) {
         melted = Math.min(melted, start);
-        at = Math.max(at, layout.firstAfter(level, this.value(painted + least)) - 1);
+        at = layout.firstAfter(level, from + (painted + least) / scale, at + 1) - 1;
         continue;
       }
       const left = start < painted + 1.5 * least ? Math.min(start, melted) : start;

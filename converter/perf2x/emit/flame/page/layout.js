@@ -104,10 +104,14 @@ class Layout {
     return at < level.length && this.start[level[at]] <= x ? level[at] : -1;
   }
 
-  /** Index in the level of the first box that ends behind x. */
-  firstAfter(level, x) {
-    let low = 0;
-    let high = level.length;
+  /** Index in the level, from low on, of the first box that ends behind x; a near one is found soonest. */
+  firstAfter(level, x, low = 0) {
+    let high = low;
+    for (let step = 1; high < level.length && this.end[level[high]] <= x; step *= 2) {
+      low = high + 1;
+      high += step;
+    }
+    high = Math.min(high, level.length);
     while (low < high) {
       const middle = (low + high) >> 1;
       if (this.end[level[middle]] > x) high = middle;
