@@ -31,7 +31,7 @@ test("boxes are dots of their colour, at least one, inside of the screen", () =>
   const strips = stripsOf();
   strips.begin(0);
   strips.add(2, 3, "#010203");
-  strips.add(5.4, 0.2, "#fffefd");
+  strips.add(5.1, 0.2, "#fffefd");
   strips.begin(19);
   strips.add(-3, 5, "#fffefd");
   strips.add(18.6, 9, "#010203");
