@@ -43,7 +43,7 @@ FORMATS: dict[str, list[str]] = {
 PRODUCT = [sys.executable, "-m", "perf2x"]
 COUNTED = [sys.executable, "-m", "tests.bench.counted"]
 RESULTS = Path(__file__).parents[2] / ".bench.json"
-SMALL = 20_000
+SMALL = 5_000
 FEW = 300_000
 """Samples up to which calls are counted, which takes some times as long."""
 Results = dict[str, dict[str, float]]
@@ -59,7 +59,8 @@ def main() -> None:
         folder = Path(place)
         heads = f"{'wall s':>9}{'cpu s':>9}{'MiB':>8}{'wall/perf':>11}{'cpu/perf':>10}{'cpu/1M':>9}"
         print(f"{'input':<12}{'command':<14}{heads}", flush=True)
-        _print_start_up(folder, 1 if options.small else max(options.runs, 3))
+        if not options.small:
+            _print_start_up(folder, max(options.runs, 3))
         for given in _inputs(options, folder):
             _bench(given, options, folder, results)
     before = load_results(options.results)
