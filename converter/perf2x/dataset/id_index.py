@@ -2,28 +2,40 @@
 
 import numpy as np
 
-from perf2x.columnar.arrays import I64, U8
+from perf2x.columnar.arrays import I64, U8, U64
 
 
 class IdIndex:
-    """Distinct ids (n, 16)."""
+    """Ids (n, 16); of equal ones the first is found."""
 
     def __init__(self, ids: U8) -> None:
-        words = np.ascontiguousarray(ids).view(">u8").reshape(len(ids), 2).astype(np.uint64)
-        self._order = np.lexsort((words[:, 1], words[:, 0]))
-        self._high, self._low = words[self._order, 0], words[self._order, 1]
+        high, low = _halves(ids)
+        self._order = np.lexsort((low, high))
+        self._high, self._low = high[self._order], low[self._order]
 
     def find(self, wanted: U8) -> I64:
         """(m,) row of each wanted id (m, 16), −1 for none."""
-        words = np.ascontiguousarray(wanted).view(">u8").reshape(len(wanted), 2).astype(np.uint64)
-        found = np.full(len(words), -1, np.int64)
-        at, rows = np.searchsorted(self._high, words[:, 0]), np.arange(len(words))
-        while len(rows):  # once more for each id that shares its first half with another
-            inside = at < len(self._high)
-            rows, at = rows[inside], at[inside]
-            alike = self._high[at] == words[rows, 0]
-            rows, at = rows[alike], at[alike]
-            is_it = self._low[at] == words[rows, 1]
-            found[rows[is_it]] = self._order[at[is_it]]
-            rows, at = rows[~is_it], at[~is_it] + 1
+        high, low = _halves(wanted)
+        at = self._first_not_below(high, low)
+        found = np.full(len(at), -1, np.int64)
+        rows = np.flatnonzero(at < len(self._order))
+        rows = rows[(self._high[at[rows]] == high[rows]) & (self._low[at[rows]] == low[rows])]
+        found[rows] = self._order[at[rows]]
         return found
+
+    def _first_not_below(self, high: U64, low: U64) -> I64:
+        """(m,) place of each id in the order; among those that share its first half by halving what is left."""
+        at, end = (np.searchsorted(self._high, high, side).astype(np.int64) for side in ("left", "right"))
+        rows = np.flatnonzero(at < end)
+        while len(rows):
+            middle = (at[rows] + end[rows]) >> 1
+            is_below = self._low[middle] < low[rows]
+            at[rows[is_below]] = middle[is_below] + 1
+            end[rows[~is_below]] = middle[~is_below]
+            rows = rows[at[rows] < end[rows]]
+        return at
+
+
+def _halves(ids: U8) -> tuple[U64, U64]:
+    words = np.ascontiguousarray(ids).view(">u8").reshape(len(ids), 2).astype(np.uint64)
+    return words[:, 0], words[:, 1]

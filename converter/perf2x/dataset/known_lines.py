@@ -7,8 +7,9 @@ import numpy as np
 from perf2x.columnar.arrays import I64, AnyArray, Bools
 from perf2x.columnar.ragged import ranges
 from perf2x.columnar.unique import group_rows
+from perf2x.dataset.lines_index import LinesIndex
 from perf2x.dataset.profile_places import profile_places
-from perf2x.dataset.read_files import numbers, places_in, texts
+from perf2x.dataset.read_files import numbers, texts
 from perf2x.dataset.restore import RecordingRows
 from perf2x.symbolize.demangle.names import NameStyle
 from perf2x.symbolize.function_names import function_row
@@ -21,19 +22,16 @@ if TYPE_CHECKING:
 
 
 def known_names(
-    profile: Profile, rows: RecordingRows, lines: "pyarrow.Table", style: NameStyle, *, inline: bool = True
+    profile: Profile, rows: RecordingRows, lines: LinesIndex, style: NameStyle, *, inline: bool = True
 ) -> LocationNames:
     """Find the names of a recording's locations, and of their exact twins, in the table of lines.
 
     Without ``inline`` of each place only the function that it really belongs to.
     """
-    from perf2x.dataset.columns import ids
-
-    places = profile_places(profile, rows.row["recording"])
-    place = places_in(lines["place_id"].combine_chunks(), ids(places.id))
-    kept = of_one_namer(lines, place)
+    found, place = lines.of(profile_places(profile, rows.row["recording"]).id)
+    kept = of_one_namer(found, place)
     place = place[kept]
-    taken = lines.take(kept)
+    taken = found.take(kept)
     first, count = _runs(place)
     if not inline:
         first, count = first + count - 1, np.minimum(count, 1)

@@ -16,10 +16,12 @@ from msgspec import Struct
 
 from perf2x.dataset.address import DatasetAddress
 from perf2x.dataset.check_row import check_row
+from perf2x.dataset.lines_index import LinesIndex
 from perf2x.dataset.read_files import files_of, id_rows, read_table, read_tables
 from perf2x.dataset.restore import RecordingRows
+from perf2x.dataset.restore_locations import PlaceTable, place_table
 from perf2x.dataset.schema import SUFFIX, schema_of
-from perf2x.dataset.stack_tree import node_table
+from perf2x.dataset.stack_tree import NodeTable, node_table
 from perf2x.tables.errors import FormatError
 from perf2x.tables.output_text import as_recorded
 
@@ -86,17 +88,13 @@ class Dataset:
             samples=samples,
             mappings=mappings,
             nodes=self._all_nodes if nodes is None else node_table(nodes, str(self.folder)),
-            places=self._all_places if places is None else places,
+            places=self._all_places if places is None else place_table(places),
         )
 
     @property
     def chooses_samples(self) -> bool:
         """Whether samples of the recordings may be missing."""
         return self._chosen is not None
-
-    def lines_of(self, recording: RecordingRow) -> "pyarrow.Table":
-        """The rows of ``lines`` that may be of a recording's places."""
-        return self._all_lines
 
     def _rows(self, below: Path, table: str, ident: bytes) -> "pyarrow.Table":
         """Rows of a recording in the file of a table that lies where that of its row does."""
@@ -108,16 +106,17 @@ class Dataset:
         return read_table(path, table) if path.exists() else None
 
     @cached_property
-    def _all_nodes(self) -> Any:
+    def _all_nodes(self) -> NodeTable:
         return node_table(read_tables(files_of(self.folder, "nodes"), "nodes"), str(self.folder))
 
     @cached_property
-    def _all_places(self) -> "pyarrow.Table":
-        return read_tables(files_of(self.folder, "places"), "places")
+    def _all_places(self) -> PlaceTable:
+        return place_table(read_tables(files_of(self.folder, "places"), "places"))
 
     @cached_property
-    def _all_lines(self) -> "pyarrow.Table":
-        return read_tables(files_of(self.folder, "lines"), "lines")
+    def lines(self) -> LinesIndex:
+        """The lines of all recordings' places."""
+        return LinesIndex(read_tables(files_of(self.folder, "lines"), "lines"))
 
 
 def _chosen_samples(folder: Path, where: str) -> "ChosenSamples":

@@ -124,7 +124,11 @@ def numbers(table: "pyarrow.Table", name: str, missing: int = 0) -> AnyArray:
 
 def id_rows(table: "pyarrow.Table", name: str) -> U8:
     """(n, 16) a column of ids; zeros for null."""
-    column = _flat(table, name)
+    return id_bytes(_flat(table, name))
+
+
+def id_bytes(column: Any) -> U8:
+    """(n, 16) an Arrow array of ids; zeros for null."""
     if column.null_count:
         column = column.fill_null(bytes(WIDTH))
     data = np.frombuffer(column.buffers()[1] or b"", np.uint8)

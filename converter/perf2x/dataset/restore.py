@@ -13,8 +13,8 @@ from perf2x.columnar.arrays import I32, I64, AnyArray
 from perf2x.columnar.interner import StringInterner
 from perf2x.columnar.unique import group_rows
 from perf2x.dataset.check_row import check_build_ids
-from perf2x.dataset.read_files import is_known, numbers, places_in, texts
-from perf2x.dataset.restore_locations import restore_locations
+from perf2x.dataset.read_files import id_rows, is_known, numbers, texts
+from perf2x.dataset.restore_locations import PlaceTable, restore_locations
 from perf2x.dataset.stack_tree import NodeTable, build_stacks, used_nodes
 from perf2x.tables.errors import FormatError
 from perf2x.tables.output_text import as_recorded
@@ -41,7 +41,7 @@ class RecordingRows(Struct, frozen=True):
     samples: "pyarrow.Table"
     mappings: "pyarrow.Table"
     nodes: NodeTable
-    places: "pyarrow.Table"
+    places: PlaceTable
 
 
 def restore_profile(rows: RecordingRows, meta: Meta, *, with_cgroups: bool = True) -> Profile:
@@ -52,9 +52,7 @@ def restore_profile(rows: RecordingRows, meta: Meta, *, with_cgroups: bool = Tru
     strings = StringInterner()
     threads, thread = _threads(rows.samples, strings)
     mappings = _mappings(rows, strings)
-    leaf = places_in(rows.samples["stack_id"].combine_chunks(), rows.nodes.ids).astype(np.int64)
-    if (leaf[is_known(rows.samples, "stack_id")] < 0).any():
-        raise FormatError(f"{rows.source}: damaged: a stack is missing")
+    leaf = _leaves(rows)
     used = used_nodes(rows.nodes, leaf)
     locations, functions, location = restore_locations(rows, used, mappings, strings)
     number = np.full(len(rows.nodes.parent) + 1, -1, np.int64)
@@ -68,6 +66,15 @@ def restore_profile(rows: RecordingRows, meta: Meta, *, with_cgroups: bool = Tru
         default_event=int(rows.row["default_event"]),
     )  # fmt: skip
     return _checked(replace(profile, strings=strings.table()), rows.source)
+
+
+def _leaves(rows: RecordingRows) -> I64:
+    """(samples,) the node of each stack, −1 for none."""
+    has_stack = is_known(rows.samples, "stack_id")
+    leaf = np.where(has_stack, rows.nodes.index.find(id_rows(rows.samples, "stack_id")), -1)
+    if (leaf[has_stack] < 0).any():
+        raise FormatError(f"{rows.source}: damaged: a stack is missing")
+    return leaf
 
 
 def _checked(profile: Profile, source: str) -> Profile:

@@ -3,12 +3,14 @@
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from perf2x.columnar.arrays import I32, I64, U64, AnyArray
 from perf2x.columnar.interner import StringInterner
 from perf2x.columnar.unique import group_rows, rows_by, unique, unique_inverse
 from perf2x.dataset.code_objects import UNMAPPED, CodeObjects, code_objects, made_up_object, unmapped_kernel
-from perf2x.dataset.read_files import id_rows, numbers, places_in, texts
+from perf2x.dataset.id_index import IdIndex
+from perf2x.dataset.read_files import id_rows, numbers, texts
 from perf2x.dataset.tables import MODES
 from perf2x.stitch.root_frames import ROOT_FRAME_NAMES, RootFrame
 from perf2x.tables.errors import FormatError
@@ -23,6 +25,18 @@ _KINDS = {made_up_object(name): kind for kind, name in ROOT_FRAME_NAMES.items()}
 _MODE_NUMBERS = {text: int(mode) for mode, text in MODES.items()}
 
 
+class PlaceTable(Struct, frozen=True):
+    """Places that may be many recordings'."""
+
+    rows: "pyarrow.Table"
+    index: IdIndex
+
+
+def place_table(rows: "pyarrow.Table") -> PlaceTable:
+    """Order the places of a table, in which one may stand several times."""
+    return PlaceTable(rows, IdIndex(id_rows(rows, "place_id")))
+
+
 def restore_locations(
     rows: "RecordingRows", used: I64, mappings: Mappings, strings: StringInterner
 ) -> tuple[Locations, Functions, AnyArray]:
@@ -31,11 +45,11 @@ def restore_locations(
     Returns them, the functions of frames that stand for no code, and (used nodes,) the location of each.
     FormatError when a place is missing, or in none of the recording's mappings.
     """
-    row = places_in(rows.nodes.place.take(_arrow_rows(used)), rows.places["place_id"].combine_chunks())
+    row = rows.places.index.find(rows.nodes.place[used])
     if (row < 0).any():
         raise FormatError(f"{rows.source}: damaged: a place is missing")
-    kept, of_node = unique_inverse(row.astype(np.int64))
-    places = rows.places.take(kept)
+    kept, of_node = unique_inverse(row)
+    places = rows.places.rows.take(kept)
     objects = code_objects(mappings, strings.table(), rows.row["recording"])
     mapping, root = _held(places, objects, rows)
     offset = numbers(places, "file_offset")
@@ -56,12 +70,6 @@ def restore_locations(
         line_number=np.zeros(len(line_function), np.int32),
     )
     return locations, functions, rank[of_node]
-
-
-def _arrow_rows(rows: I64) -> "pyarrow.Array":
-    from perf2x.dataset.schema import arrow
-
-    return arrow().array(rows)
 
 
 def _held(places: "pyarrow.Table", objects: CodeObjects, rows: "RecordingRows") -> tuple[I64, I64]:

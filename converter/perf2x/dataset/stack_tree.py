@@ -1,13 +1,14 @@
 """The prefix tree of one recording's stacks, out of nodes that may be many recordings'."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import Struct
 
-from perf2x.columnar.arrays import I64, AnyArray
+from perf2x.columnar.arrays import I64, U8, AnyArray
 from perf2x.columnar.unique import group_rows, rows_by, unique
-from perf2x.dataset.read_files import id_rows, places_in
+from perf2x.dataset.id_index import IdIndex
+from perf2x.dataset.read_files import id_bytes, id_rows, places_in
 from perf2x.tables.errors import FormatError
 from perf2x.tables.profile import Stacks
 
@@ -16,14 +17,14 @@ if TYPE_CHECKING:
 
 
 class NodeTable(Struct, frozen=True):
-    """Nodes by number, and their places by number in ``place_ids``."""
+    """Nodes by number."""
 
-    ids: Any
-    """Arrow array of the distinct ids."""
+    index: IdIndex
+    """Their distinct ids."""
     parent: I64
     """(nodes,) −1 for outermost frames."""
-    place: Any
-    """Arrow array of the id of each node's place."""
+    place: U8
+    """(nodes, 16) the id of each node's place."""
 
 
 def node_table(table: "pyarrow.Table", source: str) -> NodeTable:
@@ -42,7 +43,7 @@ def node_table(table: "pyarrow.Table", source: str) -> NodeTable:
     if (parent[known] < 0).any():
         raise FormatError(f"{source}: damaged: a stack's caller is missing")
     parent[~known] = -1
-    return NodeTable(columns["node_id"], parent, columns["place_id"])
+    return NodeTable(IdIndex(id_bytes(columns["node_id"])), parent, id_bytes(columns["place_id"]))
 
 
 def used_nodes(nodes: NodeTable, leaves: I64) -> I64:

@@ -1,6 +1,7 @@
 """Tasks of Dask in turn: any number of them, a bounded number of which is under way."""
 
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import CancelledError
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -13,7 +14,7 @@ Item = TypeVar("Item")
 
 
 def in_turn(client: Any, task: Callable[..., object], items: Iterable[Item], job: object) -> Iterator[tuple[Item, Any]]:
-    """Yield each item with its finished future, that of ``task(item, job)``, as they finish.
+    """Yield each item with the result of ``task(item, job)``, or with the error that it raised, as they finish.
 
     Perf2xError when the scheduler is gone, or where a task raised one.
     """
@@ -31,19 +32,25 @@ def in_turn(client: Any, task: Callable[..., object], items: Iterable[Item], job
     known: dict[str, Item] = {}
     running = completed(submit(ahead))
     for future in running:
-        _check(future)
-        yield known.pop(future.key), future
+        yield known.pop(future.key), end_of(future)
         future.release()
         for more in submit(1):
             running.add(more)
 
 
-def _check(future: Any) -> None:
-    if future.status in ("cancelled", "lost"):
-        raise Perf2xError("the scheduler is gone; the same command goes on where this one ended")
-    error = future.exception()
+def end_of(future: Any) -> Any:
+    """Return the result or the error of a task; one whose worker has died since runs again and is waited for.
+
+    Perf2xError when the scheduler is gone, or where the task raised one.
+    """
+    try:
+        error = future.exception()
+        found = future.result() if error is None else error
+    except CancelledError:
+        raise Perf2xError("the scheduler is gone; the same command goes on where this one ended") from None
     if isinstance(error, Perf2xError):
         raise error
+    return found
 
 
 def words_of(error: BaseException) -> str:

@@ -43,15 +43,7 @@ def ingest(client: Any, sources: Sequence[str], job: Job, report: Callable[[Tota
     OutputError when the dataset cannot be written, Perf2xError when the scheduler is gone.
     """
     totals = Totals(len(sources))
-    for source, future in in_turn(client, ingest_one, sources, job):
-        totals.add(_outcome(source, future, job))
+    for source, end in in_turn(client, ingest_one, sources, job):
+        totals.add(end if isinstance(end, Outcome) else note_failure(source, f"{source}: {words_of(end)}", job))
         report(totals)
     return totals
-
-
-def _outcome(source: str, future: Any, job: Job) -> Outcome:
-    error = future.exception()
-    if error is None:
-        found: Outcome = future.result()
-        return found
-    return note_failure(source, f"{source}: {words_of(error)}", job)

@@ -40,10 +40,9 @@ def symbolize(
     OutputError when the dataset cannot be written, Perf2xError when the scheduler is gone.
     """
     totals = NamingTotals(count)
-    for code, future in in_turn(client, symbolize_one, objects, job):
-        error = future.exception()
-        totals.failed += error is not None
-        totals.add(future.result() if error is None else _failed(code, error))
+    for code, end in in_turn(client, symbolize_one, objects, job):
+        totals.failed += not isinstance(end, Named)
+        totals.add(end if isinstance(end, Named) else _failed(code, end))
         report(totals)
     return totals
 

@@ -141,8 +141,7 @@ class StoredRecording:
         """The names that the dataset has of a profile's locations."""
         from perf2x.dataset.known_lines import known_names
 
-        lines = self._dataset.lines_of(self._row)
-        found = known_names(profile, self._rows, lines, symbols.names, inline=symbols.inline)
+        found = known_names(profile, self._rows, self._dataset.lines, symbols.names, inline=symbols.inline)
         return replace(found, kernel_looked_up=self.facts.kernel_looked_up)
 
 
