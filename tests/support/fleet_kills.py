@@ -97,6 +97,13 @@ class Round:
         one.wait()
 
 
+def differences(found: dict[str, bytes], wanted: dict[str, bytes]) -> str:
+    """Names of files that only one of two datasets has, or that are not the same."""
+    parts = {"missing": wanted.keys() - found.keys(), "left over": found.keys() - wanted.keys(),
+             "changed": {name for name in found.keys() & wanted.keys() if found[name] != wanted[name]}}  # fmt: skip
+    return "; ".join(f"{kind}: {', '.join(sorted(names))}" for kind, names in parts.items() if names)
+
+
 def rounds(place: Path, recordings: int, kills: int, seed: int) -> int:
     """Run rounds until so many kills were done; returns their number. AssertionError for a dataset that differs."""
     random, done, number = Random(seed), 0, 0
@@ -104,7 +111,7 @@ def rounds(place: Path, recordings: int, kills: int, seed: int) -> int:
     while done < kills:
         data = place / f"round{number}"
         killed = Round(place / "fleet", data, random).run(kills - done)
-        assert files_of(data) == wanted, (seed, number, killed)
+        assert (differ := differences(files_of(data), wanted)) == "", (seed, number, killed, differ)
         done, number = done + len(killed), number + 1
         print(f"round {number}: equal after kills of {', '.join(killed) or 'nothing'}; {done} of {kills}", flush=True)
     return number

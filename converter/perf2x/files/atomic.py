@@ -37,14 +37,28 @@ class AtomicFile:
         self.file.close()
         if durable:
             os.fsync(self._descriptor)
+        if not self._is_first():
+            self._replace(durable)
+        if durable:
+            sync_folder(self._path.parent)
+
+    def _is_first(self) -> bool:
+        """Name the unnamed file at once if nothing has its name: a process that is killed leaves no hidden file."""
+        if not self._is_unnamed:
+            return False
+        try:
+            name_unnamed(self._descriptor, self._path)
+        except OSError:
+            return False
+        return True
+
+    def _replace(self, durable: bool) -> None:
         if self._is_unnamed:
             self._name_unnamed(durable)
         self._close()  # Windows renames no open file
         with contextlib.suppress(FileNotFoundError):
             self._hidden.chmod(self._path.stat().st_mode & 0o7777)
         replace_file(self._hidden, self._path)
-        if durable:
-            sync_folder(self._path.parent)
 
     def _name_unnamed(self, durable: bool) -> None:
         """Link the unnamed file to the hidden name, or copy it where links are forbidden (security modules, FUSE)."""

@@ -56,6 +56,18 @@ def test_a_file_that_its_writer_closed_can_be_committed(tmp_path: Path, unnamed:
 
 
 @pytest.mark.skipif(not LINUX, reason="files without a name are linked on Linux alone")
+def test_a_first_version_never_has_a_hidden_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such a name would be left behind by a process that is killed before it renames the file."""
+    monkeypatch.setattr(atomic, "replace_file", None)
+    with atomic_file(tmp_path / "new") as first:
+        first.file.write(b"first")
+        first.commit(durable=True)
+    assert (tmp_path / "new").read_bytes() == b"first"
+    with atomic_file(tmp_path / "new") as second, pytest.raises(TypeError):
+        second.commit()
+
+
+@pytest.mark.skipif(not LINUX, reason="files without a name are linked on Linux alone")
 def test_an_unnamed_file_is_copied_where_links_are_forbidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def forbidden(*where: object, **how: object) -> None:
         raise PermissionError(errno.EPERM, "Operation not permitted")
