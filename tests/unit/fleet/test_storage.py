@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -97,7 +98,8 @@ def test_errors_name_the_object() -> None:
 
 def test_bytes_and_names_are_on_the_disk_before_a_file_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
-    fsync, replace = os.fsync, Path.replace
+    path = tmp_path / "nodes" / "x.parquet"
+    fsync, replace, link = os.fsync, Path.replace, os.link
 
     def synced(descriptor: int) -> None:
         said.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "bytes")
@@ -107,11 +109,19 @@ def test_bytes_and_names_are_on_the_disk_before_a_file_counts(tmp_path: Path, mo
         said.append("name")
         return replace(self, target)
 
+    def linked(source: str, target: Path, **options: Any) -> None:
+        link(source, target, **options)
+        said.extend(["name"] * (target == path))
+
     monkeypatch.setattr(os, "fsync", synced)
     monkeypatch.setattr(Path, "replace", renamed)
-    with storage_at(tmp_path).new_file("nodes/x.parquet") as file:
-        file.write(b"whole")
-    assert said == ["bytes", "name", "folder"]
+    monkeypatch.setattr(os, "link", linked)
+    for version in (b"first", b"second"):
+        with storage_at(tmp_path).new_file("nodes/x.parquet") as file:
+            file.write(version)
+        assert path.read_bytes() == version
+        assert said == ["bytes", "name", "folder"]
+        said.clear()
 
 
 @pytest.fixture(scope="module")
