@@ -10,7 +10,7 @@ NOISE = {"wall/perf": 0.1, "cpu/perf": 0.1, "cpu s": 0.1, "MiB": 0.05, "peak MiB
 """By so much of itself a figure must differ to have moved. Seconds depend on the machine and what else it does, ratios
 less, counts hardly."""
 BETTER_THAN_SECONDS = "cpu/perf"
-"""Where this is known, seconds are not compared."""
+"""Seconds are not compared where this is known."""
 
 
 def load_results(path: Path) -> dict[str, dict[str, float]]:

@@ -26,7 +26,7 @@ IN_FRONT = (k.IDENTIFIER, k.IP, k.TID, k.TIME)
 BEHIND = (k.TID, k.TIME, k.ID, k.STREAM_ID, k.CPU, k.IDENTIFIER)
 """The words that other records of the kernel end with."""
 OWN_IDS = {1: 2, 3: 2, 4: 4, 7: 4, 10: 2}
-"""How many ids the bodies of MMAP, COMM, EXIT, FORK and MMAP2 begin with."""
+"""Number of ids that the bodies of MMAP, COMM, EXIT, FORK and MMAP2 begin with."""
 OWN_TIME = (4, 7)
 """EXIT and FORK have the time behind their ids."""
 OFFSETS = {"attributes": 3, "data": 5, "size": 6}

@@ -52,7 +52,7 @@ def test_a_condition_on_tags_is_that_of_the_address(dataset: Path) -> None:
 
 
 def test_a_condition_on_samples_is_that_of_the_filter(dataset: Path) -> None:
-    """What no sample needs any more is not in the profile; texts may stand in another order."""
+    """A profile lacks all that no sample needs any more; texts may stand in another order."""
     web = f"{dataset}?service=web"
     processes = sorted({row["pid"] for row in rows(dataset, "samples") if row["time_ns"] is None})
     assert len(processes) > 2

@@ -72,7 +72,7 @@ def address(name: str) -> int:
 
 
 def name_places(data: Path) -> None:
-    """What ``fleet symbolize`` does where there are debug files."""
+    """Name places as ``fleet symbolize`` does where there are debug files."""
     owner = {(file, address(name) - start): name for name, ((start, file), _) in FUNCTIONS.items()}
     found = ((row["place_id"], row["file"], row["file_offset"] // 0x100 * 0x100) for row in rows(data, "places"))
     named = sorted({ident: owner[file, at] for ident, file, at in found if (file, at) in owner}.items())

@@ -51,7 +51,7 @@ def objects(address: str) -> dict[str, bytes]:
 
 
 def check(recordings: list[Path], address: str, folder: Path) -> None:
-    """The same commands in a store and in a folder leave the same files."""
+    """Commands leave the same files in a store and in a folder."""
     for data in (address, str(folder)):
         assert add(recordings, data) == ["added"] * 3 + ["failed"]
         assert add(recordings, data) == ["known"] * 3 + ["failed"]
