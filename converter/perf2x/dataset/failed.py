@@ -2,27 +2,10 @@
 
 from collections.abc import Mapping
 
-import numpy as np
-
+from perf2x.dataset.empty_profile import empty_profile
 from perf2x.dataset.stored_recording import StoredRecording
-from perf2x.tables.profile import Functions, Locations, Mappings, Meta, Profile, ProfileSamples, Stacks, Threads
 
 
 def failed_recording(recording: bytes, source: str, error: str, tags: Mapping[str, str]) -> StoredRecording:
     """Make a recording without samples that says why it has none."""
-    none, numbers, addresses = np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.uint64)
-    flags = none > 0
-    profile = Profile(
-        strings=("",),
-        events=(),
-        threads=Threads(none, none, none, none),
-        mappings=Mappings(addresses, addresses, addresses, none, none, none, flags, flags, flags, flags, flags),
-        functions=Functions(none, none, none, none),
-        locations=Locations(
-            addresses, addresses, none, none.astype(np.uint8), flags, np.zeros(1, np.int64), none, none
-        ),
-        stacks=Stacks(none, none),
-        samples=ProfileSamples(none, none, none, numbers, numbers),
-        meta=Meta(source=source),
-    )
-    return StoredRecording(recording, profile, tags, error=error)
+    return StoredRecording(recording, empty_profile(source), tags, error=error)

@@ -3,19 +3,20 @@
 import numpy as np
 
 from perf2x.columnar.arrays import I64, U8, U64
+from perf2x.dataset.ids import id_halves
 
 
 class IdIndex:
     """Ids (n, 16); of equal ones the first is found."""
 
     def __init__(self, ids: U8) -> None:
-        high, low = _halves(ids)
+        high, low = id_halves(ids)
         self._order = np.lexsort((low, high))
         self._high, self._low = high[self._order], low[self._order]
 
     def find(self, wanted: U8) -> I64:
         """(m,) row of each wanted id (m, 16), −1 for none."""
-        high, low = _halves(wanted)
+        high, low = id_halves(wanted)
         at = self._first_not_below(high, low)
         found = np.full(len(at), -1, np.int64)
         rows = np.flatnonzero(at < len(self._order))
@@ -34,8 +35,3 @@ class IdIndex:
             end[rows[~is_below]] = middle[~is_below]
             rows = rows[at[rows] < end[rows]]
         return at
-
-
-def _halves(ids: U8) -> tuple[U64, U64]:
-    words = np.ascontiguousarray(ids).view(">u8").reshape(len(ids), 2).astype(np.uint64)
-    return words[:, 0], words[:, 1]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from perf2x.columnar.arrays import I64, U8, U64, AnyArray
+from perf2x.columnar.arrays import I64, U8, U64, AnyArray, Bools
 from perf2x.columnar.unique import rows_by
 from perf2x.tables.errors import FormatError
 from perf2x.tables.stack_tree import depths
@@ -85,11 +85,24 @@ def as_rows(ids: Sequence[bytes]) -> U8:
 
 def distinct_ids(ids: U8, *contents: AnyArray) -> I64:
     """Rows with distinct ids (n, 16), in the order of the ids; FormatError when equal ids have different contents."""
-    words = np.ascontiguousarray(ids).view(">u8").reshape(len(ids), 2)
-    order = np.lexsort((words[:, 1], words[:, 0]))
-    repeats = (words[order[1:]] == words[order[:-1]]).all(axis=1)
+    order, starts = id_order(ids)
+    repeats = ~starts[1:]
     for column in contents:
         if (column[order[1:]] != column[order[:-1]])[repeats].any():
             raise FormatError("two stacks or places have one id: they would be mixed up")
-    kept: I64 = order[np.append(True, ~repeats)[: len(order)]]
+    kept: I64 = order[starts]
     return kept
+
+
+def id_order(ids: U8) -> tuple[I64, Bools]:
+    """(n,) rows in the order of their ids (n, 16), equal ones as they stand; and which of them begin another id."""
+    high, low = id_halves(ids)
+    order = np.lexsort((low, high))
+    high, low = high[order], low[order]
+    return order, np.append(True, (high[1:] != high[:-1]) | (low[1:] != low[:-1]))[: len(order)]
+
+
+def id_halves(ids: U8) -> tuple[U64, U64]:
+    """(n,) first and second halves of ids (n, 16) as numbers that compare as their bytes do."""
+    words = np.ascontiguousarray(ids).view(">u8").reshape(len(ids), 2).astype(np.uint64)
+    return words[:, 0], words[:, 1]

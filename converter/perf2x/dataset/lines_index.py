@@ -7,7 +7,7 @@ import numpy as np
 from perf2x.columnar.arrays import I64, U8
 from perf2x.columnar.ragged import ranges
 from perf2x.dataset.id_index import IdIndex
-from perf2x.dataset.ids import distinct_ids
+from perf2x.dataset.ids import distinct_ids, id_order
 from perf2x.dataset.read_files import id_rows
 
 if TYPE_CHECKING:
@@ -20,10 +20,8 @@ class LinesIndex:
     def __init__(self, lines: "pyarrow.Table") -> None:
         self._lines = lines
         ids = id_rows(lines, "place_id")
-        words = ids.view(">u8").reshape(-1, 2)
-        self._order = np.lexsort((words[:, 1], words[:, 0]))
-        changes = (words[self._order[1:]] != words[self._order[:-1]]).any(axis=1)
-        self._first = np.flatnonzero(np.append(True, changes)[: len(self._order)])
+        self._order, starts = id_order(ids)
+        self._first = np.flatnonzero(starts)
         self._count = np.diff(np.append(self._first, len(self._order)))
         self._places = IdIndex(ids[self._order[self._first]])
 

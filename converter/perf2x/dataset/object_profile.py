@@ -1,23 +1,16 @@
 """One code object as a profile of its places, which is what names are looked up for."""
 
 import numpy as np
+from msgspec.structs import replace
 
 from perf2x.columnar.interner import StringInterner
 from perf2x.dataset.code_objects import code_objects
+from perf2x.dataset.empty_profile import empty_profile
 from perf2x.dataset.unnamed import CodeObject
 from perf2x.tables.build_ids import KERNEL
 from perf2x.tables.events import Session
 from perf2x.tables.output_text import as_recorded
-from perf2x.tables.profile import (
-    Functions,
-    Locations,
-    Mappings,
-    Meta,
-    Profile,
-    ProfileSamples,
-    Stacks,
-    Threads,
-)
+from perf2x.tables.profile import Locations, Mappings, Profile
 
 
 def object_profile(code: CodeObject) -> Profile:
@@ -31,12 +24,10 @@ def object_profile(code: CodeObject) -> Profile:
     own = objects.ids.index(code.id)
     address = code.offset + objects.base[own]
     count = len(address)
-    return Profile(
+    return replace(
+        empty_profile(""),
         strings=strings.table(),
-        events=(),
-        threads=Threads(none, none, none, none),
         mappings=mappings,
-        functions=Functions(none, none, none, none),
         locations=Locations(
             address=address,
             lookup=address - code.is_return.astype(np.uint64),
@@ -47,9 +38,6 @@ def object_profile(code: CodeObject) -> Profile:
             line_function=none,
             line_number=none,
         ),
-        stacks=Stacks(none, none),
-        samples=ProfileSamples(none, none, none, none.astype(np.int64), none.astype(np.int64)),
-        meta=Meta(source=""),
     )
 
 

@@ -3,11 +3,9 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from perf2x.columnar.arrays import Bools
 from perf2x.columnar.unique import group_rows
-from perf2x.dataset.ids import distinct_ids, text_id
+from perf2x.dataset.ids import distinct_ids, id_halves, text_id
 from perf2x.dataset.known_lines import of_one_namer
 from perf2x.dataset.read_files import id_rows, numbers
 from perf2x.dataset.schema import SUFFIX, arrow, schema_of
@@ -78,8 +76,7 @@ def _places(rows: "pyarrow.Table") -> "pyarrow.Table":
 
 def _lines(rows: "pyarrow.Table") -> "pyarrow.Table":
     """Rows of one namer of each place, as readers choose it."""
-    words = np.ascontiguousarray(id_rows(rows, "place_id")).view(">u8").reshape(-1, 2).astype(np.uint64)
-    _, place = group_rows([words[:, 0], words[:, 1]])
+    _, place = group_rows(id_halves(id_rows(rows, "place_id")))
     return rows.take(of_one_namer(rows, place))
 
 
