@@ -1,4 +1,4 @@
-"""What every test shares: it sees no machine, failures in helpers explain themselves, hypothesis repeats itself."""
+"""What every test shares: it sees no machine, failures in helpers explain themselves, chance repeats itself."""
 
 import os
 from collections.abc import Iterator
@@ -10,7 +10,9 @@ os.environ["_TYPER_FORCE_DISABLE_TERMINAL"] = "1"  # typer colours what it write
 
 pytest.register_assert_rewrite("tests.support", "tests.laws", "perf2x.plugins.contracts")
 
+from perf2x.columnar.hashing import use_weights  # noqa: E402
 from perf2x.plugins.contracts import ProfileBuilder  # noqa: E402 - assertions in these explain themselves, too
+from tests.support.collisions import other_weights  # noqa: E402
 from tests.support.examples import FEW  # noqa: E402
 from tests.support.isolation import isolated  # noqa: E402
 
@@ -22,6 +24,7 @@ settings.register_profile(
 )
 settings.register_profile("fewer", settings.get_profile("perf2x"), max_examples=FEW)
 settings.register_profile("unshrunk", settings.get_profile("perf2x"), phases=[Phase.explicit, Phase.generate])
+use_weights(other_weights(int(os.environ.get("HASH_SEED", "0"))))  # tables collide as they did in the last run
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "perf2x"))
 
 
