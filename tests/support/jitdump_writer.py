@@ -11,8 +11,9 @@ def record(kind, time, body, order="<") -> bytes:
     return struct.pack(order + "IIQ", kind, 16 + len(body), time) + body
 
 
-def code_load(time, address, name, index, order="<", size=16) -> bytes:
-    body = struct.pack(order + "IIQQQQ", 5, 5, address, address, size, index) + name.encode() + b"\0" + b"\x90" * size
+def code_load(time, address, name, index, order="<", size=16, code=b"") -> bytes:
+    code = code or b"\x90" * size
+    body = struct.pack(order + "IIQQQQ", 5, 5, address, address, len(code), index) + name.encode() + b"\0" + code
     return record(0, time, body, order)
 
 

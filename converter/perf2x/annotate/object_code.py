@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from perf2x.annotate.dumped_code import DumpedCode
 from perf2x.annotate.kernel_code import KernelCode
 from perf2x.binary.elf.code import code_at
 from perf2x.binary.elf.file import ElfObject
@@ -16,6 +17,7 @@ from perf2x.symbolize.mapped_objects import MappedObject, addresses_of, dso_of
 from perf2x.symbolize.object_resolver import ObjectResolver, find_files
 from perf2x.symbolize.sources.contract import Context, DsoKind
 from perf2x.symbolize.sources.elf_symbols import ElfNames
+from perf2x.symbolize.sources.jit import JitdumpSource
 from perf2x.tables.errors import ObjectError
 from perf2x.tables.profile import Profile
 
@@ -25,7 +27,10 @@ _IN_FILES = (DsoKind.FILE, DsoKind.VDSO)
 
 
 class ObjectCode:
-    """One object of a profile; addresses are as stated in the file, those of the kernel as recorded."""
+    """One object of a profile.
+
+    Addresses are as stated in the file, those of the kernel as recorded, those of jitdumps file offsets.
+    """
 
     def __init__(self, profile: Profile, context: Context, resolver: ObjectResolver, mapped: MappedObject) -> None:
         self._context, self._resolver, self.mapped = context, resolver, mapped
@@ -34,6 +39,7 @@ class ObjectCode:
         self.address: U64 = addresses_of(profile, mapped, self._found)[: len(mapped.locations)]
         """(locations,) of ``mapped.locations``."""
         self._kernel = None if mapped.key.kind in (*_IN_FILES, DsoKind.ANONYMOUS) else KernelCode(context, self._dso)
+        self._dump = DumpedCode(context, self._dso) if JitdumpSource(context).covers(self._dso) else None
 
     @property
     def build_id(self) -> bytes:
@@ -42,8 +48,9 @@ class ObjectCode:
 
     def extents(self, address: U64) -> tuple[U64, U64]:
         """(n,) first byte, and one past the last, of the function at each address; both 0 where unknown."""
-        if self._kernel is not None:
-            return self._kernel.extents(address)
+        apart = self._kernel or self._dump
+        if apart is not None:
+            return apart.extents(address)
         if not self._found.files:
             return np.zeros(len(address), np.uint64), np.zeros(len(address), np.uint64)
         start, end = ElfNames(self._found, self._context.diagnostics).extents(address)
@@ -53,13 +60,22 @@ class ObjectCode:
 
     def read(self, start: int, end: int) -> tuple[str, bytes]:
         """Machine and bytes of the code at an address; ObjectError with the reason if it cannot be read."""
-        if self._kernel is not None:
-            return self._kernel.read(start, end)
+        apart = self._kernel or self._dump
+        if apart is not None:
+            return apart.read(start, end)
         code = self._code()
         data = code_at(code, start, end - start)
         if data and not any(data):
             raise ObjectError(f"{code.name}: {LEFT_OUT}")
         return code.machine, data
+
+    def displacement(self, start: int) -> int:
+        """Distance from the address of a function to the one that is shown, modulo 2**64."""
+        return self._dump.displacement(start) if self._dump is not None else 0
+
+    def addresses_of_shown(self, shown: U64) -> U64:
+        """(n,) address of what other code refers to as ``shown``."""
+        return self._dump.offsets_of(shown) if self._dump is not None else shown
 
     def functions_at(self, address: U64) -> tuple[Ragged, Sequence[FunctionRow]]:
         """Rows of (function, line) at each address (n,), sorted and unique, innermost first, and the functions."""

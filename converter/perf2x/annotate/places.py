@@ -64,12 +64,14 @@ def _place(
             code.read(0, 0)
             raise ObjectError("where the function begins and ends is unknown")
         machine, data = code.read(start, end)
-        found = list(disassemble(machine, data, start, syntax))
+        moved = code.displacement(start)
+        shown = (start + moved) % 2**64
+        found = list(disassemble(machine, data, shown, syntax))
     except ObjectError as error:
         return Place(code, start, (), (), (), locations, np.zeros(len(locations), np.int64), str(error))
-    begin = np.array([one.address for one in found], np.uint64)
+    begin = np.array([one.address for one in found], np.uint64) - np.uint64(moved)
     rows = np.searchsorted(begin, address, "right").astype(np.int64) - 1
-    return Place(code, start, found, _spots(code, begin), _notes(code, found, start), locations, rows)
+    return Place(code, shown, found, _spots(code, begin), _notes(code, found, shown), locations, rows)
 
 
 def _spots(code: ObjectCode, address: U64) -> list[Spot]:
@@ -90,11 +92,12 @@ def _notes(code: ObjectCode, found: Sequence[Instruction], start: int) -> list[s
     meant = [one.refers if one.target is None else one.target for one in found]
     outside = [one if one is not None and not start <= one < start + size else None for one in meant]
     address = unique(np.array([one for one in outside if one is not None], np.uint64))
-    names = dict(zip(address.tolist(), _names_at(code, address), strict=True))
+    names = dict(zip(address.tolist(), _names_at(code, code.addresses_of_shown(address)), strict=True))
     return [names[one] if one is not None else "" for one in outside]
 
 
 def _names_at(code: ObjectCode, address: U64) -> list[str]:
+    """``address`` is as stated."""
     frames, functions = code.functions_at(address)
     begin, _ = code.extents(address)
     outermost = _last_of_rows(frames)

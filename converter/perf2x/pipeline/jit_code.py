@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from perf2x.abi.perffile import MACHINES
 from perf2x.abi.uapi import SampleType
 from perf2x.pipeline.context import LoadContext
 
@@ -50,12 +49,12 @@ def provide_images(announced: Sequence[AnnouncedDump], session: Session, finder:
 
 
 def _image(dump: JitDump, session: Session) -> ElfObject | None:
-    """The dump as an ELF file of the machine that it states, or of the recording one: CPython 3.13 states none."""
+    """The dump as an ELF file; None without call frame information."""
+    from perf2x.symbolize.sources.jitdump import machine_of
     from perf2x.unwind.jit_image import JitFrames, jit_image
 
     pieces = [JitFrames(code.offset, code.size, code.unwinding) for code in dump.codes if code.unwinding]
-    arch = session.arch or "x86_64"
-    machine = dump.machine or next((number for number, name in MACHINES.items() if name == arch), 0)
+    machine = machine_of(dump, session.arch)
     with contextlib.suppress(OSError):
         return jit_image(Path(dump.name).read_bytes(), machine, pieces, dump.name) if pieces else None
     return None

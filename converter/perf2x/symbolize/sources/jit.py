@@ -28,7 +28,7 @@ class JitdumpSource:
 
     def __init__(self, context: Context) -> None:
         self._files = JitdumpFiles(context.options, context.finder, context.diagnostics)
-        self._code: dict[str, _CodeByOffset] = {}
+        self._code: dict[str, CodeByOffset] = {}
 
     def covers(self, dso: Dso) -> bool:
         """True for mappings of a dump, which ``with_jitdump_mappings`` made."""
@@ -39,24 +39,26 @@ class JitdumpSource:
         dump = self._files.open(dso.name, dso.pid)
         if dump is None:
             return no_symbols(len(address), "the dump is not there")
-        code = self._code.get(dump.name) or self._code.setdefault(dump.name, _CodeByOffset(dump))
+        code = self._code.get(dump.name) or self._code.setdefault(dump.name, CodeByOffset(dump))
         return _symbols_of_code(code.codes, code.find(address), address)
 
 
-class _CodeByOffset:
+class CodeByOffset:
     """Pieces of code of a dump, found by file offset."""
 
     def __init__(self, dump: JitDump) -> None:
         by_offset = {code.offset: code for code in reversed(dump.codes)}
         self.codes = sorted(by_offset.values(), key=lambda code: code.offset)
-        self._start = np.array([code.offset for code in self.codes], np.uint64)
-        self._size = np.array([code.size for code in self.codes] or [0], np.uint64)
+        self.start: U64 = np.array([code.offset for code in self.codes], np.uint64)
+        """(codes,) ascending."""
+        self.size: U64 = np.array([code.size for code in self.codes], np.uint64)
 
     def find(self, offset: U64) -> I64:
         """(n,) index into ``codes`` of the piece that contains each offset, −1 for none."""
-        row = np.searchsorted(self._start, offset, "right").astype(np.int64) - 1
-        start = self._start[np.maximum(row, 0)] if len(self._start) else offset
-        inside = (row >= 0) & (offset - start < self._size[row])
+        row = np.searchsorted(self.start, offset, "right").astype(np.int64) - 1
+        if not self.codes:
+            return row
+        inside = (row >= 0) & (offset - self.start[row] < self.size[row])
         return np.where(inside, row, -1)
 
 

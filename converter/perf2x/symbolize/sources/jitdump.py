@@ -9,6 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
+from perf2x.abi.perffile import MACHINES
 from perf2x.files.read_file import read_object_file
 from perf2x.tables.errors import ObjectError
 
@@ -122,6 +123,11 @@ class _JitdumpParser(Struct):
             rows.append(JitLine(place, max(line, 0), filename))
             at = stop + 1
         self.lines[self.data[start : start + 8]] = tuple(sorted(rows, key=lambda row: row.address))
+
+
+def machine_of(dump: JitDump, arch: str) -> int:
+    """The ELF machine number that a dump states, else that of the recording's ``arch``: CPython 3.13 states none."""
+    return dump.machine or next((number for number, name in MACHINES.items() if name == (arch or "x86_64")), 0)
 
 
 def read_jitdump(path: Path) -> JitDump:
