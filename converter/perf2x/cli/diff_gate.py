@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from perf2x.cli.gates import parse_percentage
 from perf2x.cli.render.number_format import format_change
 from perf2x.tables.errors import OptionError
-from perf2x.transform.choice import no_such
+from perf2x.transform.wishes import no_such
 
 if TYPE_CHECKING:
     from perf2x.analysis.diff import Change, Comparison

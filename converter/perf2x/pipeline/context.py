@@ -13,6 +13,7 @@ from perf2x.tables.diagnostics import Diagnostics
 if TYPE_CHECKING:
     from perf2x.debugfiles.finder import Finder
     from perf2x.symbolize.known_names import KnownNames
+    from perf2x.transform.wishes import Wishes
 
 Progress = Callable[[str, int, int], None]
 """Called with (stage, done, total) now and then."""
@@ -30,6 +31,8 @@ class LoadContext:
         self.stages = stages
         self.known_names: KnownNames | None = None
         """Names that one recording is given and the next one need not look up; None for one recording alone."""
+        self.wishes: Wishes | None = None
+        """Wishes that several recordings may meet together; None for one recording alone."""
 
     @cached_property
     def finder(self) -> Finder:

@@ -12,7 +12,7 @@ from msgspec import Struct
 from perf2x.stitch.history.kernel_mappings import is_kernel_mapping
 from perf2x.tables.errors import OptionError
 from perf2x.tables.mapping_names import is_real_path, without_deleted
-from perf2x.transform.choice import no_such
+from perf2x.transform.wishes import no_such
 
 if TYPE_CHECKING:
     from perf2x.columnar.arrays import I64

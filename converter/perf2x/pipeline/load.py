@@ -81,13 +81,16 @@ def _fold_sessions(sessions: Sequence[SessionInput], context: LoadContext) -> Lo
     """Independent sessions as one result, one loaded at a time."""
     from perf2x.pipeline.merge_reports import ResultFold
     from perf2x.symbolize.known_names import KnownNames
+    from perf2x.transform.wishes import Wishes
 
     context.known_names = KnownNames()
+    context.wishes = wishes = Wishes(len(sessions))
     fold = ResultFold([session.tags for session in sessions])
     for session in sessions:
         loaded = _load_session(session, context)
         with context.stages.stage("merge"):
             fold.add(loaded)
+    wishes.check()
     with context.stages.stage("merge"):
         return fold.finish()
 
@@ -110,13 +113,14 @@ def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
 
     options, recording = context.options, session.open()
     check_root(options.grouping.root, recording)
-    selection = Selection(options.choice, recording, late_times=bool(options.off_cpu or options.pairs))
+    late_times = bool(options.off_cpu or options.pairs)
+    selection = Selection(options.choice, recording, late_times=late_times, wishes=context.wishes)
     if isinstance(recording, StoredRecording):
         profile, deferred, unwound = recording.stitched(selection, context)
     else:
         profile, deferred, unwound = stitch_session(recording, selection, context)
     profile, reports = with_times_used(profile, recording, selection, context)
-    profile = _count_code(_keep_events(profile, options), recording, selection, context)
+    profile = _count_code(_keep_events(profile, context), recording, selection, context)
     profile = selection.before_symbols(profile)
     profile, symbols = _symbolize(profile, recording, context)
     profile = grouped(_anonymize(selection.after_symbols(profile), options), options.grouping)
@@ -155,12 +159,12 @@ def _with_latency_as_value(profile: Profile, options: LoadOptions) -> Profile:
     return latency_as_value(profile)
 
 
-def _keep_events(profile: Profile, options: LoadOptions) -> Profile:
-    if not options.events:
+def _keep_events(profile: Profile, context: LoadContext) -> Profile:
+    if not context.options.events:
         return profile
     from perf2x.transform.select import keep_events
 
-    return keep_events(profile, options.events)
+    return keep_events(profile, context.options.events, context.wishes)
 
 
 def _count_code(profile: Profile, recording: Recording, selection: Selection, context: LoadContext) -> Profile:

@@ -40,7 +40,7 @@ def with_times_used(
         from perf2x.transform.latency import Latency, with_latency
 
         wanted = Latency(options.latency, options.choice.parallelism)
-        profile = with_latency(profile, recording, wanted, options.choice.pids)
+        profile = with_latency(profile, recording, wanted, options.choice.pids, selection.wishes)
     elif options.timeline and profile.switches is not None:
         from perf2x.transform.parallelism import running_threads
 

@@ -7,8 +7,8 @@ from fnmatch import fnmatchcase
 from msgspec import Struct, field
 
 from perf2x.tables.errors import OptionError
+from perf2x.transform.wishes import Wishes
 
-_SHOWN = 8
 _GLOB = re.compile(r"[*?[]")
 
 
@@ -61,8 +61,9 @@ class Names(Struct, frozen=True):
     aliases: Sequence[Sequence[str]] = field(default=())
     """Other ways to write each known name."""
 
-    def matching(self, patterns: Iterable[str]) -> set[int]:
-        """Rows of ``known`` that a pattern (a name or a glob) means; OptionError for a pattern that means none."""
+    def matching(self, patterns: Iterable[str], wishes: Wishes | None = None) -> set[int]:
+        """Rows of ``known`` that a pattern (a name or a glob) means; a pattern that means none is a missed wish."""
+        wishes = wishes or Wishes()
         rows: set[int] = set()
         named: dict[str, set[int]] = {}
         for row in range(len(self.known)):
@@ -72,27 +73,15 @@ class Names(Struct, frozen=True):
             found = set(named.get(pattern, ()))
             if _GLOB.search(pattern):
                 found.update(*(of_text for text, of_text in named.items() if fnmatchcase(text, pattern)))
-            if not found:
-                raise OptionError(no_such(self.kind, pattern, self.known))
+            if found:
+                wishes.met(self.kind, pattern)
+            else:
+                wishes.missed(self.kind, pattern, self.known)
             rows |= found
         return rows
 
     def _texts(self, row: int) -> tuple[str, ...]:
         return (self.known[row], *(self.aliases[row] if self.aliases else ()))
-
-
-def no_such(kind: str, wanted: object, known: Sequence[str]) -> str:
-    """``no event 'cycle'; the file has: cycles:P, page-faults``: close names first when there are many."""
-    names = list(dict.fromkeys(known))
-    if len(names) > _SHOWN:
-        from difflib import get_close_matches
-
-        close = get_close_matches(str(wanted), names, _SHOWN // 2)
-        names = [*close, *(name for name in names if name not in close)]
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    shown = ", ".join(names[:_SHOWN]) or "none"
-    quoted = repr(wanted) if isinstance(wanted, str) else str(wanted)
-    return f"no {kind} {quoted}; the file has: {shown}{more}"
 
 
 def split_names(texts: Iterable[str]) -> tuple[str, ...]:

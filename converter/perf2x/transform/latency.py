@@ -18,6 +18,7 @@ from perf2x.tables.profile import Profile
 from perf2x.transform.parallelism import cpus_of, parallelism_at, running_threads
 from perf2x.transform.schedule import has_samples_only, has_schedule
 from perf2x.transform.select import keep_samples
+from perf2x.transform.wishes import Wishes
 
 PREFIX = "latency:"
 """In front of the names of events whose values are latencies."""
@@ -37,11 +38,17 @@ class Latency(Struct, frozen=True):
         return bool(self.how or self.parallelism)
 
 
-def with_latency(profile: Profile, recording: Recording, wanted: Latency, pids: tuple[int, ...] = ()) -> Profile:
+def with_latency(
+    profile: Profile,
+    recording: Recording,
+    wanted: Latency,
+    pids: tuple[int, ...] = (),
+    wishes: Wishes | None = None,
+) -> Profile:
     """Return the wanted samples of a timeline with latencies beside their values, and the curve of running threads.
 
-    ``pids`` are the processes whose threads count; empty: all. OptionError when the recording does not tell, or has no
-    sample of a wanted parallelism.
+    ``pids`` are the processes whose threads count; empty: all. OptionError when the recording does not tell; no sample
+    of a wanted parallelism is a missed wish.
     """
     option = "--parallelism" if not wanted.how else "--value latency"
     _check_told(profile, recording, option)
@@ -50,7 +57,7 @@ def with_latency(profile: Profile, recording: Recording, wanted: Latency, pids: 
     found = parallelism_at(curve, time, cpus_of(recording))
     profile = replace(profile, running=curve)
     if wanted.parallelism:
-        rows = _chosen(found, wanted.parallelism)
+        rows = _chosen(found, wanted.parallelism, wishes or Wishes())
         profile, found = keep_samples(profile, rows), found[rows]
     return _with_shares(profile, found) if wanted.how else profile
 
@@ -73,11 +80,14 @@ def _check_told(profile: Profile, recording: Recording, option: str) -> None:
         )
 
 
-def _chosen(found: I32, wanted: tuple[int, ...]) -> I64:
+def _chosen(found: I32, wanted: tuple[int, ...], wishes: Wishes) -> I64:
     rows = np.flatnonzero(np.isin(found, wanted))
-    if len(found) and not len(rows):
+    if len(rows):
+        wishes.met("parallelism", wanted)
+    elif len(found):
         there = ", ".join(map(str, unique(found).tolist()[:8]))
-        raise OptionError(f"--parallelism: no sample was taken while so many threads ran; there are samples of {there}")
+        words = f"--parallelism: no sample was taken while so many threads ran; there are samples of {there}"
+        wishes.failed("parallelism", wanted, lambda: OptionError(words))
     return rows
 
 

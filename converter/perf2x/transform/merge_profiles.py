@@ -96,8 +96,10 @@ def _merged_events(profiles: Sequence[Profile]) -> tuple[tuple[ProfileEvent, ...
 
 
 def _default_events(profiles: Sequence[Profile], event_of: list[I32]) -> list[int]:
-    """The event that each profile shows first."""
-    return [int(rows[each.default_event]) for each, rows in zip(profiles, event_of, strict=True) if len(rows)]
+    """The event that each profile shows first; of those with samples, if there are any."""
+    shown = [each for each in zip(profiles, event_of, strict=True) if len(each[1])]
+    sampled = [each for each in shown if len(each[0].samples)]
+    return [int(rows[profile.default_event]) for profile, rows in sampled or shown]
 
 
 def _agreed(one: ProfileEvent, other: ProfileEvent) -> ProfileEvent:

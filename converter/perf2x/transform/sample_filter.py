@@ -7,8 +7,8 @@ from perf2x.columnar.arrays import AnyArray, Bools
 from perf2x.columnar.unique import unique
 from perf2x.tables.errors import OptionError
 from perf2x.tables.events import Samples
-from perf2x.transform.choice import no_such
 from perf2x.transform.time_ranges import Range
+from perf2x.transform.wishes import Wishes
 
 
 class SampleFilter(Struct, frozen=True):
@@ -70,22 +70,31 @@ class Seen(Struct):
         self.samples += other.samples
         self.passed += other.passed
 
-    def check(self, wanted: SampleFilter) -> None:
-        """OptionError when a number, a time or all of them together met no sample; nothing for an empty recording."""
+    def check(self, wanted: SampleFilter, wishes: Wishes) -> None:
+        """Note which numbers, and which times, met no sample; nothing for an empty recording."""
         if not self.samples:
             return
         for name, numbers in wanted.numbers():
-            missing = [number for number in numbers if number not in self.numbers[name]]
-            # --cpu 0-7 means those that there are; a process is named because it should be there
-            if len(missing) == len(numbers) or (missing and name != "cpu"):
-                known = [str(value) for value in sorted(self.numbers[name])]
-                raise OptionError(no_such(name, missing[0], known))
-        if not self.passed and wanted.times and not wanted.numbers() and not wanted.no_idle:
-            raise OptionError(
-                f"no sample in that time; the samples go from {seconds(self.first_ns)} to {seconds(self.last_ns)}"
-            )
-        if not self.passed:
-            raise OptionError(f"none of the {self.samples:,} samples passes all filters")
+            self._check_numbers(name, numbers, wishes)
+        only_times = wanted.times and not wanted.numbers() and not wanted.no_idle
+        if self.passed:
+            wishes.met("time", wanted.times)
+        elif only_times:
+            span = f"{seconds(self.first_ns)} to {seconds(self.last_ns)}"
+            words = f"no sample in that time; the samples go from {span}"
+            wishes.failed("time", wanted.times, lambda: OptionError(words))
+        else:
+            wishes.nothing_left(f"none of the {self.samples:,} samples passes all filters")
+
+    def _check_numbers(self, name: str, numbers: tuple[int, ...], wishes: Wishes) -> None:
+        known = self.numbers[name]
+        if name == "cpu" and not known.isdisjoint(numbers):
+            numbers = tuple(number for number in numbers if number in known)  # 0-7 means those that there are
+        for number in numbers:
+            if number in known:
+                wishes.met(name, number)
+            else:
+                wishes.missed(name, number, [str(value) for value in sorted(known)])
 
 
 def column_of(samples: Samples, name: str) -> AnyArray:

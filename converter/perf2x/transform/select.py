@@ -17,7 +17,8 @@ from perf2x.tables.errors import OptionError
 from perf2x.tables.event_names import event_name
 from perf2x.tables.profile import Profile
 from perf2x.tables.stack_tree import rewrite_stacks, select_entries
-from perf2x.transform.choice import Names, no_such
+from perf2x.transform.choice import Names
+from perf2x.transform.wishes import Wishes
 
 _DECORATION = re.compile(r"/[^/]*/[a-zA-Z]*$|:[ukhIGHpPSDWeb]+$")
 """Terms and modifiers that perf writes behind an event's name (tools/perf/util/parse-events.l)."""
@@ -28,18 +29,22 @@ KERNEL_MODES = frozenset({CpuMode.KERNEL, CpuMode.GUEST_KERNEL, CpuMode.HYPERVIS
 USER_MODES = frozenset({CpuMode.USER, CpuMode.GUEST_USER})
 
 
-def keep_events(profile: Profile, patterns: tuple[str, ...]) -> Profile:
-    """Only samples of the events whose names match one of the patterns; OptionError names the events there are.
+def keep_events(profile: Profile, patterns: tuple[str, ...], wishes: Wishes | None = None) -> Profile:
+    """Only samples of the events whose names match one of the patterns.
 
     A pattern is a name as recorded, the name without PMU, terms and modifiers (``cycles`` for ``cycles/period=5/P``,
     ``cpu_core/cycles/`` and ``cycles:P``), or a glob.
     """
-    wanted = [row for row, event in enumerate(profile.events) if any(_matches(event.name, text) for text in patterns)]
+    wishes, wanted = wishes or Wishes(), set[int]()
     for text in patterns:
-        if not any(_matches(event.name, text) for event in profile.events):
-            raise OptionError(no_such("event", text, [event.name for event in profile.events]))
-    kept = keep_samples(profile, np.flatnonzero(np.isin(profile.samples.event, wanted)))
-    first = int(kept.samples.event.min()) if len(kept.samples) else wanted[0]
+        found = {row for row, event in enumerate(profile.events) if _matches(event.name, text)}
+        if found:
+            wishes.met("event", text)
+        else:
+            wishes.missed("event", text, [event.name for event in profile.events])
+        wanted |= found
+    kept = keep_samples(profile, np.flatnonzero(np.isin(profile.samples.event, sorted(wanted))))
+    first = int(kept.samples.event.min()) if len(kept.samples) else min(wanted, default=profile.default_event)
     return replace(kept, default_event=first)
 
 
@@ -55,45 +60,45 @@ def _matches(name: str, pattern: str) -> bool:
     return pattern in (name, _DECORATION.sub("", name), event_name(name).event) or fnmatchcase(name, pattern)
 
 
-def keep_comms(profile: Profile, patterns: tuple[str, ...]) -> Profile:
+def keep_comms(profile: Profile, patterns: tuple[str, ...], wishes: Wishes | None = None) -> Profile:
     """Only samples of threads with these names, as they were called when the sample was taken."""
     comms = profile.threads.comm
     used = unique(comms)
     names = Names("thread called", [profile.strings[row] for row in used.tolist()])
-    wanted = used[sorted(names.matching(patterns))]
+    wanted = used[sorted(names.matching(patterns, wishes))]
     return keep_samples(profile, np.flatnonzero(np.isin(comms, wanted)[profile.samples.thread]))
 
 
-def keep_objects(profile: Profile, patterns: tuple[str, ...]) -> Profile:
+def keep_objects(profile: Profile, patterns: tuple[str, ...], wishes: Wishes | None = None) -> Profile:
     """Only samples taken in these objects: their innermost frame lies in one. Names with or without folders."""
     leaf = _leaf_locations(profile)
     mapping = np.append(profile.locations.mapping, -1)[leaf].astype(np.int64)
     rows = _heaviest_first(mapping, profile.samples.count)
     texts = [profile.strings[profile.mappings.filename[row]] for row in rows.tolist()]
     aliases = [_object_names(text) for text in texts]
-    found = Names("object", [names[0] for names in aliases], aliases).matching(patterns)
+    found = Names("object", [names[0] for names in aliases], aliases).matching(patterns, wishes)
     return keep_samples(profile, np.flatnonzero(np.isin(mapping, rows[sorted(found)])))
 
 
-def keep_functions(profile: Profile, patterns: tuple[str, ...]) -> Profile:
+def keep_functions(profile: Profile, patterns: tuple[str, ...], wishes: Wishes | None = None) -> Profile:
     """Only samples taken in these functions or in code inlined into them; names as shown, as linked or in full.
 
     Code without a name is called what outputs call it, ``[libc.so.6]``, or by its recorded addresses, ``0x7f01…`` or
     ``0x7f01…-0x7f02…``, both ends included.
     """
-    leaf = _leaf_locations(profile)
+    wishes, leaf = wishes or Wishes(), _leaf_locations(profile)
     weight = np.zeros(len(profile.locations) + 1, np.int64)
     np.add.at(weight, leaf, profile.samples.count)
     chosen = np.zeros(len(profile.locations) + 1, np.bool_)
     for span in filter(None, map(_address_span, patterns)):
-        chosen |= _at_addresses(profile, span, weight)
+        chosen |= _at_addresses(profile, span, weight, wishes)
     names = tuple(text for text in patterns if _address_span(text) is None)
     if names:
-        chosen |= _called(profile, names, weight)
+        chosen |= _called(profile, names, weight, wishes)
     return keep_samples(profile, np.flatnonzero(chosen[leaf]))
 
 
-def _called(profile: Profile, patterns: tuple[str, ...], weight: I64) -> Bools:
+def _called(profile: Profile, patterns: tuple[str, ...], weight: I64, wishes: Wishes) -> Bools:
     """(locations + 1,) where one of the names is shown; ``weight`` is how many samples were taken at each."""
     locations, functions = profile.locations, profile.functions
     owner = row_numbers(np.diff(locations.line_offsets))  # (lines,)
@@ -105,7 +110,8 @@ def _called(profile: Profile, patterns: tuple[str, ...], weight: I64) -> Bools:
     shown = [profile.strings[functions.name[row]] for row in rows.tolist()]
     linked = [_other_names(profile, profile.strings[functions.system_name[row]]) for row in rows.tolist()]
     nameless, places = _nameless(profile, weight)
-    found = Names("function", [*shown, *nameless], [*linked, *([name] for name in nameless)]).matching(patterns)
+    names = Names("function", [*shown, *nameless], [*linked, *([name] for name in nameless)])
+    found = names.matching(patterns, wishes)
     wanted = rows[sorted(row for row in found if row < len(rows))]
     chosen = np.zeros(len(locations) + 1, np.bool_)
     chosen[owner[np.isin(locations.line_function, wanted)]] = True
@@ -121,13 +127,16 @@ def _other_names(profile: Profile, system_name: str) -> list[str]:
     return [system_name] if full is None else [system_name, full]
 
 
-def _at_addresses(profile: Profile, span: tuple[int, int], weight: I64) -> Bools:
-    """(locations + 1,) where a recorded address lies within; OptionError when no sample was taken there."""
+def _at_addresses(profile: Profile, span: tuple[int, int], weight: I64, wishes: Wishes) -> Bools:
+    """(locations + 1,) where a recorded address lies within; a missed wish when no sample was taken there."""
     first, last = span
     address = profile.locations.address
     within = np.append((address >= np.uint64(first)) & (address <= np.uint64(last)), False)
-    if not (weight[within] > 0).any():
-        raise OptionError(f"no sample at {first:#x}" + (f" to {last:#x}" if last > first else ""))
+    if (weight[within] > 0).any():
+        wishes.met("address", span)
+    else:
+        words = f"no sample at {first:#x}" + (f" to {last:#x}" if last > first else "")
+        wishes.failed("address", span, lambda: OptionError(words))
     return within
 
 

@@ -19,17 +19,20 @@ from perf2x.tables.sample_batches import select_rows
 from perf2x.transform.choice import Choice
 from perf2x.transform.sample_filter import SampleFilter, Seen
 from perf2x.transform.time_ranges import Range, needs_bounds, parse_times, parse_wall_times
+from perf2x.transform.wishes import Wishes
 
 
 class Selection:
     """One Choice and one recording; call the methods in the order in which they stand.
 
-    ``passing`` is the filter of samples. With ``late_times`` samples of all times pass ``batches``: what is worked out
-    from the whole recording asks for its times afterwards.
+    ``passing`` is the filter of samples, ``wishes`` those that this recording meets or misses. With ``late_times``
+    samples of all times pass ``batches``: what is worked out from the whole recording asks for its times afterwards.
     """
 
-    def __init__(self, choice: Choice, recording: Recording, *, late_times: bool = False) -> None:
-        self._choice = choice
+    def __init__(
+        self, choice: Choice, recording: Recording, *, late_times: bool = False, wishes: Wishes | None = None
+    ) -> None:
+        self._choice, self.wishes = choice, wishes or Wishes()
         ranges = _ranges(choice, recording)
         self.passing = SampleFilter(choice.pids, choice.tids, choice.cpus, ranges, choice.no_idle)
         self._filter = replace(self.passing, times=()) if late_times else self.passing
@@ -45,8 +48,8 @@ class Selection:
             yield select_rows(batch, self.seen.look(batch, self._filter))
 
     def check(self) -> None:
-        """OptionError when something asked for was in no batch."""
-        self.seen.check(self._filter)
+        """Note what was asked for and in no batch; OptionError if there is no other recording."""
+        self.seen.check(self._filter, self.wishes)
 
     def before_symbols(self, profile: Profile) -> Profile:
         """Choose by what needs no names of functions: threads, modes, objects."""
@@ -57,11 +60,11 @@ class Selection:
         from perf2x.transform import select
 
         if choice.comms:
-            profile = select.keep_comms(profile, choice.comms)
+            profile = select.keep_comms(profile, choice.comms, self.wishes)
         if choice.no_kernel or choice.no_user:
             profile = select.without_modes(profile, kernel=choice.no_kernel, user=choice.no_user)
         if choice.dsos:
-            profile = select.keep_objects(profile, choice.dsos)
+            profile = select.keep_objects(profile, choice.dsos, self.wishes)
         return profile
 
     def after_symbols(self, profile: Profile) -> Profile:
@@ -73,9 +76,9 @@ class Selection:
         from perf2x.transform.compact import compact
 
         if choice.symbols:
-            profile = select.keep_functions(profile, choice.symbols)
+            profile = select.keep_functions(profile, choice.symbols, self.wishes)
         if self._had_samples and not len(profile.samples):
-            raise OptionError("nothing is left: no sample passes all filters")
+            self.wishes.nothing_left("nothing is left: no sample passes all filters")
         if choice.max_stack is not None:
             profile = select.innermost(profile, choice.max_stack)
         return compact(profile)

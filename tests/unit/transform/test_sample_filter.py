@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from perf2x.tables.errors import OptionError
-from perf2x.transform.choice import Choice, no_such
+from perf2x.transform.choice import Choice
 from perf2x.transform.sample_filter import SampleFilter, Seen, column_of, seconds
+from perf2x.transform.wishes import Wishes, no_such
 
 
 class Batch(SimpleNamespace):
@@ -67,7 +68,7 @@ def refusal(wanted: SampleFilter, *batches: Any) -> str:
         whole.absorb(part)
     assert whole == seen
     try:
-        seen.check(wanted)
+        seen.check(wanted, Wishes())
     except OptionError as error:
         return str(error)
     return ""
