@@ -23,7 +23,7 @@ from perf2x.stitch.process_history import ProcessHistory
 from perf2x.stitch.root_frames import RootFrame
 from perf2x.tables.diagnostics import Diagnostics, Severity
 from perf2x.tables.events import Branches, Event, Samples, Session, UserStacks, Want
-from perf2x.unwind.chains import MAX_DEPTH, End, FindMapping
+from perf2x.unwind.chains import MAX_DEPTH, End, MappingFinder
 
 if TYPE_CHECKING:
     from perf2x.debugfiles.finder import Finder
@@ -107,7 +107,7 @@ class CallGraphs:
         self._asked = max((session.events[row].sample_stack_user for row in self._copied.tolist()), default=0)
         self._unwinder: Unwinder | None = None
         self._mappings = RecentLookups(columns=2)
-        """Mappings by epoch and address: callers repeat, from depth to depth and from sample to sample."""
+        """Mappings by process image and address: callers repeat, from depth to depth and from sample to sample."""
         if len(self._copied):
             from perf2x.pipeline.unwound_objects import make_unwinder
 
@@ -183,20 +183,25 @@ class CallGraphs:
         roots[list(ROOTS)] = list(ROOTS.values())
         return with_user_part(samples.chain, chains, use), roots[chains.end]
 
-    def _mapping_finder(self, samples: Samples) -> FindMapping:
+    def _mapping_finder(self, samples: Samples) -> MappingFinder:
         spaces = self._history.spaces
         epoch = spaces.epoch(samples.pid.astype(np.int64), self._history.ranks_of(samples))
+        image = spaces.last_epoch(epoch)
 
-        def lookup(rows: I64, address: U64) -> I32:
-            epochs = epoch[rows]
+        def at(epochs: I64, address: U64) -> I64:
+            here_only = np.zeros(len(epochs), np.bool_)  # after an exec the copied stack belongs to the new program
+            return spaces.find(epochs, address, here_only)
 
-            def find(which: I64) -> I64:
-                here_only = np.zeros(len(which), np.bool_)  # after an exec the copied stack belongs to the new program
-                return spaces.find(epochs[which], address[which], here_only)
+        def at_last(rows: I64, address: U64) -> I32:
+            images = image.take(rows)
+            return self._mappings.answers(
+                lambda which: at(images[which], address[which]), images, address.view(np.int64)
+            ).astype(np.int32)
 
-            return self._mappings.answers(find, epochs, address.view(np.int64)).astype(np.int32)
+        def at_moment(rows: I64, address: U64) -> I32:
+            return at(epoch[rows], address).astype(np.int32)
 
-        return lookup
+        return MappingFinder(image, spaces.rank(epoch), spaces.made, at_last, at_moment)
 
     def _with_calls(self, samples: Samples, branches: Branches) -> Ragged:
         older = None

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from enum import IntEnum
 
+import numpy as np
 from msgspec import Struct
 
 from perf2x.columnar.arrays import I32, I64, U8, U64, Bools
@@ -72,5 +73,34 @@ class UserChains(Struct, frozen=True):
 
 
 FindMapping = Callable[[I64, U64], I32]
-"""Maps (sample rows, addresses) to the ids of the mappings at the times of the samples, −1 for none. The step out of a
-function decides which address comes next, so this is a callback and no table."""
+"""Maps (sample rows, addresses) to ids of mappings, −1 for none. The step out of a function decides which address comes
+next, so this is a callback and no table."""
+
+
+class MappingFinder(Struct, frozen=True):
+    """Mappings of the addresses of ``n`` samples, which live in images of processes that only gain mappings.
+
+    What holds at the end of an image, holds since that mapping was made: so one answer serves all samples of an image
+    from then on, however many mappings it makes meanwhile.
+    """
+
+    image: I64
+    """(n,) number of the process image; the same in all batches of a recording."""
+    moment: I64
+    """(n,) when the sample was taken, on the scale of ``made``."""
+    made: I64
+    """(mappings + 1,) when each came into force; the last row stands for none, and is the least."""
+    at_last: FindMapping
+    """Finds mappings at the ends of the images."""
+    at_moment: FindMapping
+    """Finds mappings as of the samples, for those at whose addresses another one came later."""
+
+    def find(self, rows: I64, address: U64) -> tuple[I32, Bools]:
+        """(n,) mappings as of the samples, and whether they stay to the end of the image."""
+        mapping = self.at_last(rows, address)
+        later = np.flatnonzero(self.made.take(mapping) > self.moment.take(rows))
+        stays = np.ones(len(rows), np.bool_)
+        if len(later):
+            mapping[later] = self.at_moment(rows[later], address[later])
+            stays[later] = False
+        return mapping, stays

@@ -2,7 +2,7 @@
 
 A code key is (object, file offset) packed into one word, the same in all processes that map the file. Known keys are
 sorted for binary search, in runs of which each is more than twice as long as the next: so a key is sorted again
-only when the number of known keys has doubled. A direct-mapped cache of the latest keys is asked first.
+only when the number of known keys has doubled. The latest places (`place_rules`) are not asked for again.
 
 ::
 
@@ -27,6 +27,8 @@ from perf2x.unwind.cfi_rules import NO_RULE, RuleTable
 from perf2x.unwind.chains import UserMappings
 from perf2x.unwind.go_ends import go_ends
 from perf2x.unwind.object_rules import ObjectRules
+from perf2x.unwind.place_rules import PlaceRules
+from perf2x.unwind.plain_steps import PlainRuleTable
 
 OBJECT_SHIFT = np.uint64(48)
 OFFSET_LIMIT = np.uint64(1 << 48)
@@ -47,6 +49,7 @@ class CodeMap:
         self.find_object = find_object
         self.architecture = architecture
         self.table = table
+        self.plain, self.places = PlainRuleTable(table, architecture), PlaceRules()
         self.objects: list[ObjectRules] = []
         self._go: dict[int, GoFunctions | None] = {}
         """Tables of the Go programs among the objects, None until one is asked for."""
@@ -59,8 +62,8 @@ class CodeMap:
         """(mappings,) the sum of this and an address is its file offset"""
         self._known: list[tuple[U64, I32]] = []
         """Runs of keys, each rising, and their rules."""
-        self._rules, self._answers = RecentLookups(), RecentLookups()
-        """Rules, and whether a call may end there, by key."""
+        self._answers = RecentLookups()
+        """Whether a call may end there, by key."""
 
     def is_code(self, mapping: I32) -> Bools:
         """(n,) bool: whether mappings may hold code; −1 does not."""
@@ -82,7 +85,7 @@ class CodeMap:
         offset = address[mapped] + self._shift.take(mapping[mapped])
         usable = (number >= 0) & (offset < OFFSET_LIMIT)
         key = number[usable].astype(np.uint64) << OBJECT_SHIFT | offset[usable]
-        result[mapped[usable]] = self._rules_of(key)
+        result[mapped[usable]] = self._search(key)
         return result
 
     def may_return_to(self, mapping: I32, address: U64) -> Bools:
@@ -159,10 +162,6 @@ class CodeMap:
                     self._go[len(self.objects)] = None
                 self.objects.append(ObjectRules(elf, debug, self.table, self.architecture))
         return self._numbers[identity]
-
-    def _rules_of(self, key: U64) -> I32:
-        found = self._rules.answers(lambda rows: self._search(key[rows]).astype(np.int64), key.view(np.int64))
-        return found.astype(np.int32)
 
     def _search(self, key: U64) -> I32:
         found = np.full(len(key), NO_RULE, np.int32)

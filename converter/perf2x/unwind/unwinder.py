@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from perf2x.columnar.arrays import I32, I64, U8, U64, Bools
 from perf2x.columnar.ragged import Ragged, offsets_of
@@ -14,9 +15,10 @@ from perf2x.tables.events import UserStacks
 from perf2x.unwind.aarch64 import AARCH64
 from perf2x.unwind.architecture import Architecture
 from perf2x.unwind.cfi_rules import NO_RULE, RuleTable
-from perf2x.unwind.chains import MAX_DEPTH, End, FindMapping, UserChains, UserMappings
+from perf2x.unwind.chains import MAX_DEPTH, End, MappingFinder, UserChains, UserMappings
 from perf2x.unwind.code_map import CodeMap, FindObject
 from perf2x.unwind.go_ends import may_be_settled
+from perf2x.unwind.plain_steps import NOT_TAKEN, step_plainly
 from perf2x.unwind.registers import UNFINISHED, SampleView, initial_registers
 from perf2x.unwind.stack_memory import stack_memory
 from perf2x.unwind.steps import step_by_frame_pointer, step_by_rules
@@ -40,7 +42,7 @@ class FrameVisit(Struct, frozen=True):
 
 
 class Unwinder(Struct):
-    """Unwinds the batches of one recording; the address lookup returns ids of ``mappings``."""
+    """Unwinds the batches of one recording; finders return ids of ``mappings``."""
 
     mappings: UserMappings
     find_object: FindObject
@@ -49,8 +51,8 @@ class Unwinder(Struct):
     max_depth: int = MAX_DEPTH
     _code: dict[str, CodeMap] = field(default_factory=dict)
 
-    def unwind(self, stacks: UserStacks, lookup: FindMapping) -> UserChains:
-        """Unwind a batch; ``lookup`` finds the mapping of addresses as of their samples."""
+    def unwind(self, stacks: UserStacks, finder: MappingFinder) -> UserChains:
+        """Unwind a batch of samples, whose mappings ``finder`` knows."""
         count = len(stacks.abi)
         end = np.full(count, End.NO_REGISTERS, np.uint8)
         guesses = _Guesses(np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros(count, np.bool_))
@@ -58,13 +60,13 @@ class Unwinder(Struct):
         for abi, architecture in BY_ABI.get(self.machine, {}).items():
             rows = np.flatnonzero(stacks.abi == abi)
             if len(rows) and architecture.from_perf.keys() & _bits(stacks.mask):
-                run = _BatchUnwinder(self._code_map(architecture), stacks, lookup, end, guesses, self.max_depth)
+                run = _BatchUnwinder(self._code_map(architecture), stacks, finder, end, guesses, self.max_depth)
                 visits += run.all_visits(rows)
         chain, exact = _chains_of_visits(visits, count)
-        self._settle(end, chain, exact, lookup)
+        self._settle(end, chain, exact, finder)
         return UserChains(chain, exact, end, guesses.frames, guesses.in_jit, guesses.cut_in_jit)
 
-    def _settle(self, end: U8, chain: Ragged, exact: Bools, lookup: FindMapping) -> None:
+    def _settle(self, end: U8, chain: Ragged, exact: Bools, finder: MappingFinder) -> None:
         """Put the ends that outermost functions tell into ``end`` (n,); without Go programs nothing is looked up."""
         maps = [code for code in self._code.values() if code.has_go]
         if not maps:
@@ -72,7 +74,7 @@ class Unwinder(Struct):
         rows = np.flatnonzero(may_be_settled(end) & (chain.lengths > 0))
         last = chain.offsets[1:][rows] - 1
         address = chain.values[last] - (~exact[last]).astype(np.uint64)
-        mapping = lookup(rows, address)
+        mapping, _ = finder.find(rows, address)
         for code in maps:
             held = np.flatnonzero(code.is_code(mapping))
             end[rows[held]] = code.ends(mapping[held], address[held], end[rows[held]])
@@ -117,7 +119,7 @@ class _BatchUnwinder(Struct):
 
     code: CodeMap
     stacks: UserStacks
-    lookup: FindMapping
+    finder: MappingFinder
     end: U8
     guesses: _Guesses
     max_depth: int
@@ -136,29 +138,59 @@ class _BatchUnwinder(Struct):
                 return visits
 
     def visits(self, rows: I64) -> Iterator[FrameVisit]:
-        """Unwind ``rows`` to their ends; yields the frames depth by depth, innermost first."""
+        """Unwind ``rows`` to their ends; yields the frames of each from the innermost on.
+
+        Samples in new or unusual code wait until they are as many as the others: what is done for them costs by the
+        call, and functions are decoded by the hundred.
+        """
         architecture = self.code.architecture
         frames = initial_registers(self.stacks, architecture)
         memory = stack_memory(self.stacks, frames.registers[architecture.stack_pointer].copy())
-        for _ in range(self.max_depth):
-            address = frames.registers[architecture.program_counter].take(rows)
-            exact = frames.is_exact.take(rows)
-            look = address - (~exact).astype(np.uint64)
-            mapping = self._code_mapping(rows, look)
-            # a return address in no mapping is none; the sampled address itself may be in unknown code
-            lost = (mapping < 0) & ~exact
-            self.end[rows[lost]] = End.NOT_MAPPED
-            here = np.flatnonzero(~lost)
-            rule = self.code.rules(mapping[here], look[here])
-            yield FrameVisit(rows[here], address[here], exact[here] | self._is_trampoline(rule))
-            rows = self._step(SampleView(frames, memory, architecture, rows[here]), rule, mapping[here])
-            if not len(rows):
-                return
-        self.end[rows] = End.TOO_DEEP
+        batch = SampleView(frames, memory, architecture, rows)
+        depth, waiting = np.zeros(len(self.stacks.abi), np.int64), rows[:0]
+        while len(rows) or len(waiting):
+            if len(rows) > len(waiting):
+                visit, rows, left = self._quick_step(replace(batch, rows=rows))
+                waiting = np.concatenate([waiting, left])
+            else:
+                visit, rows = self._whole_step(replace(batch, rows=np.concatenate([rows, waiting])))
+                waiting = waiting[:0]
+            yield visit
+            depth[visit.rows] += 1
+            too_deep = depth.take(rows) >= self.max_depth
+            if too_deep.any():
+                self.end[rows[too_deep]] = End.TOO_DEEP
+                rows = rows[~too_deep]
 
-    def _code_mapping(self, rows: I64, address: U64) -> I32:
-        mapping = self.lookup(rows, address)
-        return np.where(self.code.is_code(mapping), mapping, np.int32(-1))
+    def _quick_step(self, view: SampleView) -> tuple[FrameVisit, I64, I64]:
+        """Take a step with those samples whose rules are known and plain; returns unfinished rows, and those left."""
+        address, exact, look = _where(view)
+        rule, known = self.code.places.held(self.finder, view.rows, look)
+        end = step_plainly(view, self.code.plain.rules(), rule, known)
+        taken = end != NOT_TAKEN
+        left, going = view.rows[~taken], view.rows[end == UNFINISHED]
+        rows = view.rows[taken]
+        self.end[rows] = end[taken]
+        return FrameVisit(rows, address[taken], exact[taken]), going, left
+
+    def _whole_step(self, view: SampleView) -> tuple[FrameVisit, I64]:
+        """Take a step with any samples; returns the unfinished rows."""
+        address, exact, look = _where(view)
+        mapping, stays = self._code_mapping(view.rows, look)
+        # a return address in no mapping is none; the sampled address itself may be in unknown code
+        lost = (mapping < 0) & ~exact
+        self.end[view.rows[lost]] = End.NOT_MAPPED
+        here = np.flatnonzero(~lost)
+        rows, mapping, stays, look = view.rows[here], mapping[here], stays[here], look[here]
+        rule = self.code.rules(mapping, look)
+        self.code.places.learn(self.finder, rows[stays], look[stays], mapping[stays], rule[stays])
+        visit = FrameVisit(rows, address[here], exact[here] | self._is_trampoline(rule))
+        return visit, self._step(replace(view, rows=rows), rule, mapping)
+
+    def _code_mapping(self, rows: I64, address: U64) -> tuple[I32, Bools]:
+        """(n,) mappings that may hold code, −1 for none, and whether they stay to the ends of the images."""
+        mapping, stays = self.finder.find(rows, address)
+        return np.where(self.code.is_code(mapping), mapping, np.int32(-1)), stays
 
     def _is_trampoline(self, rule: I32) -> Bools:
         """(n,) bool: whether each frame is a signal trampoline or its like, returned to without having called."""
@@ -191,13 +223,20 @@ class _BatchUnwinder(Struct):
     def _may_return_to(self, rows: I64, address: U64) -> Bools:
         """(n,) whether addresses lie behind a call, or are a signal trampoline's and the like."""
         look = address - np.uint64(1)
-        mapping = self._code_mapping(rows, look)
+        mapping, _ = self._code_mapping(rows, look)
         found: Bools = mapping >= 0
         inside = np.flatnonzero(found)
         uncalled = inside[~self.code.may_return_to(mapping[inside], address[inside])]
         if len(uncalled):
             found[uncalled] = self._is_trampoline(self.code.rules(mapping[uncalled], look[uncalled]))
         return found
+
+
+def _where(view: SampleView) -> tuple[U64, Bools, U64]:
+    """(n,) the program counters of samples, whether they are exact, and the addresses to look up for them."""
+    address = view.frames.registers[view.architecture.program_counter].take(view.rows)
+    exact = view.frames.is_exact.take(view.rows)
+    return address, exact, address - (~exact).astype(np.uint64)
 
 
 def _bits(mask: int) -> set[int]:

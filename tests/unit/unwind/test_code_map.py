@@ -41,16 +41,14 @@ def test_keys_are_looked_up_once_and_sorted_rarely(monkeypatch) -> None:
     for start in range(0, len(place), step):
         upto = place[: start + step]
         some = np.concatenate([upto[start:], random.choice(upto, 5)])
-        assert code._rules_of(some).tolist() == ((some & np.uint64(2**48 - 1)) % np.uint64(1000)).tolist()
-    code._rules = RecentLookups()
-    assert code._rules_of(place).tolist() == (offsets % np.uint64(1000)).tolist()
+        assert code._search(some).tolist() == ((some & np.uint64(2**48 - 1)) % np.uint64(1000)).tolist()
+    assert code._search(place).tolist() == (offsets % np.uint64(1000)).tolist()
     assert sum(one.count for one in code.objects) == len(place)
     assert sum(moved) <= len(place) * (steps.bit_length() + 1), "places sorted in all"
 
 
-def test_calls_in_front_of_addresses_are_told_as_one_by_one(monkeypatch) -> None:
+def test_calls_in_front_of_addresses_are_told_as_one_by_one() -> None:
     """The mapping of a program, and one of a file that is not there; few places to remember answers in."""
-    monkeypatch.setattr("perf2x.columnar.recent_lookups._SHIFT", np.uint64(60))
     random = np.random.default_rng(7)
     text = bytes(random.choice(np.array([0xE8, 0xFF, 0xD0, 0x90, 0x15], np.uint8), 0x4000))
     elf = open_elf(FrameFile([], text=text).bytes())
@@ -59,6 +57,7 @@ def test_calls_in_front_of_addresses_are_told_as_one_by_one(monkeypatch) -> None
     yes, no = np.array([True, True]), np.array([False, False])
     maps = UserMappings(start, np.array([load.offset, 0], np.uint64), ["/bin/program", "/bin/lost"], [b""] * 2, yes, no)
     code = CodeMap(maps, lambda name, build_id: (elf if name == "/bin/program" else None, None), X86_64, RuleTable(17))
+    code._answers = RecentLookups(bits=4)
     sites, told = CallSites(elf), []
     for _ in range(20):
         mapping, offset = random.integers(0, 2, 100).astype(np.int32), random.integers(1, 0x4000, 100).astype(np.uint64)

@@ -26,8 +26,8 @@ def coroutine(arch: str, code: bytes) -> tuple[list[int], list[bool], End]:
     machine.memory = {at: START if value == chain[1] else value or 0x1234 for at, value in machine.memory.items()}
     machine.registers[machine.frame] = 0x1234
     text = b"\x90" * 0x1000 + code + b"\x90" * 64
-    unwinder, lookup = unwinder_of(open_elf(program.file(text=text).bytes()), arch)
-    result = unwinder.unwind(stacks_of([machine], 1 << 15), lookup)
+    unwinder, finder = unwinder_of(open_elf(program.file(text=text).bytes()), arch)
+    result = unwinder.unwind(stacks_of([machine], 1 << 15), finder)
     return result.chain.row(0).tolist()[1:], result.is_exact.tolist()[1:], End(int(result.end[0]))
 
 
@@ -60,6 +60,6 @@ def test_a_program_is_complete_at_its_entry_point(distance, end) -> None:
     machine.registers[machine.frame] = 0x1234
     data = bytearray(program.file().bytes())
     struct.pack_into("<Q", data, 24, TEXT + SITE + 4 - distance)  # e_entry
-    unwinder, lookup = unwinder_of(open_elf(bytes(data)), "x86_64")
-    result = unwinder.unwind(stacks_of([machine], 1 << 15), lookup)
+    unwinder, finder = unwinder_of(open_elf(bytes(data)), "x86_64")
+    result = unwinder.unwind(stacks_of([machine], 1 << 15), finder)
     assert (result.chain.lengths.tolist(), result.end.tolist()) == ([1], [end])

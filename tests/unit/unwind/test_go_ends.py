@@ -54,9 +54,9 @@ def unwound(outermost: str, word: int, table: bytes | None = None, site: int = S
     frames = [Frame(TEXT + SIZE * at, SIZE, def_cfa(7, 8) + offset(16, -8)) for at in (0, 1)]
     names = table_of(["main.main", outermost, "main.next"]) if table is None else table
     file = FrameFile(frames, more=[TinySection(".gopclntab", names, 0x9000, flags=2)])
-    unwinder, lookup = unwinder_of(open_elf(file.bytes()), "x86_64")
-    unwinder.unwind(stacks_of([machine], 16), lookup)
-    result = unwinder.unwind(stacks_of([machine], 16), lookup)  # a second batch
+    unwinder, finder = unwinder_of(open_elf(file.bytes()), "x86_64")
+    unwinder.unwind(stacks_of([machine], 16), finder)
+    result = unwinder.unwind(stacks_of([machine], 16), finder)  # a second batch
     return End(int(result.end[0])), int(result.chain.lengths[0]), unwinder
 
 

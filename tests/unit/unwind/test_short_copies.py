@@ -79,9 +79,9 @@ def test_a_copy_ends_at_a_page_that_is_not_in_memory(copied, frame, end) -> None
     machine.registers[7] = STACK_TOP - 0x1000 - 8 * copied + 8 * (copied - 1)
     machine.registers[16] = LOAD_BIAS + TEXT + SITE
     frames = [Frame(TEXT, SIZE, def_cfa(7, 8 * frame) + offset(16, -8))]
-    unwinder, lookup = unwinder_of(open_elf(FrameFile(frames).bytes()), "x86_64")
+    unwinder, finder = unwinder_of(open_elf(FrameFile(frames).bytes()), "x86_64")
     stacks = stacks_of([machine], 1024)
-    result = unwinder.unwind(replace(stacks, size=stacks.size * 0 + 8 * copied), lookup)
+    result = unwinder.unwind(replace(stacks, size=stacks.size * 0 + 8 * copied), finder)
     assert result.end.tolist() == [end]
 
 
@@ -115,8 +115,8 @@ def test_a_copy_that_ends_between_frame_pointer_and_return_address(copied, end) 
         machine.push(word)
     machine.registers[6] = machine.registers[7] + 16
     machine.registers[16] = LOAD_BIAS + TEXT + SITE
-    unwinder, lookup = unwinder_of(open_elf(FrameFile([Frame(TEXT + SIZE, SIZE)]).bytes()), "x86_64")
-    assert unwinder.unwind(stacks_of([machine], 8 * copied), lookup).end.tolist() == [end]
+    unwinder, finder = unwinder_of(open_elf(FrameFile([Frame(TEXT + SIZE, SIZE)]).bytes()), "x86_64")
+    assert unwinder.unwind(stacks_of([machine], 8 * copied), finder).end.tolist() == [end]
 
 
 @pytest.mark.parametrize("has_entry", [True, False])
@@ -125,7 +125,7 @@ def test_a_stack_of_which_nothing_was_copied(has_entry) -> None:
     program = Program("x86_64", [Function(True, [3], 5, has_entry)])
     machine, chain = program.run([0], Random(1))
     stacks = stacks_of([machine], 4096)
-    unwinder, lookup = unwinder_of(open_elf(program.file().bytes()), "x86_64")
-    result = unwinder.unwind(replace(stacks, size=stacks.size * 0), lookup)
+    unwinder, finder = unwinder_of(open_elf(program.file().bytes()), "x86_64")
+    result = unwinder.unwind(replace(stacks, size=stacks.size * 0), finder)
     assert result.chain.row(0).tolist() == chain[:1]
     assert result.end.tolist() == [End.OTHER_STACK]

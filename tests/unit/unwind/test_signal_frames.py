@@ -33,9 +33,9 @@ def signalled(arch, text, frames, registers_at, alternate=False) -> tuple[UserCh
     machine.registers[16 if arch == "x86_64" else 32] = program.site(1)
     file = program.file(text=text)
     file.frames += frames
-    unwinder, lookup = unwinder_of(open_elf(file.bytes()), arch)
+    unwinder, finder = unwinder_of(open_elf(file.bytes()), arch)
     stacks = stacks_of([machine], 1 << 15)
-    return unwinder.unwind(stacks, lookup), [program.site(1), trampoline, *chain]
+    return unwinder.unwind(stacks, finder), [program.site(1), trampoline, *chain]
 
 
 X86_CONTEXT = {

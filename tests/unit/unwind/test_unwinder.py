@@ -26,7 +26,7 @@ from tests.support.simulated_program import (
     stacks_of,
 )
 from tests.support.tiny_elf import TinySection
-from tests.support.unwound_program import by_hand, unwinder_of, unwound
+from tests.support.unwound_program import by_hand, finder_of, unwinder_of, unwound
 
 FUNCTIONS = {
     arch: st.builds(
@@ -52,8 +52,8 @@ def test_simulated_programs_are_unwound_to_their_calls(arch, where, data) -> Non
     file = program.file(with_header=where == "eh_frame")
     if where == "debug_frame":
         file.frames, file.debug = [], file.frames
-    unwinder, lookup = unwinder_of(open_elf(file.bytes()), arch)
-    result = unwinder.unwind(stacks_of([machine for machine, _ in runs], 1 << 16), lookup)
+    unwinder, finder = unwinder_of(open_elf(file.bytes()), arch)
+    result = unwinder.unwind(stacks_of([machine for machine, _ in runs], 1 << 16), finder)
     assert [row.tolist() for row in result.chain.rows()] == [chain for _, chain in runs]
     assert result.end.tolist() == [End.COMPLETE] * len(runs)
     assert result.guessed.tolist() == [0] * len(runs)
@@ -134,11 +134,11 @@ def test_a_return_address_outside_code_is_left_out(address, end) -> None:
 def test_a_stack_that_does_not_rise_is_broken() -> None:
     """A hostile entry whose CFA is rsp − 8 + 8: the same frame again and again."""
     file = FrameFile([Frame(TEXT, SIZE, def_cfa(7, 0) + offset(16, 0))])
-    unwinder, lookup = unwinder_of(open_elf(file.bytes()), "x86_64")
+    unwinder, finder = unwinder_of(open_elf(file.bytes()), "x86_64")
     machine = Machine("x86_64", Random(1))
     machine.push(LOAD_BIAS + TEXT + SITE)
     machine.registers[16] = LOAD_BIAS + TEXT + SITE
-    result = unwinder.unwind(stacks_of([machine], 4096), lookup)
+    result = unwinder.unwind(stacks_of([machine], 4096), finder)
     assert len(result.chain.row(0)) == 2
     assert result.end.tolist() == [End.BROKEN]
 
@@ -173,8 +173,8 @@ def test_samples_with_different_rules_take_a_step_together() -> None:
             machine.push(word)
         machine.registers[16] = LOAD_BIAS + TEXT + SIZE * place + SITE
         machines.append(machine)
-    unwinder, lookup = unwinder_of(open_elf(FrameFile(frames).bytes()), "x86_64")
-    result = unwinder.unwind(stacks_of(machines, 48), lookup)
+    unwinder, finder = unwinder_of(open_elf(FrameFile(frames).bytes()), "x86_64")
+    result = unwinder.unwind(stacks_of(machines, 48), finder)
     assert [row.tolist() for row in result.chain.rows()] == [[m.registers[16], outermost] for m in machines]
     assert result.end.tolist() == [End.COMPLETE] * 3
 
@@ -193,8 +193,8 @@ def test_a_register_that_was_not_recorded() -> None:
     stacks = stacks_of([machine], 4096)
     without_rbp = [column for column in range(stacks.regs.shape[1]) if column != 6]
     stacks = replace(stacks, mask=stacks.mask & ~(1 << 6), regs=stacks.regs[:, without_rbp])
-    unwinder, lookup = unwinder_of(open_elf(program.file().bytes()), "x86_64")
-    result = unwinder.unwind(stacks, lookup)
+    unwinder, finder = unwinder_of(open_elf(program.file().bytes()), "x86_64")
+    result = unwinder.unwind(stacks, finder)
     assert result.chain.row(0).tolist() == chain[:1]
     assert result.end.tolist() == [End.REGISTERS_MISSING]
 
@@ -203,8 +203,8 @@ def test_recorded_registers_without_a_stack_pointer_give_no_chain() -> None:
     """The flags alone, bit 9 of perf's registers of x86."""
     program = Program("x86_64", [Function(True, [], 3)])
     stacks = stacks_of([program.run([0], Random(1))[0]], 4096)
-    unwinder, lookup = unwinder_of(open_elf(program.file().bytes()), "x86_64")
-    result = unwinder.unwind(replace(stacks, mask=1 << 9, regs=stacks.regs[:, :1]), lookup)
+    unwinder, finder = unwinder_of(open_elf(program.file().bytes()), "x86_64")
+    result = unwinder.unwind(replace(stacks, mask=1 << 9, regs=stacks.regs[:, :1]), finder)
     assert (result.chain.row(0).tolist(), result.end.tolist()) == ([], [End.NO_REGISTERS])
 
 
@@ -226,8 +226,8 @@ def test_samples_without_registers_have_no_chain() -> None:
     runs = [program.run([0], Random(seed)) for seed in range(3)]
     stacks = stacks_of([machine for machine, _ in runs], 4096)
     stacks = replace(stacks, abi=np.array([2, 0, 2], np.uint8))
-    unwinder, lookup = unwinder_of(open_elf(program.file().bytes()), "x86_64")
-    result = unwinder.unwind(stacks, lookup)
+    unwinder, finder = unwinder_of(open_elf(program.file().bytes()), "x86_64")
+    result = unwinder.unwind(stacks, finder)
     assert [row.tolist() for row in result.chain.rows()] == [runs[0][1], [], runs[2][1]]
     assert result.end.tolist() == [End.COMPLETE, End.NO_REGISTERS, End.COMPLETE]
 
@@ -235,9 +235,9 @@ def test_samples_without_registers_have_no_chain() -> None:
 def test_without_objects_the_frame_pointer_is_followed() -> None:
     program = Program("x86_64", [Function(True, [3], 5)])
     machine, chain = program.run([0, 0, 0], Random(1))
-    unwinder, lookup = unwinder_of(open_elf(program.file().bytes()), "x86_64")
+    unwinder, finder = unwinder_of(open_elf(program.file().bytes()), "x86_64")
     unwinder.find_object = lambda name, build_id: (None, None)
-    result = unwinder.unwind(stacks_of([machine], 4096), lookup)
+    result = unwinder.unwind(stacks_of([machine], 4096), finder)
     assert result.chain.row(0).tolist() == chain
     assert result.guessed.tolist() == [3]
 
@@ -245,9 +245,9 @@ def test_without_objects_the_frame_pointer_is_followed() -> None:
 def test_an_unknown_processor_is_not_unwound() -> None:
     program = Program("x86_64", [Function(True, [3], 5)])
     machine, _ = program.run([0], Random(1))
-    unwinder, lookup = unwinder_of(open_elf(program.file().bytes()), "x86_64")
+    unwinder, finder = unwinder_of(open_elf(program.file().bytes()), "x86_64")
     unwinder.machine = "riscv64"
-    assert unwinder.unwind(stacks_of([machine], 4096), lookup).end.tolist() == [End.NO_REGISTERS]
+    assert unwinder.unwind(stacks_of([machine], 4096), finder).end.tolist() == [End.NO_REGISTERS]
 
 
 def test_linkage_tables_without_an_entry() -> None:
@@ -272,7 +272,7 @@ def test_linkage_tables_without_an_entry() -> None:
         unwinder = Unwinder(mappings, lambda name, build_id, elf=elf: (elf, None), "x86_64")
         result = unwinder.unwind(
             stacks_of([machine], 4096),
-            lambda rows, at: np.where(at >= np.uint64(LOAD_BIAS + 0x6000), np.int32(1), np.int32(0)),
+            finder_of(lambda rows, at: np.where(at >= np.uint64(LOAD_BIAS + 0x6000), np.int32(1), np.int32(0))),
         )
         assert result.chain.row(0).tolist() == [address, program.site(0), *chain[1:]]
 
@@ -284,8 +284,8 @@ def test_guesses_are_counted_once_when_a_rule_asks_for_a_further_register() -> N
     machine.push(1)
     machine.registers |= {6: machine.registers[7], 16: LOAD_BIAS + TEXT + SITE, 3: STACK_TOP - 16}
     elf = open_elf(FrameFile([Frame(TEXT + 2 * SITE, 64, def_cfa(3, 16))]).bytes())
-    unwinder, lookup = unwinder_of(elf, "x86_64", is_jit=True)
-    result = unwinder.unwind(stacks_of([machine], 4096), lookup)
+    unwinder, finder = unwinder_of(elf, "x86_64", is_jit=True)
+    result = unwinder.unwind(stacks_of([machine], 4096), finder)
     assert (result.guessed.tolist(), result.guessed_in_jit.tolist(), result.cut_in_jit.tolist()) == ([1], [1], [False])
     assert result.chain.row(0).tolist() == [LOAD_BIAS + TEXT + SITE, LOAD_BIAS + TEXT + 3 * SITE]
 
@@ -300,7 +300,7 @@ def test_hostile_entries_neither_raise_nor_hang(data) -> None:
     for _ in range(data.draw(st.integers(1, 8))):
         at = data.draw(st.integers(begin, min(len(image) - 1, begin + 160)))
         image[at] = data.draw(st.integers(0, 255))
-    unwinder, lookup = unwinder_of(open_elf(bytes(image)), "x86_64", max_depth=64)
-    result = unwinder.unwind(stacks_of([machine], 4096), lookup)
+    unwinder, finder = unwinder_of(open_elf(bytes(image)), "x86_64", max_depth=64)
+    result = unwinder.unwind(stacks_of([machine], 4096), finder)
     assert 1 <= len(result.chain.row(0)) <= 64
     assert result.chain.row(0)[0] == chain[0]

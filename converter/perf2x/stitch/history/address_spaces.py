@@ -97,6 +97,9 @@ class AddressSpaces:
         self._epoch_space = spaces.at(keys, ranks)
         self._epoch_rank = ranks
         self._kernel_epochs = np.flatnonzero(keys == KERNEL)
+        self._last_epoch = _last_epochs(self._epoch_space, ranks, self._kernel_epochs)
+        self.made: I64 = np.append(mmap_rank, -1)
+        """(mmaps + 1,) the rank of each mapping; the last row stands for none, which holds in every epoch."""
 
     def epoch(self, pid: I64, rank: I64) -> I64:
         """(n,) int64: the epoch of each process (or KERNEL) at each rank, −1 for unknown processes."""
@@ -114,6 +117,17 @@ class AddressSpaces:
     def kernel_epoch(self, rank: I64) -> I64:
         """(n,) int64: the epoch of the kernel at each rank."""
         return self._epochs.of(KERNEL, rank)
+
+    def last_epoch(self, epoch: I64) -> I64:
+        """(n,) int64: the last epoch of the same process image; −1 and epochs of the kernel stand for themselves.
+
+        What it has at an address holds in every epoch since ``made`` of that mapping, for only a later one hides it.
+        """
+        return self._last_epoch.take(epoch)
+
+    def rank(self, epoch: I64) -> I64:
+        """(n,) int64: the rank at which each epoch began, 0 for −1."""
+        return np.where(epoch >= 0, np.append(self._epoch_rank, 0)[epoch], 0)
 
     def is_uniform(self, first: U64, last: U64) -> Bools:
         """(n,) bool: whether ``find`` has one answer for all addresses from first to last, in every epoch."""
@@ -183,6 +197,18 @@ class AddressSpaces:
             found[rows] = answers[len(answers) - len(rows) :]
             above = answers[: len(answers) - len(rows)]
         return found
+
+
+def _last_epochs(space: I64, rank: I64, kernel: I64) -> I64:
+    """(epochs + 1,) the last epoch of each one's space; the last row stands for −1."""
+    last = np.append(np.arange(len(space)), -1)
+    known = np.flatnonzero(space >= 0)
+    order = known[np.argsort(rank[known], kind="stable")]
+    of_space = np.zeros(int(space.max(initial=-1)) + 1, np.int64)
+    of_space[space[order]] = order  # of equal spaces the last stays
+    last[known] = of_space[space[known]]
+    last[kernel] = kernel
+    return last
 
 
 def _first_seen(owner: I64, rank: I64) -> dict[int, int]:
