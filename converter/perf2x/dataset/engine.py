@@ -15,10 +15,12 @@ from typing import Any
 
 from perf2x.dataset.read_files import check_file
 from perf2x.dataset.schema import SUFFIX, TABLES
+from perf2x.dataset.stack_views import define_stack_views
 from perf2x.dataset.views import as_pattern, quoted, view_statements
 from perf2x.files.temporary import private_directory
 from perf2x.tables.errors import FormatError, OptionError, Perf2xError
 
+_ERROR = " Error: "
 _NO_MORE = ("enable_external_access = false", "lock_configuration = true")
 
 
@@ -33,8 +35,8 @@ def duckdb() -> ModuleType:
 
 
 @contextlib.contextmanager
-def engine(folder: Path) -> Iterator[Any]:
-    """Give a connection with the tables and views of the dataset in ``folder``.
+def engine(folder: Path, asked: str = "") -> Iterator[Any]:
+    """Give a connection with the tables and views of the dataset in ``folder``, ready for the SQL that will be asked.
 
     FormatError when it is no dataset or damaged, OptionError for what DuckDB says about SQL and without DuckDB.
     """
@@ -50,6 +52,7 @@ def engine(folder: Path) -> Iterator[Any]:
         with contextlib.closing(connection):
             for statement in view_statements(folder.absolute()):
                 connection.execute(statement)
+            define_stack_views(connection, folder.absolute(), asked)
             connection.execute("SET TimeZone = 'UTC'")
             readable = (quoted(f"{name}/") for name in (folder.absolute(), as_pattern(folder.absolute())))
             connection.execute(f"SET allowed_directories = [{', '.join(readable)}]")
@@ -69,14 +72,15 @@ def told_apart(folder: Path) -> Iterator[None]:
     except module.PermissionException as error:
         raise OptionError(f"SQL: {_sentence(error)}; a query reads its dataset alone") from None
     except module.Error as error:
-        if str(folder.absolute()) in str(error):
+        if str(folder.absolute()) in str(error) or _ERROR not in str(error):  # what Parquet's reader says has no kind
             raise FormatError(f"{folder}: damaged: {_sentence(error)}") from None
         raise OptionError(f"SQL: {_sentence(error)}") from None
 
 
 def _sentence(error: Exception) -> str:
     """The message without DuckDB's kind of error and without the lines that point into the query."""
-    return " ".join(str(error).partition("\n\nLINE")[0].partition(" Error: ")[2].split())
+    text = str(error).partition("\n\nLINE")[0]
+    return " ".join((text.partition(_ERROR)[2] or text).split())
 
 
 def _check(folder: Path) -> None:

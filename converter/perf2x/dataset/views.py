@@ -5,7 +5,7 @@ between two of its files leaves such.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from perf2x.dataset.schema import COLUMNS, SUFFIX, TABLES
@@ -45,69 +45,36 @@ CREATE MACRO bracketed(name) AS CASE WHEN name LIKE '[%' THEN name WHEN name = '
 """
 
 _FUNCTIONS = """
-CREATE VIEW functions AS
+CREATE VIEW {name} AS
 SELECT place_id, coalesce(depth, 0) AS depth,
-    coalesce(nullif(function, ''), bracketed(base_name(places.file))) AS function,
-    CASE WHEN places.file IN ({made_up}) THEN '' ELSE base_name(places.file) END AS object,
+    coalesce(nullif(function, ''), bracketed(base_name({places}.file))) AS function,
+    CASE WHEN {places}.file IN ({made_up}) THEN '' ELSE base_name({places}.file) END AS object,
     coalesce(system_name, '') AS system_name, coalesce(lines.file, '') AS file, coalesce(line, 0) AS line,
-    coalesce(start_line, 0) AS start_line, build_id, places.file AS path, file_offset, mode,
+    coalesce(start_line, 0) AS start_line, build_id, {places}.file AS path, file_offset, mode,
     coalesce(function, '') <> '' AS is_named
-FROM places LEFT JOIN lines USING (place_id);
-"""
-
-_FRAMES = """
-CREATE VIEW frames AS
-WITH RECURSIVE node AS MATERIALIZED (SELECT node_id, parent_id, place_id FROM nodes),
-down AS (
-    SELECT *, 0 AS position FROM node WHERE parent_id IS NULL
-    UNION ALL SELECT node.*, position + 1 FROM down JOIN node ON node.parent_id = down.node_id
-),
-tree AS MATERIALIZED (SELECT * FROM down),
-up AS (
-    SELECT node_id AS stack_id, parent_id, place_id, position, true AS is_last FROM tree
-    WHERE node_id IN (SELECT stack_id FROM samples)
-    UNION ALL SELECT stack_id, tree.parent_id, tree.place_id, tree.position, false
-    FROM up JOIN tree ON tree.node_id = up.parent_id
-)
-SELECT stack_id, position, place_id, depth, is_last AND depth = 0 AS is_leaf, function, object, file, line
-FROM up JOIN functions USING (place_id);
-"""
-"""Down first: nodes of a damaged dataset that call themselves have no position, so both ways end."""
-
-_STACKS = """
-CREATE VIEW stacks AS
-SELECT stack_id, list(function ORDER BY position, depth DESC) AS functions,
-    list(object ORDER BY position, depth DESC) AS objects
-FROM frames GROUP BY stack_id;
-"""
-
-_BY_FUNCTION = """
-CREATE VIEW by_function AS
-WITH costs AS (
-    SELECT recording, event, unit, stack_id, sum(value) AS value, sum(count) AS count
-    FROM samples GROUP BY recording, event, unit, stack_id
-),
-passed AS (
-    SELECT stack_id, function, object, bool_or(is_leaf) AS is_leaf FROM frames GROUP BY stack_id, function, object
-)
-SELECT recording, event, unit, function, object,
-    coalesce(sum(value) FILTER (is_leaf), 0)::BIGINT AS self, sum(value)::BIGINT AS total,
-    coalesce(sum(count) FILTER (is_leaf), 0)::BIGINT AS self_samples, sum(count)::BIGINT AS total_samples
-FROM costs JOIN passed USING (stack_id)
-GROUP BY recording, event, unit, function, object;
+FROM {places} LEFT JOIN lines USING (place_id);
 """
 
 
 def view_statements(folder: Path) -> Iterator[str]:
-    """Yield the statements of DuckDB that define all tables and views of the dataset in ``folder``."""
+    """Yield the statements of DuckDB that define the tables of the dataset in ``folder``, and ``functions``."""
     yield _MACROS
-    yield _ADDED.format(files=_files(folder, "recordings"))
-    yield _SAMPLE_ROWS.format(columns=_columns("samples"), files=_files(folder, "samples"))
+    yield _ADDED.format(files=files_sql(folder, "recordings"))
+    yield _SAMPLE_ROWS.format(columns=_columns("samples"), files=files_sql(folder, "samples"))
     for table in reversed(TABLES):
-        body = _ONE_EACH[table].format(columns=_columns(table), files=_files(folder, table))
-        yield f"CREATE VIEW {table} AS SELECT {body}"
-    yield _FUNCTIONS.format(made_up=", ".join(map(quoted, ROOT_FRAME_NAMES.values())))
-    yield from (_FRAMES, _STACKS, _BY_FUNCTION)
+        yield table_view(table, table, files_sql(folder, table))
+    yield functions_view("functions", "places")
+
+
+def table_view(name: str, table: str, files: str) -> str:
+    """Statement that defines a table under some name, from rows of some of its files."""
+    return f"CREATE VIEW {name} AS SELECT {_ONE_EACH[table].format(columns=_columns(table), files=files)}"
+
+
+def functions_view(name: str, places: str) -> str:
+    """Statement that defines the names of all places of a table."""
+    made_up = ", ".join(map(quoted, ROOT_FRAME_NAMES.values()))
+    return _FUNCTIONS.format(name=name, places=places, made_up=made_up)
 
 
 def quoted(text: str) -> str:
@@ -115,26 +82,27 @@ def quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def as_pattern(path: Path) -> str:
+def as_pattern(path: Path | str) -> str:
     """A path as a pattern that matches it alone."""
     return re.sub(r"([\[*?])", r"[\1]", str(path))
 
 
-def name(column: str) -> str:
+def _name(column: str) -> str:
     """A name of SQL, which may be one of its words."""
     return f'"{column}"'
 
 
 def _columns(table: str) -> str:
-    return ", ".join(map(name, COLUMNS[table]))
+    return ", ".join(map(_name, COLUMNS[table]))
 
 
-def _files(folder: Path, table: str) -> str:
-    """All rows of a table's files, with the file and its path ``below`` the table's folder."""
+def files_sql(folder: Path, table: str, names: Sequence[str] | None = None) -> str:
+    """All rows of a table's files, or of those of some ``names``, with the file and its path ``below`` the folder."""
     below = folder / table
     if next(below.rglob(f"*{SUFFIX}"), None) is None:
-        columns = (f"NULL::{_TYPES[kind.rstrip('?')]} AS {name(column)}" for column, kind in COLUMNS[table].items())
+        columns = (f"NULL::{_TYPES[kind.rstrip('?')]} AS {_name(column)}" for column, kind in COLUMNS[table].items())
         return f"(SELECT {', '.join(columns)}, 0 AS file_row_number, '' AS filename, '' AS below WHERE false)"
-    pattern = quoted(f"{as_pattern(below)}/**/*{SUFFIX}")
-    read = f"read_parquet({pattern}, filename = true, hive_partitioning = false, file_row_number = true)"
+    patterns = [f"**/*{SUFFIX}"] if names is None else map(as_pattern, names)
+    files = ", ".join(quoted(f"{as_pattern(below)}/{one}") for one in patterns)
+    read = f"read_parquet([{files}], filename = true, hive_partitioning = false, file_row_number = true)"
     return f"(SELECT *, filename[{len(str(below)) + 1}:] AS below FROM {read})"

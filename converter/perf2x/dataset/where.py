@@ -29,7 +29,7 @@ class ChosenSamples:
         """OptionError for what is no condition, and without DuckDB; FormatError when the dataset is damaged."""
         self._folder, stack = folder, contextlib.ExitStack()
         weakref.finalize(self, stack.close)
-        self._connection = stack.enter_context(engine(folder))
+        self._connection = stack.enter_context(engine(folder, where))
         with told_apart(folder):
             self._choose(where)
             found = self._connection.execute("SELECT DISTINCT recording FROM chosen").fetchall()

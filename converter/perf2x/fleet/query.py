@@ -61,7 +61,7 @@ def answered(folder: Path, sql: str) -> Iterator[Answer]:
     """
     from perf2x.dataset.schema import arrow
 
-    with engine(folder) as connection:
+    with engine(folder, sql) as connection:
         check_reads(connection, sql)
         found = connection.sql(sql)
         if found is None:  # CREATE alone

@@ -3,7 +3,7 @@
 docs/parquet.md describes the tables. Only tests import this module; it needs nothing but pytest and pyarrow.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from perf2x.dataset.read import Dataset
 from perf2x.dataset.read_files import id_rows, is_known, read_table
 from perf2x.dataset.restore import restore_meta, restore_profile
 from perf2x.dataset.schema import PARTITIONED, SORTED_BY, TABLES, arrow, schema_of
+from perf2x.dataset.stack_views import needed_files
 from perf2x.dataset.storage import Storage, StoredFile, storage_at
 
 if TYPE_CHECKING:
@@ -66,6 +67,15 @@ class DatasetContract:
         assert _are_in(nodes, "place_id", places, "place_id").all()
         assert _are_in(self._all("lines"), "place_id", places, "place_id").all()
 
+    def test_rows_of_stacks_lie_in_files_of_their_recordings_or_of_none(self) -> None:
+        samples = self._all("samples")
+        for ident in set(samples["recording"].to_pylist()):
+            own = arrow().array([one == ident for one in samples["recording"].to_pylist()], arrow().bool_())
+            nodes, places = (self._of_recording(table, ident) for table in ("nodes", "places"))
+            assert _are_in(samples.filter(own), "stack_id", nodes, "node_id").all(), ident.hex()
+            assert _are_in(nodes, "parent_id", nodes, "node_id").all(), ident.hex()
+            assert _are_in(nodes, "place_id", places, "place_id").all(), ident.hex()
+
     def test_samples_count_what_was_recorded(self) -> None:
         counts: dict[bytes, int] = {}
         samples = self._all("samples")
@@ -98,9 +108,13 @@ class DatasetContract:
             with self._storage.open(file.name) as opened:
                 yield file, read_table(file.name, table, file=opened)
 
-    def _all(self, table: str) -> Any:
-        parts = [rows for _, rows in self._files(table)]
+    def _all(self, table: str, names: Sequence[str] | None = None) -> Any:
+        parts = [rows for file, rows in self._files(table) if names is None or file.name in names]
         return arrow().concat_tables([schema_of(table).empty_table(), *parts]).combine_chunks()
+
+    def _of_recording(self, table: str, ident: bytes) -> Any:
+        """Rows that readers look for when they need those of one recording."""
+        return self._all(table, needed_files([file.name for file in self._storage.files(table)], [ident]))
 
 
 _MEANING = {

@@ -1,5 +1,6 @@
 """Views of a dataset in DuckDB: rows that stand in several files once, and the costs that ``perf2x top`` has."""
 
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,12 +12,14 @@ import pytest
 from perf2x.analysis.totals import totals
 from perf2x.dataset.engine import engine
 from perf2x.dataset.ids import as_rows
+from perf2x.dataset.stack_views import needed_files
 from perf2x.dataset.stored_recording import FunctionRow, PlaceNames
 from perf2x.dataset.tables import lines_table
 from perf2x.dataset.write import write_table
 from perf2x.pipeline.load import load
 from perf2x.pipeline.options import LoadOptions
 from perf2x.symbolize.options import SymbolOptions
+from perf2x.tables.errors import FormatError
 from tests.support.datasets import add_recording, rows
 from tests.support.fleets import recording_of
 from tests.support.recordings import CORPUS
@@ -63,8 +66,8 @@ def asked(dataset: Path) -> Iterator[Asked]:
         yield lambda sql: connection.sql(sql).fetchall()
 
 
-def ask(folder: Path, *questions: str) -> list[list[Row]]:
-    with engine(folder) as connection:
+def ask(folder: Path, *questions: str, asked: str = "") -> list[list[Row]]:
+    with engine(folder, asked) as connection:
         return [connection.sql(sql).fetchall() for sql in questions]
 
 
@@ -155,3 +158,36 @@ def test_a_dataset_without_any_file_of_a_table(dataset: Path, tmp_path: Path) ->
     (copy / "recordings").mkdir()
     empty = ask(copy, "SELECT count(*) FROM by_function", "SELECT tags['x'], events[1].name FROM recordings")
     assert empty == [[(0,)], []]
+
+
+VIEWS = tuple(f"SELECT * FROM {view} ORDER BY ALL" for view in ("by_function", "frames", "stacks"))
+ALL_VIEWS = ";".join(VIEWS)
+
+
+def test_files_that_repeat_others_are_not_read(dataset: Path, tmp_path: Path) -> None:
+    """Stacks of the shorter recording are all in the longer one, whose nodes and places are enough."""
+    copy = tmp_path / "copy"
+    for count in (40, 20):
+        (tmp_path / "a.data").write_bytes(recording_of(1, count))
+        add_recording(copy, tmp_path / "a.data")
+    answers = ask(copy, *VIEWS)
+    short, _ = ask(copy, "SELECT hex(recording) FROM recordings ORDER BY samples", "FROM stacks")[0]
+    for table in ("nodes", "places"):
+        file = copy / table / f"{short[0].lower()}.parquet"
+        raw = file.read_bytes()
+        file.write_bytes(raw[:4] + bytes(200) + raw[204:])  # its first column
+        with pytest.raises(FormatError, match=rf"^{re.escape(str(copy))}: damaged: \w"):
+            ask(copy, "FROM frames")
+    assert ask(copy, *VIEWS, asked=ALL_VIEWS) == answers
+    assert answers[0] and ask(dataset, *VIEWS, asked=ALL_VIEWS) == ask(dataset, *VIEWS)
+
+
+def test_files_of_recordings_and_those_of_none() -> None:
+    own = [f"{number:032x}.parquet" for number in range(4)]
+    ids = [number.to_bytes(16) for number in range(4)]
+    assert needed_files(own, ids[1:3]) == own[1:3]
+    assert needed_files([*own[1:], "merged-a.parquet", "b/x.parquet"], ids[:2]) == [
+        own[1], "merged-a.parquet", "b/x.parquet",
+    ]  # fmt: skip
+    assert needed_files(own[1:], ids[:2]) is None  # rows of the first may be anywhere
+    assert needed_files(own, []) is needed_files([], ids) is None
