@@ -179,16 +179,17 @@ def _pack_columns(columns: Sequence[AnyArray], count: int, room: int) -> tuple[U
         if not room:
             rest.append(column)
             continue
-        wide = column if column.dtype == np.uint64 else column.astype(np.int64)
+        word = np.uint64 if column.dtype == np.uint64 else np.int64
         # wraps where the span does not fit int64, and is right all the same
-        above = (wide - wide.min()).view(np.uint64)
+        above = np.subtract(column, column.min(), dtype=word).view(np.uint64)
         bits = int(above.max()).bit_length()
         taken = min(bits, room)
         if taken < bits:
             rest.append(above & np.uint64((1 << (bits - taken)) - 1))
         if taken:
             key <<= np.uint64(taken)
-            key |= above >> np.uint64(bits - taken)
+            above >>= np.uint64(bits - taken)
+            key |= above
         room -= taken
     return key, rest
 

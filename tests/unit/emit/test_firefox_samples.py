@@ -68,7 +68,7 @@ def test_cpu_time_is_what_was_drawn_between_two_rows(seed: int, with_switches: b
         assert cpu_time == sum(part for part in ran if part > 0)
         assert before <= (track, time) and time >= 0
         if sample >= 0:
-            assert time == timeline.time[sample]
+            assert time == timeline.times(np.array([sample]))[0]
         before = (track, time)
     assert rows.cpu_time.sum() == sum(end - start for _, start, end, _ in spans)
 

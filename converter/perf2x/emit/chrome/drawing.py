@@ -6,8 +6,9 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.analysis.frames import location_frames
-from perf2x.columnar.arrays import I64
+from perf2x.columnar.arrays import I64, AnyArray
 from perf2x.columnar.columns import take_rows_of
+from perf2x.columnar.narrow import narrow
 from perf2x.columnar.unique import unique_inverse
 from perf2x.emit.chrome.labels import Labels, labels_of
 from perf2x.emit.flame.frame_tree import FrameTree, expand, merge_stacks
@@ -36,8 +37,8 @@ class Drawing(Struct, frozen=True):
     tracks: Tracks
     shown: ShownSamples
     tree: FrameTree
-    node: I64
-    """Tree row of each shown sample."""
+    node: AnyArray
+    """Tree row of each shown sample, 32 bits where that is enough."""
     key: I64
     """(tree rows,) label of each row."""
     kind: I64
@@ -69,18 +70,18 @@ class Drawing(Struct, frozen=True):
         """(tree rows,) a number for each distinct name."""
         return self.labels.same_name[self.key]
 
-    def parts(self) -> Iterator[tuple[ShownSamples, I64]]:
+    def parts(self) -> Iterator[tuple[ShownSamples, AnyArray]]:
         """Yield whole tracks, some hundred thousand shown samples and the tree row of each.
 
         So memory stays bounded by the busiest track.
         """
         return self._cut_at(np.flatnonzero(np.diff(self.shown.track)) + 1, _ROWS_AT_ONCE)
 
-    def runs(self) -> Iterator[tuple[ShownSamples, I64]]:
+    def runs(self) -> Iterator[tuple[ShownSamples, AnyArray]]:
         """Yield what `parts` does in smaller pieces, cut where a thread pauses: no slice goes on there."""
         return self._cut_at(np.flatnonzero(~self.shown.joined[:-1]) + 1, _SLICED_AT_ONCE)
 
-    def _cut_at(self, cuts: I64, at_least: int) -> Iterator[tuple[ShownSamples, I64]]:
+    def _cut_at(self, cuts: I64, at_least: int) -> Iterator[tuple[ShownSamples, AnyArray]]:
         """Yield rows from cut to cut, ``at_least`` so many of them but in the end."""
         first, count = 0, len(self.shown)
         while first < count:
@@ -91,11 +92,12 @@ class Drawing(Struct, frozen=True):
             first = end
 
 
-def drawings_of(profile: Profile, wanted: I64, how: Style) -> list[Drawing]:
+def drawings_of(profile: Profile, wanted: AnyArray, how: Style) -> list[Drawing]:
     """One lane per thread, and one per CPU if asked for; ``wanted`` are the sample rows to draw, ascending."""
     tracks, track = tracks_of(profile)
+    track, wanted = narrow(track), narrow(wanted)
     shown = shown_samples(profile, track, wanted)
-    del track  # here and below: what is not needed any more is as large as what is
+    del track, wanted  # here and below: what is not needed any more is as large as what is
     shown_on_cpus = on_cpus(profile, shown) if how.per_cpu and knows_cpus(profile) else None
     shown = in_ticks(shown, how.tick)
     drawings = [_threads_drawing(profile, tracks, shown, how)]
@@ -140,4 +142,4 @@ def _drawing(
     key = np.where(tree.key < 0, np.append(of_group, 0)[np.minimum(root, len(of_group))], tree.key)
     kind = kinds[root] if len(kinds) else np.zeros(len(tree), np.int64)
     weight = np.bincount(shown.track, minlength=len(tracks)).astype(np.int64)
-    return Drawing(tracks, shown, tree, node, key, kind, labels, outermost, weight, how.tick)
+    return Drawing(tracks, shown, tree, narrow(node), key, kind, labels, outermost, weight, how.tick)

@@ -6,6 +6,7 @@ import numpy as np
 
 from perf2x.columnar.arrays import I64
 from perf2x.columnar.unique import rows_by
+from perf2x.emit.firefox.lanes import Timeline
 from perf2x.emit.timeline.parallelism import TITLE, Steps
 from perf2x.tables.event_names import is_tracepoint
 from perf2x.tables.output_text import one_line
@@ -14,22 +15,20 @@ from perf2x.tables.profile import Profile
 _COLOURS = ("blue", "green", "magenta", "orange", "purple", "red", "teal", "yellow")
 
 
-def counters_of(
-    profile: Profile, rows: I64, time: I64, process: I64, main: dict[int, int]
-) -> Iterator[dict[str, object]]:
+def counters_of(profile: Profile, rows: I64, timeline: Timeline, main: dict[int, int]) -> Iterator[dict[str, object]]:
     """Yield a counter for each event and process among these samples, tracepoints left out.
 
-    ``time``, ``process`` (samples,) are nanoseconds and pids, ``main`` is the number of each process's first thread.
+    ``main`` is the number of each process's first thread.
     """
-    samples = profile.samples
+    samples, process = profile.samples, timeline.tracks.pid[timeline.track[rows]]
     for kind, of_kind in rows_by(samples.event[rows]):
         event = profile.events[kind]
         if event.is_wait or is_tracepoint(event.name):
             continue
-        for pid, among in rows_by(process[rows[of_kind]]):
+        for pid, among in rows_by(process[of_kind]):
             held = rows[of_kind[among]]
             counts = samples.value[held].tolist()
-            table = {"length": len(held), "time": (time[held] / 1e6).tolist(), "count": counts}
+            table = {"length": len(held), "time": (timeline.times(held) / 1e6).tolist(), "count": counts}
             yield _counter(one_line(event.name), event.unit, kind, pid, main[pid]) | {"samples": table}
 
 

@@ -32,8 +32,6 @@ class Drawing(Struct, frozen=True):
     lanes: list[Lane]
     stacks: SharedStacks
     samples: Moments
-    stack_or_none: I64
-    """(samples + 1,) the row in ``stacks`` of each sample; the last one stands for none."""
     weights: Weights
     markers: Markers
     marker_ends: I64
@@ -72,9 +70,9 @@ class Drawing(Struct, frozen=True):
         """Rows without a stack, and those where a thread stops, have the stack null."""
         encode_weight = json_milliseconds if self.weights.are_times else json_numbers
         yield b'{"length":%d,"weightType":"%b"' % (len(rows), self.weights.kind.encode())
-        yield from _column("stack", json_nullable, self.stack_or_none[rows.sample])
+        yield from _column("stack", json_nullable, np.where(rows.sample < 0, -1, self.stacks.of_sample[rows.sample]))
         yield from _column("time", json_milliseconds, rows.time)
-        yield from _column("weight", encode_weight, self.weights.of_sample[rows.sample])
+        yield from _column("weight", encode_weight, self.weights.of(rows.sample))
         yield from _column("threadCPUDelta", json_numbers, rows.cpu_time)
         yield b"}"
 
@@ -85,15 +83,16 @@ class Drawing(Struct, frozen=True):
         if len(steps) and self.lanes:
             yield running_counter(steps, int(pid[self.lanes[0].track]))
         main = {int(pid[lane.track]): number for number, lane in reversed(list(enumerate(self.lanes)))}
-        yield from counters_of(self.profile, rows, timeline.time, pid[timeline.track], main)
+        yield from counters_of(self.profile, rows, timeline, main)
 
 
 def drawing_of(
     profile: Profile, frames: LocationFrames, is_sample: Bools, with_markers: bool, texts: TextTable
 ) -> Drawing:
     """Return what is drawn: samples where ``is_sample`` (samples,), the others as markers if these are wanted."""
-    timeline, stacks = timeline_of(profile), shared_stacks(profile, frames)
-    chosen = np.flatnonzero(is_sample)
+    timeline = timeline_of(profile)
+    samples = moments_of(profile, timeline, np.flatnonzero(is_sample))
+    stacks = shared_stacks(profile, frames)
     has_fields = False if profile.samples.fields is None else profile.samples.fields >= 0  # only markers show them
     rows = np.flatnonzero(~is_sample | has_fields)
     markers = _markers(profile, timeline, stacks, rows, texts) if with_markers else no_markers()
@@ -103,9 +102,8 @@ def drawing_of(
         timeline,
         list(lanes_of(timeline)),
         stacks,
-        moments_of(profile, timeline, chosen),
-        np.append(stacks.of_sample, -1),
-        weights_of(profile, chosen),
+        samples,
+        weights_of(profile, samples.order),
         markers,
         np.searchsorted(markers.track, numbers),
     )

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 from msgspec import Struct
 
-from perf2x.columnar.arrays import I64
+from perf2x.columnar.arrays import I64, U64, AnyArray
+from perf2x.columnar.narrow import narrow
 from perf2x.emit.timeline.running_time import since
 from perf2x.emit.timeline.tracks import Tracks, tracks_of, with_event
 from perf2x.tables.output_text import one_line
@@ -16,20 +17,26 @@ class Timeline(Struct, frozen=True):
     """The track and the moment of each row of Profile.samples."""
 
     tracks: Tracks
-    track: I64
-    time: I64
-    """Nanoseconds since ``origin``, as in all tables."""
+    track: AnyArray
+    """32 bits where that is enough."""
+    recorded: U64 | None
+    """Times on the recording's clock."""
     origin: int
-    """Time of the first sample on the recording's clock, in nanoseconds."""
+    """The first of them, in nanoseconds."""
+
+    def times(self, rows: AnyArray | slice) -> I64:
+        """Return nanoseconds since ``origin``, as in all tables; 0 for samples without times."""
+        if self.recorded is None:
+            return np.zeros(len(self.track[rows]), np.int64)
+        return since(self.recorded[rows], self.origin)
 
 
 def timeline_of(profile: Profile) -> Timeline:
-    """Return tracks and moments of all samples; those without times have the moment 0."""
+    """Return tracks and moments of all samples."""
     tracks, track = tracks_of(profile)
     recorded = profile.samples.time
     origin = int(recorded[0]) if recorded is not None and len(recorded) else 0
-    time = np.zeros(len(track), np.int64) if recorded is None else since(recorded, origin)
-    return Timeline(tracks, track, time, origin)
+    return Timeline(tracks, narrow(track), recorded, origin)
 
 
 class Lane(Struct, frozen=True):
@@ -42,7 +49,7 @@ class Lane(Struct, frozen=True):
 
 def lanes_of(timeline: Timeline) -> Iterator[Lane]:
     """Yield all threads."""
-    tracks, track, time = timeline.tracks, timeline.track, timeline.time
+    tracks, track, time = timeline.tracks, timeline.track, timeline.times(slice(None))
     last = np.zeros(len(tracks), np.int64)
     last[track] = time  # the last assignment wins
     first = np.zeros(len(tracks), np.int64)

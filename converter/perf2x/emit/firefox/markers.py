@@ -51,7 +51,7 @@ def event_markers(
         text = one_line(profile.events[kind].name)
         name[kind], head[kind] = texts.row(text), b'{"type":%b' % json_bytes(text)
     event = samples.event[rows]
-    start = timeline.time[rows]
+    start = timeline.times(rows)
     lasts = np.where(placed_waits(samples)[rows], samples.value[rows], 0)
     data = _payloads(head[event], field_chunks(profile, rows), start, stack[rows])
     return Markers(timeline.track[rows], start, start + lasts, name[event], category[event], data)

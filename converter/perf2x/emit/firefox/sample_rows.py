@@ -12,10 +12,10 @@ begins to run and where it stops::
 
 import numpy as np
 from msgspec import Struct
-from msgspec.structs import replace
 
-from perf2x.columnar.arrays import I64, Bools
+from perf2x.columnar.arrays import I64, AnyArray, Bools
 from perf2x.columnar.columns import take_rows_of
+from perf2x.columnar.narrow import narrow
 from perf2x.columnar.ragged import argsort_small, offsets_of
 from perf2x.columnar.unique import argsort_rows
 from perf2x.emit.firefox.lanes import Timeline
@@ -58,8 +58,8 @@ class Moments(Struct, frozen=True):
     """Chosen samples and when they are drawn; `rows` are made of some tracks at a time, since there are many."""
 
     timeline: Timeline
-    order: I64
-    """Chosen rows of Profile.samples by track, then time."""
+    order: AnyArray
+    """Chosen rows of Profile.samples by track, then time; 32 bits where that is enough."""
     ends: I64
     """(tracks + 1,) the first of these rows of each track."""
     shown: ShownSamples
@@ -77,7 +77,7 @@ class Moments(Struct, frozen=True):
             return SampleRows(none, none, none, none)
         shown = take_rows_of(self.shown, slice(*np.searchsorted(self.shown.track, [first, end]).tolist()))
         points = _in_order([
-            _Points(self.timeline.track[own], self.timeline.time[own], own),
+            _Points(self.timeline.track[own], self.timeline.times(own), own),
             _bounds(shown, self.is_wait[shown.sample], self.length),
         ])  # fmt: skip
         points = _in_order([points, _ends_of_stacks(points, self.length, self.is_wait)])
@@ -86,8 +86,9 @@ class Moments(Struct, frozen=True):
 
 def moments_of(profile: Profile, timeline: Timeline, chosen: I64) -> Moments:
     """Return the moments of the chosen samples (rows of Profile.samples, ascending)."""
+    chosen = narrow(chosen)
     shown = shown_samples(profile, timeline.track, chosen)
-    shown = _since_first_sample(shown, timeline.origin - origin_of(profile))
+    shown = _since(shown, timeline.origin - origin_of(profile))
     length = np.zeros(len(profile.samples) + 1, np.int64)
     np.add.at(length, shown.sample, shown.end - shown.start)
     track = timeline.track[chosen]
@@ -101,8 +102,11 @@ def rows_of_track(rows: SampleRows, track: int) -> slice:
     return slice(*np.searchsorted(rows.track, [track, track + 1]).tolist())
 
 
-def _since_first_sample(shown: ShownSamples, first: int) -> ShownSamples:
-    return replace(shown, start=shown.start - first, end=shown.end - first)
+def _since(shown: ShownSamples, first: int) -> ShownSamples:
+    """Let times count from another one; changes the columns, which nobody else has."""
+    np.subtract(shown.start, first, out=shown.start)
+    np.subtract(shown.end, first, out=shown.end)
+    return shown
 
 
 def _bounds(shown: ShownSamples, is_wait: Bools, length: I64) -> _Points:
@@ -157,17 +161,21 @@ def _cpu_time(points: _Points, shown: ShownSamples, is_wait: Bools) -> I64:
 
 
 class Weights(Struct, frozen=True):
-    """``weightType``, and (samples + 1,) what each sample weighs; the last one stands for none, and weighs nothing."""
+    """``weightType``, and (samples,) what each sample weighs."""
 
     kind: str
     of_sample: I64
     are_times: bool
     """Weights are nanoseconds, to be written as milliseconds."""
 
+    def of(self, sample: AnyArray) -> I64:
+        """Return what samples weigh; −1 stands for none, and weighs nothing."""
+        return np.where(sample < 0, 0, self.of_sample[sample])
 
-def weights_of(profile: Profile, chosen: I64) -> Weights:
+
+def weights_of(profile: Profile, chosen: AnyArray) -> Weights:
     """Return times where waits are among the chosen samples, as a wait is as long as it is; else numbers of samples."""
     waits = profile.samples.wait
     if waits is not None and np.any(waits[chosen]):
-        return Weights("tracing-ms", np.append(profile.samples.value, 0), True)
-    return Weights("samples", np.append(profile.samples.count, 0), False)
+        return Weights("tracing-ms", profile.samples.value, True)
+    return Weights("samples", profile.samples.count, False)

@@ -10,12 +10,10 @@ What cannot be placed (more CPU time than time) is cut: a box is pushed back by 
 the one before it ends at the latest.
 """
 
-from functools import reduce
-
 import numpy as np
 from msgspec import Struct
 
-from perf2x.columnar.arrays import I64, Bools
+from perf2x.columnar.arrays import I64, AnyArray, Bools
 from perf2x.columnar.unique import argsort_rows
 
 _FARTHEST = 4
@@ -29,26 +27,61 @@ _LIMIT = 1 << 62
 class Chains(Struct, frozen=True):
     """Boxes in an order in which none may overlap the one before: those of one track, or of one CPU, by time."""
 
-    order: I64
-    """(boxes,) Rows of boxes, chain by chain."""
+    order: I64 | None
+    """(boxes,) Rows of boxes, chain by chain; None: they stand so."""
     first: Bools
     """(boxes,) True where a chain begins."""
 
     @staticmethod
-    def of(chain: I64, moment: I64) -> "Chains":
+    def of(chain: AnyArray, moment: I64) -> "Chains":
         """Return the chains of boxes that stand on numbered lines and belong to moments."""
         return Chains.in_order(order_of(chain, moment), chain)
 
     @staticmethod
-    def in_order(order: I64, chain: I64) -> "Chains":
+    def in_order(order: I64 | None, chain: AnyArray) -> "Chains":
         """Return the chains of rows in an order that keeps chains together."""
-        lane = chain[order]
+        lane = chain if order is None else chain[order]
         return Chains(order, np.append(True, lane[1:] != lane[:-1])[: len(lane)])
+
+    def take(self, values: I64) -> I64:
+        """Return a copy of values of boxes, chain by chain."""
+        return values.copy() if self.order is None else values[self.order]
+
+    def put(self, values: AnyArray) -> AnyArray:
+        """Return values that stand chain by chain as those of the boxes."""
+        if self.order is None:
+            return values
+        result = np.empty_like(values)
+        result[self.order] = values
+        return result
 
 
 def place(moment: I64, length: I64, chains: list[Chains]) -> tuple[I64, I64]:
     """Return starts and ends of boxes that overlap in no chain. All times are at least 0."""
-    length = np.minimum(length, _LIMIT // max(len(length), 1))
+    most = _LIMIT // max(len(length), 1)
+    length = np.minimum(length, most) if length.max(initial=0) > most else length
+    end = _latest_ends(moment, length, chains)
+    earliest = length * -_FARTHEST  # in place, here and below: there is not room for many columns of all boxes
+    earliest += moment
+    np.maximum(end, earliest, out=end)
+    start = np.subtract(end, length, out=earliest)
+    np.maximum(start, 0, out=start)
+    np.maximum(end, 0, out=end)
+    latest, is_own = _ends_before(end, chains)
+    np.minimum(np.maximum(start, latest, out=start), end, out=start)
+    return _without_short_gaps(start, end, latest, is_own, chains[0]), end
+
+
+def order_of(lane: AnyArray, time: I64) -> I64 | None:
+    """Return the rows by lane, then time; equal ones keep their order. None where they stand so."""
+    later = lane[1:] > lane[:-1]
+    if np.all(later | ((lane[1:] == lane[:-1]) & (time[1:] >= time[:-1]))):
+        return None
+    return argsort_rows([lane, time])
+
+
+def _latest_ends(moment: I64, length: I64, chains: list[Chains]) -> I64:
+    """(boxes,) the latest ends, not behind the moments, at which boxes overlap in no chain, if few rounds find them."""
     end = moment
     for _ in range(_ROUNDS):
         before = end
@@ -56,33 +89,28 @@ def place(moment: I64, length: I64, chains: list[Chains]) -> tuple[I64, I64]:
             end = _pushed_back(end, length, chain)
         if len(chains) == 1 or np.array_equal(before, end):
             break
-    end = np.maximum(end, moment - _FARTHEST * length)
-    start, end = np.maximum(end - length, 0), np.maximum(end, 0)
-    earlier = [earlier_ends(end, chain) for chain in chains]
-    latest = reduce(np.maximum, earlier)
-    start = np.minimum(np.maximum(start, latest), end)
-    return _without_short_gaps(start, end, latest, latest == earlier[0], chains[0]), end
+    return end
 
 
-def order_of(lane: I64, time: I64) -> I64:
-    """Return the rows by lane, then time; equal ones keep their order. Costs next to nothing where they stand so."""
-    later = lane[1:] > lane[:-1]
-    if np.all(later | ((lane[1:] == lane[:-1]) & (time[1:] >= time[:-1]))):
-        return np.arange(len(lane))
-    return argsort_rows([lane, time, np.arange(len(lane))])
+def _ends_before(end: I64, chains: list[Chains]) -> tuple[I64, Bools]:
+    """(boxes,) the latest end of all earlier boxes in any chain, and whether it is one of the first chain's."""
+    latest, is_own = earlier_ends(end, chains[0]), np.ones(len(end), np.bool_)
+    for chain in chains[1:]:
+        other = earlier_ends(end, chain)
+        is_own &= latest >= other
+        np.maximum(latest, other, out=latest)
+    return latest, is_own
 
 
 def _pushed_back(end: I64, length: I64, chain: Chains) -> I64:
     """(boxes,) latest ends, not behind the given ones, at which the boxes of a chain do not overlap."""
-    total = length[chain.order]
+    total, latest = chain.take(length), chain.take(end)
     np.cumsum(total, out=total)
-    latest = end[chain.order]
     latest -= total
     _lower_to_minimum_behind(latest, chain.first)
     latest += total
-    result = np.empty(len(end), np.int64)
-    result[chain.order] = latest
-    return result
+    del total
+    return chain.put(latest)
 
 
 def _lower_to_minimum_behind(values: I64, first: Bools) -> None:
@@ -106,12 +134,12 @@ def _lower_to_minimum_behind(values: I64, first: Bools) -> None:
 
 def earlier_ends(end: I64, chain: Chains) -> I64:
     """(boxes,) the latest end of all earlier boxes of the chain; 0 for the first."""
-    ends = end[chain.order]
+    ends = chain.take(end)
     np.negative(ends, out=ends)
     _lower_to_minimum_behind(ends[::-1], np.append(chain.first[1:], True)[: len(ends)][::-1])
-    result = np.zeros(len(end), np.int64)
-    result[chain.order[1:]] = np.where(chain.first[1:], 0, -ends[:-1])
-    return result
+    np.negative(ends[:-1], out=ends[1:])
+    ends[chain.first] = 0
+    return chain.put(ends)
 
 
 def _without_short_gaps(start: I64, end: I64, before: I64, is_own: Bools, own: Chains) -> I64:
@@ -121,12 +149,11 @@ def _without_short_gaps(start: I64, end: I64, before: I64, is_own: Bools, own: C
     boxes in any chain, which ``is_own`` says is one of the track's.
     """
     is_gap = is_own & (start > before) & (end > start)
-    is_gap[own.order[own.first]] = False
-    track = np.empty(len(end), np.int64)
-    track[own.order] = np.cumsum(own.first) - 1
+    is_gap &= ~own.put(own.first)
+    track = own.put(np.cumsum(own.first, dtype=np.int32) - np.int32(1))
     rows = np.flatnonzero(is_gap)
     gap = start[rows] - before[rows]
-    order = argsort_rows([track[rows], gap, rows])
+    order = argsort_rows([track[rows], gap])
     rows, gap = rows[order], gap[order]
     lane = track[rows]
     spent = np.cumsum(gap)

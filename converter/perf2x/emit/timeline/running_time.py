@@ -24,7 +24,7 @@ FAR = 1 << 61
 class Spans(Struct, frozen=True):
     """Stretches of time, by track, then start; those of a track do not overlap."""
 
-    track: I64
+    track: AnyArray
     start: I64
     end: I64
 
@@ -56,7 +56,7 @@ def union_of(one: Spans, other: Spans) -> Spans:
     end = np.minimum(end, FAR)
     order = argsort_rows([track, start, end])
     track, start = track[order], start[order]
-    chain = Chains(np.arange(len(track)), _first_of_tracks(track))
+    chain = Chains(None, _first_of_tracks(track))
     covered = earlier_ends(end[order], chain)
     opens = chain.first | (start > covered)
     first = np.flatnonzero(opens)
@@ -108,12 +108,15 @@ class RunningTime(Struct, frozen=True):
         """Return the running time at which the last hole of each track stands; every track must have one."""
         return self.at[np.searchsorted(self.holes.track, track, "right") - 1]
 
-    def pieces(self, track: I64, start: I64, end: I64) -> tuple[I64, Spans]:
-        """Return boxes in running time as pieces on the wall clock, and each piece's box; empty boxes have none."""
+    def pieces(self, track: AnyArray, start: I64, end: I64) -> tuple[I64 | slice, Spans]:
+        """Return boxes in running time as pieces on the wall clock, and each piece's box; empty boxes have none.
+
+        A slice stands for all boxes, where each is one piece.
+        """
         some = end > start
-        box = np.flatnonzero(some)
         if not len(self.holes) and some.all():
-            return box, Spans(track, start, end)
+            return slice(None), Spans(track, start, end)
+        box = np.flatnonzero(some)
         lane, begin, finish = track[box], start[box], end[box]
         if not len(self.holes):
             return box, Spans(lane, begin, finish)
@@ -153,7 +156,7 @@ def _first_of_tracks(track: I64) -> Bools:
     return np.append(True, track[1:] != track[:-1])[: len(track)]
 
 
-def last_until(known: tuple[I64, I64], wanted: tuple[I64, I64]) -> I64:
+def last_until(known: tuple[AnyArray, I64], wanted: tuple[AnyArray, I64]) -> I64:
     """(wanted,) the last known row (by track, then time) of the track that is not later, −1 for none."""
     if not len(known[0]) or not len(wanted[0]):
         return np.full(len(wanted[0]), -1, np.int64)
@@ -161,7 +164,7 @@ def last_until(known: tuple[I64, I64], wanted: tuple[I64, I64]) -> I64:
     return np.where((row >= 0) & (known[0][row] == wanted[0]), row, -1)
 
 
-def rows_until(known: tuple[I64, I64], wanted: tuple[I64, I64]) -> I64:
+def rows_until(known: tuple[AnyArray, I64], wanted: tuple[AnyArray, I64]) -> I64:
     """(wanted,) how many known rows, sorted by track, then time, stand before a moment of a track or at it."""
     track = _common_ranks(known[0], wanted[0])
     time = _common_ranks(known[1], wanted[1])

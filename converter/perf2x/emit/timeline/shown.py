@@ -19,8 +19,9 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.columnar.arrays import I64, Bools
+from perf2x.columnar.arrays import I64, AnyArray, Bools
 from perf2x.columnar.columns import take_rows_of
+from perf2x.columnar.narrow import narrow
 from perf2x.columnar.ragged import argsort_small
 from perf2x.emit.timeline.durations import Durations, durations_of
 from perf2x.emit.timeline.placement import order_of
@@ -42,9 +43,10 @@ class ShownSamples(Struct, frozen=True):
     has several rows where its period began before a wait, and none where it is a moment.
     """
 
-    track: I64
-    sample: I64
-    """Row in Profile.samples."""
+    track: AnyArray
+    """Whole numbers, of 32 bits where that is enough, as there are millions of rows."""
+    sample: AnyArray
+    """Row in Profile.samples, likewise."""
     start: I64
     end: I64
     joined: Bools
@@ -78,15 +80,15 @@ def origin_of(profile: Profile) -> int:
     return first if switches is None or not len(switches.time) else min(first, int(switches.time[0]))
 
 
-def shown_samples(profile: Profile, track: I64, wanted: I64) -> ShownSamples:
+def shown_samples(profile: Profile, track: AnyArray, wanted: AnyArray) -> ShownSamples:
     """Return when each wanted sample (rows, ascending) is drawn; ``track`` (samples,) is the one of its thread."""
     if profile.samples.time is None or not len(wanted):
         none = np.zeros(0, np.int64)
         return ShownSamples(none, none, none, none, np.zeros(0, np.bool_))
     origin = origin_of(profile)
-    standing = durations_of(profile, wanted, track)
-    boxes, waits, waiting = _boxes_and_waits(track, wanted, since(profile.samples.time, origin), standing)
-    del standing
+    boxes, waits, waiting = _boxes_and_waits(
+        track, wanted, since(profile.samples.time, origin), durations_of(profile, wanted, track)
+    )
     runs = runs_of(profile, origin, Spans(boxes.track, boxes.moment, boxes.length))
     parts = []
     if len(runs):
@@ -100,7 +102,9 @@ def shown_samples(profile: Profile, track: I64, wanted: I64) -> ShownSamples:
     return _in_order(parts)
 
 
-def _boxes_and_waits(track: I64, wanted: I64, time: I64, standing: Durations) -> tuple[Boxes, I64, Spans]:
+def _boxes_and_waits(
+    track: AnyArray, wanted: AnyArray, time: I64, standing: Durations
+) -> tuple[Boxes, AnyArray, Spans]:
     """Return the boxes of what ran, and which samples are waits, with the time that these take."""
     waits = wanted[standing.is_wait]
     waiting = Spans(track[waits], time[waits], time[waits] + np.minimum(standing.time[standing.is_wait], FAR))
@@ -125,11 +129,12 @@ def on_cpus(profile: Profile, shown: ShownSamples) -> ShownSamples:
     return _in_order([(shown.sample[known], Spans(track, shown.start[known], shown.end[known]))])
 
 
-def _boxes(track: I64, wanted: I64, time: I64, standing: Durations) -> Boxes:
+def _boxes(track: AnyArray, wanted: AnyArray, time: I64, standing: Durations) -> Boxes:
     held = np.flatnonzero((standing.time > 0) & ~standing.is_wait)
     order = held[argsort_small(track[wanted[held]])]
     rows = wanted[order]
-    return Boxes(track[rows], rows, time[rows], np.minimum(standing.time[order], FAR))
+    length = standing.time[order]
+    return Boxes(narrow(track[rows]), narrow(rows), time[rows], np.minimum(length, FAR, out=length))
 
 
 def _giving_way(waiting: Spans, boxes: Boxes) -> Spans:
@@ -145,7 +150,7 @@ def _giving_way(waiting: Spans, boxes: Boxes) -> Spans:
     return replace(waiting, end=np.maximum(waiting.end - period, waiting.start))
 
 
-def _in_runs(boxes: Boxes, idle: Spans) -> tuple[I64, Spans]:
+def _in_runs(boxes: Boxes, idle: Spans) -> tuple[AnyArray, Spans]:
     """Return the pieces of boxes whose threads' runs are known: each run, all that is not idle, is drawn whole.
 
     ::
@@ -169,7 +174,7 @@ def _in_runs(boxes: Boxes, idle: Spans) -> tuple[I64, Spans]:
     return boxes.sample[owner], pieces
 
 
-def _in_order(parts: list[tuple[I64, Spans]]) -> ShownSamples:
+def _in_order(parts: list[tuple[AnyArray, Spans]]) -> ShownSamples:
     """Return rows of all parts by track and start; one ends where the next begins.
 
     Takes the parts out of the list: there is not room for all rows twice.
@@ -181,25 +186,33 @@ def _in_order(parts: list[tuple[I64, Spans]]) -> ShownSamples:
     filled.clear()
     sample, track, start, end = (_put_together(column) for column in columns)
     order = order_of(track, start)
-    empty = end[order] <= start[order]
-    order = order[~empty] if empty.any() else order  # nothing ends where an empty one begins
-    track, sample, start, end = track[order], sample[order], start[order], end[order]
-    follows = np.flatnonzero(track[1:] == track[:-1])
-    end[follows] = np.minimum(end[follows], start[follows + 1])
+    if order is not None:
+        track, sample, start, end = track[order], sample[order], start[order], end[order]
+    some = end > start
+    if not some.all():  # nothing ends where an empty one begins
+        track, sample, start, end = track[some], sample[some], start[some], end[some]
+    end = np.minimum(end, _next_start(track, start))
     some = end > start
     if some.all():
         return _joined(track, sample, start, end)
     return _joined(track[some], sample[some], start[some], end[some])
 
 
-def _put_together(column: list[I64]) -> I64:
+def _next_start(track: AnyArray, start: I64) -> I64:
+    """(rows,) the start of the track's next row, FAR beyond anything behind the last one."""
+    following = np.full(len(start), np.iinfo(np.int64).max)
+    np.copyto(following[:-1], start[1:], where=track[1:] == track[:-1])
+    return following
+
+
+def _put_together(column: list[AnyArray]) -> AnyArray:
     """Return the arrays of a list, which is empty afterwards, one behind the other."""
     whole = np.concatenate(column) if len(column) > 1 else column[0]
     column.clear()
     return whole
 
 
-def _joined(track: I64, sample: I64, start: I64, end: I64) -> ShownSamples:
+def _joined(track: AnyArray, sample: AnyArray, start: I64, end: I64) -> ShownSamples:
     joined = np.zeros(len(track), np.bool_)
     joined[:-1] = (track[1:] == track[:-1]) & (start[1:] == end[:-1])
     return ShownSamples(track, sample, start, end, joined)
