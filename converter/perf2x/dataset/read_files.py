@@ -144,7 +144,8 @@ def is_known(table: "pyarrow.Table", name: str) -> AnyArray:
 def texts(table: "pyarrow.Table", name: str) -> tuple[AnyArray, list[str]]:
     """(n,) code of each text, −1 for null, and the distinct texts, as they were recorded."""
     coded = _flat(table, name).dictionary_encode()
-    codes = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    indices = coded.indices.fill_null(-1) if coded.null_count else coded.indices  # for a scalar it imports pandas
+    codes = indices.to_numpy(zero_copy_only=False)
     return codes, [as_recorded(text) for text in coded.dictionary.to_pylist()]
 
 

@@ -1,6 +1,9 @@
 """Places of a dataset that nobody has named yet, by code object: each once, however many recordings have it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +14,7 @@ from perf2x.columnar.arrays import U8, U64, Bools
 from perf2x.dataset.ids import as_rows
 from perf2x.dataset.read_files import numbers, texts
 from perf2x.dataset.tables import MODES
+from perf2x.dataset.views import files_sql
 
 if TYPE_CHECKING:
     import pyarrow
@@ -18,24 +22,35 @@ if TYPE_CHECKING:
 _FACTS = ("arch", "kernel", "kernel_build_id", "host")
 _TODO = """
 CREATE TEMP TABLE todo AS
-SELECT object_id, place_id, file_offset, mode, is_return FROM places ANTI JOIN lines USING (place_id)
+SELECT object_id, place_id, file_offset, mode, is_return FROM stack_places ANTI JOIN lines USING (place_id)
 WHERE recording IS NULL AND file <> ''
+"""
+_MAPPED = """
+CREATE TEMP TABLE mapped AS
+SELECT mappings.* EXCLUDE (filename, below, file_row_number)
+FROM {mappings} AS mappings SEMI JOIN homes USING (recording, below)
 """
 _OWNERS = """
 CREATE TEMP TABLE owners AS
-SELECT object_id, min(recording) AS recording FROM mappings SEMI JOIN todo USING (object_id) GROUP BY object_id
+SELECT object_id, min(recording) AS recording FROM mapped SEMI JOIN todo USING (object_id) GROUP BY object_id
 """
 _MAPPINGS = """
 CREATE TEMP TABLE held AS
-SELECT owners.object_id AS of_object, mappings.*, arch, kernel, kernel_build_id, host
-FROM mappings JOIN owners ON mappings.recording = owners.recording
-JOIN recordings ON mappings.recording = recordings.recording
-WHERE mappings.object_id = owners.object_id OR (is_kernel AND starts_with(mappings.file, '[kernel.kallsyms]'))
+SELECT owners.object_id AS of_object, mapped.*, arch, kernel, kernel_build_id, host
+FROM mapped JOIN owners ON mapped.recording = owners.recording
+JOIN ({recordings} SEMI JOIN homes USING (recording, below)) AS recordings ON mapped.recording = recordings.recording
+WHERE mapped.object_id = owners.object_id OR (is_kernel AND starts_with(mapped.file, '[kernel.kallsyms]'))
 """
+"""Those in the recordings that have all stacks between them: so they have all objects with places of stacks."""
+_FILES = """
+SELECT DISTINCT below[2:] AS name FROM homes SEMI JOIN first_recordings USING (number) ORDER BY name
+"""
+ASKED = "stack_places"
+"""SQL that the engine has to be ready for."""
 
 
 class CodeObject(Struct, frozen=True):
-    """A code object, its places without names, and where the first recording that has it held it."""
+    """A code object, its places without names, and where a recording that has it held it."""
 
     id: bytes
     place: U8
@@ -52,25 +67,45 @@ class CodeObject(Struct, frozen=True):
     """Columns of the recording's row that tell the kernel."""
 
 
-def unnamed_objects(connection: Any) -> tuple[int, Iterator[CodeObject]]:
-    """Return the number of code objects with places without names, and the objects by id, read as they are asked for.
+class Unnamed(Struct, frozen=True):
+    """Code objects with places without names."""
+
+    objects: int
+    """Number of them."""
+    places: int
+    """Number of places in all of them."""
+    each: Iterator[CodeObject]
+    """By id, read as they are asked for."""
+
+
+def unnamed_objects(connection: Any, folder: Path) -> Unnamed:
+    """Find the code objects of the dataset in ``folder`` that have places without names.
 
     Places that mean nothing outside their recording are not among them: nobody can name those later. The connection is
-    that of ``engine``.
+    that of ``engine``, with ``ASKED``.
     """
-    for statement in (_TODO, _OWNERS, _MAPPINGS):
-        connection.execute(statement)
-    ((count,),) = connection.execute("SELECT count(DISTINCT object_id) FROM owners").fetchall()
-    return count, (_code_object(connection, ident) for ident in _owners(connection))
+    names = [name for (name,) in connection.execute(_FILES).fetchall()]
+    files = {table: files_sql(folder, table, _existing(folder / table, names)) for table in ("mappings", "recordings")}
+    for statement in (_TODO, _MAPPED, _OWNERS, _MAPPINGS):
+        connection.execute(statement.format(**files))
+    ((objects,),) = connection.execute("SELECT count(*) FROM owners").fetchall()
+    ((places,),) = connection.execute("SELECT count(*) FROM todo SEMI JOIN owners USING (object_id)").fetchall()
+    return Unnamed(objects, places, _code_objects(connection))
 
 
-def _owners(connection: Any) -> list[bytes]:
-    return [ident for (ident,) in connection.execute("SELECT object_id FROM owners ORDER BY object_id").fetchall()]
+def _existing(below: Path, names: Sequence[str]) -> list[str] | None:
+    """Those of the files that are there; None, which is all, for none."""
+    return [name for name in names if (below / name).exists()] or None
 
 
-def _code_object(connection: Any, ident: bytes) -> CodeObject:
-    places = _rows(connection, "FROM todo WHERE object_id = $id ORDER BY file_offset, place_id", ident)
-    mappings = _rows(connection, "FROM held WHERE of_object = $id ORDER BY mapping", ident).to_pylist()
+def _code_objects(connection: Any) -> Iterator[CodeObject]:
+    rows = _rows(connection, "FROM held ORDER BY of_object, mapping").to_pylist()
+    for ident, mappings in groupby(rows, itemgetter("of_object")):
+        yield _code_object(connection, ident, tuple(mappings))
+
+
+def _code_object(connection: Any, ident: bytes, mappings: tuple[dict[str, Any], ...]) -> CodeObject:
+    places = _rows(connection, "FROM todo WHERE object_id = $id ORDER BY file_offset, place_id", id=ident)
     code, known = texts(places, "mode")
     numbers_of = {text: int(mode) for mode, text in MODES.items()}
     return CodeObject(
@@ -79,12 +114,12 @@ def _code_object(connection: Any, ident: bytes) -> CodeObject:
         offset=numbers(places, "file_offset"),
         mode=np.array([numbers_of.get(text, CpuMode.UNKNOWN) for text in known], np.uint8)[code],
         is_return=numbers(places, "is_return").astype(np.bool_),
-        mappings=tuple(mappings),
+        mappings=mappings,
         facts={name: mappings[0][name] for name in _FACTS},
     )
 
 
-def _rows(connection: Any, sql: str, ident: bytes) -> "pyarrow.Table":
-    found = connection.sql(sql, params={"id": ident})
+def _rows(connection: Any, sql: str, **values: bytes) -> "pyarrow.Table":
+    found = connection.sql(sql, params=values) if values else connection.sql(sql)
     table: Any = (getattr(found, "to_arrow_table", None) or found.fetch_arrow_table)()
     return table.combine_chunks()

@@ -16,8 +16,12 @@ Item = TypeVar("Item")
 def in_turn(client: Any, task: Callable[..., object], items: Iterable[Item], job: object) -> Iterator[tuple[Item, Any]]:
     """Yield each item with the result of ``task(item, job)``, or with the error that it raised, as they finish.
 
-    Perf2xError when the scheduler is gone, or where a task raised one.
+    Without a client tasks run one by one in this process, and every error ends the run. Perf2xError when the scheduler
+    is gone, or where a task raised one.
     """
+    if client is None:
+        yield from ((one, task(one, job)) for one in items)
+        return
     from distributed import as_completed
 
     completed: Any = as_completed

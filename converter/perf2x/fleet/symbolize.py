@@ -35,7 +35,7 @@ class NamingTotals(Struct):
 def symbolize(
     client: Any, objects: Iterator[CodeObject], job: NamingJob, report: Callable[[NamingTotals], None], count: int
 ) -> NamingTotals:
-    """Name the places of ``count`` objects; ``report`` is called whenever one is done.
+    """Name the places of ``count`` objects, in this process without a client; ``report`` is called after each.
 
     OutputError when the dataset cannot be written, Perf2xError when the scheduler is gone.
     """

@@ -2,17 +2,19 @@
 
 import lzma
 import shutil
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from perf2x.cli.commands import fleet_symbolize
 from perf2x.cli.fleet_progress import progress_line
 from perf2x.dataset.engine import engine
 from perf2x.dataset.object_profile import object_profile
 from perf2x.dataset.profile_places import profile_places
 from perf2x.dataset.storage import storage_at
-from perf2x.dataset.unnamed import CodeObject, unnamed_objects
+from perf2x.dataset.unnamed import ASKED, CodeObject, unnamed_objects
 from perf2x.fleet.symbolize import NamingTotals
 from perf2x.fleet.symbolize_one import Named, NamingJob, symbolize_one
 from perf2x.fleet.upkeep.compact import compact
@@ -56,10 +58,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def unnamed(folder: Path) -> list[CodeObject]:
-    with engine(folder) as connection:
-        count, objects = unnamed_objects(connection)
-        found = list(objects)
-    assert len(found) == count
+    with engine(folder, ASKED) as connection:
+        unnamed = unnamed_objects(connection, folder)
+        found = list(unnamed.each)
+    assert (unnamed.objects, unnamed.places) == (len(found), sum(len(one.place) for one in found))
     return found
 
 
@@ -171,6 +173,23 @@ def test_nothing_to_name_needs_no_worker(place: Path, tmp_path: Path) -> None:
     assert (ran.code, ran.err) == (0, f"{tmp_path}: every place that can have a name has one\n")
     assert perf2x("fleet", "symbolize", tmp_path / "none").code == 1
     assert perf2x("fleet", "symbolize", place / "profiles", "--symfs", tmp_path / "none").code == 2
+
+
+def test_few_places_need_no_worker(place: Path, named: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    folder = copied(place, tmp_path)
+    words = ["fleet", "symbolize", folder, "--symfs", CORPUS / "common" / "symfs", "--buildid-dir", place / "buildid"]
+    env = {"XDG_CACHE_HOME": str(tmp_path)}
+    assert (
+        perf2x(*words, "--workers", "1", env=env).err == "perf2x: work is spread by Dask: pip install 'perf2x[fleet]'\n"
+    )
+    monkeypatch.setattr(fleet_symbolize, "_HERE", 1)
+    assert perf2x(*words, env=env).code == 2
+    monkeypatch.undo()
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    ran = perf2x(*words, env=env)
+    assert (ran.code, "Dask" in ran.err) == (0, False)
+    assert files_of(folder) == files_of(named)
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
 """``perf2x fleet symbolize``: names for the places of a dataset."""
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,12 +17,15 @@ from perf2x.files.operating_system import available_cores
 from perf2x.tables.errors import OptionError
 
 if TYPE_CHECKING:
+    from perf2x.dataset.unnamed import Unnamed
     from perf2x.fleet.symbolize import NamingTotals
     from perf2x.fleet.symbolize_one import NamingJob
 
 Folder = Annotated[Path, typer.Argument(metavar="DATASET", help="The dataset, a folder.")]
 
 _SHOWN = 10
+_HERE = 50_000
+"""Places that are named in this process, unless workers are asked for: their start would take longer."""
 
 
 def fleet_symbolize(
@@ -44,29 +48,33 @@ def fleet_symbolize(
     could be named only where it was recorded (just-in-time compiled code) was named when it was added.
     """
     from perf2x.dataset.engine import engine
-    from perf2x.dataset.unnamed import unnamed_objects
-    from perf2x.fleet.cluster import connected
-    from perf2x.fleet.symbolize import symbolize
+    from perf2x.dataset.unnamed import ASKED, unnamed_objects
 
     flags = SymbolFlags(
         symfs=symfs, debug_dir=debug_dir, buildid_dir=buildid_dir, debuginfod=debuginfod, archive=archive,
         max_unpacked=max_unpacked,
     )  # fmt: skip
     job = _job(dataset, flags)
-    with engine(dataset) as connection:
-        count, objects = unnamed_objects(connection)
-        if not count:
-            if not quiet:
-                print_message(f"{dataset}: every place that can have a name has one")
-            return
-        progress = FleetProgress(quiet, "objects")
-        with connected(scheduler, min(workers or available_cores(), count)) as client:
-            if not quiet:
-                print_message(f"{count:,} objects; Dask's dashboard: {client.dashboard_link}")
-            totals = symbolize(client, objects, job, progress, count)
-        progress.close()
+    with engine(dataset, ASKED) as connection:
+        unnamed = unnamed_objects(connection, dataset.absolute())
+        totals = _name(unnamed, job, scheduler, workers, quiet) if unnamed.objects else None
     if not quiet:
         _summarize(dataset, totals)
+
+
+def _name(unnamed: "Unnamed", job: "NamingJob", scheduler: str | None, workers: int, quiet: bool) -> "NamingTotals":
+    from perf2x.fleet.cluster import connected
+    from perf2x.fleet.symbolize import symbolize
+
+    count, progress = unnamed.objects, FleetProgress(quiet, "objects")
+    here = scheduler is None and not workers and unnamed.places <= _HERE
+    with nullcontext() if here else connected(scheduler, min(workers or available_cores(), count)) as client:
+        if not quiet:
+            where = f"; Dask's dashboard: {client.dashboard_link}" if client else ""
+            print_message(f"{count:,} object{'s' * (count != 1)}{where}")
+        totals = symbolize(client, unnamed.each, job, progress, count)
+    progress.close()
+    return totals
 
 
 def _job(dataset: Path, flags: SymbolFlags) -> "NamingJob":
@@ -78,7 +86,10 @@ def _job(dataset: Path, flags: SymbolFlags) -> "NamingJob":
     return NamingJob(str(dataset.absolute()), options, flags.unpacked())
 
 
-def _summarize(dataset: Path, totals: "NamingTotals") -> None:
+def _summarize(dataset: Path, totals: "NamingTotals | None") -> None:
+    if totals is None:
+        print_message(f"{dataset}: every place that can have a name has one")
+        return
     print_message(f"{dataset}: {totals.named:,} of {totals.places:,} places got names, in {totals.of:,} objects")
     unnamed = sorted(totals.unnamed, key=lambda one: (one.named - one.places, one.name))
     for one in unnamed[:_SHOWN]:
