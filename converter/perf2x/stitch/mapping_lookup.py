@@ -28,13 +28,19 @@ def lookup_contexts(epoch: I64, through_exec: Bools) -> I64:
 class MappingLookup:
     """AddressSpaces.find with a cache by page.
 
-    Mappings of just-in-time compilers may begin or end within a page; such pages are cached by address.
+    Mappings of just-in-time compilers may begin or end within a page; such pages are cached by address. The last epoch
+    of a process image is asked for all of its epochs: there are thousands where a program maps memory again and again.
     """
 
     def __init__(self, spaces: AddressSpaces, mappings: int, text: KernelText | None = None) -> None:
         self._spaces, self._text = spaces, text
         self._gap_is_uniform = bool(spaces.is_uniform(np.array([_HALF]), np.array([~_HALF]))[0])
         """No mapping begins or ends between the halves."""
+        epoch = np.append(np.arange(spaces.epoch_count), -1)
+        self._last = lookup_contexts(spaces.last_epoch(epoch)[:, None], np.array([False, True])).ravel()
+        """(2 × epochs + 2,) the context of the last epoch, by context; in the end those of the epoch −1."""
+        self._rank = np.repeat(spaces.rank(epoch), 2)
+        """(2 × epochs + 2,) by context"""
         self._by_page = LookupCache()
         self._by_address = LookupCache(columns=2)
         self.hit = np.zeros(mappings + 1, np.bool_)
@@ -42,14 +48,26 @@ class MappingLookup:
 
     def find(self, context: I64, address: U64) -> I64:
         """(n,) int64: row of the mapping that holds each address, −1 for none; ``context`` of ``lookup_contexts``."""
+        mmap = self._find_told(context, address)
+        self.hit[mmap] = True
+        return mmap
+
+    def _find_told(self, context: I64, address: U64) -> I64:
         if self._text is None:
-            return self._find_cached(context, address)
+            return self._find_in_image(context, address)
         mmap = self._text.find(context >> 1, address)
         rest = np.flatnonzero(mmap == UNTOLD)
         if len(rest) == len(mmap):
-            return self._find_cached(context, address)
-        mmap[rest] = self._find_cached(context[rest], address[rest])
-        self.hit[mmap] = True
+            return self._find_in_image(context, address)
+        mmap[rest] = self._find_in_image(context[rest], address[rest])
+        return mmap
+
+    def _find_in_image(self, context: I64, address: U64) -> I64:
+        """Take the last mappings of the images; where these were made later, those of the epochs."""
+        mmap = self._find_cached(self._last.take(context), address)
+        later = np.flatnonzero(self._spaces.made.take(mmap) > self._rank.take(context))
+        if len(later):
+            mmap[later] = self._find_cached(context[later], address[later])
         return mmap
 
     def _find_cached(self, context: I64, address: U64) -> I64:
@@ -77,6 +95,4 @@ class MappingLookup:
         )
 
     def _find_uncached(self, context: I64, address: U64) -> I64:
-        mmap = self._spaces.find(context >> 1, address, context & 1 != 0)
-        self.hit[mmap] = True
-        return mmap
+        return self._spaces.find(context >> 1, address, context & 1 != 0)

@@ -127,7 +127,7 @@ class AddressSpaces:
 
     def rank(self, epoch: I64) -> I64:
         """(n,) int64: the rank at which each epoch began, 0 for −1."""
-        return np.where(epoch >= 0, np.append(self._epoch_rank, 0)[epoch], 0)
+        return np.append(self._epoch_rank, 0)[epoch]
 
     def is_uniform(self, first: U64, last: U64) -> Bools:
         """(n,) bool: whether ``find`` has one answer for all addresses from first to last, in every epoch."""
