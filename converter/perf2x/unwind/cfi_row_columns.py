@@ -36,6 +36,8 @@ _KINDS = {
 }  # fmt: skip
 """Kinds of register rules; ``SAME`` of all others."""
 _KIND_BITS = 3
+_FIXED = 4
+"""Columns of a rule's row in front of those of its registers."""
 _FARTHEST = 1 << 48
 """Numbers from here on are left to the scalar decoder, so that a kind and a number fit one word."""
 
@@ -120,22 +122,26 @@ def _give_back(of: Instructions, found: States, setter: I64, program: I64) -> No
 
 
 def _rule_numbers(functions: Aligned, cie: I64, columns: list[I64], registers: I64, table: RuleTable) -> I32:
-    """(r,) numbers of rules; loops over the distinct rows."""
+    """(r,) numbers of rules; loops over the distinct rows, and puts rules together from rows never seen before."""
     if not len(cie):
         return np.zeros(0, np.int32)
     first, group = group_rows([cie, *columns])
-    numbers = [
-        table.number(_rule(functions.cies[which], registers.tolist(), *values))
-        for which, *values in zip(cie[first].tolist(), *(column[first].tolist() for column in columns), strict=True)
-    ]
-    return np.array(numbers, np.int32)[group]
+    of_cie = np.array([(one.return_register, one.is_signal_frame) for one in functions.cies], np.int64)
+    rows = np.zeros((len(first), _FIXED + table.register_count), np.int64)
+    rows[:, :2], rows[:, 2:_FIXED] = np.transpose([column[first] for column in columns[:2]]), of_cie[cie[first]]
+    for register, numbers in zip(registers.tolist(), columns[2:], strict=True):
+        rows[:, _FIXED + register] = numbers[first]
+    keys = rows.view(f"V{rows.shape[1] * rows.itemsize}").ravel().tolist()
+    known = table.by_row
+    for number, key in enumerate(keys):
+        if key not in known:
+            known[key] = table.number(_rule(*rows[number].tolist()))
+    return np.array([known[key] for key in keys], np.int32)[group]
 
 
-def _rule(cie: Cie, registers: list[int], cfa_register: int, cfa_value: int, *numbers: int) -> Rule:
-    saved = tuple(
-        [_register_rule(register, number) for register, number in zip(registers, numbers, strict=True) if number & 7]
-    )
-    return Rule(cfa_register, cfa_value, cie.return_register, cie.is_signal_frame, saved)
+def _rule(cfa_register: int, cfa_value: int, return_register: int, is_signal: int, *numbers: int) -> Rule:
+    saved = tuple([_register_rule(register, number) for register, number in enumerate(numbers) if number & 7])
+    return Rule(cfa_register, cfa_value, return_register, bool(is_signal), saved)
 
 
 @lru_cache(4096)

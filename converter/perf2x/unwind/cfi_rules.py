@@ -77,6 +77,8 @@ class RuleTable:
         """Bit r: some rule or expression reads register r; the others need not be restored."""
         self.rules: list[Rule] = []
         self.expressions: list[Expression] = []
+        self.by_row: dict[bytes, int] = {}
+        """Numbers of rules that were decoded in columns, by the bytes of their rows (`cfi_row_columns`)."""
         self._numbers: dict[Rule, int] = {}
         self._expression_numbers: dict[Expression, int] = {}
         self._columns = _RuleColumnsBuilder(register_count)
