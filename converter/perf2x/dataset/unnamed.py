@@ -38,7 +38,8 @@ _MAPPINGS = """
 CREATE TEMP TABLE held AS
 SELECT owners.object_id AS of_object, mapped.*, arch, kernel, kernel_build_id, host
 FROM mapped JOIN owners ON mapped.recording = owners.recording
-JOIN ({recordings} SEMI JOIN homes USING (recording, below)) AS recordings ON mapped.recording = recordings.recording
+JOIN (SELECT * FROM {recordings} SEMI JOIN homes USING (recording, below)) AS about
+    ON mapped.recording = about.recording
 WHERE mapped.object_id = owners.object_id OR (is_kernel AND starts_with(mapped.file, '[kernel.kallsyms]'))
 """
 """Those in the recordings that have all stacks between them: so they have all objects with places of stacks."""
