@@ -13,9 +13,9 @@ from perf2x.stitch.stack_rows import StackInputs
 _MAX_ROWS = 1 << 17
 _MAX_WORDS = 1 << 21
 """Larger tables hit hardly more often: programs come and go, and are loaded at random addresses."""
-_MIN_USES = 2.5
+_MIN_USES = 5.0
 """Samples per cached row from which on the cache is faster than building every stack."""
-_PAUSE = 4
+_PAUSE = 8
 """A cache that does not pay is skipped for this many times the samples that showed so."""
 
 

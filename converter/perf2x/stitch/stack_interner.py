@@ -7,7 +7,6 @@ from msgspec.structs import replace
 from perf2x.columnar.arrays import I32, I64, U64
 from perf2x.columnar.growable import GrowableColumns
 from perf2x.columnar.interner import RaggedInterner, RowInterner
-from perf2x.columnar.lookup_cache import LookupCache
 from perf2x.columnar.ragged import Ragged, row_batches
 from perf2x.stitch.frame_keys import renumber_keys
 from perf2x.stitch.sample_sums import SampleRows, SampleSums
@@ -51,7 +50,6 @@ class StackInterner:
         self._stacks = RaggedInterner(np.uint64)
         self._threads = RowInterner(3)
         """pid, tid, index of the name."""
-        self._recent_threads = LookupCache(columns=2, bits=14)
         self._first_rank = GrowableColumns(np.int64)
         self._sums = SampleSums(by_cpu, by_cgroup, by_data_src)
 
@@ -65,10 +63,8 @@ class StackInterner:
         return np.full(count, self._stacks.number_rows(empty)[0], np.int32)
 
     def intern_threads(self, pid: I64, tid: I64, comm: I64, rank: I64) -> I32:
-        """(n,) the thread of each sample; ``rank`` orders samples in time."""
-        thread = self._recent_threads.answers(
-            lambda rows: self._threads.number(pid[rows], tid[rows], comm[rows]), pid << 32 | tid & 0xFFFFFFFF, comm
-        )
+        """(n,) the thread of each row; ``rank`` orders samples in time."""
+        thread = self._threads.number(pid, tid, comm)
         self._note_first(thread, rank)
         return thread.astype(np.int32)
 

@@ -26,6 +26,7 @@ from perf2x.stitch.sample_sums import SampleRows
 from perf2x.stitch.stack_interner import StackInterner
 from perf2x.stitch.stack_rows import StackInputs, StackRowBuilder
 from perf2x.stitch.stitch_result import SampleTotals, StitchResult, totals_of
+from perf2x.stitch.thread_epochs import ThreadEpochs
 from perf2x.stitch.timed_samples import TimedRows, TimedSamples
 from perf2x.tables.events import Samples
 
@@ -60,6 +61,7 @@ class Stitcher:
         self._builder = StackRowBuilder(self._keys, history.sideband.deferred.chain)
         self._cache = RawStackCache()
         self._interner = StackInterner(options.by_cpu, options.by_cgroup, options.by_data_src)
+        self._threads = ThreadEpochs(history, self._interner)
         self._timeline = TimedSamples(options.by_cgroup, options.by_data_src)
         self._totals = SampleTotals()
 
@@ -118,15 +120,15 @@ class Stitcher:
         """Intern threads and stacks of samples, and sum up or keep their rows."""
         rank = self._history.ranks_of(samples)
         pid, tid = samples.pid.astype(np.int64), samples.tid.astype(np.int64)
-        thread = self._interner.intern_threads(pid, tid, self._history.names.at(tid, rank), rank)
-        stack = self._stacks(samples, chain, record, roots, rank, pid)
+        thread, epoch = self._threads.of(pid, tid, rank)
+        stack = self._stacks(samples, chain, record, roots, rank, epoch)
         rows = self._sample_rows(samples, thread, stack)
         if self._options.timeline:
             self._timeline.add(_timed_rows(samples, rows))
         else:
             self._interner.add(rows)
 
-    def _stacks(self, samples: Samples, chain: Ragged, record: I64, roots: I64, rank: I64, pid: I64) -> I32:
+    def _stacks(self, samples: Samples, chain: Ragged, record: I64, roots: I64, rank: I64, epoch: I64) -> I32:
         """(n,) the stack of each sample."""
         joined = record >= 0
         if not (len(chain.values) or joined.any() or roots.any()):
@@ -135,7 +137,7 @@ class Stitcher:
         inputs = StackInputs(
             chain=chain,
             mode=samples.cpumode,
-            user_epoch=history.spaces.epoch(pid, rank),
+            user_epoch=epoch,
             kernel_epoch=history.spaces.kernel_epoch(rank),
             deferred_chain=_take_valid(history.sideband.deferred.chain.number, record, joined),
             deferred_epoch=_take_valid(history.deferred_epoch, record, joined),

@@ -37,8 +37,13 @@ class KeyedValues:
         """(n,) int64: ``at`` for one key."""
         number = int(self._key_numbers(np.array([key]))[0])
         low, high = np.searchsorted(self._packed, [number << 32, (number + 1) << 32]).tolist()
-        values: I64 = np.append(np.int64(-1), self._values[low:high])
-        return values.take(np.searchsorted(self._packed[low:high], number << 32 | rank, "right"))
+        values, packed = np.append(np.int64(-1), self._values[low:high]), self._packed[low:high]
+        ends = np.array([rank.min(initial=0), rank.max(initial=0)]) | number << 32
+        first, last = np.searchsorted(packed, ends, "right").tolist()
+        if first == last:  # nothing was set in between, as for most of a recording
+            return np.full(len(rank), values[first])
+        found: I64 = values.take(np.searchsorted(packed, number << 32 | rank, "right"))
+        return found
 
     def _dense_numbers(self) -> I64 | None:
         """Table of numbers by key, with a −1 before the first and after the last key."""

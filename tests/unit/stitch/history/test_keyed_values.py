@@ -24,6 +24,16 @@ def test_a_key_has_the_last_value_set_up_to_a_rank(
         assert KeyedValues(*columns).of(key, np.array([rank])).tolist() == [value]
 
 
+@given(SETTINGS, KEYS, st.lists(st.integers(0, 25), max_size=6))
+def test_values_of_one_key_are_those_of_each_rank(
+    settings: list[tuple[int, int, int]], key: int, ranks: list[int]
+) -> None:
+    columns = [np.array(column, np.int64) for column in zip(*settings, strict=True)] or [np.zeros(0, np.int64)] * 3
+    values = KeyedValues(*columns)
+    expected = [values.at(np.array([key]), np.array([rank]))[0] for rank in ranks]
+    assert values.of(key, np.array(ranks, np.int64)).tolist() == expected
+
+
 @pytest.mark.parametrize("keys", [[], [3]])
 def test_unknown_keys_have_no_value(keys: list[int]) -> None:
     values = KeyedValues(np.array(keys, np.int64), np.zeros(len(keys), np.int64), np.zeros(len(keys), np.int64))

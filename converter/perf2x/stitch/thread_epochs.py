@@ -1,0 +1,39 @@
+"""Threads and epochs of samples: one lookup for both, as both change only with the records of the side-band.
+
+::
+
+    samples   pid 7  tid 8  rank 3        asked once: the name of 8 and the epoch of 7 at rank 3
+              pid 7  tid 8  rank 3        the same thread and epoch
+              pid 7  tid 8  rank 4        asked again: something was mapped or named in between
+"""
+
+import numpy as np
+
+from perf2x.columnar.arrays import I32, I64
+from perf2x.columnar.lookup_cache import LookupCache
+from perf2x.stitch.process_history import ProcessHistory
+from perf2x.stitch.stack_interner import StackInterner
+
+_HALF = np.int64(32)
+_LOW = np.int64(0xFFFFFFFF)
+
+
+class ThreadEpochs:
+    """Numbers of threads in an interner, and epochs of their processes."""
+
+    def __init__(self, history: ProcessHistory, interner: StackInterner) -> None:
+        self._history, self._interner = history, interner
+        self._recent = LookupCache(columns=2, bits=14)
+        """By rank, and pid and tid; the thread in the upper half of the answer, the epoch in the lower one."""
+
+    def of(self, pid: I64, tid: I64, rank: I64) -> tuple[I32, I64]:
+        """(n,) the thread of each sample and the epoch of its process, −1 for unknown processes."""
+        ids = pid << _HALF | tid & _LOW
+        answers = self._recent.answers(lambda rows: self._find(pid[rows], tid[rows], rank[rows]), rank, ids)
+        return (answers >> _HALF).astype(np.int32), answers.astype(np.int32).astype(np.int64)
+
+    def _find(self, pid: I64, tid: I64, rank: I64) -> I64:
+        names = self._history.names.at(tid, rank)
+        thread = self._interner.intern_threads(pid, tid, names, rank).astype(np.int64)
+        found: I64 = thread << _HALF | self._history.spaces.epoch(pid, rank) & _LOW
+        return found
