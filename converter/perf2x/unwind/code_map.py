@@ -166,6 +166,8 @@ class CodeMap:
     def _search(self, key: U64) -> I32:
         found = np.full(len(key), NO_RULE, np.int32)
         left = np.arange(len(key))
+        if not len(key):
+            return found
         for known_keys, rules in self._known:
             at = np.minimum(np.searchsorted(known_keys, key[left]), len(known_keys) - 1)
             known = known_keys[at] == key[left]

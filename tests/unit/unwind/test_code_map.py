@@ -35,6 +35,7 @@ def test_keys_are_looked_up_once_and_sorted_rarely(monkeypatch) -> None:
     code.objects += [Asked(), Asked()]
     sort, moved = np.argsort, []
     monkeypatch.setattr(np, "argsort", lambda values, **how: moved.append(len(values)) or sort(values, **how))
+    assert not len(code._search(none))  # addresses in no object that can be read
     random, steps, step = np.random.default_rng(5), 1024, 8
     offsets = random.permutation(steps * step).astype(np.uint64)
     place = offsets | (offsets % np.uint64(2)) << np.uint64(48)
