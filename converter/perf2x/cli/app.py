@@ -15,6 +15,7 @@ from typer.core import TyperCommand, TyperGroup
 from perf2x import __version__
 from perf2x.cli.error_handling import report_errors
 from perf2x.cli.help import HelpfulCommand, examples, paragraphs, rare_options
+from perf2x.cli.plain_values import take_plain_values
 from perf2x.tables.printable import message
 
 COMMANDS = {
@@ -62,6 +63,10 @@ class LazyGroup(TyperGroup):
         super().__init__(**settings)
         self.commands = {name: TyperCommand(name, help=line) for name, line in COMMANDS.items()}
 
+    def get_params(self, ctx: Any) -> Any:
+        """Return the options before the command, with those of completion and help."""
+        return take_plain_values(super().get_params(ctx))
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Replace the stub of the command with the command itself; its name may be two words."""
         if " ".join(args[:2]) in COMMANDS:
@@ -92,6 +97,7 @@ def command(name: str) -> TyperCommand:
     alone.command(name, cls=HelpfulCommand, help=text, epilog=examples(name))(function)
     made: Any = typer.main.get_command(alone)
     made.rare = rare_options(function)
+    take_plain_values(made.params, function)
     name_variables(made)
     return made  # type: ignore[no-any-return]
 

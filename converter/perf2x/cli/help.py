@@ -9,6 +9,7 @@ import typer
 from typer.core import TyperCommand
 
 from perf2x.cli.options import Rare
+from perf2x.cli.plain_values import take_plain_values
 
 _ALL = "perf2x.help_all"
 
@@ -79,6 +80,10 @@ class HelpfulCommand(TyperCommand):
     """A command whose ``--help`` leaves out its rare options."""
 
     rare: frozenset[str | None] = frozenset()
+
+    def get_params(self, ctx: Any) -> Any:
+        """Return the command's parameters, with that of help."""
+        return take_plain_values(super().get_params(ctx))
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Print the help; with the rare options after ``--help-all``."""

@@ -31,6 +31,7 @@ def test_conversions_import_only_what_they_use(tmp_path: Path) -> None:
         "rich",
         "google",
         "elftools",
+        "pydantic",
         "perf2x.explain",
         "urllib.request",
         "ssl",
