@@ -12,7 +12,7 @@ from perf2x.columnar.arrays import I32, I64, U8, U64, Bools
 from perf2x.unwind.architecture import Architecture
 from perf2x.unwind.cfi_rules import RuleColumns, RuleKind, RuleTable
 from perf2x.unwind.chains import End
-from perf2x.unwind.registers import UNFINISHED, RegisterFile, SampleView
+from perf2x.unwind.registers import UNFINISHED, SampleView
 
 NOT_TAKEN = 254
 """In a column of ends: the step is still to be taken."""
@@ -42,6 +42,8 @@ class PlainRules(Struct, frozen=True):
     """(m,) bytes from the CFA to the return address, two's complement"""
     saved: tuple[SavedRegister, ...]
     """Of every restored register that some plain rule saves."""
+    learned: U64
+    """(m,) bit r: register r is known after a step by the rule, whatever it was before"""
 
 
 class PlainRuleTable:
@@ -69,6 +71,16 @@ class _Read(Struct, frozen=True):
     value: U64
 
 
+class _Entered(Struct, frozen=True):
+    """Values in the callers of ``n`` samples."""
+
+    cfa: U64
+    address: U64
+    known: U64
+    """(n,) as in `RegisterFile`"""
+    reads: list[_Read]
+
+
 def plain_rules(columns: RuleColumns, architecture: Architecture, needed: int) -> PlainRules:
     """Columns of all rules so far; ``needed`` are the registers to restore, as in ``Architecture.kept``."""
     counter, pointer = architecture.program_counter, architecture.stack_pointer
@@ -82,18 +94,22 @@ def plain_rules(columns: RuleColumns, architecture: Architecture, needed: int) -
         is_plain &= is_aligned | (kind[register] == RuleKind.SAME)
     saved = [SavedRegister(one, is_plain & (kind[one] == RuleKind.OFFSET), value[one]) for one in others]
     found = tuple(one for one in saved if one.is_saved.any())
-    return PlainRules(is_plain, columns.cfa_register, columns.cfa_value, value[counter], found)
+    learned = np.full(len(is_plain), 1 << pointer | 1 << counter, np.uint64)
+    for one in found:
+        learned |= one.is_saved.astype(np.uint64) << np.uint64(one.register)
+    return PlainRules(is_plain, columns.cfa_register, columns.cfa_value, value[counter], found, learned)
 
 
-def step_plainly(view: SampleView, rules: PlainRules, rule: I32, known: Bools) -> U8:
+def step_plainly(view: SampleView, rules: PlainRules, rule: I32, known: Bools, exact: Bools) -> U8:
     """Take the step of samples whose rules are ``known`` and plain; returns (n,) UNFINISHED, COMPLETE or NOT_TAKEN.
 
-    What is read is kept apart until it is known which samples have all of it.
+    ``exact`` is ``is_exact`` of the samples. What is read is kept apart until it is known which samples have all of it.
     """
-    frames, memory, rows = view.frames, view.memory, view.rows
+    memory, rows = view.memory, view.rows
     if not len(memory.words) or not len(rules.is_plain):
         return np.full(len(rows), NOT_TAKEN, np.uint8)
-    cfa, good = _canonical_frame_address(view, rules, rule)
+    before = view.frames.known.take(rows, mode="clip")
+    cfa, good = _canonical_frame_address(view, rules, rule, before, exact)
     good &= known
     offset = cfa - memory.base.take(rows, mode="clip")
     good &= offset & _IN_WORD == 0
@@ -107,43 +123,42 @@ def step_plainly(view: SampleView, rules: PlainRules, rule: I32, known: Bools) -
         which = one.is_saved.take(rule, mode="clip").nonzero()[0]
         if len(which):
             word = offset.take(which) + one.offset.take(rule.take(which), mode="clip") >> _BYTES_OF_WORD
-            good[which] &= word < count.take(which)
+            good[which[word >= count.take(which)]] = False
             value = memory.words.take(first.take(which) + word.view(np.int64), mode="clip")
             reads.append(_Read(one.register, which, value))
-    _store(view.architecture, frames, rows, good, cfa, address, reads)
+    before |= rules.learned.take(rule, mode="clip")
+    _store(view, good, _Entered(cfa, address, before, reads))
     end = np.full(len(rows), NOT_TAKEN, np.uint8)
     end[good] = UNFINISHED
     end[good & (address == 0)] = End.COMPLETE
     return end
 
 
-def _canonical_frame_address(view: SampleView, rules: PlainRules, rule: I32) -> tuple[U64, Bools]:
+def _canonical_frame_address(
+    view: SampleView, rules: PlainRules, rule: I32, known: U64, exact: Bools
+) -> tuple[U64, Bools]:
     """(n,) CFAs, and which are known and lie where a caller's frame can."""
-    frames, rows = view.frames, view.rows
+    registers, rows = view.frames.registers, view.rows
     register = rules.cfa_register.take(rule, mode="clip")
-    place = register * frames.registers.shape[1]
+    place = register * registers.shape[1]
     place += rows
-    cfa = frames.registers.ravel().take(place, mode="clip") + rules.cfa_value.take(rule, mode="clip")
+    cfa = registers.ravel().take(place, mode="clip") + rules.cfa_value.take(rule, mode="clip")
     good = rules.is_plain.take(rule, mode="clip")
-    good &= frames.known.take(rows, mode="clip") >> register.view(np.uint64) & np.uint64(1) != 0
-    before = frames.registers[view.architecture.stack_pointer].take(rows, mode="clip")
-    good &= (cfa > before) | frames.is_exact.take(rows, mode="clip") & (cfa == before)
+    good &= known >> register.view(np.uint64) & np.uint64(1) != 0
+    stack = registers[view.architecture.stack_pointer].take(rows, mode="clip")
+    good &= (cfa > stack) | exact & (cfa == stack)
     return cfa, good
 
 
-def _store(
-    architecture: Architecture, frames: RegisterFile, rows: I64, good: Bools, cfa: U64, address: U64, reads: list[_Read]
-) -> None:
+def _store(view: SampleView, good: Bools, new: _Entered) -> None:
     """Enter the callers of the samples that are ``good``."""
-    bits = np.full(len(rows), 1 << architecture.stack_pointer | 1 << architecture.program_counter, np.uint64)
-    for read in reads:
-        bits[read.which] |= np.uint64(1 << read.register)
-        held = good.take(read.which)
-        which = read.which if held.all() else read.which[held]
-        frames.registers[read.register, rows.take(which)] = read.value if held.all() else read.value[held]
-    if not good.all():
-        rows, cfa, address, bits = rows[good], cfa[good], address[good], bits[good]
-    frames.registers[architecture.stack_pointer, rows] = cfa
-    frames.registers[architecture.program_counter, rows] = address
-    frames.known[rows] |= bits
-    frames.is_exact[rows] = False
+    architecture, registers, rows, whole = view.architecture, view.frames.registers, view.rows, bool(good.all())
+    for read in new.reads:
+        held = slice(None) if whole else good.take(read.which)
+        registers[read.register][rows[read.which[held]]] = read.value[held]
+    held = slice(None) if whole else good
+    rows = rows[held]
+    registers[architecture.stack_pointer][rows] = new.cfa[held]
+    registers[architecture.program_counter][rows] = new.address[held]
+    view.frames.known[rows] = new.known[held]
+    view.frames.is_exact[rows] = False

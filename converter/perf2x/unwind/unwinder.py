@@ -114,6 +114,25 @@ class _Guesses(Struct, frozen=True):
         self.cut_in_jit[rows[~goes_on & is_jit]] = True
 
 
+class _Depths:
+    """Frames that the samples of a batch have; counted only after so many steps that one may have too many."""
+
+    def __init__(self, samples: int, limit: int) -> None:
+        self._depth, self._steps = np.zeros(samples, np.int64), limit
+        self._limit, self._visited = limit, [np.zeros(0, np.int64)]
+
+    def deepest(self, visited: I64, rows: I64) -> Bools | None:
+        """Count one frame of each of ``visited``; (n,) which of ``rows`` have as many as they may, None if none can."""
+        self._visited.append(visited)
+        self._steps -= 1
+        if self._steps > 0:
+            return None
+        self._depth += np.bincount(np.concatenate(self._visited), minlength=len(self._depth))
+        self._visited.clear()
+        found: Bools = self._depth[rows] >= self._limit
+        return found
+
+
 class _BatchUnwinder(Struct):
     """Unwinds the samples of one architecture in a batch; fills in ``end`` and ``guesses``."""
 
@@ -147,7 +166,7 @@ class _BatchUnwinder(Struct):
         frames = initial_registers(self.stacks, architecture)
         memory = stack_memory(self.stacks, frames.registers[architecture.stack_pointer].copy())
         batch = SampleView(frames, memory, architecture, rows)
-        depth, waiting = np.zeros(len(self.stacks.abi), np.int64), rows[:0]
+        depth, waiting = _Depths(len(self.stacks.abi), self.max_depth), rows[:0]
         while len(rows) or len(waiting):
             if len(rows) > len(waiting):
                 visit, rows, left = self._quick_step(replace(batch, rows=rows))
@@ -156,17 +175,16 @@ class _BatchUnwinder(Struct):
                 visit, rows = self._whole_step(replace(batch, rows=np.concatenate([rows, waiting])))
                 waiting = waiting[:0]
             yield visit
-            depth[visit.rows] += 1
-            too_deep = depth.take(rows) >= self.max_depth
-            if too_deep.any():
-                self.end[rows[too_deep]] = End.TOO_DEEP
-                rows = rows[~too_deep]
+            deepest = depth.deepest(visit.rows, rows)
+            if deepest is not None:
+                self.end[rows[deepest]] = End.TOO_DEEP
+                rows = rows[~deepest]
 
     def _quick_step(self, view: SampleView) -> tuple[FrameVisit, I64, I64]:
         """Take a step with those samples whose rules are known and plain; returns unfinished rows, and those left."""
         address, exact, look = _where(view)
         rule, known = self.code.places.held(self.finder, view.rows, look)
-        end = step_plainly(view, self.code.plain.rules(), rule, known)
+        end = step_plainly(view, self.code.plain.rules(), rule, known, exact)
         taken = end != NOT_TAKEN
         left, going = view.rows[~taken], view.rows[end == UNFINISHED]
         rows = view.rows[taken]
@@ -205,11 +223,19 @@ class _BatchUnwinder(Struct):
         end = np.full(len(rule), UNFINISHED, np.uint8)
         ruled, guess = np.flatnonzero(rule != NO_RULE), np.flatnonzero(rule == NO_RULE)
         if len(ruled):
-            end[ruled] = step_by_rules(view.part(ruled), self.code.table, rule[ruled])
+            end[ruled] = self._by_rules(view.part(ruled), rule[ruled])
         if len(guess):
             end[guess] = self._guess(view.part(guess), mapping[guess])
         self.end[view.rows] = end
         return view.rows[np.flatnonzero(end == UNFINISHED)]
+
+    def _by_rules(self, view: SampleView, rule: I32) -> U8:
+        known = np.ones(len(rule), np.bool_)
+        end = step_plainly(view, self.code.plain.rules(), rule, known, view.frames.is_exact[view.rows])
+        left = np.flatnonzero(end == NOT_TAKEN)
+        if len(left):
+            end[left] = step_by_rules(view.part(left), self.code.table, rule[left])
+        return end
 
     def _guess(self, view: SampleView, mapping: I32) -> U8:
         end, address = step_by_frame_pointer(view)

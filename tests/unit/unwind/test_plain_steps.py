@@ -48,6 +48,10 @@ def copy_of(view: SampleView) -> SampleView:
     return replace(view, frames=RegisterFile(*arrays, frames.recorded))
 
 
+def exact_of(view: SampleView) -> np.ndarray:
+    return view.frames.is_exact[view.rows]
+
+
 def state(view: SampleView, rows) -> list[list[int]]:
     frames = view.frames
     columns = [*frames.registers, frames.known, frames.is_exact, frames.crossed_signal]
@@ -77,7 +81,9 @@ def test_plain_steps_are_those_of_the_general_rules(all_needed) -> None:
     known = np.array(random.choices([True] * 6 + [False], k=count), np.bool_)
     ours = view_of(random, count)
     before, theirs = copy_of(ours), copy_of(ours)
-    end = step_plainly(ours, PlainRuleTable(table, X86_64).rules(), np.where(known, rule, NO_RULE), known)
+    end = step_plainly(
+        ours, PlainRuleTable(table, X86_64).rules(), np.where(known, rule, NO_RULE), known, exact_of(ours)
+    )
     taken = np.flatnonzero(end != NOT_TAKEN)
     assert len(taken) > count // 40
     assert known[taken].all()
@@ -98,7 +104,11 @@ def test_rules_of_compilers_are_plain() -> None:
     view.frames.registers[7, 2] = BASE + 8 * COPIED
     plain = PlainRuleTable(table, X86_64)
     rule, known = np.zeros(3, np.int32), np.ones(3, np.bool_)
-    assert (step_plainly(copy_of(view), plain.rules(), rule, known) == NOT_TAKEN).tolist() == [False, True, False]
+    assert (step_plainly(copy_of(view), plain.rules(), rule, known, exact_of(view)) == NOT_TAKEN).tolist() == [
+        False,
+        True,
+        False,
+    ]
     small = RuleTable(17)
     small.number(Rule(4, 16, 8, False, ((8, RegisterRule(RuleKind.OFFSET, -8)),)))
     assert not PlainRuleTable(small, I386).rules().is_plain.any()
