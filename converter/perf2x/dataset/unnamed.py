@@ -43,6 +43,10 @@ JOIN (SELECT * FROM {recordings} SEMI JOIN homes USING (recording, below)) AS ab
 WHERE mapped.object_id = owners.object_id OR (is_kernel AND starts_with(mapped.file, '[kernel.kallsyms]'))
 """
 """Those in the recordings that have all stacks between them: so they have all objects with places of stacks."""
+_KERNELS = """
+SELECT count(DISTINCT object_id) FROM mapped SEMI JOIN owners USING (object_id)
+WHERE is_kernel AND starts_with(file, '[kernel.kallsyms]')
+"""
 _FILES = """
 SELECT DISTINCT below[2:] AS name FROM homes SEMI JOIN first_recordings USING (number) ORDER BY name
 """
@@ -75,6 +79,8 @@ class Unnamed(Struct, frozen=True):
     """Number of them."""
     places: int
     """Number of places in all of them."""
+    kernels: int
+    """Number of objects that are kernels."""
     each: Iterator[CodeObject]
     """By id, read as they are asked for."""
 
@@ -91,7 +97,8 @@ def unnamed_objects(connection: Any, folder: Path) -> Unnamed:
         connection.execute(statement.format(**files))
     ((objects,),) = connection.execute("SELECT count(*) FROM owners").fetchall()
     ((places,),) = connection.execute("SELECT count(*) FROM todo SEMI JOIN owners USING (object_id)").fetchall()
-    return Unnamed(objects, places, _code_objects(connection))
+    ((kernels,),) = connection.execute(_KERNELS).fetchall()
+    return Unnamed(objects, places, kernels, _code_objects(connection))
 
 
 def _existing(below: Path, names: Sequence[str]) -> list[str] | None:

@@ -1,5 +1,6 @@
 """Names of a dataset's places: each looked up once, as a conversion of the recordings would, and more in later runs."""
 
+import dataclasses
 import lzma
 import shutil
 import sys
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from perf2x.cli.commands import fleet_symbolize
 from perf2x.cli.fleet_progress import progress_line
@@ -21,11 +23,15 @@ from perf2x.fleet.upkeep.compact import compact
 from perf2x.pipeline.load import load
 from perf2x.pipeline.options import LoadOptions
 from perf2x.symbolize.options import SymbolOptions
+from tests import forge
+from tests.forge import kernel as k
 from tests.support import outputs
 from tests.support.command import perf2x
 from tests.support.datasets import add_recording, rows
-from tests.support.fleets import files_of
+from tests.support.extremes import SAMPLE, STAMP
+from tests.support.fleets import ONE, files_of
 from tests.support.recordings import CORPUS
+from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
 
 pytest.importorskip("duckdb")
 pytest.importorskip("pyarrow")
@@ -190,6 +196,49 @@ def test_few_places_need_no_worker(place: Path, named: Path, tmp_path: Path, mon
     ran = perf2x(*words, env=env)
     assert (ran.code, "Dask" in ran.err) == (0, False)
     assert files_of(folder) == files_of(named)
+
+
+@pytest.fixture(scope="module")
+def kernel_files(place: Path) -> dict[str, Path]:
+    """The kernel's symbols, and an ELF file with a few of them."""
+    (build_id,) = {row["kernel_build_id"] for row in rows(place / "profiles", "recordings")}
+    text = lzma.decompress((CORPUS / "calls" / "kallsyms.xz").read_bytes()).decode()
+    symbols = [TinySymbol(name, int(address, 16), 64) for address, _, name in map(str.split, text.splitlines())]
+    note = b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0" + bytes.fromhex(build_id)
+    sections = [
+        TinySection(".text", bytes(64), 0xFFFFFFFF81000000, flags=6),
+        TinySection(".note.gnu.build-id", note, 0, "NOTE", 2), *symbol_sections(symbols, 3),
+    ]  # fmt: skip
+    (place / "vmlinux").write_bytes(tiny_elf(sections, kind=2))
+    return {"kallsyms": CORPUS / "calls" / "kallsyms.xz", "vmlinux": place / "vmlinux"}
+
+
+@pytest.mark.parametrize("option", ["kallsyms", "vmlinux"])
+def test_files_of_the_kernel_name_what_they_do_in_a_conversion(
+    place: Path, kernel_files: dict[str, Path], option: str, tmp_path: Path
+) -> None:
+    folder, file = copied(place, tmp_path), kernel_files[option]
+    ran = perf2x("fleet", "symbolize", folder, "--symfs", place / "empty", f"--{option}", file)
+    assert ran.code == 0
+    unnamed = SymbolOptions(symfs=place / "empty", cache_dir=tmp_path)
+    expected = pprof(CASES, replace(unnamed, **{option: file}))
+    assert pprof([folder], unnamed) == expected != pprof(CASES, unnamed)
+
+
+def test_symbols_of_one_kernel_are_not_those_of_two(place: Path, tmp_path: Path) -> None:
+    other, text = tmp_path / "other.data", 0xFFFFFFFF81000000
+    features = forge.Features(hostname="other", build_ids=(("[kernel.kallsyms]", bytes(range(20))),))
+    records = [
+        forge.Mmap(pid=0xFFFFFFFF, tid=0, addr=text, len=1 << 20, pgoff=text, misc=k.KERNEL,
+                   filename="[kernel.kallsyms]_text", stamp=STAMP),
+        dataclasses.replace(SAMPLE, chain=(k.CONTEXT_KERNEL, text + 16)),
+    ]  # fmt: skip
+    other.write_bytes(forge.write_file(dataclasses.replace(ONE, features=features), records))
+    folder = copied(place, tmp_path)
+    add_recording(folder, other)
+    ran = perf2x("fleet", "symbolize", folder, "--kallsyms", CORPUS / "calls" / "kallsyms.xz")
+    assert ran.code == 2
+    assert ran.err == ("perf2x: --kallsyms is of one kernel, and 2 lack names: use build-id stores (--buildid-dir)\n")
 
 
 @pytest.mark.slow

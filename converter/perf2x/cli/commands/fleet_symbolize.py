@@ -34,6 +34,8 @@ def fleet_symbolize(
     scheduler: Scheduler = None,
     workers: Workers = 0,
     symfs: symbols.Symfs = None,
+    kallsyms: symbols.Kallsyms = None,
+    vmlinux: symbols.Vmlinux = None,
     debug_dir: symbols.DebugDir = None,
     buildid_dir: symbols.BuildidDir = None,
     debuginfod: symbols.Debuginfod = None,
@@ -51,12 +53,16 @@ def fleet_symbolize(
     from perf2x.dataset.unnamed import ASKED, unnamed_objects
 
     flags = SymbolFlags(
-        symfs=symfs, debug_dir=debug_dir, buildid_dir=buildid_dir, debuginfod=debuginfod, archive=archive,
-        max_unpacked=max_unpacked,
+        symfs=symfs, kallsyms=kallsyms, vmlinux=vmlinux, debug_dir=debug_dir, buildid_dir=buildid_dir,
+        debuginfod=debuginfod, archive=archive, max_unpacked=max_unpacked,
     )  # fmt: skip
     job = _job(dataset, flags)
     with engine(dataset, ASKED) as connection:
         unnamed = unnamed_objects(connection, dataset.absolute())
+        if kallsyms and unnamed.kernels > 1:  # it is used unchecked
+            raise OptionError(
+                f"--kallsyms is of one kernel, and {unnamed.kernels:,} lack names: use build-id stores (--buildid-dir)"
+            )
         totals = _name(unnamed, job, scheduler, workers, quiet) if unnamed.objects else None
     if not quiet:
         _summarize(dataset, totals)
