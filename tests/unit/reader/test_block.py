@@ -100,7 +100,7 @@ def _event(at: int, ids: tuple[int, ...]) -> Event:
     return Event(at, "e", 0, 0, 1, 0, 0, frozenset(), ids=ids)
 
 
-@settings(max_examples=examples(20))
+@settings(max_examples=examples(10))
 @given(strategies.recordings())
 def test_block_boundaries_do_not_change_the_result(
     tmp_path_factory: pytest.TempPathFactory, made: tuple[forge.Session, list[forge.Record]]
