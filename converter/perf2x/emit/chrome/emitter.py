@@ -36,8 +36,15 @@ _LARGE = 200_000
 """Samples from which on the file is worth a thread that writes it."""
 
 
+class _Remembers:
+    """Knows how many slices it wrote of which profile: they are placed once, for the file and what is said of it."""
+
+    __slots__ = ("_written",)
+    _written: tuple[Profile, int]
+
+
 @dataclass(frozen=True, slots=True)
-class Chrome:
+class Chrome(_Remembers):
     """Chrome trace JSON, a flame chart over time: for Perfetto, chrome://tracing and Speedscope."""
 
     suffix: ClassVar[str] = ".trace.json"
@@ -95,11 +102,17 @@ class Chrome:
     def _slowness(self, profile: Profile) -> tuple[str, ...]:
         if self.style != "slices":
             return ()
-        drawings = self._drawings(profile)
-        if sum(drawing.at_most() for drawing in drawings) <= _MANY:
-            return ()
-        count = sum(drawing.count(self.min_duration) for drawing in drawings)
+        count = self._count(profile)
         return (f"{count / 1e6:.1f} million slices make viewers slow; {_WAYS_OUT}",) if count > _MANY else ()
+
+    def _count(self, profile: Profile) -> int:
+        """Return the number of slices, or an upper bound that is not too many."""
+        of_profile, count = getattr(self, "_written", (None, 0))
+        if of_profile is profile:
+            return count
+        drawings = self._drawings(profile)
+        at_most = sum(drawing.at_most() for drawing in drawings)
+        return at_most if at_most <= _MANY else sum(drawing.count(self.min_duration) for drawing in drawings)
 
     def _drawings(self, profile: Profile) -> list[Drawing]:
         tick = TICK_NS if self.style == "slices" else _MICROSECOND
@@ -121,8 +134,10 @@ class Chrome:
             yield from track_names(profile, drawing.tracks, drawing.weight, place)
             place += len(drawing.tracks)
         if self.style == "slices":
+            count = 0
             for drawing in drawings:
-                yield from slice_events(drawing, self.min_duration)
+                count += yield from slice_events(drawing, self.min_duration)
+            object.__setattr__(self, "_written", (profile, count))  # the options are frozen, this is none
             if self.states:
                 yield from state_events(profile, drawings[0].tracks)
                 yield from running_events(profile, drawings[0].tracks)

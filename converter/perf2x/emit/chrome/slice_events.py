@@ -4,7 +4,7 @@ A wait of the thread has the category "off-cpu" and a colour of its own, of thos
 (``cname``).
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator
 
 import numpy as np
 
@@ -25,8 +25,9 @@ _COLOURS = {
 }
 
 
-def slice_events(drawing: Drawing, shortest: int) -> Iterator[memoryview]:
-    """Yield complete events, parents before children; none is shorter than so many microseconds."""
+def slice_events(drawing: Drawing, shortest: int) -> Generator[memoryview, None, int]:
+    """Yield complete events, parents before children, none below so many microseconds; return their number."""
+    count = 0
     heads, head = _heads(drawing)
     tails = ids_of(drawing.tracks.pid, drawing.tracks.tid)
     for shown, slices in drawing.slices(shortest):
@@ -38,6 +39,8 @@ def slice_events(drawing: Drawing, shortest: int) -> Iterator[memoryview]:
             first = heads[head[slices.node[rows]]]
             columns = first, whole[row], part[row], lengths[place[rows]], tails[shown.track[row]]
             yield memoryview(interleaved(*columns))[:-2]
+        count += len(slices)
+    return count
 
 
 def _heads(drawing: Drawing) -> tuple[AnyArray, I64]:
