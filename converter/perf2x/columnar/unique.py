@@ -4,7 +4,7 @@
 input                       result                                                 tool
 ==========================  =====================================================  ==============================
 one column                  its distinct values; with each row's place among them  `unique`; `unique_inverse`
-several columns, complete   a row of each kind, the kind of each row               `group_rows`
+several columns, complete   a row of each kind, the kind of each row; sums         `group_rows`; `sorted_runs`
 rows that come in batches   a number for each row that later batches share         `interner.RowInterner` (columns),
                                                                                    `RaggedInterner` (chains)
 ==========================  =====================================================  ==============================
@@ -34,6 +34,8 @@ FEW = 256
 """Up to this many rows np.lexsort is quicker than packing them: a numpy call costs more than what it does."""
 
 _WORD_BITS = 64
+_AT_ONCE = 1 << 15
+"""Rows that are packed together: their columns stay in cache, and take no memory besides the packed words."""
 _SPARSE = 8
 """`unique_inverse` marks values in a table of at most so many entries for each value; farther ones it sorts."""
 
@@ -95,6 +97,21 @@ def group_rows(columns: Sequence[AnyArray]) -> tuple[I64, I64]:
     group = np.empty(len(order), np.int64)
     group[order] = np.cumsum(is_new) - 1
     return order[is_new], group
+
+
+def sorted_runs(columns: Sequence[AnyArray]) -> tuple[I64, I64]:
+    """Return the stable order of rows by their columns, and (groups,) where in it each run of equal rows begins.
+
+    `group_rows` in half of the memory, for sums of millions of rows: np.add.reduceat sums the runs.
+    """
+    order, is_new = _order_and_news(columns)
+    return order, np.flatnonzero(is_new)
+
+
+def sum_runs(values: AnyArray, order: I64, begins: I64) -> I64:
+    """(groups,) the sum of each run of `sorted_runs`."""
+    sums: I64 = np.add.reduceat(values.take(order), begins, dtype=np.int64)
+    return sums
 
 
 def rows_by(values: npt.NDArray[Number]) -> Iterator[tuple[int, I64]]:
@@ -179,19 +196,25 @@ def _pack_columns(columns: Sequence[AnyArray], count: int, room: int) -> tuple[U
         if not room:
             rest.append(column)
             continue
-        word = np.uint64 if column.dtype == np.uint64 else np.int64
-        # wraps where the span does not fit int64, and is right all the same
-        above = np.subtract(column, column.min(), dtype=word).view(np.uint64)
-        bits = int(above.max()).bit_length()
+        least, most = column.min(), column.max()
+        bits = (int(most) - int(least)).bit_length()
         taken = min(bits, room)
         if taken < bits:
-            rest.append(above & np.uint64((1 << (bits - taken)) - 1))
+            rest.append(_above(column, least) & np.uint64((1 << (bits - taken)) - 1))
         if taken:
-            key <<= np.uint64(taken)
-            above >>= np.uint64(bits - taken)
-            key |= above
+            for first in range(0, count, _AT_ONCE):
+                part = key[first : first + _AT_ONCE]
+                part <<= np.uint64(taken)
+                part |= _above(column[first : first + _AT_ONCE], least) >> np.uint64(bits - taken)
         room -= taken
     return key, rest
+
+
+def _above(column: AnyArray, least: AnyArray) -> U64:
+    """(n,) how far each number lies above the least one; wraps where the span does not fit int64, and is right."""
+    dtype = np.uint64 if column.dtype == np.uint64 else np.int64
+    above: U64 = (column.astype(dtype, copy=False) - least.astype(dtype)).view(np.uint64)
+    return above
 
 
 def _order_few(columns: Sequence[AnyArray]) -> tuple[I64, Bools]:

@@ -5,7 +5,7 @@ from msgspec import Struct
 
 from perf2x.columnar.arrays import I32, I64
 from perf2x.columnar.growable import GrowableColumns
-from perf2x.columnar.unique import group_rows
+from perf2x.columnar.unique import sorted_runs, sum_runs
 
 _MIN_PENDING = 1 << 18
 """Rows are summed up when at least this many are new, and as many as are summed up already."""
@@ -63,11 +63,10 @@ class SampleSums:
         """Sum up all rows that are alike."""
         value, count, *extra = self._values.columns()
         keys = self._keys.columns()
-        first, group = group_rows([*keys, *extra])
+        order, begins = sorted_runs([*keys, *extra])
+        first = order[begins]
         for column in (value, count):
-            total = np.zeros(len(first), np.int64)
-            np.add.at(total, group, column)
-            column[: len(first)] = total
+            column[: len(first)] = sum_runs(column, order, begins)
         for column in (*keys, *extra):
             column[: len(first)] = column[first]
         self._keys.shorten(len(first))

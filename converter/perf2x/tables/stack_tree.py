@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from perf2x.columnar.arrays import I64, Bools
 from perf2x.columnar.interner import prefix_tree
 from perf2x.columnar.ragged import Ragged, argsort_small, offsets_of, row_numbers
-from perf2x.columnar.unique import group_rows, unique_inverse
+from perf2x.columnar.unique import group_rows, sorted_runs, sum_runs, unique_inverse
 from perf2x.tables.profile import Profile, ProfileSamples, Stacks
 
 _SUMMED = frozenset({"value", "count", "latency"})
@@ -111,11 +111,10 @@ def sum_sample_rows(samples: ProfileSamples) -> ProfileSamples:
     columns = {name: getattr(samples, name) for name in ProfileSamples.__struct_fields__ if name != "time"}
     present = {name: column for name, column in columns.items() if column is not None}
     keys = {name: column for name, column in present.items() if name not in _SUMMED}
-    first, kind = group_rows(list(keys.values()))
+    order, begins = sorted_runs(list(keys.values()))
+    first = order[begins]
     changed = {name: column[first] for name, column in keys.items()}
-    for name in _SUMMED & present.keys():
-        changed[name] = np.zeros(len(first), np.int64)
-        np.add.at(changed[name], kind, present[name])
+    changed |= {name: sum_runs(present[name], order, begins) for name in _SUMMED & present.keys()}
     return replace(samples, **changed)
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import perf2x.columnar.unique
-from perf2x.columnar.unique import argsort_rows, group_rows, unique, unique_inverse
+from perf2x.columnar.unique import argsort_rows, group_rows, sorted_runs, sum_runs, unique, unique_inverse
 from perf2x.emit.encoding.json_encoder import json_numbers
 
 NUMBERS = st.one_of(st.integers(-3, 3), st.integers(-(2**63), 2**63 - 1), st.sampled_from([0, 65535, 65536, 1 << 32]))
@@ -37,6 +37,24 @@ def test_a_group_of_rows_is_named_by_its_first_row(rows: list[tuple[int, ...]]) 
     distinct = sorted(set(rows))
     assert first.tolist() == [rows.index(row) for row in distinct]
     assert kind.tolist() == [distinct.index(row) for row in rows]
+
+
+@given(ROWS)
+def test_runs_of_equal_rows_are_summed(rows: list[tuple[int, ...]]) -> None:
+    order, begins = sorted_runs(columns_of(rows))
+    distinct = sorted(set(rows))
+    assert [rows[row] for row in order[begins].tolist()] == distinct
+    values = np.arange(len(rows), dtype=np.int32) * 3
+    expected = [sum(3 * at for at, row in enumerate(rows) if row == one) for one in distinct]
+    assert sum_runs(values, order, begins).tolist() == expected
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 7])
+@given(ROWS)
+def test_rows_are_packed_a_few_at_a_time(at_once: int, rows: list[tuple[int, ...]]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(perf2x.columnar.unique, "_AT_ONCE", at_once)
+        assert argsort_rows(columns_of(rows)).tolist() == sorted(range(len(rows)), key=lambda row: rows[row])
 
 
 @given(ROWS)
