@@ -64,6 +64,7 @@ test("boxes over time are those that one puts by hand, in any part of the time",
       const layout = overTime(profile, [2, 0, 1, 3], true, range);
       const wanted = [2, 0, 1, 3].map((track) => [profile.threads[track].label, byHand(profile, track, range || [0, Infinity])]).filter(([, boxes]) => boxes.length);
       assert.deepEqual(layout.lanes.map(({ label }, lane) => [label, told(layout, lane)]), wanted);
+      assert.equal(layout.reserved, wanted.reduce((sum, [, boxes]) => sum + boxes.length, 0));
       assert.deepEqual([...layout.waits], wanted.some(([, boxes]) => boxes.some((box) => box[4])) ? [1] : []);
       assert.ok(layout.lanes.every(({ levels }) => levels.every((level) => level.length)));
     }

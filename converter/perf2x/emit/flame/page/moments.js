@@ -49,43 +49,49 @@ function eachMoment(profile, { rows: [first, last], range: [from, to] }, act) {
   }
 }
 
-/** How many boxes a span has at most, how many levels, and in which ways it waits. */
+/** How many boxes a span has, how many levels, and in which ways it waits. */
 function roomOf(profile, span, waits) {
-  const { wait } = profile.moments;
   const room = { boxes: 0, levels: 0 };
-  eachMoment(profile, span, (row, node) => {
-    const levels = node < 0 ? 0 : span.depths[node] + 1;
-    room.boxes += levels;
-    room.levels = Math.max(room.levels, levels);
-    if (wait && wait[row] && levels) waits.add(wait[row]);
+  eachStack(profile, span, (shared, path, wait) => {
+    room.boxes += path.length - shared;
+    room.levels = Math.max(room.levels, path.length);
+    if (wait && path.length) waits.add(wait);
   });
   return room;
 }
 
-/** Put the boxes of a span; a function that stays on the stack keeps its box, from stack to stack. */
-function placeMoments(profile, layout, lane, span) {
+/** Do something with each moment's path, root first, and how much of it goes on from the moment before. */
+function eachStack(profile, span, act) {
   const { parent, moments } = profile;
-  const open = []; // boxes of the current stack, root first
-  const path = []; // its nodes
+  const path = [];
   let until = -1;
   let waited = 0;
   eachMoment(profile, span, (row, leaf, start, end) => {
     const wait = moments.wait ? moments.wait[row] : 0;
-    const kept = start === until && wait === waited ? open.length : 0;
+    const kept = start === until && wait === waited ? path.length : 0;
     const depth = leaf < 0 ? 0 : span.depths[leaf] + 1;
+    path.length = depth;
     let shared = depth;
     for (let node = leaf; shared > 0 && (shared > kept || path[shared - 1] !== node); node = parent[node]) {
       shared -= 1;
       path[shared] = node;
     }
+    [until, waited] = [end, wait];
+    act(shared, path, wait, start, end);
+  });
+}
+
+/** Put the boxes of a span; a function that stays on the stack keeps its box, from stack to stack. */
+function placeMoments(profile, layout, lane, span) {
+  const open = []; // boxes of the current stack, root first
+  eachStack(profile, span, (shared, path, wait, start, end) => {
     open.length = shared;
     for (const box of open) layout.end[box] = end;
-    for (let at = shared; at < depth; at += 1) {
+    for (let at = shared; at < path.length; at += 1) {
       const box = layout.addBox(lane, at, start, end, path[at], at ? open[at - 1] : -1, 0);
       layout.wait[box] = wait;
       open.push(box);
     }
-    [until, waited] = [end, wait];
-    if (depth) layout.own[open[depth - 1]] += end - start;
+    if (path.length) layout.own[open[path.length - 1]] += end - start;
   });
 }
