@@ -5,7 +5,7 @@ complete, or not at all: in a folder by its renaming, in a store because stores 
 """
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
@@ -144,6 +144,14 @@ class ObjectStore:
         """Read an object whole: most bytes of a dataset's files are asked for."""
         with told_apart(self.path(name)):
             return arrow().BufferReader(self._system.cat_file(f"{self._root}/{name}"))
+
+    def fetch(self, names: Sequence[str], folder: Path) -> None:
+        """Copy objects into a folder of this machine, many at a time where the store's client can."""
+        copies = [folder / name for name in names]
+        for parent in {copy.parent for copy in copies}:
+            parent.mkdir(parents=True, exist_ok=True)
+        with told_apart(self._address):
+            self._system.get([f"{self._root}/{name}" for name in names], [str(copy) for copy in copies])
 
     def exists(self, name: str) -> bool:
         """Whether there is such an object."""

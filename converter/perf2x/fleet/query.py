@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from perf2x.dataset.engine import engine, told_apart
+from perf2x.dataset.fetched import fetched_folder
 from perf2x.fleet.plain_values import plain_column
 from perf2x.fleet.read_only import check_reads
 
@@ -54,14 +55,14 @@ def _rows_of(batch: "pyarrow.RecordBatch") -> Iterator[Row]:
 
 
 @contextlib.contextmanager
-def answered(folder: Path, sql: str) -> Iterator[Answer]:
-    """Run SQL on a dataset and give the answer of its last statement.
+def answered(dataset: str | Path, sql: str) -> Iterator[Answer]:
+    """Run SQL on a dataset, a folder or an address, and give the answer of its last statement.
 
     FormatError when the dataset is none or damaged, OptionError for SQL that is wrong or does not only read.
     """
     from perf2x.dataset.schema import arrow
 
-    with engine(folder, sql) as connection:
+    with fetched_folder(str(dataset)) as folder, engine(folder, sql) as connection:
         check_reads(connection, sql)
         found = connection.sql(sql)
         if found is None:  # CREATE alone

@@ -41,11 +41,16 @@ def load(
     """
     from perf2x.bundle.unpack import open_bundles
     from perf2x.files.unpack_limit import limit_unpacking
+    from perf2x.pipeline.addresses import local_names
     from perf2x.pipeline.original import original_of
 
     names = [paths] if isinstance(paths, str) else paths
     tags: Sequence[Mapping[str, str]] = options.tags or [{}] * len(names)
-    with limit_unpacking(options.max_unpacked), open_bundles(names, options.symbols) as (files, symbols):
+    with (
+        limit_unpacking(options.max_unpacked),
+        local_names(names) as local,
+        open_bundles(local, options.symbols) as (files, symbols),
+    ):
         original = original_of(files, options)
         context = LoadContext(replace(options, symbols=symbols), Diagnostics(), progress, stages or Stages())
         with context.stages.stage("index"):

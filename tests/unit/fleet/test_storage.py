@@ -19,6 +19,7 @@ from perf2x.fleet.upkeep.compact import compact
 from perf2x.pipeline.options import LoadOptions
 from perf2x.plugins.dataset_contract import DatasetContract
 from perf2x.tables.errors import FormatError, OutputError
+from tests.support.command import perf2x
 from tests.support.fleets import files_of, recording_of
 
 pytest.importorskip("pyarrow")
@@ -152,6 +153,20 @@ def bucket() -> Iterator[str]:
 @pytest.mark.slow
 def test_objects_of_s3_are_those_of_a_folder(bucket: str, recordings: list[Path], tmp_path: Path) -> None:
     check(recordings, f"{bucket}/profiles", tmp_path / "profiles")
+
+
+@pytest.mark.slow
+def test_datasets_of_s3_are_inputs(bucket: str, recordings: list[Path], tmp_path: Path) -> None:
+    pytest.importorskip("duckdb")
+    names = (f"{bucket}/input", str(tmp_path / "profiles"))
+    for data in names:
+        add(recordings, data)
+    one, other = (perf2x("fleet", "query", data, "SELECT * FROM by_function ORDER BY ALL", "--json") for data in names)
+    assert (one.code, one.out) == (0, other.out)
+    for number, data in enumerate(names):
+        assert perf2x("convert", data, "--to", "collapsed", "-o", tmp_path / f"{number}.folded").code == 0
+    assert (tmp_path / "0.folded").read_bytes() == (tmp_path / "1.folded").read_bytes()
+    assert perf2x("top", f"{bucket}/none").code == 1
 
 
 @pytest.mark.slow

@@ -1,7 +1,7 @@
 """``perf2x fleet query``: SQL about a dataset."""
 
 import sys
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -10,13 +10,13 @@ from perf2x.cli.help import HelpAll
 from perf2x.cli.messages import print_message
 from perf2x.cli.options.inputs import Quiet
 from perf2x.cli.options.table import Json, Wide
+from perf2x.cli.options.upkeep import Folder
 from perf2x.tables.errors import OptionError
 
 if TYPE_CHECKING:
     from perf2x.fleet.query import Answer
 
 Shape = Literal["table", "csv", "json", "markdown", "parquet"]
-Folder = Annotated[Path, typer.Argument(metavar="DATASET", help="The dataset, a folder.")]
 Sql = Annotated[str, typer.Argument(metavar="SQL", help="Statements of DuckDB; - reads them from standard input.")]
 Format = Annotated[
     Shape | None,

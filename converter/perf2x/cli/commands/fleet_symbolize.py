@@ -2,9 +2,7 @@
 
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from perf2x.cli.commands.fleet_ingest import Scheduler, Workers
 from perf2x.cli.fleet_progress import FleetProgress
@@ -13,7 +11,9 @@ from perf2x.cli.messages import print_message
 from perf2x.cli.options import symbols
 from perf2x.cli.options.inputs import MaxUnpacked, Quiet
 from perf2x.cli.options.symbols import SymbolFlags
+from perf2x.cli.options.upkeep import Folder
 from perf2x.files.operating_system import available_cores
+from perf2x.files.remote import is_address
 from perf2x.tables.errors import OptionError
 
 if TYPE_CHECKING:
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from perf2x.fleet.symbolize import NamingTotals
     from perf2x.fleet.symbolize_one import NamingJob
 
-Folder = Annotated[Path, typer.Argument(metavar="DATASET", help="The dataset, a folder.")]
-
 _SHOWN = 10
+_READ = ("places", "lines", "mappings", "samples", "recordings")
+"""Tables that are read."""
 _HERE = 50_000
 """Places that are named in this process, unless workers are asked for: their start would take longer."""
 
@@ -50,6 +50,7 @@ def fleet_symbolize(
     could be named only where it was recorded (just-in-time compiled code) was named when it was added.
     """
     from perf2x.dataset.engine import engine
+    from perf2x.dataset.fetched import fetched_folder
     from perf2x.dataset.unnamed import ASKED, unnamed_objects
 
     flags = SymbolFlags(
@@ -57,8 +58,8 @@ def fleet_symbolize(
         debuginfod=debuginfod, archive=archive, max_unpacked=max_unpacked,
     )  # fmt: skip
     job = _job(dataset, flags)
-    with engine(dataset, ASKED) as connection:
-        unnamed = unnamed_objects(connection, dataset.absolute())
+    with fetched_folder(dataset, _READ) as folder, engine(folder, ASKED) as connection:
+        unnamed = unnamed_objects(connection, folder.absolute())
         if kallsyms and unnamed.kernels > 1:  # it is used unchecked
             raise OptionError(
                 f"--kallsyms is of one kernel, and {unnamed.kernels:,} lack names: use build-id stores (--buildid-dir)"
@@ -83,16 +84,17 @@ def _name(unnamed: "Unnamed", job: "NamingJob", scheduler: str | None, workers: 
     return totals
 
 
-def _job(dataset: Path, flags: SymbolFlags) -> "NamingJob":
+def _job(dataset: str, flags: SymbolFlags) -> "NamingJob":
     from perf2x.fleet.symbolize_one import NamingJob
 
     options = flags.options()
     if options is None:  # --no-symbols, which this command has not
         raise OptionError("names are not looked up")
-    return NamingJob(str(dataset.absolute()), options, flags.unpacked())
+    folder = dataset if is_address(dataset) else str(Path(dataset).absolute())
+    return NamingJob(folder, options, flags.unpacked())
 
 
-def _summarize(dataset: Path, totals: "NamingTotals | None") -> None:
+def _summarize(dataset: str, totals: "NamingTotals | None") -> None:
     if totals is None:
         print_message(f"{dataset}: every place that can have a name has one")
         return

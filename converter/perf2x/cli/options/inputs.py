@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from perf2x.cli.options import Rare
+from perf2x.files.remote import is_address
 from perf2x.tables.errors import FormatError
 
 DEFAULT = "perf.data"
@@ -42,7 +43,7 @@ def recordings(named: Sequence[str] | None) -> tuple[str, ...]:
     if DEFAULT in sources and not Path(DEFAULT).exists():
         raise FormatError("there is no perf.data here; name a recording, or make one: perf record -g -- ./program")
     for source in sources:
-        if source != "-" and not Path(source).exists() and not _is_dataset(source):
+        if source != "-" and not Path(source).exists() and not is_address(source) and not _is_dataset(source):
             raise FormatError(f"{source}: {os.strerror(errno.ENOENT)}")
     return sources
 
