@@ -33,6 +33,10 @@ BY_ABI: dict[str, dict[int, Architecture]] = {
 """Architecture by uname -m of the recording machine and PERF_SAMPLE_REGS_ABI_* of the sample."""
 
 
+_PATIENCE = 4
+"""Samples wait for a whole step until they are so many times as many as those that can go on without one."""
+
+
 class FrameVisit(Struct, frozen=True):
     """The frames that one step reached, one per unfinished sample."""
 
@@ -159,7 +163,7 @@ class _BatchUnwinder(Struct):
     def visits(self, rows: I64) -> Iterator[FrameVisit]:
         """Unwind ``rows`` to their ends; yields the frames of each from the innermost on.
 
-        Samples in new or unusual code wait until they are as many as the others: what is done for them costs by the
+        Samples in new or unusual code wait until they are many more than the others: what is done for them costs by the
         call, and functions are decoded by the hundred.
         """
         architecture = self.code.architecture
@@ -168,12 +172,12 @@ class _BatchUnwinder(Struct):
         batch = SampleView(frames, memory, architecture, rows)
         depth, waiting = _Depths(len(self.stacks.abi), self.max_depth), rows[:0]
         while len(rows) or len(waiting):
-            if len(rows) > len(waiting):
+            if _PATIENCE * len(rows) > len(waiting):
                 visit, rows, left = self._quick_step(replace(batch, rows=rows))
                 waiting = np.concatenate([waiting, left])
             else:
-                visit, rows = self._whole_step(replace(batch, rows=np.concatenate([rows, waiting])))
-                waiting = waiting[:0]
+                visit, going = self._whole_step(replace(batch, rows=waiting))
+                rows, waiting = np.concatenate([rows, going]), waiting[:0]
             yield visit
             deepest = depth.deepest(visit.rows, rows)
             if deepest is not None:
