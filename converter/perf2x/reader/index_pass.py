@@ -193,7 +193,9 @@ def _counter_readings(block: Block, event: Event, table: EventTable) -> CounterR
 
 
 def narrow_owners(owners: I32) -> Owners:
-    """Store event numbers in 16 bits where they fit, as they do for up to 32,768 events."""
+    """Store event numbers in 16 bits where they fit, as for up to 32,768 events, and once where all are equal."""
+    if len(owners) and (owners == owners[0]).all():
+        return np.broadcast_to(owners[:1].copy(), len(owners))
     return owners.astype(np.int16) if owners.max(initial=0) <= np.iinfo(np.int16).max else owners
 
 

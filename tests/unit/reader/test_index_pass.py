@@ -23,6 +23,14 @@ def test_event_numbers_of_any_size_are_kept(last: int) -> None:
     assert narrow_owners(np.array([-1, 7, last], np.int32)).tolist() == [-1, 7, last]
 
 
+@pytest.mark.parametrize("number", [-1, 0, 40_000])
+def test_equal_event_numbers_are_stored_once(number: int) -> None:
+    """However many samples a block has, a single number lies below them, and not the column that they came in."""
+    stored = narrow_owners(np.full(1000, number, np.int32))
+    assert stored.tolist() == [number] * 1000
+    assert stored.strides == (0,) and stored.base is not None and stored.base.size == 1
+
+
 @pytest.mark.slow
 def test_event_numbers_may_need_more_than_sixteen_bits(tmp_path: Path) -> None:
     described = tuple(replace(EVENT, name=f"e{row}", ids=(row + 1,)) for row in range(MANY))
