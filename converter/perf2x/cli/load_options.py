@@ -24,6 +24,7 @@ def load_options(
     *,
     timeline: bool = False,
     columns: frozenset[str] = frozenset(),
+    by_thread: bool = True,
     latency: str = "",
     tags: tuple[Mapping[str, str], ...] = (),
     start_time: str | None = None,
@@ -33,7 +34,8 @@ def load_options(
 ) -> "LoadOptions":
     """Make the options from a command's parameters by name, which include those of the four groups below.
 
-    ``columns`` are those that the output format wants (``wanted_columns`` in plugins/registry.py), ``latency`` the
+    ``columns`` are those that the output format wants (``wanted_columns`` in plugins/registry.py), ``by_thread`` says
+    whether it tells threads of one name apart (``shows_threads``), ``latency`` the
     field of LoadOptions, ``tags`` one mapping for each input, ``start_time`` the text of ``--start-time``.
     ``full_names`` says that the format shows them beside short ones, ``code`` what it counts of one object,
     ``original`` how many bytes of the recording itself it takes.
@@ -49,6 +51,7 @@ def load_options(
     value = parameters.get("value")
     return LoadOptions(
         timeline=timeline,
+        by_thread=by_thread,
         by_cpu="cpu" in columns,
         by_cgroup="cgroup" in columns,
         by_data_src="data_src" in columns,

@@ -49,6 +49,11 @@ class Collapsed:
         if self.event == "all" and self.value != "samples":
             raise OptionError("periods of different events do not add up: event=all needs value=samples")
 
+    @property
+    def threads(self) -> bool:
+        """Whether lines tell threads of one name apart."""
+        return self.with_pid or self.with_tid
+
     def emit(self, profile: Profile, out: BinaryIO) -> None:
         """Write sorted lines, each ended by a newline."""
         for chunk in self.lines(profile):

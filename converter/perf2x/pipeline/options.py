@@ -18,6 +18,8 @@ class LoadOptions(Struct, frozen=True):
     """Everything that decides the contents of a profile, nothing about how it is written."""
 
     timeline: bool = False
+    by_thread: bool = True
+    """False: nothing is asked of threads but their names, so that samples of namesakes may be summed."""
     by_cpu: bool = False
     by_cgroup: bool = False
     by_data_src: bool = False
@@ -82,6 +84,12 @@ class LoadOptions(Struct, frozen=True):
     def reads_again(self) -> bool:
         """Whether samples may be read once more behind the pass over them."""
         return bool(self.off_cpu or self.pairs or self.latency or self.choice.parallelism)
+
+    @property
+    def keeps_threads(self) -> bool:
+        """Whether samples of different threads stay apart: what looks at times, or at single threads, needs them."""
+        asked = self.choice or self.grouping != Grouping() or self.anonymize
+        return bool(self.by_thread or self.needs_times or asked)
 
     @property
     def keeps_cpu(self) -> bool:

@@ -78,6 +78,7 @@ def _stitch_options(options: LoadOptions) -> StitchOptions:
     timeline = options.needs_times
     return StitchOptions(
         timeline=timeline,
+        by_thread=options.keeps_threads,
         by_cpu=options.keeps_cpu and not timeline,  # every row of a timeline has its CPU
         by_cgroup=options.keeps_cgroup,
         by_data_src=options.by_data_src,

@@ -39,6 +39,7 @@ __all__ = [
     "original_limit",
     "shows_full_names",
     "shows_listings",
+    "shows_threads",
     "wanted_columns",
 ]
 
@@ -166,6 +167,11 @@ def code_request(emitter: Emitter) -> CodeRequest | None:
 def shows_full_names(emitter: Emitter) -> bool:
     """Whether this emitter has a place for full names beside the displayed ones (``Profile.full_names``)."""
     return bool(getattr(emitter, "full_names", False))
+
+
+def shows_threads(emitter: Emitter) -> bool:
+    """Whether this emitter tells threads of one name apart."""
+    return bool(getattr(emitter, "threads", True))
 
 
 def shows_listings(emitter: Emitter) -> bool:

@@ -51,6 +51,9 @@ class StackInterner:
         self._threads = RowInterner(3)
         """pid, tid, index of the name."""
         self._first_rank = GrowableColumns(np.int64)
+        self._namesake = GrowableColumns(np.int32)
+        """The first thread of each one's name."""
+        self._first_of_name: dict[int, int] = {}
         self._sums = SampleSums(by_cpu, by_cgroup, by_data_src)
 
     def intern_stacks(self, keys: Ragged) -> I32:
@@ -67,6 +70,17 @@ class StackInterner:
         thread = self._threads.number(pid, tid, comm)
         self._note_first(thread, rank)
         return thread.astype(np.int32)
+
+    def namesakes(self, thread: I32) -> I32:
+        """(n,) the first thread that has the name of each; a thread without a name stands for itself.
+
+        Other processes may know another one first: who sums samples by it asks nothing of threads but their names.
+        """
+        known = len(self._namesake)
+        new = enumerate(self._threads.columns()[2][known:].tolist(), known)
+        first = [number if name < 0 else self._first_of_name.setdefault(name, number) for number, name in new]
+        self._namesake.extend(np.array(first, np.int32))
+        return self._namesake[0].take(thread)
 
     def add(self, rows: SampleRows) -> None:
         """Add samples to the sums."""
@@ -89,15 +103,21 @@ class StackInterner:
         """Rows of the sums, of which some may be alike; views that the next ``add`` may invalidate."""
         return self._sums.rows()
 
-    def absorb(self, stacks: Ragged, threads: ThreadRows, samples: SampleRows, side_numbers: U64) -> Renumbering:
-        """Add another interner's tables; ``side_numbers`` renumbers the side table its frame keys refer to."""
+    def absorb(
+        self, stacks: Ragged, threads: ThreadRows, samples: SampleRows, side_numbers: U64, *, by_thread: bool = True
+    ) -> Renumbering:
+        """Add another interner's tables; ``side_numbers`` renumbers the side table its frame keys refer to.
+
+        Without ``by_thread`` samples of threads of one name are summed.
+        """
         stack = np.empty(len(stacks), np.int32)
         for rows in row_batches(stacks.lengths, _WORDS_AT_ONCE):
             keys = stacks.take(rows)
             stack[rows] = self.intern_stacks(Ragged(keys.offsets, renumber_keys(keys.values, side_numbers)))
         thread = self._threads.number(threads.pid, threads.tid, threads.comm)
         self._note_first(thread, threads.first_rank)
-        renumbering = Renumbering(stack, thread.astype(np.int32))
+        numbers = thread.astype(np.int32)
+        renumbering = Renumbering(stack, numbers if by_thread else self.namesakes(numbers))
         self._sums.add(renumbering.renumber(samples))
         return renumbering
 

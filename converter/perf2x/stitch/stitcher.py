@@ -38,6 +38,8 @@ class StitchOptions(Struct, frozen=True):
 
     timeline: bool = False
     """Keep one row per sample, in time order."""
+    by_thread: bool = True
+    """False: sum samples of threads that have one name; all threads are listed, those without a name stay apart."""
     by_cpu: bool = False
     by_cgroup: bool = False
     by_data_src: bool = False
@@ -61,7 +63,7 @@ class Stitcher:
         self._builder = StackRowBuilder(self._keys, history.sideband.deferred.chain)
         self._cache = RawStackCache()
         self._interner = StackInterner(options.by_cpu, options.by_cgroup, options.by_data_src)
-        self._threads = ThreadEpochs(history, self._interner)
+        self._threads = ThreadEpochs(history, self._interner, by_thread=options.by_thread)
         self._timeline = TimedSamples(options.by_cgroup, options.by_data_src)
         self._totals = SampleTotals()
 
@@ -101,7 +103,9 @@ class Stitcher:
     def absorb(self, result: StitchResult) -> None:
         """Add what a stitcher of the same history and options made of other batches."""
         numbers = self._keys.absorb(result.side_table, result.hit)
-        renumbering = self._interner.absorb(result.stacks, result.threads, result.samples, numbers)
+        renumbering = self._interner.absorb(
+            result.stacks, result.threads, result.samples, numbers, by_thread=self._options.by_thread
+        )
         if result.timeline is not None:
             self._timeline.add(renumbering.renumber_timed(result.timeline))
         self._join.absorb(result.deferred)

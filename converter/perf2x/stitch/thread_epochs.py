@@ -21,8 +21,9 @@ _LOW = np.int64(0xFFFFFFFF)
 class ThreadEpochs:
     """Numbers of threads in an interner, and epochs of their processes."""
 
-    def __init__(self, history: ProcessHistory, interner: StackInterner) -> None:
-        self._history, self._interner = history, interner
+    def __init__(self, history: ProcessHistory, interner: StackInterner, *, by_thread: bool = True) -> None:
+        """Without ``by_thread``, a thread is the first one of its name (``StackInterner.namesakes``)."""
+        self._history, self._interner, self._by_thread = history, interner, by_thread
         self._recent = LookupCache(columns=2, bits=14)
         """By rank, and pid and tid; the thread in the upper half of the answer, the epoch in the lower one."""
 
@@ -34,6 +35,8 @@ class ThreadEpochs:
 
     def _find(self, pid: I64, tid: I64, rank: I64) -> I64:
         names = self._history.names.at(tid, rank)
-        thread = self._interner.intern_threads(pid, tid, names, rank).astype(np.int64)
-        found: I64 = thread << _HALF | self._history.spaces.epoch(pid, rank) & _LOW
+        thread = self._interner.intern_threads(pid, tid, names, rank)
+        if not self._by_thread:
+            thread = self._interner.namesakes(thread)
+        found: I64 = thread.astype(np.int64) << _HALF | self._history.spaces.epoch(pid, rank) & _LOW
         return found

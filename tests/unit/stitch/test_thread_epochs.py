@@ -67,6 +67,20 @@ def test_threads_and_epochs_are_those_of_each_sample(batches: list[list[tuple[in
         assert rank == min(when for (_, _, when), thread in zip(flat, expected, strict=True) if thread == row)
 
 
+@given(BATCHES)
+def test_namesakes_are_the_first_thread_of_their_name(batches: list[list[tuple[int, int, int]]]) -> None:
+    interner = StackInterner()
+    threads = ThreadEpochs(History(), interner, by_thread=False)  # type: ignore[arg-type]
+    found = [number for samples in batches for number in threads.of(*columns_of(samples))[0].tolist()]
+    flat = [sample for samples in batches for sample in samples]
+    table = interner.threads()
+    rows = list(zip(table.pid.tolist(), table.tid.tolist(), table.comm.tolist(), strict=True))
+    assert sorted(rows) == sorted({(pid, tid, name_of(tid, rank)) for pid, tid, rank in flat})
+    for (pid, tid, rank), number in zip(flat, found, strict=True):
+        name = name_of(tid, rank)
+        assert number == (rows.index((pid, tid, name)) if name < 0 else table.comm.tolist().index(name))
+
+
 def test_a_thread_is_looked_up_again_only_where_something_changes() -> None:
     """Each of three at most once a batch, whatever slots they want."""
     history, interner = History(), StackInterner()

@@ -150,6 +150,7 @@ def convert(
         notes,
         original_limit,
         shows_full_names,
+        shows_threads,
         wanted_columns,
     )
 
@@ -173,6 +174,7 @@ def convert(
         parameters,
         timeline=emitter.timeline,
         columns=columns,
+        by_thread=shows_threads(emitter),
         latency=_latency(value, columns),
         tags=tags,
         start_time=start_time,

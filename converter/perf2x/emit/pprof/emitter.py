@@ -82,6 +82,11 @@ class Pprof:
         return frozenset(self._labels) & {"cpu", "cgroup"} | memory | {"tags"}
 
     @property
+    def threads(self) -> bool:
+        """Whether labels tell threads of one name apart."""
+        return bool({"pid", "tid", "process", "thread"} & set(self._labels))
+
+    @property
     def _labels(self) -> tuple[str, ...]:
         return () if self.reader == "go-pgo" else self.label
 
