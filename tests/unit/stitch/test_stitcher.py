@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from perf2x.emit.pprof.labels import encoded_labels, label_columns
+from perf2x.emit.pprof.labels import labels_of
 from perf2x.pipeline.load import load
 from perf2x.pipeline.options import LoadOptions
 from perf2x.reader import open_recording
@@ -154,9 +154,9 @@ def test_an_unrecorded_cgroup_has_no_name_and_no_label(tmp_path: Path) -> None:
         strings.append(text)
         return strings.index(text)
 
-    columns = label_columns(profile, ("cgroup",), intern)
-    assert [column.key for column in columns] == ["cgroup"]
-    assert len(encoded_labels(columns, np.arange(1), profile, intern).values) == 0
+    labels = labels_of(profile, ("cgroup",), intern)
+    assert len(labels.keys()) == 1
+    assert len(labels.encoded(np.arange(1)).values) == 0
 
 
 @pytest.mark.parametrize("options", [LoadOptions(by_cgroup=True), LoadOptions(by_cpu=True)])

@@ -17,7 +17,7 @@ from perf2x.columnar.ragged import Ragged
 from perf2x.columnar.unique import group_rows, unique_inverse
 from perf2x.emit.encoding.protobuf import Chosen, Ids, chosen_field, chosen_messages, chosen_packed, text_fields, whole
 from perf2x.emit.pprof.comments import comment_lines
-from perf2x.emit.pprof.labels import LABELS, MEMORY_LABELS, LabelBytes, LabelColumn, label_columns
+from perf2x.emit.pprof.labels import LABELS, MEMORY_LABELS, LabelBytes, labels_of
 from perf2x.emit.pprof.tables import (
     REST,
     StringTable,
@@ -119,9 +119,8 @@ class Pprof:
     def _summed_up(self, profile: Profile) -> tuple[str, ...]:
         if not 0 < self.max_samples < len(profile.samples):
             return ()
-        distinct = _distinct_samples(
-            profile, label_columns(profile, self._labels, StringTable(profile).add), self.names
-        )
+        labels = labels_of(profile, self._labels, StringTable(profile).add)
+        distinct = _distinct_samples(profile, labels.keys(), self.names)
         values, count = distinct.values, len(distinct.row)
         kept = heaviest(values, self.max_samples)
         if len(kept) == count:
@@ -168,15 +167,18 @@ class Pprof:
               4      9      5               6      7     20      rest: 25                 id of [rest], 25
               6      7     20
         """
-        columns = label_columns(profile, self._labels, strings.add)
-        distinct = _distinct_samples(profile, columns, self.names)
+        labels = labels_of(profile, self._labels, strings.add)
+        keys = labels.keys()
+        distinct = _distinct_samples(profile, keys, self.names)
         kept = heaviest(distinct.values, self.max_samples)
-        labels = LabelBytes(columns, distinct.row[kept], profile, strings.add)
+        label_bytes = LabelBytes(labels, keys, distinct.row[kept])
         location_ids = _StackIds(profile, written)
         for start in range(0, len(kept), _SAMPLES_PER_WRITE):
             part = kept[start : start + _SAMPLES_PER_WRITE]
             stack = profile.samples.stack[distinct.row[part]].astype(np.int64)
-            yield _encoded_samples(location_ids.of(stack), distinct.values[part], labels.of(start, start + len(part)))
+            yield _encoded_samples(
+                location_ids.of(stack), distinct.values[part], label_bytes.of(start, start + len(part))
+            )
         if len(kept) < len(distinct.row):
             yield _encoded_rest(distinct.values.sum(axis=0) - distinct.values[kept].sum(axis=0), location_ids.count + 1)
 
@@ -190,8 +192,9 @@ class _DistinctSamples(Struct, frozen=True):
     """(samples, sample types) sums over all rows that have them."""
 
 
-def _distinct_samples(profile: Profile, columns: Sequence[LabelColumn], style: str) -> _DistinctSamples:
-    first, merged = group_rows([profile.samples.stack.astype(np.int64), *(column.values for column in columns)])
+def _distinct_samples(profile: Profile, labels: Sequence[I64], style: str) -> _DistinctSamples:
+    """``labels`` (n,) are `Labels.keys`."""
+    first, merged = group_rows([profile.samples.stack, *labels])
     return _DistinctSamples(first, summed_values(profile, value_kinds(profile, style), merged, len(first)))
 
 

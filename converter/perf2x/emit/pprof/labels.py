@@ -4,7 +4,6 @@ Separate from the rest of pprof because each label also decides which rows may b
 """
 
 from collections.abc import Callable, Sequence
-from functools import partial
 
 import numpy as np
 from msgspec import Struct
@@ -13,7 +12,7 @@ from perf2x.abi import data_source
 from perf2x.abi.uapi import CpuMode
 from perf2x.columnar.arrays import I64
 from perf2x.columnar.ragged import Ragged, offsets_of, side_by_side
-from perf2x.columnar.unique import group_rows, unique_inverse
+from perf2x.columnar.unique import group_rows, unique, unique_inverse
 from perf2x.emit.encoding.protobuf import Chosen, nested_field, number_field, texts_of, whole
 from perf2x.tables.profile import Profile
 
@@ -39,17 +38,54 @@ Intern = Callable[[str], int]
 
 
 class LabelColumn(Struct, frozen=True):
-    """One label of every sample row: a number (``unit`` set) or an index into the string table."""
+    """One label: a number (``unit`` set) or an index into the string table."""
 
     key: str
     values: I64
+    """One for each row of samples, or each row of threads."""
     unit: str = ""
+    by_thread: bool = False
 
 
-def label_columns(profile: Profile, wanted: tuple[str, ...], intern: Intern) -> list[LabelColumn]:
+class Labels:
+    """The labels of all rows of samples.
+
+    Those that a row has by its thread are looked at once for each thread::
+
+        threads   pid  tid  comm      kind      samples    thread   cpu         keys
+                    7    7  web          0                      1     0         1 0
+                    7    8  pool         1                      0     3         0 3
+                    7    9  web          2                      1     0         1 0
+    """
+
+    def __init__(self, columns: Sequence[LabelColumn], profile: Profile, intern: Intern) -> None:
+        self._columns, self._thread, self._intern = columns, profile.samples.thread, intern
+        self._of_all = sorted(profile.labels.items())
+
+    def keys(self) -> list[I64]:
+        """(n,) columns of numbers by which rows are told apart, and ordered as by the labels themselves."""
+        threads = [column.values for column in self._columns if column.by_thread]
+        kinds = [group_rows(threads)[1][self._thread]] if threads else []
+        return [*kinds, *(column.values for column in self._columns if not column.by_thread)]
+
+    def encoded(self, rows: I64) -> Ragged:
+        """The label fields (Sample.label) of sample rows, labels of the whole profile included."""
+        intern = self._intern
+        fixed = [(intern(key), intern(value)) for key, value in self._of_all]
+        parts = [_encoded_label(intern(one.key), self._of(one, rows), intern(one.unit)) for one in self._columns]
+        parts += [_encoded_label(key, np.full(len(rows), value, np.int64), 0) for key, value in fixed]
+        empty = Ragged(np.zeros(len(rows) + 1, np.int64), np.zeros(0, np.uint8))
+        return side_by_side(parts) if parts else empty
+
+    def _of(self, column: LabelColumn, rows: I64) -> I64:
+        return column.values[self._thread[rows] if column.by_thread else rows]
+
+
+def labels_of(profile: Profile, wanted: tuple[str, ...], intern: Intern) -> Labels:
     """The wanted labels that this profile can give, in the order of their names in ``LABELS``."""
     made = (LABELS[name](profile, intern) for name in LABELS if name in wanted)
-    return [column for column in made if column is not None] + _tags(profile, intern)
+    columns = [column for column in made if column is not None] + _tags(profile, intern)
+    return Labels(columns, profile, intern)
 
 
 def _tags(profile: Profile, intern: Intern) -> list[LabelColumn]:
@@ -63,32 +99,22 @@ def _tags(profile: Profile, intern: Intern) -> list[LabelColumn]:
     ]
 
 
-def encoded_labels(columns: Sequence[LabelColumn], rows: I64, profile: Profile, intern: Intern) -> Ragged:
-    """The label fields (Sample.label) of the given sample rows, labels of the whole profile included."""
-    fixed = [(intern(key), intern(value)) for key, value in sorted(profile.labels.items())]
-    parts = [_encoded_label(intern(column.key), column.values[rows], intern(column.unit)) for column in columns]
-    parts += [_encoded_label(key, np.full(len(rows), value, np.int64), 0) for key, value in fixed]
-    empty = Ragged(np.zeros(len(rows) + 1, np.int64), np.zeros(0, np.uint8))
-    return side_by_side(parts) if parts else empty
-
-
 class LabelBytes:
     """The encoded labels of many samples: those that samples have in common are encoded once.
 
-    ``rows`` (n,) are rows of the profile's samples.
+    ``rows`` (n,) are rows of the profile's samples, ``keys`` the columns of `Labels.keys`.
     """
 
-    def __init__(self, columns: Sequence[LabelColumn], rows: I64, profile: Profile, intern: Intern) -> None:
-        values = [column.values[rows] for column in columns] or [np.zeros(len(rows), np.int64)]
-        kept, self._place = group_rows(values)
-        self._rows, self._encode = rows, partial(encoded_labels, columns, profile=profile, intern=intern)
+    def __init__(self, labels: Labels, keys: Sequence[I64], rows: I64) -> None:
+        kept, self._place = group_rows([column[rows] for column in keys] or [np.zeros(len(rows), np.int64)])
+        self._rows, self._labels = rows, labels
         shared = 4 * len(kept) < len(rows)  # not where they say the time: then they are encoded when they are asked for
-        self._known = texts_of(self._encode(rows=rows[kept])) if shared else None
+        self._known = texts_of(labels.encoded(rows[kept])) if shared else None
 
     def of(self, start: int, stop: int) -> Chosen:
         """The labels of the samples ``start`` … ``stop`` − 1 of those given."""
         if self._known is None:
-            return whole(self._encode(rows=self._rows[start:stop]))
+            return whole(self._labels.encoded(self._rows[start:stop]))
         return self._known, self._place[start:stop]
 
 
@@ -111,34 +137,34 @@ def _interned_texts(values: I64, names: list[str], intern: Intern) -> I64:
     return np.array([intern(names[row]) for row in used.tolist()], np.int64)[inverse]
 
 
-def _thread_texts(profile: Profile, texts: list[str], intern: Intern) -> I64:
-    return _interned_texts(profile.samples.thread.astype(np.int64), texts, intern)
+def _thread_label(key: str, profile: Profile, texts: list[str], intern: Intern) -> LabelColumn:
+    """A text for each thread, of which only those with samples are interned."""
+    values = np.zeros(len(texts), np.int64)
+    used = unique(profile.samples.thread)
+    values[used] = [intern(texts[row]) for row in used.tolist()]
+    return LabelColumn(key, values, by_thread=True)
 
 
 def _pid(profile: Profile, intern: Intern) -> LabelColumn:
-    return LabelColumn("pid", profile.threads.pid.astype(np.int64)[profile.samples.thread], "pid")
+    return LabelColumn("pid", profile.threads.pid.astype(np.int64), "pid", by_thread=True)
 
 
 def _tid(profile: Profile, intern: Intern) -> LabelColumn:
-    return LabelColumn("tid", profile.threads.tid.astype(np.int64)[profile.samples.thread], "tid")
+    return LabelColumn("tid", profile.threads.tid.astype(np.int64), "tid", by_thread=True)
 
 
 def _comm(profile: Profile, intern: Intern) -> LabelColumn:
-    names = [profile.strings[row] for row in profile.threads.comm]
-    return LabelColumn("comm", _thread_texts(profile, names, intern))
+    return _thread_label("comm", profile, [profile.strings[row] for row in profile.threads.comm], intern)
 
 
 def _process(profile: Profile, intern: Intern) -> LabelColumn:
-    names = [profile.strings[row] for row in profile.threads.process]
-    return LabelColumn("process", _thread_texts(profile, names, intern))
+    return _thread_label("process", profile, [profile.strings[row] for row in profile.threads.process], intern)
 
 
 def _thread(profile: Profile, intern: Intern) -> LabelColumn:
     """``name/tid``: one value per thread even where a pool names its threads alike."""
     pairs = zip(profile.threads.comm, profile.threads.tid, strict=True)
-    return LabelColumn(
-        "thread", _thread_texts(profile, [f"{profile.strings[comm]}/{tid}" for comm, tid in pairs], intern)
-    )
+    return _thread_label("thread", profile, [f"{profile.strings[comm]}/{tid}" for comm, tid in pairs], intern)
 
 
 def _cpu(profile: Profile, intern: Intern) -> LabelColumn | None:
