@@ -76,7 +76,8 @@ def test_pieces_cover_the_box_and_no_hole(rows, boxes) -> None:
     track, start, length = table(boxes)
     owner, pieces = RunningTime.without(holes).pieces(track, start, start + length)
     drawn: dict[int, list[int]] = {row: [] for row in range(len(boxes))}
-    for box, lane, begin, end in zip(owner.tolist(), pieces.track, pieces.start, pieces.end, strict=True):
+    of_box = np.arange(len(boxes))[owner]  # where each box is one piece, a slice stands for all
+    for box, lane, begin, end in zip(of_box.tolist(), pieces.track, pieces.start, pieces.end, strict=True):
         assert lane == track[box]
         assert begin < end
         drawn[box] += range(begin, end)
