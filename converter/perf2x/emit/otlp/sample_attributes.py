@@ -28,7 +28,7 @@ def attribute_columns(profile: Profile, wanted: tuple[str, ...], attributes: Att
         label = LABELS[name](profile, strings.add) if name in wanted else None
         if label is None:
             continue
-        used, place = unique_inverse(label.values)
+        used, place = unique_inverse(label.of_samples(profile))
         if label.unit:
             values: list[Value | None] = [number if number >= 0 else None for number in used.tolist()]
         else:

@@ -46,6 +46,10 @@ class LabelColumn(Struct, frozen=True):
     unit: str = ""
     by_thread: bool = False
 
+    def of_samples(self, profile: Profile) -> I64:
+        """(samples,) the label of each row of samples."""
+        return self.values[profile.samples.thread] if self.by_thread else self.values
+
 
 class Labels:
     """The labels of all rows of samples.
