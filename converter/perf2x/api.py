@@ -118,6 +118,8 @@ class ReadOptions(TypedDict, total=False):
 
     timeline: bool
     """Keep one row per sample in order of time, not one per distinct stack."""
+    by_thread: bool
+    """False: sum samples of threads that have one name; all threads are listed."""
     by_cpu: bool
     """Keep samples of different CPUs apart."""
     by_cgroup: bool
