@@ -89,11 +89,15 @@ def map_file(file: IO[bytes]) -> mmap.mmap:
 
 
 def free_pages(mapping: mmap.mmap, start: int, stop: int) -> None:
-    """Tell the system that bytes [start, stop) of a map are not needed soon; does nothing where one cannot say so."""
+    """Tell the system that bytes [start, stop) of a map are not needed soon; does nothing where one cannot say so.
+
+    The page that ``start`` lies in goes, too: where the file is cached in large pages, reading there has mapped two
+    million bytes in front of it. The page that ``stop`` lies in stays: the next reader begins there.
+    """
     advice = getattr(mmap, "MADV_DONTNEED", None)
     if advice is None:
         return
-    first, last = -(-start // mmap.PAGESIZE) * mmap.PAGESIZE, stop // mmap.PAGESIZE * mmap.PAGESIZE
+    first, last = start // mmap.PAGESIZE * mmap.PAGESIZE, stop // mmap.PAGESIZE * mmap.PAGESIZE
     if first < last:
         mapping.madvise(advice, first, last - first)
 

@@ -1,9 +1,12 @@
 """perf2x on Windows and macOS, as far as Linux can stand in for them: one module asks, everything works without."""
 
+import mmap
 import os
 import re
 import sys
+from itertools import pairwise
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -65,6 +68,22 @@ def test_stale_directories_are_removed_where_locks_end_with_their_process(
     (stale / "lock").touch()
     with private_directory():
         assert stale.exists() == NO_LOCKS[other]
+
+
+@pytest.mark.skipif(not hasattr(mmap, "MADV_DONTNEED"), reason="no advice about pages here")
+def test_the_page_that_a_range_begins_in_is_freed_with_it() -> None:
+    """Reading there maps what lies in front of it, too: as much as is cached as one page."""
+    freed: list[tuple[int, int]] = []
+
+    class Mapping:
+        def madvise(self, advice: int, start: int, length: int) -> None:
+            freed.append((start, start + length))
+
+    page = mmap.PAGESIZE
+    borders = [0, page + 8, page + 16, 3 * page - 8, 9 * page]
+    for start, stop in pairwise(borders):
+        system.free_pages(cast(mmap.mmap, Mapping()), start, stop)
+    assert freed == [(0, page), (page, 2 * page), (2 * page, 9 * page)], "nothing is left, nothing in use is freed"
 
 
 def test_caches_lie_where_the_system_has_them(other: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
