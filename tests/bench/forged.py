@@ -8,6 +8,7 @@ frequent than others; records in time order with a FINISHED_ROUND every few thou
 import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -66,12 +67,17 @@ def write_forged(path: Path, shape: Shape) -> None:
 
 
 def write_host(path: Path, samples: int, number: int) -> None:
-    """Write the recording of one host of a fleet: programs and stacks are those of all, draws, times, name its own."""
+    """Write the recording of one host of a fleet: programs and stacks are those of all, draws, times, name its own.
+
+    Written in chunks of CHUNK samples, as ``write_forged`` does.
+    """
     random, blocks = np.random.default_rng(number), _blocks_of_all()
     kernel = (("[kernel.kallsyms]", bytes(range(20))),)
     features = forge.Features(arch="x86_64", cpus=(2, 2), hostname=f"host{number}", build_ids=kernel)
     began = b"".join(record.encode((EVENT,), "<") for record in _processes())
-    _write(path, features, iter([began, _chunk(random, blocks, number * 1000, samples)]))
+    parts = ((start, min(CHUNK, samples - start)) for start in range(0, samples, CHUNK))
+    chunks = (_chunk(random, blocks, number * 1000 + start, count) for start, count in parts)
+    _write(path, features, chain([began], chunks))
 
 
 @functools.cache
@@ -151,11 +157,11 @@ def _stacks(random: np.random.Generator) -> Iterator[tuple[U64, U64]]:
 
 def _sample(kernel: U64, user: U64, outer: list[int]) -> U64:
     inner = [k.CONTEXT_KERNEL, *kernel.tolist()] if len(kernel) else []
-    chain = [*inner, *outer]
+    entries = [*inner, *outer]
     mode = k.KERNEL if len(kernel) else k.USER
-    size = 8 * (1 + FIELDS + len(chain))
+    size = 8 * (1 + FIELDS + len(entries))
     ip = int(kernel[0] if len(kernel) else user[0])
-    return np.array([9 | mode << 32 | size << 48, ip, 0, 0, 1_001_001, len(chain), *chain], np.uint64)
+    return np.array([9 | mode << 32 | size << 48, ip, 0, 0, 1_001_001, len(entries), *entries], np.uint64)
 
 
 def _plain_blocks(random: np.random.Generator) -> Blocks:
