@@ -16,6 +16,7 @@ _SETTINGS = {
     "distributed.scheduler.allowed-failures": 20,
     "distributed.comm.timeouts.connect": "10s",
     "distributed.comm.timeouts.tcp": "30s",
+    "distributed.worker.profile.enabled": False,  # it keeps a call tree a second: 160 MB in a quarter of an hour
     "distributed.worker.memory.target": False,  # results are a few words: nothing to spill
     "distributed.worker.memory.spill": False,
     "distributed.worker.memory.pause": False,

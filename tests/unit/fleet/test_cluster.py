@@ -4,9 +4,11 @@ import os
 import signal
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from perf2x.fleet.cluster import connected
 from tests.support.clusters import command
 from tests.support.fleet_kills import rounds
 from tests.support.fleets import write_fleet
@@ -39,3 +41,14 @@ def test_errors_are_counted_and_no_scheduler_is_one_sentence(tmp_path: Path) -> 
     assert gone.returncode == 1
     assert gone.stderr.startswith("perf2x: tcp://127.0.0.1:9: ")
     assert gone.stderr.count("\n") == 1
+
+
+def test_workers_keep_no_profiles_of_themselves() -> None:
+    """Dask's grow by a call tree a second; a worker's memory must not depend on how long it has worked."""
+    with connected(None, 1) as client:
+        (found,) = client.run(_callbacks).values()
+    assert found and not [name for name in found if "profile" in name]
+
+
+def _callbacks(dask_worker: Any) -> list[str]:
+    return sorted(dask_worker.periodic_callbacks)
