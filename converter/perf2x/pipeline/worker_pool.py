@@ -153,7 +153,8 @@ def _forked(shards: list[Shard], there: Callable[[Shard], Result]) -> Iterator[l
 
 def _run(shard: Shard, there: Callable[[Shard], Result], connection: Connection) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # the first process reports interruptions
-        signal.signal(number, signal.SIG_DFL)
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup holds for all
+            signal.signal(number, signal.SIG_DFL)
     # out of memory, or the first process is gone: the first process, if any, does the shard
     with contextlib.suppress(MemoryError, OSError):
         try:

@@ -75,7 +75,8 @@ def test_a_device_is_written_not_replaced() -> None:
 
 INTERRUPTED = """
 import signal, sys, time
-signal.signal(signal.SIGINT, signal.default_int_handler)  # who runs the tests in the background ignores it
+signal.signal(signal.SIGINT, signal.default_int_handler)  # who runs the tests in the background ignores it,
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # and under nohup this
 from perf2x.cli.error_handling import exit_cleanly_on_signals, report_errors
 exit_cleanly_on_signals()
 from perf2x.files.output import open_output

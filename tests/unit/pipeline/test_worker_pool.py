@@ -1,6 +1,7 @@
 """One recording in several processes gives what one process gives, whatever becomes of them."""
 
 import os
+import signal
 import sys
 from multiprocessing.context import ForkProcess
 from pathlib import Path
@@ -15,6 +16,7 @@ from perf2x.pipeline.worker_pool import SAMPLES_EACH, STACKS_EACH, processes_for
 from perf2x.reader import first_walk
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.tables.errors import OptionError
+from perf2x.tables.events import Shard
 from perf2x.transform.choice import Choice
 from tests.support import outputs
 from tests.support.recordings import CORPUS, Case, corpus_cases
@@ -104,6 +106,24 @@ def test_shards_without_a_process_are_done_here(monkeypatch: pytest.MonkeyPatch)
     assert (there, done) == ([1], [0, 2, 3])
 
 
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="signals of POSIX")
+def test_signals_that_are_ignored_stay_ignored_in_other_processes() -> None:
+    """A terminal's end reaches workers, too: under nohup they go on, as the first process does."""
+
+    def handlers(shard: Shard) -> list[bool]:
+        return [signal.getsignal(number) is signal.SIG_IGN for number in (signal.SIGHUP, signal.SIGTERM)]
+
+    before = {number: signal.getsignal(number) for number in (signal.SIGHUP, signal.SIGTERM)}
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        (found,) = run_in_processes(2, lambda shard: None, handlers)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    assert found == [True, False]
+
+
 def test_an_error_in_another_process_is_raised_here() -> None:
     def there(shard: object) -> None:
         raise OptionError("not this one")
@@ -123,7 +143,7 @@ def test_no_more_processes_than_pay() -> None:
 def test_the_corpus_is_split_into_enough_blocks() -> None:
     from perf2x.reader import open_recording
     from perf2x.tables.diagnostics import Diagnostics
-    from perf2x.tables.events import Shard, Want
+    from perf2x.tables.events import Want
 
     recording = open_recording(str(Path(CORPUS) / "events" / "perf.data"), diagnostics=Diagnostics())
     sizes = [sum(map(len, recording.samples(Want.CHAIN, Shard(number, 3)))) for number in range(3)]
