@@ -152,7 +152,8 @@ def _forked(shards: list[Shard], there: Callable[[Shard], Result]) -> Iterator[l
 
 
 def _run(shard: Shard, there: Callable[[Shard], Result], connection: Connection) -> None:
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # the first process reports interruptions
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # the first process ends workers with it
+    for number in (signal.SIGINT, signal.SIGHUP):  # the first process reports interruptions
         if signal.getsignal(number) is not signal.SIG_IGN:  # nohup holds for all
             signal.signal(number, signal.SIG_DFL)
     # out of memory, or the first process is gone: the first process, if any, does the shard

@@ -108,14 +108,12 @@ def test_shards_without_a_process_are_done_here(monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="signals of POSIX")
 def test_signals_that_are_ignored_stay_ignored_in_other_processes() -> None:
-    """A terminal's end reaches workers, too: under nohup they go on, as the first process does."""
+    """A terminal's end reaches workers, too: under nohup they go on, as the first process does, which can end them."""
 
     def handlers(shard: Shard) -> list[bool]:
         return [signal.getsignal(number) is signal.SIG_IGN for number in (signal.SIGHUP, signal.SIGTERM)]
 
-    before = {number: signal.getsignal(number) for number in (signal.SIGHUP, signal.SIGTERM)}
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGHUP, signal.SIGTERM)}
     try:
         (found,) = run_in_processes(2, lambda shard: None, handlers)
     finally:
