@@ -195,7 +195,7 @@ def test_the_graph_is_saved_as_a_picture(seen) -> None:
     names = ["Callers: who calls it", *lanes[0][::-1], "Callees: what it calls"]
     assert both["texts"][:2] == ["app", words]
     assert set(names) <= set(both["texts"])
-    assert both["tips"][0] == "both\n10 ms (100 %)"
+    assert both["tips"][0] == "both\nfunction: self 1 ms (10.0 %), total 10 ms (100 %)"
     assert len(both["tips"]) == sum(len(level) for side in BOTH for level in side)
     assert {"main", "again", "20 ms"} & set(time["texts"]) and len(time["tips"]) > 10
 

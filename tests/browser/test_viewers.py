@@ -303,7 +303,7 @@ def test_page_shows_bursts_and_a_part_of_the_time(shown) -> None:
     one, all_of_it = shown["page bursts"]["value"], 100 * MS
     assert one[0] == [10_000, 20_400]
     assert one[1] == 11 * MS
-    assert one[2].startswith("10 ms to 20.4 ms: 11 ms · --time ")
+    assert one[2].startswith("10.0 ms to 20.4 ms: 11 ms · --time ")
     told = shown["page bursts dragged"]["value"]
     assert told[0] and 0 < told[1] < all_of_it and told[2] > 0 and told[3]
     assert shown["page bursts left"]["value"] == [None, all_of_it]
@@ -318,7 +318,7 @@ def test_page_draws_waits_as_long_as_they_were(shown) -> None:
 
 def test_page_has_a_column_of_the_other_number(shown) -> None:
     for name, column, beside, alone in (
-        ("page latency", "Value", ["60.0 %", "60.0 %", "75.0 %"], ["40.0 %", "40.0 %", "25.0 %"]),
+        ("page latency", "Time", ["60.0 %", "60.0 %", "75.0 %"], ["40.0 %", "40.0 %", "25.0 %"]),
         ("page periods", "Latency", ["75.0 %", "75.0 %", "60.0 %"], ["25.0 %", "25.0 %", "40.0 %"]),
     ):
         lines = [line.split("\t") for line in shown[name]["value"].splitlines()]

@@ -28,6 +28,7 @@ _SCRIPTS = (
     "draw.js",
     "page.js",
     "boxes.js",
+    "numbers.js",
     "choices.js",
     "range.js",
     "heat.js",
@@ -40,13 +41,15 @@ _SCRIPTS = (
     "picture.js",
     "input.js",
 )
-_COMMENT = re.compile(r"^ *//.*\n|^ */\*\*(?:[^*]|\*(?!/))*\*/ *\n?|(?<=[;,{}\[]) // [^\"`\n]*$|^ +", re.MULTILINE)
+_COMMENT = re.compile(
+    r'^"use strict";\n|^ *//.*\n|^ */\*\*(?:[^*]|\*(?!/))*\*/ *\n?|(?<=[;,{}\[]) // [^"`\n]*$|^ +', re.MULTILINE
+)
 """Comments and indentation: types and reasons are for those who work on the page. No text in it spans lines."""
 _TOKENS = re.compile(r" ?(=>|[=!]==|[<>+*-]=|&&|\|\||\?\?|[=<>?:,;{}*]) ?")
 """Signs that need no space around them; + and - may, beside another one."""
-_TEXT = re.compile(r'("(?:[^"\\]|\\.)*")')
-_GOES_ON = re.compile(r"(?<=[;,{(\[])\n")
-"""Ends of lines that end no statement, or one that says so."""
+_TEXT = re.compile(r'("(?:[^"\\]|\\.)*"|`[^`]*`)')
+_GOES_ON = re.compile(r"(?<=[;,{}(\[])\n|;(?=\n?\})|\n(?=\})")
+"""Ends of lines that end no statement, or one that says so, and the sign that ends a block's last statement."""
 _SPACE = re.compile(r"\s*([{};,])\s*|(?<=:) ")
 """Around what separates the parts of a style."""
 _BYTES_PER_LINE = 57 * 1024
@@ -72,7 +75,7 @@ def _page(title: str) -> tuple[bytes, bytes]:
     parts = {
         "TITLE": html.escape(printable(title)),
         "STYLE": _SPACE.sub(r"\1", (folder / "page.css").read_text("utf-8")),
-        "SCRIPT": "\n".join(_light((folder / name).read_text("utf-8")) for name in _SCRIPTS),
+        "SCRIPT": '"use strict";' + "".join(_light((folder / name).read_text("utf-8")) for name in _SCRIPTS),
     }
     page = (folder / "page.html").read_text("utf-8")
     head, tail = page.split("{{DATA}}")
@@ -90,10 +93,12 @@ def _light(script: str) -> str:
 
 
 def _tight(line: str) -> str:
-    """A line without spaces around signs; one that may hold a template, a pattern or other quotes is left alone."""
-    if any(sign in line for sign in "`'/"):
-        return line
+    """A line without spaces around signs; one with a pattern, a tick or a template inside another is left alone."""
     parts = _TEXT.split(line)  # every other part is a text
+    if any(sign in part for part in parts[::2] for sign in "`'/") or any(
+        part.count("${") > part.count("}") for part in parts
+    ):
+        return line
     return "".join(part if at % 2 else _TOKENS.sub(r"\1", part) for at, part in enumerate(parts))
 
 

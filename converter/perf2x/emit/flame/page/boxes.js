@@ -41,10 +41,3 @@ function madeColour(box) {
 
 /** By what changed with all that a box calls ("change"), or in itself ("own"). */
 const isChangeColour = () => comparison !== null && ["change", "own"].includes(state.colour);
-
-function weighed(value) {
-  return layout.isTime ? spoken(value * 1000, "nanoseconds") : spoken(value, layout.unit);
-}
-
-const wholeOf = () => (layout.isTime ? homeRange()[1] - homeRange()[0] : total);
-const sizeOf = (box) => layout.end[box] - layout.start[box];

@@ -36,10 +36,8 @@ function samplesOf(event) {
  */
 function threadChoices(profile, event, columns) {
   const costs = new Float64Array(profile.threads.length);
-  const { thread, event: eventOf } = profile.rows;
-  for (let row = 0; row < thread.length; row += 1) {
-    if (eventOf[row] === event) for (const column of columns) costs[thread[row]] += column[row];
-  }
+  const { thread } = profile.rows;
+  for (const row of profile.rowsOf(event, null)) for (const column of columns) costs[thread[row]] += column[row];
   const all = costs.reduce((a, b) => a + b, 0);
   const order = [...costs.keys()].filter((row) => costs[row] > 0).sort((a, b) => costs[b] - costs[a]);
   return [

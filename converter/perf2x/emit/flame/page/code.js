@@ -66,7 +66,7 @@ function openingButton() {
 
 function fillCode(one, kind, kinds) {
   const measure = measureOf(profile.listings, state.event, state.weight);
-  const unit = state.weight === "count" ? "samples" : unitOf(profile.events[state.event]);
+  const unit = chosenUnit();
   const tabs = kinds.map((word) => {
     const button = make("button", {}, CODE_WORDS[word]);
     button.setAttribute("aria-pressed", String(word === kind));

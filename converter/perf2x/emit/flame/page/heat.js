@@ -122,13 +122,13 @@ function sayRange() {
     $("range").textContent = document.activeElement === $("heat") ? `at ${cellWords(heat.cursor)}: ${burstSize(cell)}` : "Drag over bursts to see only them; columns are time, rows fractions of a column.";
     return;
   }
-  const [first, last] = bursts.cells(range);
-  const sum = heat.cells.slice(first, last + 1).reduce((a, b) => a + b, 0);
-  $("range").textContent = `${cellWords(first)} to ${cellWords(last + 1)}: ${burstSize(sum)} · ${bursts.option(range)}`;
+  const sums = bursts.sums(range)[state.weight];
+  const sum = profile.rowsOf(state.event, oneThread()).reduce((all, row) => all + sums[row], 0);
+  $("range").textContent = `${rangeWords(range)}: ${burstSize(sum)} · ${bursts.option(range)}`;
 }
 
 const cellWords = (cell) => (cell ? spoken(Math.min(cell * bursts.cell, bursts.duration) * 1000, "nanoseconds") : "0");
-const burstSize = (sum) => spoken(Math.round(sum), state.weight === "count" ? "samples" : unitOf(profile.events[state.event]));
+const burstSize = (sum) => spoken(Math.round(sum), chosenUnit());
 
 const HEAT_STEPS = { ArrowLeft: -BURST_ROWS, ArrowRight: BURST_ROWS, ArrowUp: -1, ArrowDown: 1 };
 

@@ -171,9 +171,8 @@ function showTip(event) {
     if (box >= 0) {
       showStatus(box);
       const frame = layout.frameOf(box);
-      const parts = [make("b", {}, frameName(box))];
-      if (frame >= 0) parts.push(make("span", {}, describe(frame)));
-      tip.replaceChildren(...parts, ...sizes(box).map((line) => make("span", {}, line)));
+      const about = frame < 0 ? [] : [make("span", { className: "about" }, describe(frame))];
+      tip.replaceChildren(make("b", {}, frameName(box)), ...sizes(box).map((line) => make("span", {}, line)), ...about);
     }
   }
   tip.hidden = box < 0;

@@ -13,6 +13,7 @@ const state = {};
 /** @type {Layout} */ let layout;
 /** @type {Comparison | null} */ let comparison = null;
 /** @type {FunctionCost[]} */ let functions = [];
+let costs = new Map(); // of functions, by number
 /** @type {number[]} */ let rows;
 /** @type {Sums} */ let sums;
 /** @type {Column} */ let weight;
@@ -121,6 +122,7 @@ function draw() {
   total = rows.reduce((sum, row) => sum + weight[row], 0);
   fillThreads();
   functions = comparison ? comparison.functions(rows) : profile.functions(rows, weight);
+  costs = new Map(functions.map((entry) => [profile.functionOf[entry.frame], entry]));
   if (profile.rows.latency) addOther();
   selected = layout.has(state.box) ? state.box : -1;
   if (selected < 0 && layout.isSandwich && layout.size > 0) selected = 0;
@@ -146,7 +148,7 @@ function draw() {
 
 function laidOut() {
   const one = oneThread();
-  const unit = state.weight === "count" ? "samples" : unitOf(profile.events[state.event] || { unit: "count", name: "" });
+  const unit = chosenUnit();
   if (state.function) return sandwich(profile, rows, profile.functionNamed.get(state.function), weight, unit, comparison);
   if (state.order === "bottom") return bottomUp(profile, groupsOf(), weight, unit, comparison);
   if (state.order === "heavy") return leftHeavy(profile, groupsOf(), weight, unit, comparison);

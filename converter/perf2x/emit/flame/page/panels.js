@@ -46,6 +46,7 @@ function showButtons() {
   for (const button of document.querySelectorAll("nav .group button")) {
     const [[kind, value]] = Object.entries(button.dataset);
     button.setAttribute("aria-pressed", String(state[kind] === value));
+    if (value === "value") button.textContent = valueWord();
     if (value === "time") {
       button.disabled = !profile.moments;
       button.title = profile.moments ? "(o)" : profile.noMoments;
@@ -149,7 +150,7 @@ function showTable() {
 
 /** The head of the column beside the chosen number. */
 function showOther() {
-  const [name, what] = otherWeight() === "value" ? ["Value", "periods"] : ["Latency", "latencies"];
+  const [name, what] = otherWeight() === "value" ? [valueWord(), "periods"] : ["Latency", "latencies"];
   Object.assign($("other"), { textContent: name, title: `Self, as a share of all ${what}` });
 }
 
@@ -160,7 +161,7 @@ function showCosts() {
   const whole = total || 1;
   const wholes = { other: profile.rows.latency ? rows.reduce((sum, row) => sum + sums[otherWeight()][row], 0) || 1 : 1 };
   $("rows").replaceChildren(...shown.slice(0, 400).map((entry) => {
-    const line = `self ${spoken(entry.self, layout.isTime ? "" : layout.unit)}, total ${spoken(entry.total, layout.isTime ? "" : layout.unit)}`;
+    const line = `self ${cost(entry.self)}, total ${cost(entry.total)}`;
     const cells = [percent(entry.self, whole), percent(entry.total, whole), ...(profile.rows.latency ? [percent(entry.other, wholes.other)] : [])];
     return functionRow(entry, [line], cells, entry[key === "name" ? "self" : key] / (wholes[key] || whole));
   }));
@@ -183,24 +184,15 @@ function showDetail() {
     return;
   }
   const frame = layout.frameOf(selected);
-  const size = sizeOf(selected);
-  const parts = [make("h2", {}, frameName(selected))];
-  if (frame >= 0) parts.push(make("p", {}, describe(frame)));
-  const bars = make("div", { className: comparison ? "bars wide" : "bars" });
-  const lines = comparison && layout.change[selected] ? changeBars(layout.change[selected]) : [["total", size, wholeOf()], ["self", layout.own[selected], wholeOf()]];
-  for (const [word, value, whole] of lines) {
+  const bars = make("div", { className: "bars" });
+  for (const [word, text, share] of panelLines(selected)) {
     const bar = make("b", {}, make("i"));
-    bar.firstChild.style.width = `${(100 * value) / (whole || 1)}%`;
-    bars.append(make("span", {}, word), bar, make("span", {}, `${weighed(value)}  ${percent(value, whole)}`));
+    bar.firstChild.style.width = `${100 * share}%`;
+    bars.append(make("span", {}, word), bar, make("span", {}, text));
   }
-  detail.replaceChildren(...parts, bars, ...(comparison && frame >= 0 ? [callerList(frame)] : []));
+  const about = frame < 0 ? [] : [make("details", {}, make("summary", { title: "All of it" }, describe(frame)))];
+  detail.replaceChildren(make("h2", { title: frameName(selected) }, frameName(selected)), bars, ...about, ...(comparison && frame >= 0 ? [callerList(frame)] : []));
   showCode(frame);
-}
-
-function changeBars({ total: all, self }) {
-  const { before, after } = comparison.wholes;
-  const own = [["self before", self.before, before], ["self after", self.after, after]];
-  return [["before", all.before, before], ["after", all.after, after], ...(self.before || self.after ? own : [])];
 }
 
 function describe(frame) {
@@ -222,25 +214,5 @@ function select(box) {
 function showStatus(box) {
   if (box < 0) return;
   const frame = layout.frameOf(box);
-  const words = frame >= 0 ? ` ${describe(frame)}` : "";
-  $("status").replaceChildren(make("b", {}, nameParts(frameName(box))), `${words} · ${sizes(box).join(" · ")}`);
-}
-
-/** before → after and the change, of the box with all that it calls and of itself. */
-function changeNumbers({ total: all, self }) {
-  const { wholes } = comparison;
-  const told = ({ before, after, noisy }) => `${weighed(before)} (${percent(before, wholes.before)}) → ${weighed(after)} (${percent(after, wholes.after)}), ${comparison.signed(after - before)} of the whole${noisy ? ", within the noise of sampling" : ""}`;
-  return [`total ${told(all)}`, ...(self.before || self.after ? [`self ${told(self)}`] : [])];
-}
-
-/** Lines that say how much a box is. */
-const sizes = (box) => (comparison && layout.change[box] ? changeNumbers(layout.change[box]) : [numbers(box)]);
-
-function numbers(box) {
-  const own = layout.own[box];
-  const size = sizeOf(box);
-  const how = layout.wait[box] ? `${WAITS[layout.wait[box]]} ` : "";
-  const when = layout.isTime ? `${how}from ${weighed(layout.start[box])}, ` : "";
-  const off = layout.off[box] > 0 ? `, ${percent(layout.off[box], 1)} of it off CPU` : "";
-  return `${when}${weighed(size)} (${percent(size, wholeOf())})${own && own < size ? `, self ${weighed(own)} (${percent(own, wholeOf())})` : own ? ", all self" : ""}${off}`;
+  $("status").replaceChildren(make("b", {}, nameParts(frameName(box))), ` ${[...sizes(box), ...(frame >= 0 ? [describe(frame)] : [])].join(" · ")}`);
 }

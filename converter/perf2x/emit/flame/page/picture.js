@@ -49,8 +49,7 @@ function caption() {
   const order = { heavy: "left heavy", bottom: "bottom up", time: "over time" }[state.order];
   const edits = state.edits.map(([kind, key]) => `${EDITS[kind]} ${nameOf(key)}`);
   const view = state.function ? `callers and callees of ${nameOf(state.function)}` : order;
-  const unit = event && (state.weight === "count" ? "samples" : unitOf(event));
-  return [event ? `${event.name}, ${spoken(total, unit)}` : "", threadText(), view, state.range ? rangeWords(state.range) : "", ...edits].filter(Boolean).join(" · ");
+  return [event ? `${event.name}, ${spoken(total, chosenUnit())}` : "", threadText(), view, state.range ? rangeWords(state.range) : "", ...edits].filter(Boolean).join(" · ");
 }
 
 const fakeCanvas = (pen) => /** @type {any} */ ({ getContext: () => pen });

@@ -1,0 +1,72 @@
+// Run inside the page: chooses views, selects boxes, moves the pointer over them, and reads every number from the document.
+((orders, keys, wanted) => {
+  const textOf = (id) => $(id).textContent;
+  const boxes = (key) => [...Array(layout.size).keys()].filter((box) => layout.has(box) && layout.frameOf(box) >= 0 && profile.functionKey(layout.frameOf(box)) === key);
+  const widest = (key) => boxes(key).sort((a, b) => sizeOf(b) - sizeOf(a) || a - b)[0];
+  const stack = (box) => {
+    const names = [];
+    for (let at = box; at >= 0; at = layout.up[at]) if (layout.frameOf(at) >= 0) names.unshift(frameName(at));
+    return names;
+  };
+  const plain = (names) => names.every((name) => profile.names.indexOf(name) === profile.names.lastIndexOf(name));
+
+  /** What panel, tooltip and status line say of a box. */
+  const told = (box) => {
+    select(box);
+    const lane = layout.lane[box];
+    painter.side = layout.lanes[lane].side;
+    moveTo(layout.start[box], layout.end[box]);
+    painter.paint(view());
+    $("scroll").scrollTop = painter.y(lane, layout.depth[box]);
+    const place = $("canvas").getBoundingClientRect();
+    hideTip();
+    showTip({ clientX: place.left + 5, clientY: place.top + painter.y(lane, layout.depth[box]) - $("scroll").scrollTop + LEVEL / 2 });
+    return {
+      name: frameName(box), key: profile.functionKey(layout.frameOf(box)), path: stack(box), plain: plain(stack(box)), thread: layout.lanes[lane].label, side: layout.isSandwich ? lane : -1,
+      panel: [...document.querySelectorAll("#detail .bars > span")].map((one) => one.textContent),
+      tip: [...$("tip").children].filter((one) => one.localName === "span" && one.className !== "about").map((one) => one.textContent),
+      status: textOf("status"), about: describe(layout.frameOf(box)), share: [...document.querySelectorAll("#detail .bars i")].map((one) => parseFloat(one.style.width)),
+    };
+  };
+  const row = (key) => {
+    const found = [...$("rows").rows].find((one) => one.querySelector("button").dataset.name === key);
+    return found && [...[...found.cells].slice(1).map((cell) => cell.textContent), found.title];
+  };
+  const legend = () => textOf("legend") && [...$("legend").children].map((one) => one.textContent);
+
+  Object.assign(state, { ...readFragment("", fields), ...wanted });
+  draw();
+  const said = { tid: oneThread() === null ? "" : String(profile.threads[oneThread()].tid), event: profile.events[state.event].name, options: state.range ? bursts.option(state.range) : "", chips: [...document.querySelectorAll("#chips .share")].map((one) => one.textContent), detail: textOf("detail"), caption: caption(), boxes: [], rows: {}, matched: {}, legends: {} };
+  said.threads = threadList.choices.slice(3).map(({ text, share }) => [text, share]);
+  said.events = [...$("event").options].map((one) => one.text);
+  if (bursts) {
+    choose("bursts", "on");
+    said.heat = textOf("range");
+  }
+  said.colours = profile.rows.off ? ["object", "mode", "cpu"] : ["object", "mode"];
+  for (const colour of said.colours) {
+    choose("colour", colour);
+    said.legends[colour] = legend();
+  }
+  choose("colour", "object");
+  for (const key of keys) {
+    said.rows[key] = row(key) || null;
+    state.search = `^${profile.names[profile.functionFrame[profile.functionNamed.get(key)]].replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}$`;
+    search();
+    said.matched[key] = textOf("matched");
+    state.search = "";
+    search();
+  }
+  for (const order of orders) {
+    if (order !== "function") choose("order", order);
+    for (const key of keys) {
+      if (order === "function") openFunction(key);
+      if (order === "function" && layout.size) {
+        const far = (lane) => [...Array(layout.size).keys()].filter((box) => layout.has(box) && layout.lane[box] === lane).sort((a, b) => layout.depth[b] - layout.depth[a] || a - b)[0];
+        for (const box of [0, far(0), far(1)]) said.boxes.push({ order, of: key, ...told(box) });
+      } else if (order !== "function" && widest(key) !== undefined) said.boxes.push({ order, ...told(widest(key)) });
+    }
+    openFunction("");
+  }
+  return said;
+})
