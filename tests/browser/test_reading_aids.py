@@ -61,6 +61,14 @@ def aided(folder: Path) -> dict[str, dict]:
     over, tip = ["move", 300, 200], "[$('tip').hidden, hovered >= 0]"
     zoom = "requestAnimationFrame = (step) => (window.next = step); goTo(1, 2); next(0); [painter.from, painter.to]"
     names = "[...document.querySelectorAll('.long')]"
+    watch = ["run", "window.stops = []; addEventListener('focusin', ({ target }) => stops.push(target.id))"]
+    bare = {"viewer": "page", "file": str(write(folder, "bare", "html", {}, lambda _: demo(timeline=False)))}
+    busy = page | {"hash": "#bursts=on&range=0-90000&edits=focus%0Amain%0Ademo"}
+    sides, place = (
+        [["key", "x"], ["key", "ArrowDown"], ["key", "ArrowDown"]],
+        "[layout.lane[selected], frameName(selected)]",
+    )
+    group, said = [["focus", "[data-order]"], ["key", "End"], ["key", "ArrowLeft"]], "$('status').textContent"
     kept = "[one.lastChild.textContent, one.scrollWidth <= one.clientWidth, one.parentElement.ariaLabel]"
     return made | {
         "rows": page | {"steps": table, "evaluate": f"[{focus}.innerText.split(' ')[0], {focus}.tabIndex]"},
@@ -77,6 +85,29 @@ def aided(folder: Path) -> dict[str, dict]:
         | {"steps": left, "evaluate": "[state.thread, total, $('thread').value, $('thread').ariaExpanded]"},
         "events": many
         | {"hash": "#event=1", "evaluate": "[state.event, [...$('event').options].map((one) => one.text)]"},
+        "stops": busy | {"steps": [watch, *[["key", "Tab"]] * 9], "evaluate": "stops"},
+        "skipped": page | {"steps": [["key", "Tab"], ["key", "Enter"]], "evaluate": f"{focus}.id"},
+        "group": page
+        | {
+            "steps": group,
+            "evaluate": f"[{focus}.id, buttonsOf(GROUPS[0]).filter((one) => one.tabIndex === 0).length]",
+        },
+        "sides": page | {"hash": "#function=outer_work%0Ademo", "steps": sides[1:2], "evaluate": f"[{place}, {said}]"},
+        "sides, end": page | {"hash": "#function=outer_work%0Ademo", "steps": sides[1:], "evaluate": place},
+        "sides, back": page
+        | {"hash": "#function=outer_work%0Ademo", "steps": [*sides[1:], ["key", "PageUp"]], "evaluate": place},
+        "level": page
+        | {
+            "steps": [*boxes[:2], ["key", "PageDown"], ["key", "Home"], ["key", "End"]],
+            "evaluate": "frameName(selected)",
+        },
+        "range left": page | {"hash": "#order=time&range=0-30000", "steps": [["key", "Escape"]], "evaluate": said},
+        "no times": bare
+        | {
+            "steps": [["run", "document.querySelector('[data-order=time]').click()"]],
+            "evaluate": f"[{said}, state.order]",
+        },
+        "no bursts": bare | {"steps": [["key", "h"]], "evaluate": said},
         "long name, status": many
         | {
             "size": PHONE,
@@ -119,6 +150,27 @@ def test_the_tooltip_goes_with_what_it_tells_about(seen) -> None:
     assert seen["tip"]["value"] == [False, True]
     assert seen["tip, then keys"]["value"][0] is True
     assert seen["tip, then another view"]["value"] == [True, False]
+
+
+def test_few_stops_lie_before_the_graph(seen) -> None:
+    """With an event to choose, chips and bursts; arrows go from button to button."""
+    assert seen["stops"]["value"].index("canvas") <= 8
+    assert seen["skipped"]["value"] == "canvas"
+    assert seen["group"]["value"] == ["png", 1]
+
+
+def test_keys_walk_callers_and_callees(seen) -> None:
+    assert seen["sides"]["value"][0] == [1, "outer_work"]
+    assert seen["sides"]["value"][1].startswith("outer_work function: self 0 ns (0 %), total 60 ms (60.0 %)")
+    assert seen["sides, end"]["value"] == [1, "inner_inlined"]
+    assert seen["sides, back"]["value"] == [0, "main"]
+    assert seen["level"]["value"] == "sys_read"
+
+
+def test_the_line_below_says_what_is_chosen_and_why_something_is_not_there(seen) -> None:
+    assert seen["range left"]["value"] == "100 ms"
+    assert seen["no times"]["value"] == ["The recording has no times.", "heavy"]
+    assert seen["no bursts"]["value"] == "The recording has no times."
 
 
 def test_who_wants_less_motion_sees_no_glide(seen) -> None:

@@ -32,6 +32,7 @@ _SCRIPTS = (
     "choices.js",
     "range.js",
     "heat.js",
+    "focus.js",
     "table.js",
     "changes.js",
     "words.js",

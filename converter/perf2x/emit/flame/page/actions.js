@@ -65,7 +65,7 @@ function showChips() {
   const left = rows.reduce((sum, row) => sum + sums.count[row], 0);
   const all = profile.rows.event.reduce((sum, event, row) => sum + (event === state.event ? sums.count[row] : 0), 0);
   if (state.edits.some(([kind]) => kind === "focus")) chips.push(make("span", { className: "share" }, `${percent(left, all)} of all samples`));
-  $("chips").replaceChildren(...chips);
+  refill($("chips"), ...chips);
   $("chips").hidden = chips.length === 0;
 }
 
@@ -88,7 +88,7 @@ function showActions() {
     callsItself(key) && ["Fold recursion", "One frame where it calls itself (r)", () => addEdit("collapse", key)],
     ["Copy stack", "The selected box and its callers, innermost first (y)", () => copy(stackText(), $("acts").lastChild)],
   ].filter(Boolean);
-  $("acts").replaceChildren(make("b", { title: key.replace("\n", " · ") }, nameParts(nameOf(key))), ...offers.map(([word, title, onclick]) => make("button", { title, onclick }, word)));
+  refill($("acts"), make("b", { title: key.replace("\n", " · ") }, nameParts(nameOf(key))), ...offers.map(([word, title, onclick]) => make("button", { title, onclick }, word)));
 }
 
 /** Do something with the function of the selected box, if there is one. */

@@ -21,7 +21,10 @@ function readRange(text) {
 const chosenSums = () => (bursts && state.range ? bursts.sums(state.range) : profile.rows);
 
 function toggleBursts() {
-  if (!bursts) return;
+  if (!bursts) {
+    say(profile.noMoments);
+    return;
+  }
   state.bursts = state.bursts === "on" ? "off" : "on";
   showBursts();
   showButtons();
@@ -116,7 +119,6 @@ function chooseCells(one, other) {
 function sayRange() {
   if ($("bursts").hidden) return;
   const { range } = state;
-  $("range-clear").hidden = $("range-copy").hidden = !range;
   if (!range) {
     const cell = heat.cells[heat.cursor];
     $("range").textContent = document.activeElement === $("heat") ? `at ${cellWords(heat.cursor)}: ${burstSize(cell)}` : "Drag over bursts to see only them; columns are time, rows fractions of a column.";
@@ -173,7 +175,5 @@ function listenToBursts() {
   canvas.onkeydown = onHeatKey;
   canvas.onkeyup = (event) => event.key === "Shift" && state.range && rebuild();
   canvas.onfocus = canvas.onblur = () => bursts && (sayRange(), paintBursts());
-  $("range-clear").onclick = clearRange;
-  $("range-copy").onclick = () => navigator.clipboard && navigator.clipboard.writeText(bursts.option(state.range));
   $("burst-toggle").onclick = toggleBursts;
 }

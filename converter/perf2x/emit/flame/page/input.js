@@ -19,6 +19,10 @@ function switchTheme() {
 }
 
 function choose(kind, value) {
+  if (value === "time" && !profile.moments) {
+    say(profile.noMoments);
+    return;
+  }
   state[kind] = value;
   if (kind === "event" && !haveSamples(value)) state.thread = "merged";
   if (kind === "colour") {
@@ -53,6 +57,7 @@ function listen() {
     state.search = $("search").value;
     searched();
   };
+  $("skip").onclick = () => $("canvas").focus();
   $("reset").onclick = zoomOut;
   $("theme").onclick = switchTheme;
   $("help").onclick = () => $("keys").showModal();
@@ -133,6 +138,7 @@ function listenToPointer(canvas) {
   };
   canvas.onpointerleave = () => {
     hideTip();
+    if (!isProposed) showStatus(selected);
     repaint();
   };
   canvas.addEventListener("wheel", onWheel, { passive: false });
@@ -204,21 +210,25 @@ const KEYS = {
   w: () => zoomBy(0.7, painter.width / 2), s: () => zoomBy(1.4, painter.width / 2),
   a: () => panBy(-0.2), d: () => panBy(0.2),
   "[": () => stepThread(-1), "]": () => stepThread(1),
-  ArrowDown: () => walk(growsUp() ? outer : inner),
-  ArrowUp: () => walk(growsUp() ? inner : outer),
+  ArrowDown: () => walk(below),
+  ArrowUp: () => walk(above),
   ArrowLeft: () => walk((box) => beside(box, -1)),
   ArrowRight: () => walk((box) => beside(box, 1)),
+  Home: () => walk((box) => beside(box, -Infinity)),
+  End: () => walk((box) => beside(box, Infinity)),
+  PageDown: () => walk(below, 10),
+  PageUp: () => walk(above, 10),
 };
 
 function onKey(event) {
-  if (event.ctrlKey || event.metaKey || event.altKey || $("keys").open) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || $("keys").open || $("code").contains(event.target)) return;
   const typing = event.target.matches("input, select");
   if (typing) {
     if (event.key === "Escape" || (event.key === "Enter" && event.target === $("search"))) $("canvas").focus();
     return;
   }
   if (event.key === "Enter" && event.target !== $("canvas")) return;
-  if (onRangeKey(event)) return;
+  if (onRangeKey(event) || onGroupKey(event)) return;
   const action = KEYS[event.key];
   if (!action) return;
   hideTip();
@@ -226,10 +236,11 @@ function onKey(event) {
   action();
 }
 
-/** Select the box that a step leads to, and bring it into view. */
-function walk(step) {
-  const next = selected < 0 ? (layout.has(0) ? 0 : -1) : step(selected);
+/** Select the box that a step leads to, or as many of them as there are up to a number, and bring it into view. */
+function walk(step, times = 1) {
+  let next = selected < 0 ? (layout.has(0) ? 0 : -1) : step(selected);
   if (next < 0) return;
+  for (let more = 1, on = step(next); more < times && on >= 0; more += 1, on = step(next)) next = on;
   select(next);
   if (layout.end[next] <= painter.from || layout.start[next] >= painter.to) goTo(layout.start[next], layout.end[next], "walk");
   else steps.rememberSoon("walk");
@@ -239,13 +250,21 @@ function walk(step) {
   if (top + LEVEL > scroll.scrollTop + scroll.clientHeight) scroll.scrollTop = top + LEVEL - scroll.clientHeight;
 }
 
-/** Whether what is called stands above, where the selected box is. */
-function growsUp() {
-  const { grows } = layout.lanes[selected < 0 ? 0 : layout.lane[selected]];
+/** Whether what is called stands above. */
+function growsUp(box) {
+  const { grows } = layout.lanes[layout.lane[box]];
   return grows ? grows === "up" : state.direction === "flame";
 }
 
-const outer = (box) => layout.up[box];
+const above = (box) => (growsUp(box) ? inner(box) : outer(box));
+const below = (box) => (growsUp(box) ? outer(box) : inner(box));
+
+/** The caller's box; callers and callees meet at the function, which both sides have. */
+function outer(box) {
+  if (layout.up[box] >= 0 || !layout.isSandwich) return layout.up[box];
+  const [root] = layout.lanes[1 - layout.lane[box]].levels[0];
+  return root;
+}
 
 function inner(box) {
   const level = layout.lanes[layout.lane[box]].levels[layout.depth[box] + 1] || [];
@@ -259,7 +278,8 @@ function inner(box) {
 function beside(box, step) {
   const level = layout.lanes[layout.lane[box]].levels[layout.depth[box]];
   const at = layout.firstAfter(level, layout.start[box]);
-  return level[at + step] === undefined ? -1 : level[at + step];
+  const to = Number.isFinite(step) ? at + step : step < 0 ? 0 : level.length - 1;
+  return level[to] === undefined ? -1 : level[to];
 }
 
 start();

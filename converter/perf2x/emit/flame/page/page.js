@@ -126,6 +126,7 @@ function draw() {
   if (profile.rows.latency) addOther();
   selected = layout.has(state.box) ? state.box : -1;
   if (selected < 0 && layout.isSandwich && layout.size > 0) selected = 0;
+  showStatus(selected);
   standStill();
   painter.sides = (layout.isSandwich ? [0, 1] : [0]).map(firstRange);
   painter.side = 0;
@@ -142,6 +143,7 @@ function draw() {
   showDetail();
   showChips();
   showActions();
+  rove();
   resize();
   $("scroll").scrollTop = firstScroll();
 }

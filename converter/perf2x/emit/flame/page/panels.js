@@ -47,17 +47,22 @@ function showButtons() {
     const [[kind, value]] = Object.entries(button.dataset);
     button.setAttribute("aria-pressed", String(state[kind] === value));
     if (value === "value") button.textContent = valueWord();
-    if (value === "time") {
-      button.disabled = !profile.moments;
-      button.title = profile.moments ? "(o)" : profile.noMoments;
-    }
+    if (value === "time") offer(button, Boolean(profile.moments));
   }
-  $("burst-toggle").disabled = !bursts;
-  if (!bursts) $("burst-toggle").title = profile.noMoments || "";
+  offer($("burst-toggle"), Boolean(bursts));
   $("burst-toggle").setAttribute("aria-pressed", String(state.bursts === "on" && bursts !== null));
   $("event").value = String(state.event);
   $("toggle").setAttribute("aria-pressed", String(!$("side").hidden));
 }
+
+/** A button that cannot do its work says why: to whoever rests on it, and to whoever presses it. */
+function offer(button, can) {
+  button.setAttribute("aria-disabled", String(!can));
+  if (!can) button.title = profile.noMoments || "";
+}
+
+/** Something for the line below, which screen readers read. */
+const say = (text) => ($("status").textContent = text);
 
 /** What the colours of a difference mean. */
 function showScale() {
@@ -94,7 +99,7 @@ function showLegend() {
   const waits = waitLegend();
   $("legend").hidden = state.colour === "name" && !waits.length;
   const shown = state.colour === "name" ? [] : parts;
-  $("legend").replaceChildren(...waits, ...shown.map(([name, { self, frame }]) => {
+  refill($("legend"), ...waits, ...shown.map(([name, { self, frame }]) => {
     const button = make("button", { title: `Only ${name}` }, make("i"), `${name}  ${percent(self, total)}`);
     button.firstChild.style.background = colours.swatch(frame);
     button.setAttribute("aria-pressed", String(state.group === name));
@@ -107,6 +112,7 @@ function showLegend() {
     };
     return button;
   }));
+  rove();
 }
 
 /** How much of all is off the CPU. */
@@ -212,7 +218,7 @@ function select(box) {
 }
 
 function showStatus(box) {
-  if (box < 0) return;
-  const frame = layout.frameOf(box);
-  $("status").replaceChildren(make("b", {}, nameParts(frameName(box))), ` ${[...sizes(box), ...(frame >= 0 ? [describe(frame)] : [])].join(" · ")}`);
+  const frame = box < 0 ? -1 : layout.frameOf(box);
+  if (box < 0) say(`${state.range ? `${rangeWords(state.range)}: ` : ""}${spoken(total, chosenUnit())}`);
+  else $("status").replaceChildren(make("b", {}, nameParts(frameName(box))), ` ${[...sizes(box), ...(frame >= 0 ? [describe(frame)] : [])].join(" · ")}`);
 }

@@ -30,7 +30,7 @@ function proposeRange(one, other) {
   hideTip();
   sayRange();
   paintBursts();
-  $("status").textContent = `${rangeWords(state.range)}: ${spoken((state.range[1] - state.range[0]) * 1000, "nanoseconds")}`;
+  say(`${rangeWords(state.range)}: ${spoken((state.range[1] - state.range[0]) * 1000, "nanoseconds")}`);
   repaint();
 }
 

@@ -1,0 +1,41 @@
+"use strict";
+// Where keys lead: groups of buttons are one stop of Tab each, and arrows go from one button to the next.
+
+const GROUPS = [".tools button, #bar button", "#chips button", "#legend button", "#acts button"];
+
+/** @param {string} group */
+const buttonsOf = (group) => [...document.querySelectorAll(group)].filter((one) => one.offsetParent);
+
+/** Let Tab reach one button of each group: the one that had the focus last. */
+function rove() {
+  for (const group of GROUPS) {
+    const buttons = buttonsOf(group);
+    const kept = buttons.find((one) => one === document.activeElement) || buttons.find((one) => "kept" in one.dataset) || buttons[0];
+    for (const one of buttons) one.tabIndex = one === kept ? 0 : -1;
+  }
+}
+
+const GROUP_STEPS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1, Home: -Infinity, End: Infinity };
+
+/** Whether the key was one for a group of buttons. */
+function onGroupKey(event) {
+  const step = GROUP_STEPS[event.key];
+  const group = step && !event.shiftKey && GROUPS.find((one) => event.target.matches(one));
+  if (!group) return false;
+  const buttons = buttonsOf(group);
+  for (const one of buttons) delete one.dataset.kept;
+  const next = buttons[Math.max(0, Math.min(buttons.indexOf(event.target) + step, buttons.length - 1))];
+  next.dataset.kept = "";
+  next.focus();
+  rove();
+  event.preventDefault();
+  return true;
+}
+
+/** Fill a group anew; the button that had the focus, or the one in its place, has it again. */
+function refill(group, ...inside) {
+  const at = [...group.querySelectorAll("button")].indexOf(/** @type {HTMLButtonElement} */ (document.activeElement));
+  group.replaceChildren(...inside);
+  const buttons = group.querySelectorAll("button");
+  if (at >= 0) (buttons[Math.min(at, buttons.length - 1)] || $("canvas")).focus();
+}
