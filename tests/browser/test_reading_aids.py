@@ -68,6 +68,12 @@ def aided(folder: Path) -> dict[str, dict]:
         [["key", "x"], ["key", "ArrowDown"], ["key", "ArrowDown"]],
         "[layout.lane[selected], frameName(selected)]",
     )
+    controls = (
+        "[...document.querySelectorAll('button, select, input, summary')].filter((one) => one.offsetParent)"
+        ".map((one) => one.getBoundingClientRect()).filter(({ width, height }) => width < 44 || height < 44).length"
+    )
+    sheet = [["press", "#toggle"], ["run", "document.querySelector('#rows button').click()"]]
+    tall = "[$('bar').offsetHeight, $('side').offsetHeight / innerHeight, $('scroll').clientHeight / innerHeight]"
     group, said = [["focus", "[data-order]"], ["key", "End"], ["key", "ArrowLeft"]], "$('status').textContent"
     kept = "[one.lastChild.textContent, one.scrollWidth <= one.clientWidth, one.parentElement.ariaLabel]"
     return made | {
@@ -108,6 +114,8 @@ def aided(folder: Path) -> dict[str, dict]:
             "evaluate": f"[{said}, state.order]",
         },
         "no bursts": bare | {"steps": [["key", "h"]], "evaluate": said},
+        "phone": busy | {"size": PHONE, "steps": sheet, "evaluate": f"[{controls}, {tall}]", "shot": "phone.png"},
+        "phone, open": page | {"size": PHONE, "steps": sheet, "evaluate": tall},
         "long name, status": many
         | {
             "size": PHONE,
@@ -171,6 +179,13 @@ def test_the_line_below_says_what_is_chosen_and_why_something_is_not_there(seen)
     assert seen["range left"]["value"] == "100 ms"
     assert seen["no times"]["value"] == ["The recording has no times.", "heavy"]
     assert seen["no bursts"]["value"] == "The recording has no times."
+
+
+def test_on_a_phone_fingers_meet_large_controls_and_the_graph_stays_in_sight(seen) -> None:
+    small, (bar, sheet, _) = seen["phone"]["value"]
+    assert small == 0
+    assert bar < 60 and sheet < 0.5
+    assert seen["phone, open"]["value"][2] > 0.3
 
 
 def test_who_wants_less_motion_sees_no_glide(seen) -> None:

@@ -13,6 +13,7 @@ function rove() {
     const kept = buttons.find((one) => one === document.activeElement) || buttons.find((one) => "kept" in one.dataset) || buttons[0];
     for (const one of buttons) one.tabIndex = one === kept ? 0 : -1;
   }
+  $("legend").tabIndex = $("legend").querySelector("button") ? -1 : 0; // what has no button is scrolled itself
 }
 
 const GROUP_STEPS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1, Home: -Infinity, End: Infinity };

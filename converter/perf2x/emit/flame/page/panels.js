@@ -73,7 +73,7 @@ function showScale() {
     return entry;
   });
   const what = state.colour === "own" ? "the function itself" : "with all that it calls";
-  $("legend").replaceChildren(...parts, make("span", {}, `pale: within the noise of sampling · ${what}`));
+  refill($("legend"), ...parts, make("span", {}, `pale: within the noise of sampling · ${what}`));
   $("legend").hidden = false;
 }
 
