@@ -40,6 +40,8 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict]:
             " $('detail').querySelector('button').click(); [was, $('code').hidden]"
         },
     }
+    looked = "state.search = 'tree[(]'; searched(); const shown = $('matched').textContent; $('full').click();"
+    jobs["search"] = page | {"evaluate": f"{looked} [shown, $('matched').textContent, location.hash]"}
     for scheme, width in (("light", 1280), ("dark", 390)):
         script = {"steps": [["focus", "#canvas"], *[["key", "ArrowDown"]] * 8]}
         size = {"width": width, "height": 760}
@@ -73,6 +75,12 @@ def test_numbers_follow_the_page(told: dict[str, dict]) -> None:
 def test_functions_without_a_listing(told: dict[str, dict]) -> None:
     assert told["none"]["value"] is True
     assert told["closed"]["value"] == [True, False]
+
+
+def test_search_looks_at_what_is_shown_unless_full_names_are_wanted(told: dict[str, dict]) -> None:
+    shown, full, link = told["search"]["value"]
+    assert (shown, full) == ("none", "95.7 %")
+    assert "names=full" in link
 
 
 @pytest.mark.parametrize("look", ["light, 1280", "dark, 390"])

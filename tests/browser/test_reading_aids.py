@@ -29,6 +29,16 @@ def crowd(timeline: bool) -> Profile:
     return builder.build(timeline=timeline)
 
 
+def system(timeline: bool) -> Profile:
+    """Five processes that cost as much as each other."""
+    builder = ProfileBuilder()
+    builder.event("cpu-clock", "nanoseconds", frequency=1000)
+    for pid in range(5):
+        thread = builder.thread(f"daemon-{pid}", 100 + pid)
+        builder.sample([builder.function("main")], thread, value=MS, time=MS)
+    return builder.build(timeline=timeline)
+
+
 def aided(folder: Path) -> dict[str, dict]:
     """Steps of the browser, by name."""
     page, many = (
@@ -116,6 +126,8 @@ def aided(folder: Path) -> dict[str, dict]:
         "no bursts": bare | {"steps": [["key", "h"]], "evaluate": said},
         "phone": busy | {"size": PHONE, "steps": sheet, "evaluate": f"[{controls}, {tall}]", "shot": "phone.png"},
         "phone, open": page | {"size": PHONE, "steps": sheet, "evaluate": tall},
+        "system": {"viewer": "page", "file": str(write(folder, "system", "html", {}, system))}
+        | {"evaluate": "[state.thread, layout.lanes[0].levels[1].length, location.hash]"},
         "long name, status": many
         | {
             "size": PHONE,
@@ -186,6 +198,10 @@ def test_on_a_phone_fingers_meet_large_controls_and_the_graph_stays_in_sight(see
     assert small == 0
     assert bar < 60 and sheet < 0.5
     assert seen["phone, open"]["value"][2] > 0.3
+
+
+def test_many_processes_open_by_process(seen) -> None:
+    assert seen["system"]["value"] == ["process", 5, ""]
 
 
 def test_who_wants_less_motion_sees_no_glide(seen) -> None:

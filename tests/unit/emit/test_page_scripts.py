@@ -112,7 +112,8 @@ def test_waits_fill_the_cells_that_they_cover(kind: str) -> None:
         for cell in range(time // 2000, (time + max(length, 1) - 1) // 2000 + 1):
             inside = min(time + length, 2000 * (cell + 1)) - max(time, 2000 * cell)
             wanted[cell] += 1 if kind == "count" else 1000 * inside if length else 10
-    expression = f"[...bursts.grid(new Set([0]), '{kind}')]"
+    grids = [f"bursts.grid(new Set([0]), '{kind}', {of_waits})" for of_waits in ("true", "false")]
+    expression = f"((waits, ran) => [...waits.map((sum, cell) => sum + ran[cell])])({', '.join(grids)})"
     assert bursts(expression, times, [0] * len(times), 2_000_000, 0, lasts) == wanted
 
 
@@ -143,8 +144,13 @@ def test_a_range_is_the_option_of_the_command_line_that_takes_the_same_samples()
     )
 
 
-def test_the_brightest_cell_is_1_and_a_single_sample_can_be_seen() -> None:
-    nothing, little, half, most = answers(
-        ("bursts.js",), "[brightness(0, 900), brightness(1, 900), brightness(450, 900), brightness(900, 900)]"
+def test_classes_of_cells_hold_about_as_many_each() -> None:
+    """Each sum of its own where they are few; nothing where nothing is."""
+    cells = "Float64Array.from({ length: 1000 }, (_, at) => (at < 100 ? 0 : at < 900 ? 50 + (at % 40) : 1000 + at))"
+    many, few, none = answers(
+        ("bursts.js",),
+        f"[heatClasses({cells}), heatClasses(Float64Array.of(4, 0, 2, 4)), heatClasses(Float64Array.of(0))]",
     )
-    assert 0 == nothing < 0.1 < little < half < most == 1
+    assert (few, none) == ([2, 4], [])
+    assert len(many) == 6 and many == sorted(many) and many[-1] == 1999
+    assert many[:4] == [57, 64, 72, 79]

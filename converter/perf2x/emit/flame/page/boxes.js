@@ -11,7 +11,7 @@ function frameName(box) {
 
 function isMatch(frame) {
   if (state.group && colours.group(frame) !== state.group) return false;
-  return !matcher || matcher(profile.names[frame]) || (profile.fullNames[frame] && matcher(profile.fullNames[frame]));
+  return !matcher || matcher(profile.names[frame]) || (state.names === "full" && matcher(profile.fullNames[frame]));
 }
 
 function isFaded(box) {

@@ -23,16 +23,16 @@ class Bursts {
     this.columns = Math.ceil(this.duration / this.column);
   }
 
-  /** Sums of all cells, column by column, of the samples whose rows are wanted (a set of row numbers). */
-  grid(wanted, kind) {
+  /** Sums of all cells, column by column, of the samples whose rows are wanted (a set of row numbers): of what ran, or of waits. */
+  grid(wanted, kind, ofWaits = false) {
+    const waits = ofWaits ? this.waits.filter((at) => wanted.has(this.row[at])) : [];
+    if (ofWaits) return (kind === "count" ? this.covering(waits) : this.waited(waits)).subarray(0, -1);
     const cells = new Float64Array(this.columns * BURST_ROWS + 1);
     for (let at = 0; at < this.time.length; at += 1) {
       if (this.lasts[at] || !wanted.has(this.row[at])) continue;
       cells[Math.floor(this.time[at] / this.cell)] += kind === "count" ? 1 : this[kind][at];
     }
-    const waits = this.waits.filter((at) => wanted.has(this.row[at]));
-    const waiting = kind === "count" ? this.covering(waits) : this.waited(waits);
-    return cells.map((sum, cell) => sum + waiting[cell]).subarray(0, -1);
+    return cells.subarray(0, -1);
   }
 
   /** How many waits each cell has a part in. */
@@ -110,5 +110,12 @@ function columnLength(duration) {
   return length;
 }
 
-/** How bright a cell is, from 0 to 1: its share of the brightest; what is there at all can be seen. */
-const brightness = (sum, most) => (sum > 0 ? 0.12 + 0.88 * Math.sqrt(sum / most) : 0);
+const HEAT_CLASSES = 6;
+
+/** The largest sum of each class of cells: every sum where they are few, else classes of as many cells, so that a busy recording is not all one colour. */
+function heatClasses(cells) {
+  const sums = cells.filter((sum) => sum > 0).sort();
+  const several = [...new Set(sums)];
+  if (several.length <= HEAT_CLASSES) return several;
+  return [...new Set(Array.from({ length: HEAT_CLASSES }, (_, at) => sums[Math.ceil(((at + 1) * sums.length) / HEAT_CLASSES) - 1]))];
+}

@@ -5,6 +5,18 @@ const WHOLE = new Set(["merged", "split", "process"]); // choices of threads tha
 const MOST_CHOICES = 300; // what one can look through; typing finds the others
 const threadList = { choices: [], shown: [], active: -1 };
 
+/** Whether many processes share the costs, as in a recording of a whole system: merged stacks would be nobody's. */
+function isManyProcesses() {
+  const costs = new Map();
+  if (profile.compare) return false;
+  for (const row of profile.rowsOf(profile.defaultEvent, null)) {
+    const { pid } = profile.threads[profile.rows.thread[row]];
+    costs.set(pid, (costs.get(pid) || 0) + profile.rows.value[row]);
+  }
+  const all = [...costs.values()];
+  return all.length > 3 && Math.max(...all) < 0.8 * all.reduce((a, b) => a + b, 0);
+}
+
 function fillHeader() {
   $("title").textContent = $("title").title = profile.title;
   $("facts").textContent = $("facts").title = profile.facts.join("  ·  ");

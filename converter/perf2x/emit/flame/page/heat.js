@@ -3,14 +3,14 @@
 
 const HEAT = { left: 46, top: 4, foot: 16 };
 let bursts = null;
-const heat = { cells: null, cursor: 0, anchor: -1, most: 1 };
+const heat = { cells: null, cursor: 0, anchor: -1, ends: [], ofWaits: false };
 
 function prepareBursts() {
   if (profile.bursts) bursts = new Bursts(profile.bursts, profile.rows, profile.duration);
 }
 
 /** The parts of the view that need times. */
-const burstFields = () => (bursts ? { bursts: oneOf("off", "on", "off"), range: { initial: null, read: readRange, write: (range) => (range ? range.join("-") : "") } } : {});
+const burstFields = () => (bursts ? { bursts: oneOf("off", "on", "off"), heat: oneOf("ran", "ran", "waits"), range: { initial: null, read: readRange, write: (range) => (range ? range.join("-") : "") } } : {});
 
 function readRange(text) {
   const [from, to] = text.split("-").map(Number);
@@ -32,12 +32,19 @@ function toggleBursts() {
   steps.remember();
 }
 
+const isFilled = (cells) => cells.some((sum) => sum > 0);
+
 /** The samples of the chosen event and threads, all of the time. */
 function showBursts() {
   $("bursts").hidden = !bursts || state.bursts !== "on";
   if ($("bursts").hidden) return;
-  heat.cells = bursts.grid(new Set(profile.rowsOf(state.event, oneThread())), state.weight);
-  heat.most = heat.cells.reduce((most, sum) => Math.max(most, sum), 0) || 1;
+  const wanted = new Set(profile.rowsOf(state.event, oneThread()));
+  const [ran, waits] = [false, true].map((ofWaits) => bursts.grid(wanted, state.weight, ofWaits));
+  heat.ofWaits = isFilled(waits) && (state.heat === "waits" || !isFilled(ran));
+  heat.cells = heat.ofWaits ? waits : ran;
+  heat.ends = heatClasses(heat.cells);
+  $("heat-kind").hidden = !isFilled(waits) || !isFilled(ran);
+  showHeatScale();
   sayRange();
   paintBursts();
 }
@@ -63,7 +70,7 @@ function paintBursts() {
   heat.cells.forEach((sum, cell) => {
     if (!sum) return;
     pen.globalAlpha = cell < first || cell > last ? 0.25 : 1;
-    pen.fillStyle = heatColour(brightness(sum, heat.most), dark);
+    pen.fillStyle = heatColour(heat.ends.findIndex((end) => sum <= end), dark);
     const [x, y] = cellPlace(cell, wide, tall);
     pen.fillRect(x, y, Math.max(wide - (wide > 4 ? 0.5 : 0), 0.5), tall);
   });
@@ -74,8 +81,22 @@ function paintBursts() {
 
 const cellPlace = (cell, wide, tall) => [HEAT.left + Math.floor(cell / BURST_ROWS) * wide, HEAT.top + (cell % BURST_ROWS) * tall];
 
-/** From pale to red, or from dark to bright where the page is dark. */
-const heatColour = (share, dark) => (dark ? `hsl(${14 + 34 * share} 85% ${14 + 52 * share}%)` : `hsl(${40 - 38 * share} 90% ${92 - 52 * share}%)`);
+/** From pale to red, or from dark to bright where the page is dark; waits from pale to blue. */
+function heatColour(at, dark) {
+  const share = heat.ends.length > 1 ? at / (heat.ends.length - 1) : 0.4;
+  if (heat.ofWaits) return dark ? `hsl(214 60% ${20 + 46 * share}%)` : `hsl(214 70% ${90 - 48 * share}%)`;
+  return dark ? `hsl(${14 + 34 * share} 85% ${16 + 50 * share}%)` : `hsl(${40 - 38 * share} 90% ${88 - 48 * share}%)`;
+}
+
+/** Which sums each colour stands for. */
+function showHeatScale() {
+  const dark = document.documentElement.dataset.theme === "dark";
+  $("heat-scale").replaceChildren(...heat.ends.map((end, at) => {
+    const entry = make("span", {}, make("i"), `${heat.ends.length > HEAT_CLASSES - 1 ? "≤ " : ""}${burstSize(end)}`);
+    entry.firstChild.style.background = heatColour(at, dark);
+    return entry;
+  }));
+}
 
 function paintAxes(pen, style, wide, tall) {
   pen.fillStyle = style.getPropertyValue("--soft");

@@ -14,7 +14,7 @@ function applyTheme(theme) {
 function switchTheme() {
   applyTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
   showLegend();
-  paintBursts();
+  showBursts();
   repaint();
 }
 
@@ -41,7 +41,7 @@ function choose(kind, value) {
 }
 
 function listen() {
-  for (const button of document.querySelectorAll("nav .group button")) {
+  for (const button of document.querySelectorAll(CHOICES)) {
     const [[kind, value]] = Object.entries(button.dataset);
     button.onclick = () => choose(kind, value);
   }
@@ -58,6 +58,11 @@ function listen() {
     searched();
   };
   $("skip").onclick = () => $("canvas").focus();
+  $("full").hidden = !profile.fullNames.some(Boolean);
+  $("full").onclick = () => {
+    state.names = state.names === "full" ? "shown" : "full";
+    searched();
+  };
   $("reset").onclick = zoomOut;
   $("theme").onclick = switchTheme;
   $("help").onclick = () => $("keys").showModal();

@@ -42,7 +42,7 @@ function viewFields() {
   const { compare, rows: { latency } } = profile;
   return {
     event: eventField(),
-    thread: { initial: "merged", read: (text) => (WHOLE.has(text) || profile.threads[Number(text)] ? text : undefined) },
+    thread: { initial: isManyProcesses() ? "process" : "merged", read: (text) => (WHOLE.has(text) || profile.threads[Number(text)] ? text : undefined) },
     order: oneOf("heavy", "heavy", "bottom", ...(profile.moments ? ["time"] : [])),
     function: { initial: "", read: (text) => (profile.functionNamed.has(text) ? text : undefined) },
     edits: { initial: [], read: readEdits, write: writeEdits },
@@ -50,6 +50,7 @@ function viewFields() {
     colour: oneOf(compare ? "change" : "object", "object", "mode", "name", ...(profile.rows.off ? ["cpu"] : []), ...(compare ? ["change", "own"] : [])),
     weight: oneOf(latency ? "latency" : compare && compare.samples ? "count" : "value", "value", "count", ...(latency ? ["latency"] : [])),
     search: anyText(""),
+    names: oneOf("shown", "shown", "full"),
     group: anyText(""),
     sort: oneOf(compare ? "significance" : "self", "self", "total", "name", ...(latency ? ["other"] : []), ...(compare ? ["significance"] : [])),
     ...(compare ? { shown: oneOf("after", "after", "before"), scale: oneOf(compare.normalize ? "shares" : "absolute", "absolute", "shares") } : {}),

@@ -16,6 +16,7 @@ function search() {
     const low = text.toLowerCase();
     matcher = pattern ? (name) => pattern.test(name) : (name) => name.toLowerCase().includes(low);
   }
+  $("full").setAttribute("aria-pressed", String(state.names === "full"));
   forgetColours();
   showMatched();
 }
@@ -42,8 +43,10 @@ function showMatched() {
 
 // ---- panels
 
+const CHOICES = "nav .group button, #heat-kind button";
+
 function showButtons() {
-  for (const button of document.querySelectorAll("nav .group button")) {
+  for (const button of document.querySelectorAll(CHOICES)) {
     const [[kind, value]] = Object.entries(button.dataset);
     button.setAttribute("aria-pressed", String(state[kind] === value));
     if (value === "value") button.textContent = valueWord();
