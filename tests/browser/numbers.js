@@ -5,7 +5,7 @@
   const widest = (key) => boxes(key).sort((a, b) => sizeOf(b) - sizeOf(a) || a - b)[0];
   const stack = (box) => {
     const names = [];
-    for (let at = box; at >= 0; at = layout.up[at]) if (layout.frameOf(at) >= 0) names.unshift(frameName(at));
+    for (let at = box; at >= 0; at = layout.up[at]) if (layout.frameOf(at) >= 0) names.unshift(profile.names[layout.frameOf(at)]);
     return names;
   };
   const plain = (names) => names.every((name) => profile.names.indexOf(name) === profile.names.lastIndexOf(name));
@@ -59,6 +59,7 @@
   }
   for (const order of orders) {
     if (order !== "function") choose("order", order);
+    if (order === "time") showLanes(layoutTracks.join("_"));
     for (const key of keys) {
       if (order === "function") openFunction(key);
       if (order === "function" && layout.size) {

@@ -43,7 +43,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict]:
     looked = "state.search = 'tree[(]'; searched(); const shown = $('matched').textContent; $('full').click();"
     jobs["search"] = page | {"evaluate": f"{looked} [shown, $('matched').textContent, location.hash]"}
     for scheme, width in (("light", 1280), ("dark", 390)):
-        script = {"steps": [["focus", "#canvas"], *[["key", "ArrowDown"]] * 8]}
+        script = {"steps": [["focus", "#canvas"], *[["key", "ArrowDown"]] * 7]}
         size = {"width": width, "height": 760}
         look = {"axe": True, "scheme": scheme, "size": size, "evaluate": "$('code').hidden"}
         jobs[f"{scheme}, {width}"] = page | script | look

@@ -66,10 +66,12 @@ def data(profile: Profile) -> str:
 
 
 def collapsed(profile: Profile) -> Stacks:
+    """With one frame for many without a name, as the page shows them."""
     out = io.BytesIO()
     Collapsed(root=False).emit(profile, out)
     lines = [line.rsplit(" ", 1) for line in out.getvalue().decode().splitlines()]
-    return summed((() if stack == "[no stack]" else tuple(stack.split(";")), int(value)) for stack, value in lines)
+    pairs = ((() if stack == "[no stack]" else tuple(stack.split(";")), int(value)) for stack, value in lines)
+    return summed((fold(stack, "[unknown]"), value) for stack, value in pairs)
 
 
 def summed(pairs: Any) -> Stacks:

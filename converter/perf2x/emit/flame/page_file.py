@@ -24,6 +24,7 @@ _SCRIPTS = (
     "compare.js",
     "layout.js",
     "moments.js",
+    "lanes.js",
     "strips.js",
     "draw.js",
     "page.js",

@@ -35,6 +35,10 @@ function openFunction(key) {
 /** From a line of the table: open the function, or leave it when it is open. */
 function toggleFunction(frame) {
   const key = profile.functionKey(frame);
+  if (layout.isTime) {
+    markFunction(key);
+    return;
+  }
   openFunction(state.function === key ? "" : key);
 }
 
@@ -45,7 +49,7 @@ function addEdit(kind, key) {
 }
 
 /** The function of the selected box, "" for none. */
-const selectedFunction = () => (selected < 0 || layout.frameOf(selected) < 0 ? "" : profile.functionKey(layout.frameOf(selected)));
+const selectedFunction = () => (selected < 0 ? (layout.isTime ? state.mark : "") : layout.frameOf(selected) < 0 ? "" : profile.functionKey(layout.frameOf(selected)));
 
 function callsItself(key) {
   const wanted = profile.functionNamed.get(key);
@@ -61,6 +65,8 @@ function showChips() {
     rebuild();
   }));
   if (state.range) chips.unshift(rangeChip());
+  if (layout.isTime && (layout.left || state.lanes === "all")) chips.unshift(lanesChip());
+  if (layout.isTime && state.mark) chips.unshift(chip("When it ran:", state.mark, () => markFunction(state.mark)));
   if (state.function) chips.unshift(chip("Callers and callees of", state.function, () => openFunction("")));
   const left = rows.reduce((sum, row) => sum + sums.count[row], 0);
   const all = profile.rows.event.reduce((sum, event, row) => sum + (event === state.event ? sums.count[row] : 0), 0);
@@ -86,7 +92,7 @@ function showActions() {
     ["Focus", "Only stacks with this function (k)", () => addEdit("focus", key)],
     ["Ignore", "Without its frames: its cost and what it calls go to its callers (i)", () => addEdit("ignore", key)],
     callsItself(key) && ["Fold recursion", "One frame where it calls itself (r)", () => addEdit("collapse", key)],
-    ["Copy stack", "The selected box and its callers, innermost first (y)", () => copy(stackText(), $("acts").lastChild)],
+    selected >= 0 && ["Copy stack", "The selected box and its callers, innermost first (y)", () => copy(stackText(), $("acts").lastChild)],
   ].filter(Boolean);
   refill($("acts"), make("b", { title: key.replace("\n", " · ") }, nameParts(nameOf(key))), ...offers.map(([word, title, onclick]) => make("button", { title, onclick }, word)));
 }

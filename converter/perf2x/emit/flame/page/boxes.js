@@ -3,10 +3,16 @@
 
 function frameName(box) {
   const frame = layout.frameOf(box);
-  if (frame >= 0) return profile.names[frame];
+  if (frame >= 0) return profile.names[frame] + runText(box);
   if (layout.labels.has(box)) return layout.labels.get(box);
   const one = profile.threads[profile.threads.length === 1 ? 0 : Number(state.thread)];
   return one ? one.label : "all threads";
+}
+
+/** How many frames without a name a box stands for; merged stacks may have fewer. */
+function runText(box) {
+  const run = layout.lanes[layout.lane[box]].frame === profile.frame ? profile.runs[layout.node[box]] : 1;
+  return run > 1 ? ` ×${run}` : "";
 }
 
 function isMatch(frame) {
@@ -16,6 +22,7 @@ function isMatch(frame) {
 
 function isFaded(box) {
   const frame = layout.frameOf(box);
+  if (layout.isTime && state.mark && (frame < 0 || !markedNodes()[layout.node[box]])) return true;
   return (matcher !== null || state.group !== "") && (frame < 0 || !isMatch(frame));
 }
 

@@ -21,6 +21,7 @@ class Profile {
     this.nameFunctions();
     /** @type {{parent: Int32Array, frame: Int32Array}} */
     this.whole = { parent: Int32Array.from(data.nodes.parent), frame: Int32Array.from(data.nodes.frame) };
+    this.foldUnknown();
     this.use([]);
   }
 
@@ -38,6 +39,24 @@ class Profile {
     [...this.names.keys()].sort((a, b) => (this.names[a] < this.names[b] ? -1 : Number(this.names[a] > this.names[b]))).forEach((frame, rank) => (this.rank[frame] = rank));
   }
 
+  /** Frames without a name that call each other say no more than one: fold them, and keep how many stood there at most. */
+  foldUnknown() {
+    const { whole, moments } = this;
+    const unknown = this.functionNamed.get("[unknown]\n");
+    this.run = new Int32Array(whole.parent.length).fill(1);
+    if (unknown === undefined) return;
+    const { nodeOf, ...tree } = editTree(whole, this.functionOf, "collapse", unknown);
+    const length = whole.frame.map((frame) => Number(this.functionOf[frame] === unknown));
+    for (let node = 0; node < length.length; node += 1) {
+      if (length[node] && whole.parent[node] >= 0) length[node] += length[whole.parent[node]];
+      this.run[nodeOf[node + 1]] = Math.max(this.run[nodeOf[node + 1]], length[node]);
+    }
+    const folded = (node) => nodeOf[node + 1];
+    this.rows.node = this.rows.node.map(folded);
+    if (moments) moments.node = moments.node.map(folded);
+    this.whole = tree;
+  }
+
   /** A function's text in addresses: no name and no object has an end of line. */
   functionKey(frame) {
     return `${this.names[frame]}\n${this.objects[frame]}`;
@@ -49,6 +68,7 @@ class Profile {
    */
   use(edits) {
     let tree = this.whole;
+    this.runs = this.run;
     let leaf = Int32Array.from(this.rows.node);
     this.nodeOf = null; // of the data's node + 1, where it is not itself
     for (const [kind, wanted] of edits) {
@@ -56,6 +76,7 @@ class Profile {
       const edited = (node) => (node === DROPPED ? DROPPED : nodeOf[node + 1]);
       this.nodeOf = this.nodeOf ? this.nodeOf.map(edited) : nodeOf;
       leaf = leaf.map(edited);
+      this.runs = nodeRuns(this.runs, nodeOf, rest.parent.length);
       tree = rest;
     }
     this.parent = tree.parent;

@@ -193,17 +193,18 @@ class Painter {
 
   paintLane(pen, lane, index) {
     const { scroll } = this.view;
-    if (lane.label) {
+    if (lane.label && !lane.closed) {
       const y = this.view.base + (lane.top - 1) * LEVEL - scroll;
       if (y > -LEVEL && y < this.height) {
         pen.fillStyle = this.line;
         pen.fillRect(0, y, this.width, 1);
         pen.fillStyle = this.ink;
         pen.font = `600 ${FONT}`;
-        pen.fillText(shortened(lane.label, Math.floor((this.width - 12) / this.letter)), 6, y + LEVEL / 2 + 2);
+        pen.fillText(shortened(`${lane.track >= 0 ? "▾ " : ""}${lane.label}`, Math.floor((this.width - 12) / this.letter)), 6, y + LEVEL / 2 + 2);
         pen.font = FONT;
       }
     }
+    if (lane.closed) this.paintClosed(pen, lane);
     const edge = this.view.base + lane.top * LEVEL - scroll;
     if (edge >= this.height || edge + lane.levels.length * LEVEL <= 0) return;
     this.view.layout.fill(index);
@@ -213,6 +214,23 @@ class Painter {
       if (this.strips) this.strips.begin(y);
       this.paintLevel(pen, level, y);
     });
+  }
+
+  /** How much a thread ran, under its name. */
+  paintClosed(pen, lane) {
+    const y = this.view.base + lane.top * LEVEL - this.view.scroll;
+    if (y >= this.height || y + LANE * LEVEL <= 0) return;
+    const shares = this.view.useOf(lane, [this.from, this.to], Math.max(1, Math.floor(this.width / 2)));
+    paintUse(pen, shares, 0, this.width, y, LANE * LEVEL, this.view.useColours);
+    const text = shortened(`▸ ${lane.label}`, Math.floor((this.width - 12) / this.letter));
+    pen.globalAlpha = 0.7;
+    pen.fillStyle = this.ground;
+    pen.fillRect(2, y + 1, text.length * this.letter + 8, LEVEL - 3);
+    pen.globalAlpha = 1;
+    pen.fillStyle = this.ink;
+    pen.fillText(text, 6, y + LEVEL / 2);
+    pen.fillStyle = this.line;
+    pen.fillRect(0, y + LANE * LEVEL, this.width, 1);
   }
 
   paintLevel(pen, level, y) {

@@ -76,6 +76,7 @@ function listen() {
   addEventListener("resize", resize);
   listenToPointer($("canvas"));
   listenToBursts();
+  listenToOverview();
   listenToSharing();
   listenToRuler($("ruler"));
   addEventListener("keydown", onKey);
@@ -131,8 +132,9 @@ function listenToPointer(canvas) {
       else steps.remember("move");
       return;
     }
-    const box = boxAt(event);
-    if (box >= 0) zoomTo(box);
+    const [box, lane] = [boxAt(event), layout.isTime && laneAt(event)];
+    if (lane) toggleLane(lane.track);
+    else if (box >= 0) zoomTo(box);
     else zoomOut();
   };
   canvas.onpointercancel = (event) => {
@@ -203,12 +205,13 @@ const KEYS = {
   k: withFunction((key) => addEdit("focus", key)),
   i: withFunction((key) => addEdit("ignore", key)),
   r: withFunction((key) => callsItself(key) && addEdit("collapse", key)),
-  y: withFunction(() => copy(stackText(), $("acts").lastChild)),
+  y: withFunction(() => selected >= 0 && copy(stackText(), $("acts").lastChild)),
   f: () => choose("direction", state.direction === "icicle" ? "flame" : "icicle"),
   c: () => choose("colour", { change: "own", own: "object", object: "mode", mode: "name", name: comparison ? "change" : profile.rows.off ? "cpu" : "object", cpu: "object" }[state.colour]),
   b: () => comparison && choose("shown", state.shown === "after" ? "before" : "after"),
   n: () => comparison && choose("scale", state.scale === "absolute" ? "shares" : "absolute"),
   v: () => choose("weight", { value: "count", count: profile.rows.latency ? "latency" : "value", latency: "value" }[state.weight]),
+  e: () => layout.isTime && showLanes(layoutTracks.some(isOpenLane) ? "" : layoutTracks.join("_")),
   l: togglePanel,
   h: toggleBursts,
   t: switchTheme,

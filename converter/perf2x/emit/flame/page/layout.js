@@ -26,6 +26,8 @@ class Layout {
     this.unit = "";
     this.isTime = false;
     this.isSandwich = false;
+    this.left = 0; // threads without a lane
+    this.overview = null; // of all threads, once it was drawn
   }
 
   /** Numbers of boxes: all below, though some may belong to none. */
@@ -45,7 +47,7 @@ class Layout {
 
   /** frame: that of each node which the lane's boxes show */
   addLane(label, frame) {
-    this.lanes.push({ label, frame, levels: [], top: 0, side: 0, grows: "", isTurned: false, first: 0, last: Infinity, make: null });
+    this.lanes.push({ label, frame, levels: [], top: 0, side: 0, grows: "", isTurned: false, track: -1, closed: false, first: 0, last: Infinity, make: null });
     return this.lanes.length - 1;
   }
 
@@ -90,8 +92,9 @@ class Layout {
   height() {
     let top = 0;
     for (const lane of this.lanes) {
-      lane.top = top + (lane.label ? 1 : 0);
-      top = lane.top + lane.levels.length + (lane.label ? 0.5 : 0);
+      lane.top = top + (lane.label && !lane.closed ? 1 : 0);
+      if (lane.closed) top += LANE + 0.2;
+      else top = lane.top + lane.levels.length + (lane.label ? 0.3 : 0);
     }
     return top;
   }

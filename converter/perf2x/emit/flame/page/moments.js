@@ -7,18 +7,31 @@
  * @param {number[]} tracks
  * @param {boolean} labelled
  * @param {[number, number] | null} range the only part of the time to show
+ * @param {Set<number>} open tracks that show their stacks; all others show how much they ran
  */
-function overTime(profile, tracks, labelled, range) {
+function overTime(profile, tracks, labelled, range, open = new Set(tracks)) {
   const layout = new Layout();
   Object.assign(layout, { isTime: true, width: profile.duration });
   const depths = depthsOf(profile.parent);
+  const several = new Set(tracks.map((track) => profile.threads[track].pid)).size > 1;
+  let process = "";
   for (const track of tracks) {
+    const { label, pid, process: name } = profile.threads[track];
+    if (labelled && several && process !== `${name} (${pid})`) {
+      process = `${name} (${pid})`;
+      Object.assign(layout.lanes[layout.addLane(process, profile.frame)], { first: layout.reserved, last: layout.reserved });
+    }
+    if (!open.has(track)) {
+      Object.assign(layout.lanes[layout.addLane(label, profile.frame)], { track, closed: true, first: layout.reserved, last: layout.reserved });
+      for (const wait of (profile.moments.wait || []).slice(profile.firstMoment[track], profile.firstMoment[track + 1])) if (wait) layout.waits.add(wait);
+      continue;
+    }
     const span = { rows: [profile.firstMoment[track], profile.firstMoment[track + 1]], range: range || [0, Infinity], depths };
     const { boxes, levels } = roomOf(profile, span, layout.waits);
     if (!levels) continue; // nothing of it in this part of the time
-    const number = layout.addLane(labelled ? profile.threads[track].label : "", profile.frame);
+    const number = layout.addLane(labelled ? label : "", profile.frame);
     const lane = layout.lanes[number];
-    Object.assign(lane, { first: layout.reserved, levels: Array.from({ length: levels }, () => []) });
+    Object.assign(lane, { track, first: layout.reserved, levels: Array.from({ length: levels }, () => []) });
     lane.make = () => {
       layout.next = lane.first;
       placeMoments(profile, layout, number, span);

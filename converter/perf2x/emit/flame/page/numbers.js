@@ -49,12 +49,14 @@ function panelLines(box) {
   const whole = wholeOf();
   if (frame < 0) return [line("total", sizeOf(box), whole)];
   const entry = costOf(frame);
-  const found = [line("self", entry.self, total, spent), line("total", entry.total, total, spent)];
+  const found = functionLines(entry);
   if (isWholeFunction(box, entry)) return found;
   found.push(line("here", sizeOf(box), whole));
   if (turnedRoot(box) < 0) found.push(line("self here", layout.own[box], whole));
   return found;
 }
+
+const functionLines = ({ self, total: all }) => [line("self", self, total, spent), line("total", all, total, spent)];
 
 function changeLines(box, { was, now }) {
   const { before, after } = comparison.wholes;

@@ -54,6 +54,7 @@ function viewFields() {
     group: anyText(""),
     sort: oneOf(compare ? "significance" : "self", "self", "total", "name", ...(latency ? ["other"] : []), ...(compare ? ["significance"] : [])),
     ...(compare ? { shown: oneOf("after", "after", "before"), scale: oneOf(compare.normalize ? "shares" : "absolute", "absolute", "shares") } : {}),
+    ...(profile.moments ? { lanes: oneOf("some", "some", "all"), open: anyText("some"), mark: { initial: "", read: (text) => (profile.functionNamed.has(text) ? text : undefined) } } : {}),
     ...burstFields(),
     zoom: { initial: [], read: readRanges, write: writeRanges },
     box: { initial: -1, read: numberBelow(-1, 2 ** 31).read },
@@ -133,7 +134,7 @@ function draw() {
   painter.side = 0;
   document.body.toggleAttribute("data-sandwich", layout.isSandwich);
   showReset();
-  $("empty").hidden = layout.size > 1 || (layout.isTime || layout.isSandwich) && layout.size > 0;
+  $("empty").hidden = layout.size > 1 || layout.isSandwich && layout.size > 0 || layout.isTime && layout.lanes.length > 0;
   $("empty").textContent = profile.rows.node.length ? "Nothing was sampled here." : "This recording holds no samples.";
   rankObjects();
   search();
@@ -150,13 +151,11 @@ function draw() {
 }
 
 function laidOut() {
-  const one = oneThread();
   const unit = chosenUnit();
   if (state.function) return sandwich(profile, rows, profile.functionNamed.get(state.function), weight, unit, comparison);
   if (state.order === "bottom") return bottomUp(profile, groupsOf(), weight, unit, comparison);
   if (state.order === "heavy") return leftHeavy(profile, groupsOf(), weight, unit, comparison);
-  const tracks = one === null ? [...profile.threads.keys()].sort((a, b) => weightOf(b) - weightOf(a)) : [one];
-  return overTime(profile, tracks, one === null, chosenRange());
+  return laidOutLanes();
 }
 
 /** The only thread looked at, null for several. */
@@ -200,7 +199,6 @@ function addOther() {
 
 const otherWeight = () => (state.weight === "latency" ? "value" : "latency");
 
-const weightOf = (track) => profile.firstMoment[track + 1] - profile.firstMoment[track];
 const unitOf = (event) => (event.unit === "count" ? event.name.split(":")[0] : event.unit);
 
 function groupsOf() {
@@ -227,7 +225,8 @@ function rankObjects() {
 function view() {
   return {
     layout, selected, hovered, isFaded, colour: colourOf, label: frameName, flame: state.direction === "flame",
-    range: layout.isTime ? state.range : null, tell: (box) => [frameName(box), ...sizes(box)].join("\n"),
+    range: layout.isTime ? state.range : null, useColours: useColours(),
+    useOf: laneUse, tell: (box) => [frameName(box), ...sizes(box)].join("\n"),
     scroll: $("scroll").scrollTop, base: baseLine(),
     tick: (value, step) => tickText(...(layout.isTime ? [value * 1000, step * 1000, painter.to * 1000, "nanoseconds"] : [value, step, painter.to, layout.unit])),
   };
@@ -246,6 +245,7 @@ function repaint() {
   requestAnimationFrame(() => {
     waiting = false;
     painter.paint(view());
+    paintOverview();
   });
 }
 
@@ -283,6 +283,7 @@ function goTo(from, to, gesture = "") {
     side.from = oldFrom + (target - oldFrom) * eased;
     side.to = oldTo + (target + width - oldTo) * eased;
     painter.paint(view());
+    paintOverview();
     gliding = part < 1 ? requestAnimationFrame(step) : 0;
     if (!gliding) steps.remember(gesture);
   };

@@ -185,22 +185,24 @@ function searched() {
 
 function showDetail() {
   const detail = $("detail");
-  if (selected < 0) {
+  const marked = selected < 0 && layout.isTime && state.mark ? frameOfKey(state.mark) : -1;
+  if (selected < 0 && marked < 0) {
     const event = profile.events[state.event];
     const line = event ? `${comparison ? samplesOf(state.event) : rows.reduce((sum, row) => sum + sums.count[row], 0).toLocaleString("en")} samples of ${event.name}` : "";
     detail.replaceChildren(make("h2", {}, profile.title), make("p", {}, line), make("p", {}, "Click a box to look closer, a function below to see its callers and callees."));
     showCode(-1);
     return;
   }
-  const frame = layout.frameOf(selected);
+  const frame = marked < 0 ? layout.frameOf(selected) : marked;
+  const name = marked < 0 ? frameName(selected) : profile.names[marked];
   const bars = make("div", { className: "bars" });
-  for (const [word, text, share] of panelLines(selected)) {
+  for (const [word, text, share] of marked < 0 ? panelLines(selected) : functionLines(costOf(marked))) {
     const bar = make("b", {}, make("i"));
     bar.firstChild.style.width = `${100 * share}%`;
     bars.append(make("span", {}, word), bar, make("span", {}, text));
   }
   const about = frame < 0 ? [] : [make("details", {}, make("summary", { title: "All of it" }, describe(frame)))];
-  detail.replaceChildren(make("h2", { title: frameName(selected) }, frameName(selected)), bars, ...about, ...(comparison && frame >= 0 ? [callerList(frame)] : []));
+  detail.replaceChildren(make("h2", { title: name }, name), bars, ...about, ...(comparison && frame >= 0 ? [callerList(frame)] : []));
   showCode(frame);
 }
 

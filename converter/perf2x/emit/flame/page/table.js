@@ -14,7 +14,7 @@ function functionRow(entry, lines, cells, share) {
   const button = make("button", { tabIndex: -1 }, nameParts(entry.name), " ", make("small", {}, entry.name.startsWith("[") ? "" : entry.object));
   button.setAttribute("aria-label", [entry.name, entry.object].filter(Boolean).join(", "));
   button.dataset.name = profile.functionKey(entry.frame);
-  if (button.dataset.name === state.function) button.setAttribute("aria-current", "true");
+  if (button.dataset.name === (layout.isTime ? state.mark : state.function)) button.setAttribute("aria-current", "true");
   const row = make("tr", { title: [entry.name, entry.object, ...lines].join("\n") }, make("td", {}, button), ...cells.map((text) => make("td", {}, text)));
   row.style.setProperty("--share", `${100 * share}%`);
   row.onclick = () => toggleFunction(entry.frame);

@@ -60,6 +60,13 @@ function editTree(tree, functionOf, kind, wanted) {
   return kind === "focus" ? focused(tree, functionOf, wanted) : without(tree, functionOf, kind, wanted);
 }
 
+/** How many frames each node of an edited tree stands for. */
+function nodeRuns(runs, nodeOf, nodes) {
+  const made = new Int32Array(nodes).fill(1);
+  nodeOf.forEach((to, from) => from && to >= 0 && (made[to] = Math.max(made[to], runs[from - 1])));
+  return made;
+}
+
 /** Stacks that have the function; the tree stays. */
 function focused({ parent, frame }, functionOf, wanted) {
   const nodeOf = new Int32Array(parent.length + 1).fill(DROPPED);

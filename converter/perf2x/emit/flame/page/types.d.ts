@@ -100,6 +100,9 @@ interface Lane {
   top: number; // first level on screen
   side: number; // of the painter's ranges
   grows: "" | "up" | "down"; // "": as the view says
+  track: number; // the thread of a lane over time, −1 for others
+  use?: { asked: string; ran: Float64Array; waited: Float64Array; when: Float64Array }; // of a closed lane, as drawn last
+  closed: boolean; // shows how much the thread ran, in place of its stacks
   isTurned: boolean; // callers are further from the root
   first: number; // number of its first box, where lanes are filled one by one, and of the first behind them
   last: number;
@@ -168,6 +171,7 @@ interface Elements {
   canvas: HTMLCanvasElement;
   ruler: HTMLCanvasElement;
   heat: HTMLCanvasElement;
+  overview: HTMLCanvasElement;
   event: HTMLSelectElement;
   thread: HTMLInputElement;
   search: HTMLInputElement;

@@ -1,0 +1,109 @@
+"""Over time, many threads: closed lanes, which open; all of them on demand; an overview; when a function ran."""
+
+from pathlib import Path
+
+import pytest
+
+from perf2x.plugins.contracts import ProfileBuilder
+from perf2x.tables.profile import Profile
+from tests.browser.opened import opened
+from tests.browser.test_viewers import MS, waiting, write
+
+pytestmark = pytest.mark.browser
+
+PHONE = {"width": 390, "height": 760}
+THREADS = 400
+CLOSED = "layout.lanes.filter(({ closed }) => closed).length"
+HEIGHT = "parseInt($('room').style.height)"
+CHIPS = "$('chips').innerText.split('\\n').filter(Boolean)"
+MARKED = f"""[state.mark.split('\\n')[0], layout.isTime, {CHIPS}, $('detail').innerText.split('\\n')[0],
+  layout.lanes.some(({{ use }}) => use && use.when.some(Boolean))]"""
+INK = "$('overview').getContext('2d').getImageData(0, 0, $('overview').width, $('overview').height).data.some(Boolean)"
+
+
+def turns(timeline: bool, processes: int = 1) -> Profile:
+    """Many threads that run one after another, the last one for longest."""
+    builder = ProfileBuilder()
+    builder.event("cpu-clock", "nanoseconds", frequency=1000)
+    stack = [builder.function("main"), builder.function("work")]
+    time = 0
+    for number in range(THREADS):
+        pid = 100 + number % processes
+        thread = builder.thread(f"worker-{number % 10}", pid, 100 + number, "crowd")
+        for _ in range(20 if number == THREADS - 1 else 2):
+            time += 1
+            builder.sample(stack[: 1 + number % 2], thread, value=MS, time=time * MS)
+    return builder.build(timeline=timeline)
+
+
+def asked(folder: Path) -> dict[str, dict]:
+    many = {"viewer": "page", "file": str(write(folder, "turns", "html", {}, turns)), "hash": "#order=time"}
+    several = many | {"file": str(write(folder, "system", "html", {}, lambda timeline: turns(timeline, 5)))}
+    two = many | {"file": str(write(folder, "two", "html", {}, waiting))}
+    press = "[...document.querySelectorAll('#chips button')].find((one) => one.innerText === '{}').click()"
+    row = ["run", "document.querySelector('#rows button').click()"]
+    drag = [["down", "#overview", 0.25, 0.5], ["up", "#overview", 0.5, 0.5]]
+    click = ["click", 300, 260]
+    looks = {
+        f"{name}, {width}": many
+        | {"axe": True, "scheme": scheme, "size": {"width": width, "height": 760}, "steps": [row]}
+        for name, scheme, width in (("light", "light", 1280), ("dark", "dark", PHONE["width"]))
+    }
+    return looks | {
+        "first": many
+        | {"evaluate": f"[{CLOSED}, {HEIGHT}, {CHIPS}, layout.lanes[0].label, {INK}]", "shot": "lanes.png"},
+        "all": many | {"steps": [["run", press.format("Show all")]], "evaluate": f"[{CLOSED}, {CHIPS}, state.lanes]"},
+        "opened": many
+        | {"steps": [click], "evaluate": f"[{CLOSED}, layout.lanes.flatMap(({{ levels }}) => levels.flat()).length]"},
+        "closed": many | {"steps": [click, ["key", "e"]], "evaluate": f"[{CLOSED}, state.open]"},
+        "linked": many | {"steps": [click, ["reload"]], "evaluate": CLOSED},
+        "marked": many | {"steps": [row], "evaluate": MARKED},
+        "unmarked": many | {"steps": [row, row], "evaluate": "[state.mark, layout.isTime]"},
+        "dragged": many | {"steps": drag, "evaluate": "[state.range, painter.from, painter.to, profile.duration]"},
+        "processes": several | {"evaluate": "layout.lanes.map(({ label }) => label)"},
+        "one": two | {"evaluate": f"[{CLOSED}, layout.lanes.length]"},
+    }
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory) -> dict[str, dict]:
+    folder = tmp_path_factory.mktemp("lanes")
+    return opened(folder, asked(folder))
+
+
+def test_nothing_fails_and_axe_finds_nothing(seen) -> None:
+    assert [name for name, told in seen.items() if told["errors"] or told.get("complaints")] == []
+
+
+def test_the_dearest_threads_fit_the_screen(seen) -> None:
+    lanes, height, chips, dearest, has_overview = seen["first"]["value"]
+    assert (lanes, chips, dearest) == (16, [f"16 of {THREADS} threads", "Show all"], "worker-9 (100/499)")
+    assert height < 760 and has_overview
+    assert seen["all"]["value"] == [THREADS, [f"{THREADS} of {THREADS} threads", "Only 16"], "all"]
+
+
+def test_a_click_opens_a_lane_and_links_keep_it(seen) -> None:
+    lanes, boxes = seen["opened"]["value"]
+    assert lanes == 15 and boxes in (1, 2)
+    assert seen["closed"]["value"] == [16, ""]
+    assert seen["linked"]["value"] == 15
+    assert seen["one"]["value"] == [0, 1]
+
+
+def test_a_function_of_the_table_shows_when_it_ran(seen) -> None:
+    name, is_time, chips, head, is_drawn = seen["marked"]["value"]
+    assert is_time and is_drawn and chips[0] == "When it ran:" and name == head
+    assert seen["unmarked"]["value"] == ["", True]
+
+
+def test_a_drag_over_the_overview_chooses_a_range(seen) -> None:
+    (start, end), *span, duration = seen["dragged"]["value"]
+    assert [start, end] == span
+    assert start == pytest.approx(duration / 4, rel=0.02) and end == pytest.approx(duration / 2, rel=0.02)
+
+
+def test_threads_stand_below_their_processes(seen) -> None:
+    labels = seen["processes"]["value"]
+    heads = [at for at, label in enumerate(labels) if label.startswith("crowd (")]
+    assert len(labels) == 16 + len(heads) and len(set(labels)) == len(labels)
+    assert labels[:2] == ["crowd (104)", "worker-9 (104/499)"]
