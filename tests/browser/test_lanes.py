@@ -16,6 +16,7 @@ THREADS = 400
 CLOSED = "layout.lanes.filter(({ closed }) => closed).length"
 HEIGHT = "parseInt($('room').style.height)"
 CHIPS = "$('chips').innerText.split('\\n').filter(Boolean)"
+HEAT = "heat.cells.some(Boolean), $('heat-scale').innerText"
 MARKED = f"""[state.mark.split('\\n')[0], layout.isTime, {CHIPS}, $('detail').innerText.split('\\n')[0],
   layout.lanes.some(({{ use }}) => use && use.when.some(Boolean))]"""
 INK = "$('overview').getContext('2d').getImageData(0, 0, $('overview').width, $('overview').height).data.some(Boolean)"
@@ -49,7 +50,13 @@ def asked(folder: Path) -> dict[str, dict]:
         | {"axe": True, "scheme": scheme, "size": {"width": width, "height": 760}, "steps": [row]}
         for name, scheme, width in (("light", "light", 1280), ("dark", "dark", PHONE["width"]))
     }
+    sums = many | {"file": str(write(folder, "sums", "html", {"max_moments": 1}, turns))}
     return looks | {
+        "sums": sums
+        | {"hash": "#order=time&bursts=on&range=10000-90000", "axe": True, "shot": "sums.png"}
+        | {"evaluate": f"[{CLOSED}, {INK}, {CHIPS}, {HEAT}, painter.from, painter.to]"},
+        "sums, pressed": sums | {"steps": [click], "evaluate": "$('status').innerText"},
+        "sums, table": sums | {"steps": [row], "evaluate": "layout.isSandwich"},
         "first": many
         | {"evaluate": f"[{CLOSED}, {HEIGHT}, {CHIPS}, layout.lanes[0].label, {INK}]", "shot": "lanes.png"},
         "all": many | {"steps": [["run", press.format("Show all")]], "evaluate": f"[{CLOSED}, {CHIPS}, state.lanes]"},
@@ -100,6 +107,15 @@ def test_a_drag_over_the_overview_chooses_a_range(seen) -> None:
     (start, end), *span, duration = seen["dragged"]["value"]
     assert [start, end] == span
     assert start == pytest.approx(duration / 4, rel=0.02) and end == pytest.approx(duration / 2, rel=0.02)
+
+
+def test_too_many_samples_leave_lanes_and_heat_map(seen) -> None:
+    lanes, has_overview, chips, is_hot, scale, *span = seen["sums"]["value"]
+    assert lanes <= 16 and has_overview and is_hot and "µs" in scale
+    assert "Copy --time" in chips and "the graph and the table are of all of the time" in chips
+    assert span == [10_000, 90_000]
+    assert seen["sums, pressed"]["value"].startswith("Stacks over time are left out: 818 samples are more than")
+    assert seen["sums, table"]["value"] is True
 
 
 def test_threads_stand_below_their_processes(seen) -> None:

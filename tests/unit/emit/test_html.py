@@ -3,6 +3,7 @@ import gzip
 import io
 import json
 import re
+from itertools import accumulate
 
 from msgspec.structs import replace
 
@@ -98,6 +99,30 @@ def test_bursts_hold_each_samples_moment_and_row(builder) -> None:
     assert bursts == {"origin": "4000999", "time": [1000, 1999, 2500], "row": [0, 0, 0]}
     builder.sample(main, time=9_500_002, value=3)
     assert data(page(builder.build(timeline=True)))["bursts"]["value"] == [MS, MS, MS, 3]
+
+
+def test_too_many_samples_leave_sums_by_thread_and_time(builder) -> None:
+    """As much in each part of the time as the moments that they stand for."""
+    one, other = builder.thread("app", 7, 7), builder.thread("app", 7, 8)
+    for thread, time, lasted in ((one, 3, 2), (other, 4, 1), (one, 11, 6), (other, 12, 1), (one, 30, 1)):
+        builder.sample([builder.function("main")], thread, value=lasted * MS, time=time * MS)
+    builder.sample([builder.function("main")], other, builder.event("off-cpu", "nanoseconds", is_wait=True),
+                   value=9 * MS, time=15 * MS, wait=Wait.BLOCKED)  # fmt: skip
+    profile = builder.build(timeline=True)
+    held, whole = data(page(profile, max_moments=1)), data(page(profile))["moments"]
+    assert (held["moments"], "bursts" in held, held["lanes"]["origin"]) == (
+        None,
+        False,
+        data(page(profile))["bursts"]["origin"],
+    )
+    length, parts = held["lanes"]["length"], held["lanes"]["parts"]
+    wanted = {"ran": [0] * 2 * parts, "waited": [0] * 2 * parts}
+    starts = list(accumulate(whole["start"]))
+    for track, start, lasted, wait in zip(whole["track"], starts, whole["duration"], whole["wait"], strict=True):
+        for time in range(start, start + lasted):
+            wanted["waited" if wait else "ran"][track * parts + time // length] += 1
+    assert {name: held["lanes"][name] for name in wanted} == wanted
+    assert sum(wanted["waited"]) == 9000 and sum(wanted["ran"]) > 5000
 
 
 def test_bursts_stand_thread_by_thread(builder) -> None:

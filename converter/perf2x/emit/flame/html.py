@@ -15,7 +15,7 @@ from perf2x.columnar.arrays import I64
 from perf2x.emit.encoding.json_encoder import json_bytes, json_table
 from perf2x.emit.flame.frame_tree import FrameTree, expand, merge_stacks
 from perf2x.emit.flame.listing_data import listing_data
-from perf2x.emit.flame.moments import burst_table, moment_table
+from perf2x.emit.flame.moments import burst_table, lane_table, moment_table
 from perf2x.emit.flame.page_file import field, write_page
 from perf2x.emit.flame.summed_samples import row_table, summed_samples
 from perf2x.emit.flame.title import facts, heading
@@ -39,7 +39,7 @@ class Html:
     direction: str = option(
         "icicle", "where roots are at first: on top (icicle) or at the bottom (flame)", ("icicle", "flame")
     )
-    max_moments: int = option(500_000, "leave the view over time out of recordings with more samples than this")
+    max_moments: int = option(500_000, "keep sums in place of stacks over time where samples are more than this")
     compress: bool = option(True, "keep the data gzip-compressed in the page; no: plain JSON, three times as large")
 
     def __post_init__(self) -> None:
@@ -50,7 +50,7 @@ class Html:
         write_page(self._title(profile), self._data(profile), out, compress=self.compress)
 
     def notes(self, profile: Profile) -> tuple[str, ...]:
-        """Say that the view over time is left out."""
+        """Say that stacks over time are left out."""
         return (_no_moments(profile, self.max_moments),) if len(profile.samples) > self.max_moments else ()
 
     def _title(self, profile: Profile) -> str:
@@ -75,6 +75,8 @@ class Html:
         yield b'"rows":' + b"".join(row_table(profile, track, node, summed)) + b","
         if samples.time is None or len(samples) > self.max_moments:
             yield field("noMoments", _no_moments(profile, self.max_moments)) + b'"moments":null,'
+            if samples.time is not None:
+                yield b'"lanes":' + b"".join(lane_table(profile, track)) + b","
         else:
             yield b'"moments":' + b"".join(moment_table(profile, track, node)) + b","
             yield b'"bursts":' + b"".join(burst_table(profile, track, summed)) + b","
@@ -142,4 +144,4 @@ def node_table(tree: FrameTree) -> Iterator[bytes]:
 def _no_moments(profile: Profile, limit: int) -> str:
     if profile.samples.time is None:
         return "The recording has no times."
-    return f"The view over time is left out: {len(profile.samples):,} samples are more than max_moments={limit:,}"
+    return f"Stacks over time are left out: {len(profile.samples):,} samples are more than max_moments={limit:,}"

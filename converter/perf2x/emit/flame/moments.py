@@ -1,19 +1,23 @@
-"""The page's views over time, as columns that compress well: when each stack ran or waited, when each sample was."""
+"""The page's views over time, as columns that compress well: when each stack ran or waited, when each sample was.
+
+Where samples are too many for that, how long each thread ran and waited in each part of the time.
+"""
 
 from collections.abc import Iterator
 
 import numpy as np
 
-from perf2x.columnar.arrays import I64, U64, AnyArray
+from perf2x.columnar.arrays import I64, U64, AnyArray, Bools
 from perf2x.columnar.unique import argsort_rows
 from perf2x.emit.encoding.json_encoder import json_column, json_table
 from perf2x.emit.flame.summed_samples import SummedSamples
 from perf2x.emit.timeline.running_time import since
-from perf2x.emit.timeline.shown import in_ticks, origin_of, shown_samples
+from perf2x.emit.timeline.shown import ShownSamples, in_ticks, origin_of, shown_samples
 from perf2x.tables.profile import Profile
 from perf2x.tables.waits import Wait, placed_waits, wait_ends
 
 _MICROSECOND = 1000
+_MOST_SUMS, _MOST_PARTS, _FEWEST_PARTS = 400_000, 2000, 20
 
 
 def moment_table(profile: Profile, track: I64, node: I64) -> Iterator[bytes]:
@@ -33,6 +37,35 @@ def moment_table(profile: Profile, track: I64, node: I64) -> Iterator[bytes]:
     columns: list[tuple[str, AnyArray]] = [("track", shown.track[first]), ("start", np.diff(start, prepend=0))]
     columns += [("duration", shown.end[last] - start), ("node", stack[first])]
     yield from json_table([*columns, ("wait", wait[first])] if wait.any() else columns)
+
+
+def lane_table(profile: Profile, track: I64) -> Iterator[bytes]:
+    """Yield ``ran`` and ``waited``, microseconds of each track in each of ``parts`` parts of the time, track by track.
+
+    ``length`` is that of a part, ``origin`` the zero as in ``burst_table``. A track has fewer parts the more there are.
+    """
+    shown = in_ticks(shown_samples(profile, track, np.arange(len(profile.samples))), _MICROSECOND)
+    tracks = int(track.max(initial=0)) + 1
+    parts = max(_FEWEST_PARTS, min(_MOST_PARTS, _MOST_SUMS // tracks))
+    length = int(shown.end.max(initial=0)) // parts + 1
+    edges = np.arange(parts + 1) * length
+    waits = ~np.isin(_waits(profile)[shown.sample], (Wait.RAN, Wait.TRACED))
+    yield b'{"origin":"%d","length":%d,"parts":%d' % (origin_of(profile), length, parts)
+    for name, chosen in ((b"ran", ~waits), (b"waited", waits)):
+        yield b',"%s":' % name
+        yield from json_column(np.diff(_time_until(shown, chosen, tracks, edges)).ravel())
+    yield b"}"
+
+
+def _time_until(shown: ShownSamples, chosen: Bools, tracks: int, edges: I64) -> I64:
+    """(tracks, edges) how much of the chosen stretches lies before each edge, and in all tracks before."""
+    track, reach = shown.track.astype(np.int64), edges[-1] + 1
+    before = np.concatenate([[0], np.cumsum(np.where(chosen, shown.end - shown.start, 0))])
+    asked = np.arange(tracks)[:, None] * reach + edges
+    row = np.searchsorted(track * reach + shown.start, asked, "right")  # the first stretch behind the edge
+    last = np.append(track * reach + np.where(chosen, shown.end, 0), 0)[row - 1]
+    until: I64 = before[row] - np.maximum(last - asked, 0)
+    return until
 
 
 def _waits(profile: Profile) -> I64:

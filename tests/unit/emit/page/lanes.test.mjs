@@ -2,8 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { load, profileOf } from "./scripts.mjs";
 
-const scripts = ["trees.js", "data.js", "layout.js", "moments.js", "lanes.js"];
-const { Profile, lanesInOrder, nodesWith, overTime, timesOf, useOf } = load(scripts, "Profile", "lanesInOrder", "nodesWith", "overTime", "timesOf", "useOf");
+const scripts = ["trees.js", "data.js", "bursts.js", "layout.js", "moments.js", "lanes.js"];
+const { LaneBursts, Profile, lanesInOrder, nodesWith, overTime, timesOf, useOf } = load(scripts, "LaneBursts", "Profile", "lanesInOrder", "nodesWith", "overTime", "timesOf", "useOf");
+
+const shares = (columns) => [...columns].map((share) => Number(share.toFixed(6)));
 
 /** Three threads of two processes: one runs and waits, one runs for longer, one has a moment of no length. */
 function threads() {
@@ -25,6 +27,19 @@ test("a column says for how much of it a thread ran, waited, and had the functio
   assert.deepEqual([...when], [0.4, 0, 0, 0]);
   const all = useOf(profile, [0, 3], [0, 100], 2, null);
   assert.deepEqual([...all.ran], [1, 1]);
+});
+
+test("sums of parts of the time are shared among columns", () => {
+  const lanes = { length: 10, parts: 4, ran: [10, 0, 5, 0, 0, 0, 0, 2], waited: [0, 4, 0, 0, 0, 0, 0, 0] };
+  const profile = { threads: [{}, {}], lanes };
+  const { ran, waited } = useOf(profile, [0, 1], [0, 40], 2, null);
+  assert.deepEqual([shares(ran), shares(waited)], [[0.5, 0.25], [0.2, 0]]);
+  assert.deepEqual(shares(useOf(profile, [0, 1], [5, 15], 2, null).ran), [1, 0]);
+  assert.deepEqual([...timesOf(profile, [0, Infinity])], [15, 2]);
+  assert.deepEqual([...timesOf(profile, [0, 20])], [10, -1]);
+  const bursts = new LaneBursts({ ...lanes, origin: "5" }, [0, 1, 1]);
+  assert.deepEqual([...bursts.grid(new Set([1, 2]), "value")].slice(0, 4), [0, 0, 0, 2000]);
+  assert.deepEqual([...bursts.grid(new Set([0, 1]), "value", true)].slice(0, 4), [0, 4000, 0, 0]);
 });
 
 test("a function's nodes are its own and those below it", () => {

@@ -35,7 +35,7 @@ function openFunction(key) {
 /** From a line of the table: open the function, or leave it when it is open. */
 function toggleFunction(frame) {
   const key = profile.functionKey(frame);
-  if (layout.isTime) {
+  if (layout.isTime && profile.moments) {
     markFunction(key);
     return;
   }

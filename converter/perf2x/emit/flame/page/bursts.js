@@ -100,6 +100,26 @@ class Bursts {
   }
 }
 
+/** The same from sums of threads by part of the time, where samples are too many: how long they ran and waited. */
+class LaneBursts extends Bursts {
+  /** @param {LaneSums} lanes @param {number[]} thread of each row */
+  constructor(lanes, thread) {
+    super({ origin: lanes.origin, time: [], row: [] }, { value: [], count: [] }, lanes.parts * lanes.length);
+    this.lanes = lanes;
+    this.thread = thread;
+    Object.assign(this, { cell: lanes.length, column: lanes.length * BURST_ROWS, columns: Math.ceil(lanes.parts / BURST_ROWS) });
+  }
+
+  grid(wanted, _, ofWaits = false) {
+    const { parts, ran, waited } = this.lanes;
+    const cells = new Float64Array(this.columns * BURST_ROWS);
+    for (const thread of new Set([...wanted].map((row) => this.thread[row]))) {
+      for (let at = 0; at < parts; at += 1) cells[at] += 1000 * (ofWaits ? waited : ran)[thread * parts + at];
+    }
+    return cells;
+  }
+}
+
 /** A function that turns steps into the sums so far. */
 const addedUp = (sum = 0) => (step) => (sum += step);
 

@@ -6,6 +6,7 @@ let bursts = null;
 const heat = { cells: null, cursor: 0, anchor: -1, ends: [], ofWaits: false };
 
 function prepareBursts() {
+  if (profile.lanes) bursts = new LaneBursts(profile.lanes, profile.rows.thread);
   if (profile.bursts) bursts = new Bursts(profile.bursts, profile.rows, profile.duration);
 }
 
@@ -18,7 +19,7 @@ function readRange(text) {
 }
 
 /** Sums per row of what is chosen: of the whole recording, or of a part of the time. */
-const chosenSums = () => (bursts && state.range ? bursts.sums(state.range) : profile.rows);
+const chosenSums = () => (profile.bursts && state.range ? bursts.sums(state.range) : profile.rows);
 
 function toggleBursts() {
   if (!bursts) {
@@ -145,13 +146,17 @@ function sayRange() {
     $("range").textContent = document.activeElement === $("heat") ? `at ${cellWords(heat.cursor)}: ${burstSize(cell)}` : "Drag over bursts to see only them; columns are time, rows fractions of a column.";
     return;
   }
+  if (!profile.bursts) {
+    $("range").textContent = `${rangeWords(range)} · ${bursts.option(range)}`;
+    return;
+  }
   const sums = bursts.sums(range)[state.weight];
   const sum = profile.rowsOf(state.event, oneThread()).reduce((all, row) => all + sums[row], 0);
   $("range").textContent = `${rangeWords(range)}: ${burstSize(sum)} · ${bursts.option(range)}`;
 }
 
 const cellWords = (cell) => (cell ? spoken(Math.min(cell * bursts.cell, bursts.duration) * 1000, "nanoseconds") : "0");
-const burstSize = (sum) => spoken(Math.round(sum), chosenUnit());
+const burstSize = (sum) => spoken(Math.round(sum), profile.bursts ? chosenUnit() : "nanoseconds");
 
 const HEAT_STEPS = { ArrowLeft: -BURST_ROWS, ArrowRight: BURST_ROWS, ArrowUp: -1, ArrowDown: 1 };
 

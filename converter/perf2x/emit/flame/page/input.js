@@ -19,7 +19,7 @@ function switchTheme() {
 }
 
 function choose(kind, value) {
-  if (value === "time" && !profile.moments) {
+  if (value === "time" && !hasTimes()) {
     say(profile.noMoments);
     return;
   }
@@ -199,7 +199,7 @@ const KEYS = {
   "?": () => $("keys").showModal(),
   Escape: stepOut, Backspace: stepOut,
   Enter: () => selected >= 0 && zoomTo(selected),
-  o: () => choose("order", { heavy: profile.moments ? "time" : "bottom", time: "bottom", bottom: "heavy" }[state.order]),
+  o: () => choose("order", { heavy: hasTimes() ? "time" : "bottom", time: "bottom", bottom: "heavy" }[state.order]),
   u: () => choose("order", state.order === "bottom" ? "heavy" : "bottom"),
   x: withFunction(openFunction),
   k: withFunction((key) => addEdit("focus", key)),

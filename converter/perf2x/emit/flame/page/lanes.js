@@ -16,20 +16,33 @@ function useOf(profile, tracks, range, columns, marked) {
   const [from, to] = range;
   const step = (to - from) / columns;
   const [ran, waited, when] = [0, 1, 2].map(() => new Float64Array(columns));
-  const { moments } = profile;
-  const add = (sums, start, end) => {
+  const { moments, lanes } = profile;
+  const add = (sums, start, end, share = 1) => {
     const [first, last] = [start, end].map((time) => Math.min(Math.floor((time - from) / step), columns - 1));
     for (let at = first; at <= last; at += 1) {
       const inside = Math.min(end, from + (at + 1) * step) - Math.max(start, from + at * step);
-      sums[at] += Math.max(inside, end > start ? 0 : step) / step;
+      sums[at] += (share * Math.max(inside, end > start ? 0 : step)) / step;
     }
   };
+  if (lanes) {
+    eachPart(lanes, tracks, range, (at, start, end) => {
+      add(ran, start, end, lanes.ran[at] / lanes.length);
+      add(waited, start, end, lanes.waited[at] / lanes.length);
+    });
+    return { ran, waited, when };
+  }
   eachMoment(profile, { rows: [profile.firstMoment[tracks[0]], profile.firstMoment[tracks[1]]], range }, (row, node, start, stop) => {
     const wait = moments.wait ? moments.wait[row] : 0;
     add(wait ? waited : ran, start, stop);
     if (marked && node >= 0 && marked[node]) add(when, start, stop);
   });
   return { ran, waited, when };
+}
+
+/** Do something with each part of the time of some threads: its number, and when it begins and ends inside a range. */
+function eachPart({ parts, length }, [track, end], [from, to], act) {
+  const [first, last] = [Math.max(0, Math.floor(from / length)), Math.min(parts, Math.ceil(to / length))];
+  for (; track < end; track += 1) for (let at = first; at < last; at += 1) act(track * parts + at, Math.max(from, at * length), Math.min(to, (at + 1) * length));
 }
 
 /** 1 for each node that has a function at it or above it. */
@@ -42,8 +55,14 @@ function nodesWith({ parent, frame, functionOf }, wanted) {
 /** Microseconds that each thread ran, in all of the time or a part of it; those that have nothing there are negative. */
 function timesOf(profile, range) {
   const times = new Float64Array(profile.threads.length).fill(-1);
-  const { moments } = profile;
+  const { moments, lanes } = profile;
   for (let track = 0; track < times.length; track += 1) {
+    if (lanes) {
+      eachPart(lanes, [track, track + 1], range, (at) => {
+        if (lanes.ran[at] || lanes.waited[at]) times[track] = Math.max(times[track], 0) + lanes.ran[at];
+      });
+      continue;
+    }
     eachMoment(profile, { rows: [profile.firstMoment[track], profile.firstMoment[track + 1]], range }, (row, _, start, end) => {
       times[track] = Math.max(times[track], 0) + (moments.wait && moments.wait[row] ? 0 : end - start);
     });
@@ -73,13 +92,17 @@ function laidOutLanes() {
   const range = chosenRange() || [0, Infinity];
   const { tracks, left } = one === null ? lanesInOrder(profile, timesOf(profile, range), state.lanes === "all" ? Infinity : FEW_LANES) : { tracks: [one], left: 0 };
   layoutTracks = tracks;
-  const made = overTime(profile, tracks, one === null, chosenRange(), new Set(tracks.filter((track) => one !== null || isOpenLane(track))));
+  const made = overTime(profile, tracks, one === null, chosenRange(), new Set(tracks.filter((track) => profile.moments && (one !== null || isOpenLane(track)))));
   made.left = left;
   return made;
 }
 
 /** Open a closed lane, or close an open one. */
 function toggleLane(track) {
+  if (!profile.moments) {
+    say(profile.noMoments);
+    return;
+  }
   const open = new Set(layoutTracks.filter(isOpenLane).map(String));
   if (!open.delete(String(track))) open.add(String(track));
   showLanes([...open].join("_"));

@@ -23,7 +23,7 @@ function overTime(profile, tracks, labelled, range, open = new Set(tracks)) {
     }
     if (!open.has(track)) {
       Object.assign(layout.lanes[layout.addLane(label, profile.frame)], { track, closed: true, first: layout.reserved, last: layout.reserved });
-      for (const wait of (profile.moments.wait || []).slice(profile.firstMoment[track], profile.firstMoment[track + 1])) if (wait) layout.waits.add(wait);
+      for (const wait of ((profile.moments && profile.moments.wait) || []).slice(profile.firstMoment[track], profile.firstMoment[track + 1])) if (wait) layout.waits.add(wait);
       continue;
     }
     const span = { rows: [profile.firstMoment[track], profile.firstMoment[track + 1]], range: range || [0, Infinity], depths };

@@ -37,13 +37,16 @@ async function start() {
   draw();
 }
 
+/** Whether the recording says when. */
+const hasTimes = () => Boolean(profile.moments || profile.lanes);
+
 /** All parts of the view, with what they are at the start; somebody who asked for latencies sees them first. */
 function viewFields() {
   const { compare, rows: { latency } } = profile;
   return {
     event: eventField(),
     thread: { initial: isManyProcesses() ? "process" : "merged", read: (text) => (WHOLE.has(text) || profile.threads[Number(text)] ? text : undefined) },
-    order: oneOf("heavy", "heavy", "bottom", ...(profile.moments ? ["time"] : [])),
+    order: oneOf("heavy", "heavy", "bottom", ...(hasTimes() ? ["time"] : [])),
     function: { initial: "", read: (text) => (profile.functionNamed.has(text) ? text : undefined) },
     edits: { initial: [], read: readEdits, write: writeEdits },
     direction: oneOf(profile.direction, "icicle", "flame"),
@@ -54,7 +57,7 @@ function viewFields() {
     group: anyText(""),
     sort: oneOf(compare ? "significance" : "self", "self", "total", "name", ...(latency ? ["other"] : []), ...(compare ? ["significance"] : [])),
     ...(compare ? { shown: oneOf("after", "after", "before"), scale: oneOf(compare.normalize ? "shares" : "absolute", "absolute", "shares") } : {}),
-    ...(profile.moments ? { lanes: oneOf("some", "some", "all"), open: anyText("some"), mark: { initial: "", read: (text) => (profile.functionNamed.has(text) ? text : undefined) } } : {}),
+    ...(hasTimes() ? { lanes: oneOf("some", "some", "all"), open: anyText("some"), mark: { initial: "", read: (text) => (profile.functionNamed.has(text) ? text : undefined) } } : {}),
     ...burstFields(),
     zoom: { initial: [], read: readRanges, write: writeRanges },
     box: { initial: -1, read: numberBelow(-1, 2 ** 31).read },
@@ -92,9 +95,9 @@ function prepare() {
     const number = thread.tid === thread.pid ? thread.pid : `${thread.pid}/${thread.tid}`;
     thread.label = `${thread.name || "?"} (${number})`;
   }
-  const { moments } = profile;
+  const { moments, lanes } = profile;
   profile.firstMoment = new Int32Array(profile.threads.length + 1);
-  profile.duration = 0;
+  profile.duration = lanes ? lanes.parts * lanes.length : 0;
   if (!moments) return;
   moments.start = moments.start.map((sum => (step) => (sum += step))(0));
   for (let row = 0; row < moments.track.length; row += 1) {

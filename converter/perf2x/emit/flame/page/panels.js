@@ -50,7 +50,7 @@ function showButtons() {
     const [[kind, value]] = Object.entries(button.dataset);
     button.setAttribute("aria-pressed", String(state[kind] === value));
     if (value === "value") button.textContent = valueWord();
-    if (value === "time") offer(button, Boolean(profile.moments));
+    if (value === "time") offer(button, hasTimes());
   }
   offer($("burst-toggle"), Boolean(bursts));
   $("burst-toggle").setAttribute("aria-pressed", String(state.bursts === "on" && bursts !== null));
@@ -224,6 +224,6 @@ function select(box) {
 
 function showStatus(box) {
   const frame = box < 0 ? -1 : layout.frameOf(box);
-  if (box < 0) say(`${state.range ? `${rangeWords(state.range)}: ` : ""}${spoken(total, chosenUnit())}`);
+  if (box < 0) say(`${state.range && profile.bursts ? `${rangeWords(state.range)}: ` : ""}${spoken(total, chosenUnit())}`);
   else $("status").replaceChildren(make("b", {}, nameParts(frameName(box))), ` ${[...sizes(box), ...(frame >= 0 ? [describe(frame)] : [])].join(" · ")}`);
 }

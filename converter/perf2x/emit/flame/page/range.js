@@ -68,7 +68,7 @@ function rangeChip() {
   const made = chip("Time", rangeWords(state.range), clearRange);
   const button = make("button", { className: "word", title: `Copy ${bursts.option(state.range)}` }, "Copy --time");
   button.onclick = () => copy(bursts.option(state.range), button);
-  made.lastChild.before(button);
+  made.lastChild.before(button, ...(profile.bursts ? [] : [make("span", {}, "the graph and the table are of all of the time")]));
   return made;
 }
 

@@ -9,6 +9,15 @@ interface Moments {
   wait?: number[]; // a key of WAITS, 0: it ran
 }
 
+/** Microseconds by thread and part of the time, where samples are too many for moments. */
+interface LaneSums {
+  origin: string; // as of bursts
+  length: number; // of a part
+  parts: number;
+  ran: number[];
+  waited: number[];
+}
+
 interface BurstData {
   origin: string; // nanoseconds of the recording's clock
   time: number[]; // differences of microseconds
@@ -82,6 +91,7 @@ interface PageData {
   moments: Moments | null;
   noMoments?: string;
   bursts?: BurstData;
+  lanes?: LaneSums;
   listings?: Listings;
   strings: string[];
 }
