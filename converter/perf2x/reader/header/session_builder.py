@@ -68,7 +68,6 @@ class SessionBuilder(Struct):
 
     def _name_events(self, described: list[dict[str, Any]]) -> None:
         for index, description in enumerate(described):
-            description.pop("attr")
             if index < len(self.events.events) and description["name"]:
                 self.events.update(index, name=description["name"])
                 self._named.add(index)
