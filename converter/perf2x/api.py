@@ -159,7 +159,8 @@ class ReadOptions(TypedDict, total=False):
     start_time: int | Literal["file"] | None
     """Time of the first sample in nanoseconds since the epoch; ``file``: by the recording's date; None: as recorded."""
     max_unpacked: int | None
-    """Bytes that each compressed input may unpack to; None: 200 times its size, and never less than 256 MiB."""
+    """Bytes that each compressed input may unpack to (None: 200 times its size, and never less than 256 MiB), or a pipe
+    may send (None: 64 GiB)."""
     allow_empty: bool
     """False: a recording without a single sample is an error that says why."""
     look_up: bool

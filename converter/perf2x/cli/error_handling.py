@@ -33,8 +33,8 @@ _MEMORY_WORDS = (
 """Texts of other exceptions when memory is short: on libraries that cannot be loaded, on threads, and the two that
 CPython words for a C function that failed without a reason, as extensions do whose allocation failed."""
 
-_FULL = frozenset(getattr(errno, name, 0) for name in ("ENOSPC", "EDQUOT", "EFBIG", "EIO"))
-"""Errors of a full disk, a quota, a file size limit (ulimit -f), a failing device."""
+_UNWRITABLE = frozenset(getattr(errno, name, 0) for name in ("ENOSPC", "EDQUOT", "EFBIG", "EIO", "EBADF"))
+"""Errors of a full disk, a quota, a file size limit (ulimit -f), a failing device, a closed stream."""
 
 
 @contextlib.contextmanager
@@ -118,7 +118,7 @@ def _os_error_sentence(error: OSError) -> str:
     reason = error.strerror or str(error)
     if error.filename:
         return f"{error.filename}: {reason}"
-    return f"cannot write to standard output: {reason}" if error.errno in _FULL else reason
+    return f"cannot write to standard output: {reason}" if error.errno in _UNWRITABLE else reason
 
 
 def ignore_unwritable_stderr() -> None:

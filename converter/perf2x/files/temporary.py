@@ -8,6 +8,19 @@ from perf2x.files.operating_system import has_file_locks, is_own, lock, replace_
 
 PREFIX = "perf2x-unpacked-"
 _LOCK = "lock"
+_shown: dict[str, str] = {}
+"""What users call temporary files, by path."""
+
+
+def call_copy(copy: Path, name: str) -> Path:
+    """Let messages about a file in a private directory name what it is a copy of; return its path."""
+    _shown[str(copy)] = name
+    return copy
+
+
+def shown_name(path: Path | str) -> str:
+    """The user's name for a file: that of the original for a copy, else the path."""
+    return _shown.get(str(path), str(path))
 
 
 @contextlib.contextmanager
@@ -21,7 +34,11 @@ def private_directory() -> Iterator[Path]:
 
     _remove_stale(Path(tempfile.gettempdir()))
     with tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as folder, _locked(Path(folder)):
-        yield Path(folder)
+        try:
+            yield Path(folder)
+        finally:
+            for copy in [name for name in _shown if Path(name).is_relative_to(folder)]:
+                del _shown[copy]
 
 
 @contextlib.contextmanager

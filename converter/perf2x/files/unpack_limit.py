@@ -66,6 +66,12 @@ def memory_limit(packed: int) -> int:
     return min(MOST_IN_MEMORY, FLOOR_IN_MEMORY + RATIO * packed) if given is None else given
 
 
+def stream_limit() -> int:
+    """Return how many bytes a pipe may send, whose size is not known in advance."""
+    given = _max_unpacked.get()
+    return MOST if given is None else given
+
+
 def download_limit() -> int:
     """Return the largest size of a file from a server, whose size is not known in advance."""
     given = _max_unpacked.get()

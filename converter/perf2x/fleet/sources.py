@@ -6,12 +6,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from perf2x.files.read_file import read_file
 from perf2x.files.remote import fsspec, is_address, told_apart
 from perf2x.files.temporary import private_directory
 from perf2x.tables.errors import FormatError
 
 _PATTERN = frozenset("*?[")
 _READ = 1 << 20
+_MOST_OF_LIST = 1 << 28
+"""Bytes of a list of names."""
 
 
 def expanded(names: Sequence[str], lists: Sequence[str]) -> list[str]:
@@ -27,7 +30,7 @@ def expanded(names: Sequence[str], lists: Sequence[str]) -> list[str]:
 def _listed(lists: Iterable[str]) -> Iterator[str]:
     for file in lists:
         try:
-            lines = Path(file).read_text("utf-8", "surrogateescape").splitlines()
+            lines = read_file(Path(file), _MOST_OF_LIST).decode("utf-8", "surrogateescape").splitlines()
         except OSError as error:
             raise FormatError(f"{file}: {error.strerror}") from None
         yield from (line.strip() for line in lines if line.strip())

@@ -78,7 +78,7 @@ def build_profile(session: Session, history: ProcessHistory, result: StitchResul
 
 
 def _sorted_threads(history: ProcessHistory, found: ThreadRows, strings: StringInterner) -> tuple[Threads, I32]:
-    """Threads sorted by pid, tid and name, and (threads,) the index of each in that order.
+    """Threads sorted by pid, tid and name, and (threads,) the row of each: threads of equal ids and name share one.
 
     A process goes by the name that its leader had when the thread was sampled first.
     """
@@ -87,14 +87,22 @@ def _sorted_threads(history: ProcessHistory, found: ThreadRows, strings: StringI
     pids, tids = pid.tolist(), tid.tolist()
     comms = [thread_name(texts, name, tid) for name, tid in zip(found.comm.tolist(), tids, strict=True)]
     leaders = [thread_name(texts, name, pid) for name, pid in zip(process.tolist(), pids, strict=True)]
-    order = sorted(range(len(pids)), key=lambda row: (pids[row], tids[row], comms[row]))
+    seen = found.first_rank.tolist()
+    order = sorted(range(len(pids)), key=lambda row: (pids[row], tids[row], comms[row], seen[row]))
+    is_new = [
+        not at or any(column[row] != column[order[at - 1]] for column in (pids, tids, comms))
+        for at, row in enumerate(order)
+    ]
     rank = np.empty(len(order), np.int32)
-    rank[order] = np.arange(len(order), dtype=np.int32)
+    rank[order] = np.cumsum(is_new) - 1
+    kept = [row for row, new in zip(order, is_new, strict=True) if new]
+    once, _ = group_rows([pid[order], tid[order], found.start[order]])
     threads = Threads(
-        pid=pid[order].astype(np.int32),
-        tid=tid[order].astype(np.int32),
-        comm=strings.add_all(comms[row] for row in order),
-        process=strings.add_all(leaders[row] for row in order),
+        pid=pid[kept].astype(np.int32),
+        tid=tid[kept].astype(np.int32),
+        comm=strings.add_all(comms[row] for row in kept),
+        process=strings.add_all(leaders[row] for row in kept),
+        starts=np.bincount(rank[order][once], minlength=len(kept)).astype(np.int32),
     )
     return threads, rank
 

@@ -30,6 +30,8 @@ Limit = Annotated[
     typer.Option("--limit", "-n", metavar="N", min=0, help="Show N rows of a table; 0: all.", rich_help_panel="Table"),
 ]
 
+_MOST = 1 << 20
+"""Bytes of a statement."""
 _SUFFIXES: dict[str, Shape] = {".csv": "csv", ".json": "json", ".md": "markdown", ".parquet": "parquet"}
 
 
@@ -55,10 +57,21 @@ def fleet_query(
     shape: Shape = "json" if as_json else format or _SUFFIXES.get(PurePath(output).suffix, "table")
     if shape == "parquet" and output == "-" and sys.stdout.isatty():
         raise OptionError("parquet is binary; name a file with -o, or redirect the output")
-    with answered(dataset, sys.stdin.read() if sql == "-" else sql) as answer:
+    with answered(dataset, _standard_input() if sql == "-" else sql) as answer:
         left_out = _write(answer, shape, output, limit, wide)
     if left_out and not quiet:
         print_message(f"{left_out:,} more rows; --limit 0 shows all")
+
+
+def _standard_input() -> str:
+    """The statements that standard input has; OptionError where it has none that can be read."""
+    try:
+        text = sys.stdin.buffer.read(_MOST + 1)
+        if len(text) > _MOST:
+            raise OptionError(f"standard input: more than {_MOST >> 20} MiB are no statement")
+        return text.decode()
+    except (OSError, UnicodeDecodeError) as error:
+        raise OptionError(f"standard input: {getattr(error, 'strerror', None) or error}") from None
 
 
 def _write(answer: "Answer", shape: Shape, output: str, limit: int, wide: bool) -> int:

@@ -12,6 +12,7 @@ import typer
 
 from perf2x.cli import disable_blas_threads, reduce_garbage_collection
 from perf2x.cli.error_handling import exit_cleanly_on_signals, report_errors
+from perf2x.cli.standard_streams import open_standard_streams
 from perf2x.tables.errors import OptionError, OutputError
 
 Source = Annotated[str, typer.Option("-i", "--input", metavar="FILE", help="The recording.")]
@@ -60,6 +61,7 @@ def _overwrite(target: Path, source: str, content: bytes) -> None:
 
 def main() -> None:
     """The ``perf_to_profile`` command."""
+    open_standard_streams()
     reduce_garbage_collection()
     disable_blas_threads()
     exit_cleanly_on_signals()

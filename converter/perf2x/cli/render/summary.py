@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from perf2x.cli.render.number_format import plural
+from perf2x.tables.count_threads import count_threads
 from perf2x.tables.diagnostics import Diagnostics, Severity
 from perf2x.tables.printable import short
 from perf2x.unwind.chains import End
@@ -107,7 +108,7 @@ def _contents_line(loaded: "Loaded") -> str:
     kept, recorded = loaded.samples, loaded.recorded_samples
     samples = f"{kept:,} of {recorded:,}" if kept < recorded else f"{kept:,}"
     listed = f" ({events}{more})" if events else ""
-    return f"{samples} samples of {kinds}{listed}, {plural(len(loaded.profile.threads), 'thread')}{time}"
+    return f"{samples} samples of {kinds}{listed}, {plural(count_threads(loaded.profile.threads), 'thread')}{time}"
 
 
 def deferred_line(report: "DeferredReport") -> str:

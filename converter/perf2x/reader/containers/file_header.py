@@ -49,7 +49,8 @@ _LEGACY_ATTR_SIZES = tuple(size + perffile.SECTION_SIZE for size in (64, 72, 80,
 def open_container(name: str, data: U8, diagnostics: Diagnostics) -> Container:
     """Read the header. FormatError when the data is no recording."""
     magic = data[:8].tobytes()
-    if len(data) < perffile.PIPE_HEADER_SIZE:
+    is_known = magic == perffile.MAGIC_LEGACY or magic in _MAGICS
+    if len(data) < (perffile.PIPE_HEADER_SIZE if is_known else len(perffile.MAGIC)):
         raise FormatError(f"{name}: not a perf.data file: {len(data)} bytes are no whole header")
     order = _legacy_order(data) if magic == perffile.MAGIC_LEGACY else _MAGICS.get(magic)
     if order is None:
