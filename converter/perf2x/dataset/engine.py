@@ -13,6 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from perf2x.dataset.interrupts import ended_by_signals
 from perf2x.dataset.read_files import check_file
 from perf2x.dataset.schema import SUFFIX, TABLES
 from perf2x.dataset.stack_views import define_stack_views
@@ -49,7 +50,7 @@ def engine(folder: Path, asked: str = "") -> Iterator[Any]:
     }  # fmt: skip
     with private_directory() as temporary, told_apart(folder):
         connection = module.connect(":memory:", config=settings | {"temp_directory": str(temporary)})
-        with contextlib.closing(connection):
+        with contextlib.closing(connection), ended_by_signals(connection):
             for statement in view_statements(folder.absolute()):
                 connection.execute(statement)
             define_stack_views(connection, folder.absolute(), asked)
@@ -67,6 +68,8 @@ def told_apart(folder: Path) -> Iterator[None]:
     module = duckdb()
     try:
         yield
+    except module.InterruptException:  # by a signal, which is told of behind the query
+        raise
     except module.OutOfMemoryException:
         raise Perf2xError(f"{folder}: not enough memory for this query") from None
     except module.PermissionException as error:

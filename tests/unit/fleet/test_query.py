@@ -1,6 +1,9 @@
 """``perf2x fleet query``: answers in every format, SQL that only reads, and one sentence for what is wrong."""
 
 import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -180,3 +183,30 @@ def test_an_existing_file_stays_when_the_query_fails(dataset: Path, tmp_path: Pa
     assert perf2x("fleet", "query", dataset, "SELECT error('x')", "-o", tmp_path / "a.csv").code == 2
     assert (tmp_path / "a.csv").read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
+
+
+ENDLESS = "SELECT sum(a.range * b.range) FROM range(10000000) a, range(10000000) b"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows ends processes without telling them")
+@pytest.mark.parametrize(("number", "code", "said"), [
+    (signal.SIGINT, 130, "perf2x: interrupted; nothing was written\n"),
+    (signal.SIGTERM, 143, "perf2x: terminated; nothing was written\n"),
+])  # fmt: skip
+def test_a_signal_ends_a_query_at_once(dataset: Path, number: signal.Signals, code: int, said: str) -> None:
+    """While one thread works: DuckDB itself would look for signals after minutes."""
+    program = (
+        "import os, signal, threading\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from perf2x.fleet import query\n"
+        "from perf2x.cli import main\n"
+        "checked = query.check_reads\n"
+        "def check_reads(*words):\n"
+        "    checked(*words)\n"
+        f"    threading.Timer(0.5, os.kill, (os.getpid(), {int(number)})).start()\n"
+        "query.check_reads = check_reads\n"
+        "main()\n"
+    )
+    words = [sys.executable, "-c", program, "fleet", "query", str(dataset), ENDLESS]
+    ran = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (code, "", said)
