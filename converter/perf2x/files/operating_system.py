@@ -41,6 +41,19 @@ def fork_context() -> ForkContext:
     return multiprocessing.get_context("fork")
 
 
+def address_space_left() -> int | None:
+    """Bytes that this process may still map (ulimit -v); None where nothing limits it, or the system does not tell."""
+    try:
+        import resource
+
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if limit == resource.RLIM_INFINITY:
+            return None
+        return limit - int(Path("/proc/self/statm").read_text().split()[0]) * mmap.PAGESIZE
+    except (ImportError, AttributeError, OSError):
+        return None
+
+
 def has_file_locks() -> bool:
     """Whether the system has locks that end with their process, however it ends (flock(2))."""
     try:

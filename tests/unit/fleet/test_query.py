@@ -210,3 +210,17 @@ def test_a_signal_ends_a_query_at_once(dataset: Path, number: signal.Signals, co
     words = [sys.executable, "-c", program, "fleet", "query", str(dataset), ENDLESS]
     ran = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
     assert (ran.returncode, ran.stdout, ran.stderr) == (code, "", said)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits address space")
+@pytest.mark.parametrize("megabytes", [300, 600, 800])
+def test_a_limit_of_memory_is_one_sentence(dataset: Path, megabytes: int) -> None:
+    """Libraries would end the process where an allocation fails: 127 and 139 were seen."""
+    program = (
+        "import resource; from perf2x.cli import main\n"
+        f"resource.setrlimit(resource.RLIMIT_AS, ({megabytes} << 20, -1))\nmain()"
+    )
+    words = [sys.executable, "-c", program, "fleet", "query", str(dataset), "FROM by_function"]
+    ran = subprocess.run(words, capture_output=True, text=True, check=False)
+    said = f"perf2x: {dataset}: not enough memory for a query (ulimit -v)\n"
+    assert (ran.returncode, ran.stdout, ran.stderr) == (1, "", said)
