@@ -4,12 +4,14 @@ docs/parquet.md describes them for readers; ``SCHEMA`` changes whenever a column
 thing. Readers refuse files of a later schema.
 """
 
+import os
 from collections.abc import Mapping
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from perf2x.dataset.ids import WIDTH
+from perf2x.files.operating_system import address_space_left
 from perf2x.tables.errors import OptionError
 
 if TYPE_CHECKING:
@@ -63,9 +65,11 @@ SORTED_BY: Mapping[str, tuple[str, ...]] = {
 
 def arrow() -> ModuleType:
     """Import pyarrow; OptionError says how to install it."""
+    if address_space_left() is not None:  # its own allocator reserves a gigabyte, and leaves nothing to the others
+        os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     try:
         return import_module("pyarrow")
-    except ImportError:
+    except ModuleNotFoundError:
         raise OptionError("datasets are read and written by pyarrow: pip install 'perf2x[fleet]'") from None
 
 

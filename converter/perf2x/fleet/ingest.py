@@ -1,11 +1,10 @@
 """Ingest of many recordings: hands out tasks and counts how they end; rows stay with the workers that write them."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from msgspec import Struct, field
 
-from perf2x.fleet.in_turn import in_turn, words_of
+from perf2x.fleet.attempt import Failed, Run
 from perf2x.fleet.ingest_one import ADDED, FAILED, KNOWN, Job, Outcome, ingest_one, note_failure
 
 _NAMED = 20
@@ -37,13 +36,13 @@ class Totals(Struct):
             self.errors.append(outcome.error)
 
 
-def ingest(client: Any, sources: Sequence[str], job: Job, report: Callable[[Totals], None]) -> Totals:
+def ingest(run: Run, sources: Sequence[str], job: Job, report: Callable[[Totals], None]) -> Totals:
     """Add the recordings to the dataset of ``job``; ``report`` is called whenever one is done.
 
-    OutputError when the dataset cannot be written, Perf2xError when the scheduler is gone.
+    OutputError when the dataset cannot be written, Perf2xError when the workers are gone.
     """
     totals = Totals(len(sources))
-    for source, end in in_turn(client, ingest_one, sources, job):
-        totals.add(end if isinstance(end, Outcome) else note_failure(source, f"{source}: {words_of(end)}", job))
+    for source, end in run(ingest_one, sources, job):
+        totals.add(note_failure(source, f"{source}: {end.reason}", job) if isinstance(end, Failed) else end)
         report(totals)
     return totals

@@ -53,7 +53,7 @@ def ingest_one(source: str, job: Job) -> Outcome:
             _forget(recording, job)
             samples = _ingest(source, path, job)
     except (FormatError, OSError) as error:
-        text = f"{source}: {error.strerror}" if isinstance(error, OSError) else str(error)
+        text = f"{source}: {error.strerror or error}" if isinstance(error, OSError) else str(error)
         return note_failure(source, text, job, recording)
     _forget(_unread(source), job)
     return Outcome(source, ADDED, samples)

@@ -56,18 +56,13 @@ def _rows_of(batch: "pyarrow.RecordBatch") -> Iterator[Row]:
 
 @contextlib.contextmanager
 def answered(dataset: str | Path, sql: str) -> Iterator[Answer]:
-    """Run SQL on a dataset, a folder or an address, and give the answer of its last statement.
+    """Run SQL on a dataset, a folder or an address, and give its answer.
 
     FormatError when the dataset is none or damaged, OptionError for SQL that is wrong or does not only read.
     """
-    from perf2x.dataset.schema import arrow
-
     with fetched_folder(str(dataset)) as folder, engine(folder, sql) as connection:
         check_reads(connection, sql)
         found = connection.sql(sql)
-        if found is None:  # CREATE alone
-            yield Answer(arrow().schema([]), iter(()))
-            return
         reader = getattr(found, "to_arrow_reader", None) or found.fetch_arrow_reader  # its name before 1.4
         rows = reader(_ROWS)
         yield Answer(rows.schema, _batches(folder, rows))

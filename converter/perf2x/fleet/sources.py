@@ -65,7 +65,7 @@ def _matching(address: str) -> list[str]:
 def local_copy(name: str) -> Iterator[Path]:
     """Give the path of a recording: the file itself, or a copy of what an address holds, removed at the end.
 
-    FormatError when it cannot be read.
+    FormatError when it cannot be read; those of the block name the address, not its copy.
     """
     if not is_address(name):
         yield _regular(Path(name))
@@ -75,7 +75,10 @@ def local_copy(name: str) -> Iterator[Path]:
         with told_apart(name), fsspec().open(name, "rb") as source, copy.open("wb") as target:
             while block := source.read(_READ):
                 target.write(block)
-        yield copy
+        try:
+            yield copy
+        except FormatError as error:
+            raise FormatError(str(error).replace(str(copy), name)) from None
 
 
 def _regular(path: Path) -> Path:

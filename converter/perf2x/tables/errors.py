@@ -1,5 +1,17 @@
 """Errors that end a conversion or give up an object; damage in single records is counted in diagnostics instead."""
 
+import errno
+
+_MEMORY_WORDS = (
+    "failed to map segment",
+    "cannot allocate memory",
+    "can't start new thread",
+    "without exception set",
+    "without setting an exception",
+)
+"""Texts of other exceptions when memory is short: on libraries that cannot be loaded, on threads, and the two that
+CPython words for a C function that failed without a reason, as extensions do whose allocation failed."""
+
 
 class Perf2xError(Exception):
     """Base of every error that perf2x raises on purpose; its text is one sentence for the user."""
@@ -19,3 +31,14 @@ class ObjectError(Perf2xError):
 
 class OutputError(Perf2xError):
     """The output cannot be written where it was asked for."""
+
+
+def is_out_of_memory(error: BaseException | None) -> bool:
+    """Whether an exception or one of its causes means that memory is short: numpy rewords failed imports."""
+    while error is not None:
+        if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
+            return True
+        if any(words in str(error).lower() for words in _MEMORY_WORDS):
+            return True
+        error = error.__cause__ or error.__context__
+    return False

@@ -14,6 +14,7 @@ from perf2x.cli.options import symbols
 from perf2x.cli.options.inputs import MaxUnpacked, Quiet
 from perf2x.cli.options.output import parse_tags
 from perf2x.cli.options.symbols import SymbolFlags
+from perf2x.cli.options.workers import NoDashboard, Scheduler, Workers, begin
 from perf2x.files.operating_system import available_cores
 from perf2x.files.remote import is_address
 from perf2x.tables.errors import OptionError
@@ -37,13 +38,6 @@ Partition = Annotated[
     str, typer.Option("--partition", metavar="KEY,…", help="Tags that name folders; date is the day of the start.")
 ]
 Timeline = Annotated[bool, typer.Option("--timeline", help="Keep a row for each sample, with time and CPU.")]
-Scheduler = Annotated[
-    str | None,
-    typer.Option("--scheduler", metavar="tcp://…", help="A Dask cluster; else processes of this machine."),
-]
-Workers = Annotated[
-    int, typer.Option("--workers", metavar="N", min=0, help="Processes of this machine.", show_default="one a core")
-]
 FailAbove = Annotated[
     str | None, typer.Option("--fail-above-errors", metavar="PCT", help="Fail when more recordings cannot be read.")
 ]
@@ -59,6 +53,7 @@ def fleet_ingest(
     timeline: Timeline = False,
     scheduler: Scheduler = None,
     workers: Workers = 0,
+    no_dashboard: NoDashboard = False,
     fail_above_errors: FailAbove = None,
     symfs: symbols.Symfs = None,
     kallsyms: symbols.Kallsyms = None,
@@ -74,7 +69,6 @@ def fleet_ingest(
     Recordings are read, stitched and unwound; names are looked up later. Content that the dataset has is skipped, so
     the same command goes on where it was interrupted. A recording that cannot be read is a row with its error.
     """
-    from perf2x.fleet.cluster import connected
     from perf2x.fleet.ingest import ingest
     from perf2x.fleet.sources import expanded
 
@@ -88,10 +82,9 @@ def fleet_ingest(
     if not sources:
         raise OptionError("name recordings, or files that list them (--list)")
     progress = FleetProgress(quiet)
-    with connected(scheduler, min(workers or available_cores(), len(sources))) as client:
-        if not quiet:
-            print_message(f"{_count(len(sources))}; Dask's dashboard: {client.dashboard_link}")
-        totals = ingest(client, sources, job, progress)
+    count = min(workers or available_cores(), len(sources))
+    with begin(scheduler, count, _count(len(sources)), no_dashboard=no_dashboard, quiet=quiet) as run:
+        totals = ingest(run, sources, job, progress)
     progress.close()
     if not quiet:
         _summarize(output, totals)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from perf2x.fleet.query import Answer
 
 Shape = Literal["table", "csv", "json", "markdown", "parquet"]
-Sql = Annotated[str, typer.Argument(metavar="SQL", help="Statements of DuckDB; - reads them from standard input.")]
+Sql = Annotated[str, typer.Argument(metavar="SQL", help="A statement of DuckDB; - reads it from standard input.")]
 Format = Annotated[
     Shape | None,
     typer.Option(
