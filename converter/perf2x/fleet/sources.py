@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from perf2x.files.remote import fsspec, is_address, told_apart
+from perf2x.files.remote import fsspec, is_address, modified_ns, told_apart
 from perf2x.files.temporary import private_directory
 from perf2x.tables.errors import FormatError
 
@@ -73,6 +73,16 @@ def local_copy(name: str) -> Iterator[Path]:
             while block := source.read(_READ):
                 target.write(block)
         yield copy
+
+
+def changed_ns(name: str) -> int:
+    """When a recording, or a file in its directory, last changed: nanoseconds since the epoch, 0 where nobody says."""
+    if is_address(name):
+        with told_apart(name):
+            system, place = fsspec().core.url_to_fs(name)
+            return modified_ns(system.info(place))
+    path = Path(name)
+    return max(one.stat().st_mtime_ns for one in [path, *(path.iterdir() if path.is_dir() else ())])
 
 
 def _regular(path: Path) -> Path:
