@@ -82,7 +82,8 @@ def changed_ns(name: str) -> int:
             system, place = fsspec().core.url_to_fs(name)
             return modified_ns(system.info(place))
     path = Path(name)
-    return max(one.stat().st_mtime_ns for one in [path, *(path.iterdir() if path.is_dir() else ())])
+    files = list(path.iterdir()) if path.is_dir() else []
+    return max(one.stat().st_mtime_ns for one in (path, *files))
 
 
 def _regular(path: Path) -> Path:

@@ -94,7 +94,8 @@ def fleet_ingest(
     )  # fmt: skip
     allowed = parse_percentage("fail_above_errors", fail_above_errors)
     job = replace(
-        _job(output, flags, tag, partition, timeline), leave_ns=parse_age("--leave-unfinished", leave_unfinished)
+        _job(output, flags, tag, partition, timeline),
+        leave_ns=parse_age("--leave-unfinished", leave_unfinished, "90s, 5m or 12h"),
     )
     sources = expanded(inputs or (), lists or ())
     if not sources:
