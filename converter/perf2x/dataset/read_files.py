@@ -9,7 +9,16 @@ import numpy as np
 
 from perf2x.columnar.arrays import U8, AnyArray
 from perf2x.dataset.ids import WIDTH
-from perf2x.dataset.schema import SCHEMA, SUFFIX, TABLE_KEY, VERSION_KEY, arrow, schema_of
+from perf2x.dataset.schema import (
+    LATER,
+    READABLE,
+    SCHEMA,
+    SUFFIX,
+    TABLE_KEY,
+    VERSION_KEY,
+    arrow,
+    schema_of,
+)  # fmt: skip
 from perf2x.tables.errors import FormatError
 from perf2x.tables.output_text import as_recorded
 
@@ -25,8 +34,17 @@ def read_table(path: Path | str, table: str, recording: bytes | None = None, *, 
     with _opened(path, table, file) as opened:
         groups = groups_with(opened.metadata, recording)
         found = opened.read_row_groups(groups, columns=schema_of(table).names).combine_chunks()
+    found = _with_later_columns(found, schema_of(table))
     _check_nulls(path, found, schema_of(table))
     return arrow().table(found.columns, schema=schema_of(table))
+
+
+def _with_later_columns(found: "pyarrow.Table", schema: "pyarrow.Schema") -> "pyarrow.Table":
+    """Rows with the columns that their version of the schema has not."""
+    for field in schema:
+        if field.name not in found.column_names:
+            found = found.append_column(field, arrow().array([LATER[field.name]] * len(found), field.type))
+    return found.select(schema.names)
 
 
 def check_file(path: Path, table: str) -> None:
@@ -83,9 +101,9 @@ def _check_schema(path: Path | str, table: str, found: "pyarrow.Schema") -> None
         raise FormatError(
             f"{path}: not written as part of a dataset: it lacks {VERSION_KEY.decode()} (docs/parquet.md)"
         )
-    if version != str(SCHEMA):
-        raise FormatError(f"{path}: has version {version} of the schema; this perf2x reads version {SCHEMA}")
-    expected = schema_of(table)
+    if version not in READABLE:
+        raise FormatError(f"{path}: has version {version} of the schema; this perf2x reads versions up to {SCHEMA}")
+    expected = [field for field in schema_of(table) if version == str(SCHEMA) or field.name not in LATER]
     types = {field.name: field.type for field in found}
     wrong = [field.name for field in expected if types.get(field.name) != field.type]
     if name != table.encode() or wrong:

@@ -1,7 +1,7 @@
 """Tables of a dataset: names, columns and types, the version of all of it, and the files that hold them.
 
 docs/parquet.md describes them for readers; ``SCHEMA`` changes whenever a column is added, removed or means another
-thing. Readers refuse files of a later schema.
+thing. Readers fill in columns that earlier files lack, and refuse files of a later schema.
 """
 
 import os
@@ -17,8 +17,9 @@ from perf2x.tables.errors import OptionError
 if TYPE_CHECKING:
     import pyarrow
 
-SCHEMA = 1
+SCHEMA = 2
 """Version of the tables, in the metadata of every file."""
+READABLE = frozenset({"1", "2"})
 VERSION_KEY, TABLE_KEY = b"perf2x.schema", b"perf2x.table"
 SUFFIX = ".parquet"
 
@@ -46,9 +47,11 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
         "kernel": "text", "cmdline": "texts", "samples": "i64", "lost": "i64", "deferred_missing": "i64",
         "tags": "tags", "error": "text?", "kernel_build_id": "text", "perf_version": "text", "cpus": "i32",
         "clock_start_ns": "i64", "is_timeline": "bool", "default_event": "i32", "events": "events",
-        "facts": "text",
+        "facts": "text", "session": "id?", "unfinished": "bool", "missing_bytes": "i64?",
     },
 }  # fmt: skip
+LATER: Mapping[str, Any] = {"session": None, "unfinished": False, "missing_bytes": None}
+"""Columns that version 1 had not, with what their rows say."""
 TABLES = tuple(COLUMNS)
 """In the order in which they are written: whatever a table refers to comes before it, recordings last."""
 PARTITIONED = ("mappings", "samples", "recordings")

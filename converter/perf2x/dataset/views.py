@@ -29,8 +29,14 @@ _ONE_EACH = {
 """Bodies of tables, behind SELECT: of names several files have, those that say most, else the first file's."""
 
 _ADDED = """
-CREATE VIEW added AS SELECT * FROM {files} QUALIFY row_number() OVER (PARTITION BY recording ORDER BY filename) = 1
+CREATE VIEW added AS SELECT * FROM (
+    SELECT * REPLACE (coalesce(unfinished, false) AS unfinished) FROM {files}
+    QUALIFY row_number() OVER (PARTITION BY recording ORDER BY filename) = 1
+) QUALIFY NOT unfinished OR 1 = row_number() OVER (
+    PARTITION BY coalesce(session, recording) ORDER BY unfinished, samples DESC, recording DESC
+)
 """
+"""Each recording once, and in its last state (``superseded.py``)."""
 
 _SAMPLE_ROWS = (
     "CREATE VIEW sample_rows AS SELECT {columns}, file_row_number FROM {files} SEMI JOIN added USING (recording, below)"
@@ -99,10 +105,16 @@ def _columns(table: str) -> str:
 def files_sql(folder: Path, table: str, names: Sequence[str] | None = None) -> str:
     """All rows of a table's files, or of those of some ``names``, with the file and its path ``below`` the folder."""
     below = folder / table
+    columns = (f"NULL::{_TYPES[kind.rstrip('?')]} AS {_name(column)}" for column, kind in COLUMNS[table].items())
+    none = f"SELECT {', '.join(columns)}, 0 AS file_row_number, '' AS filename"
     if next(below.rglob(f"*{SUFFIX}"), None) is None:
-        columns = (f"NULL::{_TYPES[kind.rstrip('?')]} AS {_name(column)}" for column, kind in COLUMNS[table].items())
-        return f"(SELECT {', '.join(columns)}, 0 AS file_row_number, '' AS filename, '' AS below WHERE false)"
+        return f"({none}, '' AS below WHERE false)"
     patterns = [f"**/*{SUFFIX}"] if names is None else map(as_pattern, names)
     files = ", ".join(quoted(f"{as_pattern(below)}/{one}") for one in patterns)
-    read = f"read_parquet([{files}], filename = true, hive_partitioning = false, file_row_number = true)"
+    later = table == "recordings"  # files of version 1 lack columns of it
+    read = (
+        f"read_parquet([{files}], filename = true, hive_partitioning = false, file_row_number = true"
+        f", union_by_name = {str(later).lower()})"
+    )
+    read = f"({none} WHERE false UNION ALL BY NAME FROM {read})" if later else read
     return f"(SELECT *, filename[{len(str(below)) + 1}:] AS below FROM {read})"

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct, field
 
 from perf2x.fleet.attempt import Failed, Run
-from perf2x.fleet.ingest_one import ADDED, FAILED, KNOWN, Job, Outcome, ingest_one, note_failure
+from perf2x.fleet.ingest_one import ADDED, FAILED, KNOWN, LEFT, Job, Outcome, ingest_one, note_failure
 
 _NAMED = 20
 
@@ -16,7 +16,11 @@ class Totals(Struct):
     of: int
     added: int = 0
     known: int = 0
+    left: int = 0
+    """Unfinished recordings that may still grow."""
     failed: int = 0
+    unfinished: int = 0
+    """Of those that were added."""
     samples: int = 0
     errors: list[str] = field(default_factory=list)
     """The first few."""
@@ -24,13 +28,15 @@ class Totals(Struct):
     @property
     def done(self) -> int:
         """Number of tasks that have ended."""
-        return self.added + self.known + self.failed
+        return self.added + self.known + self.left + self.failed
 
     def add(self, outcome: Outcome) -> None:
         """Count one more."""
         self.added += outcome.state == ADDED
         self.known += outcome.state == KNOWN
+        self.left += outcome.state == LEFT
         self.failed += outcome.state == FAILED
+        self.unfinished += outcome.unfinished
         self.samples += outcome.samples
         if outcome.error and len(self.errors) < _NAMED:
             self.errors.append(outcome.error)

@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from perf2x.files.read_file import read_file
-from perf2x.files.remote import fsspec, is_address, told_apart
+from perf2x.files.remote import fsspec, is_address, modified_ns, told_apart
 from perf2x.files.temporary import private_directory
 from perf2x.tables.errors import FormatError
 
@@ -79,6 +79,17 @@ def local_copy(name: str) -> Iterator[Path]:
             yield copy
         except FormatError as error:
             raise FormatError(str(error).replace(str(copy), name)) from None
+
+
+def changed_ns(name: str) -> int:
+    """When a recording, or a file in its directory, last changed: nanoseconds since the epoch, 0 where nobody says."""
+    if is_address(name):
+        with told_apart(name):
+            system, place = fsspec().core.url_to_fs(name)
+            return modified_ns(system.info(place))
+    path = Path(name)
+    files = list(path.iterdir()) if path.is_dir() else []
+    return max(one.stat().st_mtime_ns for one in (path, *files))
 
 
 def _regular(path: Path) -> Path:

@@ -85,6 +85,9 @@ def ingest_session(session: SessionInput, context: LoadContext) -> Ingested:
         kernel_build_id=_kernel_build_id(recording),
         facts=facts_text(facts),
         looked_up=None if found is None else found.looked_up,
+        session=recording.beginning,
+        unfinished=bool(context.diagnostics.missing_ends()),
+        missing_bytes=context.diagnostics["file_cut"] or None,
     )
     return Ingested(stored, None if found is None else _place_names(stored, found))
 

@@ -16,6 +16,7 @@ from perf2x.pipeline.result import Loaded, event_counts
 from perf2x.pipeline.sessions import Input, SessionInput, SessionPart, find_sessions
 from perf2x.pipeline.stage_timer import Stages
 from perf2x.pipeline.stored_sessions import split_stored
+from perf2x.tables.diagnostic_words import comment
 from perf2x.tables.diagnostics import Diagnostics
 
 if TYPE_CHECKING:
@@ -233,6 +234,6 @@ def _with_comments(loaded: Loaded) -> Loaded:
             f" orphans={deferred.orphans}"
         )
     counts = sorted(loaded.diagnostics.counts.values(), key=lambda count: count.name)
-    lines += [f"perf2x-{count.name}:{count.count}" for count in counts if count.severity != "info"]
+    lines += [comment(count.name, count.count) for count in counts if count.severity != "info"]
     meta = replace(profile.meta, comments=(*sorted(set(profile.meta.comments)), *lines))
     return replace(loaded, profile=replace(profile, meta=meta))

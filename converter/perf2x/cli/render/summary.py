@@ -179,12 +179,13 @@ def _compiled_code(count: int, report: "UnwindReport") -> str:
 
 
 def loss_line(diagnostics: Diagnostics) -> str:
-    """All losses in one line, with the advice for the largest; "" without any."""
+    """All losses in one line, with the advice for a missing end, else for the largest; "" without any."""
     losses = [count for count in diagnostics.counts.values() if count.severity is Severity.LOSS]
     if not losses:
         return ""
     listed = ", ".join(count.words for count in losses)
-    advice = max(losses, key=lambda count: count.count).advice
+    worst = diagnostics.missing_ends() or [max(losses, key=lambda count: count.count)]
+    advice = worst[0].advice
     return f"lost: {listed}" + (f"; {advice}" if advice else "")
 
 

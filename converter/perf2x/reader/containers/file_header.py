@@ -95,8 +95,8 @@ def _clamp_to_file(
         raise FormatError(f"{name}, byte 0x28: data starts at {records.offset:#x}, the file has {file_size:#x} bytes")
     if unfinished:
         diagnostics.add(
-            "unfinished_file", Severity.GUESS,
-            "perf record was killed before it finished the header: read to the end of the file, no names or build ids.",
+            "unfinished_file", Severity.LOSS,
+            "perf record was killed, or still runs: its last samples, names and build ids are missing.",
         )  # fmt: skip
         return FileSection(records.offset, file_size - records.offset)
     if records.end > file_size:
