@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from perf2x.dataset.schema import COLUMNS, SUFFIX, TABLES
+from perf2x.dataset.listing import Listing
+from perf2x.dataset.schema import COLUMNS, TABLES
 from perf2x.stitch.root_frames import ROOT_FRAME_NAMES
 
 _TYPES = {
@@ -56,13 +57,13 @@ FROM {places} LEFT JOIN lines USING (place_id);
 """
 
 
-def view_statements(folder: Path) -> Iterator[str]:
-    """Yield the statements of DuckDB that define the tables of the dataset in ``folder``, and ``functions``."""
+def view_statements(files: Listing) -> Iterator[str]:
+    """Yield the statements of DuckDB that define the tables of a dataset, and ``functions``."""
     yield _MACROS
-    yield _ADDED.format(files=files_sql(folder, "recordings"))
-    yield _SAMPLE_ROWS.format(columns=_columns("samples"), files=files_sql(folder, "samples"))
+    yield _ADDED.format(files=files_sql(files, "recordings"))
+    yield _SAMPLE_ROWS.format(columns=_columns("samples"), files=files_sql(files, "samples"))
     for table in reversed(TABLES):
-        yield table_view(table, table, files_sql(folder, table))
+        yield table_view(table, table, files_sql(files, table))
     yield functions_view("functions", "places")
 
 
@@ -96,13 +97,12 @@ def _columns(table: str) -> str:
     return ", ".join(map(_name, COLUMNS[table]))
 
 
-def files_sql(folder: Path, table: str, names: Sequence[str] | None = None) -> str:
+def files_sql(files: Listing, table: str, names: Sequence[str] | None = None) -> str:
     """All rows of a table's files, or of those of some ``names``, with the file and its path ``below`` the folder."""
-    below = folder / table
-    if next(below.rglob(f"*{SUFFIX}"), None) is None:
+    below, names = files.folder / table, files.names(table) if names is None else names
+    if not names:
         columns = (f"NULL::{_TYPES[kind.rstrip('?')]} AS {_name(column)}" for column, kind in COLUMNS[table].items())
         return f"(SELECT {', '.join(columns)}, 0 AS file_row_number, '' AS filename, '' AS below WHERE false)"
-    patterns = [f"**/*{SUFFIX}"] if names is None else map(as_pattern, names)
-    files = ", ".join(quoted(f"{as_pattern(below)}/{one}") for one in patterns)
-    read = f"read_parquet([{files}], filename = true, hive_partitioning = false, file_row_number = true)"
+    paths = ", ".join(quoted(f"{as_pattern(below)}/{as_pattern(one)}") for one in names)
+    read = f"read_parquet([{paths}], filename = true, hive_partitioning = false, file_row_number = true)"
     return f"(SELECT *, filename[{len(str(below)) + 1}:] AS below FROM {read})"
