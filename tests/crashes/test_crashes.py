@@ -49,7 +49,14 @@ def _event_descriptions_twice() -> bytes:
     return forge.write_file(session, [forge.Comm(pid=1, tid=1, comm="x"), forge.Sample()]) + again
 
 
+def _a_mode_without_a_name() -> bytes:
+    """Three bits say in which mode a sample was taken, and six of their values mean something."""
+    samples = [forge.Sample(mode=mode, ip=0x1000 + mode, chain=(0x1000 + mode,)) for mode in range(8)]
+    return forge.write_file(forge.Session(), samples)
+
+
 MAKERS = {
+    "a-mode-without-a-name.data": _a_mode_without_a_name,
     "counter-sample-with-a-chain-that-lies.data": _counter_sample_with_a_chain_that_lies,
     "records-at-an-odd-offset.data": _records_at_an_odd_offset,
     "event-descriptions-twice.data": _event_descriptions_twice,
@@ -67,7 +74,7 @@ def test_it_ends_well(path: Path) -> None:
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.data")), ids=lambda path: path.stem)
 @pytest.mark.parametrize(
-    "name", ["pprof", "chrome", "collapsed", "html", "svg", "speedscope", "firefox", "perfetto", "otlp"]
+    "name", ["pprof", "chrome", "collapsed", "html", "svg", "speedscope", "firefox", "perfetto", "otlp", "parquet"]
 )
 def test_every_format_ends_well(path: Path, name: str, tmp_path: Path) -> None:
     ran = perf2x("convert", path, "--no-symbols", "--allow-empty", "--to", name, "-o", tmp_path / "out")

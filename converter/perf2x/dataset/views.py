@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from perf2x.dataset.schema import COLUMNS, SUFFIX, TABLES
+from perf2x.dataset.listing import Listing
+from perf2x.dataset.schema import COLUMNS, TABLES
 from perf2x.stitch.root_frames import ROOT_FRAME_NAMES
 
 _TYPES = {
@@ -62,13 +63,13 @@ FROM {places} LEFT JOIN lines USING (place_id);
 """
 
 
-def view_statements(folder: Path) -> Iterator[str]:
-    """Yield the statements of DuckDB that define the tables of the dataset in ``folder``, and ``functions``."""
+def view_statements(files: Listing) -> Iterator[str]:
+    """Yield the statements of DuckDB that define the tables of a dataset, and ``functions``."""
     yield _MACROS
-    yield _ADDED.format(files=files_sql(folder, "recordings"))
-    yield _SAMPLE_ROWS.format(columns=_columns("samples"), files=files_sql(folder, "samples"))
+    yield _ADDED.format(files=files_sql(files, "recordings"))
+    yield _SAMPLE_ROWS.format(columns=_columns("samples"), files=files_sql(files, "samples"))
     for table in reversed(TABLES):
-        yield table_view(table, table, files_sql(folder, table))
+        yield table_view(table, table, files_sql(files, table))
     yield functions_view("functions", "places")
 
 
@@ -102,18 +103,17 @@ def _columns(table: str) -> str:
     return ", ".join(map(_name, COLUMNS[table]))
 
 
-def files_sql(folder: Path, table: str, names: Sequence[str] | None = None) -> str:
+def files_sql(files: Listing, table: str, names: Sequence[str] | None = None) -> str:
     """All rows of a table's files, or of those of some ``names``, with the file and its path ``below`` the folder."""
-    below = folder / table
+    below, names = files.folder / table, files.names(table) if names is None else names
     columns = (f"NULL::{_TYPES[kind.rstrip('?')]} AS {_name(column)}" for column, kind in COLUMNS[table].items())
     none = f"SELECT {', '.join(columns)}, 0 AS file_row_number, '' AS filename"
-    if next(below.rglob(f"*{SUFFIX}"), None) is None:
+    if not names:
         return f"({none}, '' AS below WHERE false)"
-    patterns = [f"**/*{SUFFIX}"] if names is None else map(as_pattern, names)
-    files = ", ".join(quoted(f"{as_pattern(below)}/{one}") for one in patterns)
+    paths = ", ".join(quoted(f"{as_pattern(below)}/{as_pattern(one)}") for one in names)
     later = table == "recordings"  # files of version 1 lack columns of it
     read = (
-        f"read_parquet([{files}], filename = true, hive_partitioning = false, file_row_number = true"
+        f"read_parquet([{paths}], filename = true, hive_partitioning = false, file_row_number = true"
         f", union_by_name = {str(later).lower()})"
     )
     read = f"({none} WHERE false UNION ALL BY NAME FROM {read})" if later else read

@@ -24,16 +24,20 @@ def shown_name(path: Path | str) -> str:
 
 
 @contextlib.contextmanager
-def private_directory() -> Iterator[Path]:
+def private_directory(parent: Path | None = None) -> Iterator[Path]:
     """Create a directory that only the user can enter, and remove it at the end; stale ones are removed first.
+
+    It lies in ``parent``, by default among the system's temporary files.
 
     Its owner holds a lock on a file inside, which the system releases however the process ends. Where there are no
     such locks (Windows) no stale directory is removed.
     """
     import tempfile
 
-    _remove_stale(Path(tempfile.gettempdir()))
-    with tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as folder, _locked(Path(folder)):
+    parent = parent or Path(tempfile.gettempdir())
+    _remove_stale(parent)
+    made = tempfile.TemporaryDirectory(prefix=PREFIX, dir=parent, ignore_cleanup_errors=True)
+    with made as folder, _locked(Path(folder)):
         try:
             yield Path(folder)
         finally:

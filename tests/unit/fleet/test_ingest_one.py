@@ -124,7 +124,7 @@ def test_what_perf2x_stumbles_on_is_a_sentence(tmp_path: Path, monkeypatch: pyte
     def stumble(*_: object) -> int:
         raise KeyError("attr")
 
-    monkeypatch.setattr("perf2x.fleet.ingest_one._ingest", stumble)
+    monkeypatch.setattr("perf2x.fleet.ingest_one._read", stumble)
     (tmp_path / "a.data").write_bytes(GOOD)
     totals = ingest(one_by_one, [str(tmp_path / "a.data")], job(tmp_path / "profiles"), lambda _: None)
     (row,) = rows(tmp_path / "profiles", "recordings")

@@ -1,6 +1,7 @@
 """``perf2x fleet query``: answers in every format, SQL that only reads, and one sentence for what is wrong."""
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -9,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from perf2x.dataset.engine import engine, told_apart
+from perf2x.dataset.storage import storage_at
 from perf2x.fleet.read_only import check_reads
+from perf2x.fleet.upkeep.compact import compact
 from perf2x.tables.errors import OptionError
 from tests.support.command import perf2x
 from tests.support.datasets import add_recording
@@ -165,7 +168,7 @@ def test_no_dataset_and_damage(dataset: Path, tmp_path: Path) -> None:
     (broken / "1.parquet").write_bytes(b"PAR1" + bytes(100))
     ran = perf2x("fleet", "query", tmp_path, "FROM samples")
     assert ran.code == 1
-    assert ran.err.startswith(f"perf2x: {tmp_path}: damaged: ")
+    assert ran.err.startswith(f"perf2x: {broken / '1.parquet'}: damaged")
     (tmp_path / "samples" / "0.parquet").write_bytes(b"PAR1" + bytes(100))
     assert perf2x("fleet", "query", tmp_path, "FROM samples").code == 1
 
@@ -224,3 +227,29 @@ def test_a_limit_of_memory_is_one_sentence(dataset: Path, megabytes: int) -> Non
     ran = subprocess.run(words, capture_output=True, text=True, check=False)
     said = f"perf2x: {dataset}: not enough memory for a query (ulimit -v)\n"
     assert (ran.returncode, ran.stdout, ran.stderr) == (1, "", said)
+
+
+def test_a_query_while_files_are_put_together(dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    copy = Path(shutil.copytree(dataset, tmp_path / "profiles"))
+    (tmp_path / "b.data").write_bytes(recording_of(2))
+    add_recording(copy, tmp_path / "b.data", {"service": "web"})
+    sql = "SELECT sum(count) AS n FROM samples"
+    right = perf2x("fleet", "query", copy, sql).out
+
+    def check(connection: object, sql: str) -> None:
+        compact(storage_at(copy))
+        check_reads(connection, sql)
+
+    monkeypatch.setattr("perf2x.fleet.query.check_reads", check)
+    assert perf2x("fleet", "query", copy, sql).out == right
+
+
+def test_memory_and_temporary_files_have_limits(dataset: Path, tmp_path: Path) -> None:
+    sql = "SELECT a.range, b.range FROM range(3000) a, range(1000) b ORDER BY hash(a.range, b.range)"
+    words = ("fleet", "query", dataset, sql, "--memory-limit", "20M", "--temp-directory", tmp_path, "-n", "1")
+    ran = perf2x(*words)
+    assert ran.code == 0 or "not enough memory" in ran.err
+    assert list(tmp_path.iterdir()) == []
+    wrong = perf2x("fleet", "query", dataset, "SELECT 1", "--memory-limit", "much")
+    assert (wrong.code, wrong.err) == (2, "perf2x: --memory-limit much: expected a size like 500M, 20G or 1.5T\n")
+    assert perf2x("fleet", "query", dataset, "SELECT 1", "--temp-directory", tmp_path / "no").code == 2
