@@ -274,7 +274,7 @@ class EmitterContract:
 
     def profile(self, builder: ProfileBuilder) -> Profile:
         """Build the profile as this emitter wants it: summed, or one row per sample."""
-        return builder.build(timeline=self.emitter().timeline)
+        return builder.build(timeline=self.emitter().needs.timeline)
 
     def _holds(self, builder: ProfileBuilder) -> bytes:
         profile = self.profile(builder)
