@@ -18,7 +18,6 @@ from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from perf2x.cli.app import command
 from perf2x.dataset.options import FORMAT
 from perf2x.plugins.registry import EMITTERS, available, load_emitter
 from tests.forge import Branch, Comm, Event, LostSamples, Mmap2, Record, Sample, Session, Stamp, write_file
@@ -160,7 +159,7 @@ NO_PAIRS = {
 }
 """Options that are no pair with a format."""
 
-_REFUSED = (
+REFUSED = (
     "cannot take|has no option|needs code to show|leaves out|is not in this recording|chooses recordings and samples of"
 )
 _STORED = ("--kallsyms", "--vmlinux", "--debug-dir", "--buildid-dir", "--allow-build-id-mismatch")
@@ -255,8 +254,13 @@ class Place:
 
     @cached_property
     def lbr(self) -> tuple[str, ...]:
-        (self.folder / "lbr.data").write_bytes(lbr_recording())
-        return ("lbr.data",)
+        code = b"\x90" * 0x400
+        symbols = [TinySymbol(f"call_{row}", 0x1000 + 0x100 * row, 0x100) for row in range(4)]
+        raw = tiny_elf([TinySection(".text", code, 0x1000, flags=6), *symbol_sections(symbols, 2)])
+        (self.folder / "lbr/bin").mkdir(parents=True)
+        (self.folder / "lbr/bin/low").write_bytes(raw)
+        (self.folder / "lbr.data").write_bytes(lbr_recording(raw.index(code)))
+        return ("lbr.data", "--symfs", "lbr")
 
     def result(self, name: str, words: tuple[str, ...]) -> tuple[str, str, bytes]:
         """Standard error in one line with the exit code, standard output, and the bytes of all files written."""
@@ -306,7 +310,7 @@ def code_recording() -> bytes:
     return write_file(Session(events=events, features=features), records)
 
 
-def lbr_recording() -> bytes:
+def lbr_recording(offset: int) -> bytes:
     """Two call stacks of branch records, of which the second one is cut at its outer end."""
     kind = k.IP | k.TID | k.TIME | k.CPU | k.PERIOD | k.CALLCHAIN | k.BRANCH_STACK
     event = Event(name="cycles", type=0, sample_type=kind, branch_sample_type=1 << 11 | 1 << 0 | k.BRANCH_HW_INDEX)
@@ -316,17 +320,16 @@ def lbr_recording() -> bytes:
         Sample(ip=ip, time=time, chain=(k.CONTEXT_USER, ip), branches=taken, hw_index=index)
         for ip, time, taken, index in chains
     ]
-    low = Mmap2(pid=1, tid=1, addr=0, len=0x10000, filename="/bin/low", stamp=Stamp(pid=1, tid=1, time=1))
+    low = Mmap2(pid=1, tid=1, addr=0, len=0x400, pgoff=offset, filename="/bin/low", stamp=Stamp(pid=1, tid=1, time=1))
     caps = (1).to_bytes(4, "little") + b"".join(
         len(one).to_bytes(4, "little") + one for one in (b"branches\0".ljust(64, b"\0"), b"2\0".ljust(64, b"\0"))
     )
     return write_file(Session(events=(event,), features=Features(extra={28: caps})), [low, *rows])
 
 
-def option_words(name: str) -> set[str]:
-    """The spellings of a parameter of ``convert``."""
-    (found,) = (one for one in command("convert").params if one.name == name)
-    return {word for word in (*found.opts, *found.secondary_opts) if word.startswith("--")}
+def is_named(case: Case, said: str) -> bool:
+    """Whether a text names one of the options of a case."""
+    return any(re.search(rf"(?<!\w){re.escape(word)}(?![\w-])", said) for word in (*case.words, *case.base[:1]))
 
 
 def verdict(place: Place, name: str, case: Case) -> str:
@@ -336,8 +339,7 @@ def verdict(place: Place, name: str, case: Case) -> str:
     source, *names = getattr(place, on)
     base = (source, *(() if case.nameless else names), *case.base)
     said, out, content = place.result(name, (*base, *case.words))
-    is_named = any(re.search(rf"(?<!\w){word}(?![\w-])", said) for word in (*case.words, *case.base[:1]))
-    if is_named and re.fullmatch(rf"2 perf2x: .*({_REFUSED}).*", said):
+    if is_named(case, said) and re.fullmatch(rf"2 perf2x: .*({REFUSED}).*", said):
         return "refused: " + said.removeprefix("2 perf2x: ")
     before = place.result(name, base)
     if (content and content != before[2]) or (case.says and (said, out) != before[:2]):
