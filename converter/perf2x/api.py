@@ -237,7 +237,7 @@ def convert(
     names, target = _input_paths(inputs), fspath(output)
     name = to or format_of(target)
     emitter = build_emitter(name, settings)
-    loaded = load(names, for_output(_load_options(symbols, options), name, emitter.needs))
+    loaded = load(names, for_output(_load_options(symbols, options), name, emitter.needs, options.get("timeline")))
     _write_output(emitter, loaded.profile, target, tuple(names))
     return loaded
 

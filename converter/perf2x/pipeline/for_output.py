@@ -43,8 +43,13 @@ _GROUP_OF = {setting: group for group, settings in GROUPS.items() for setting in
 _DEFAULTS = LoadOptions(symbols=SymbolOptions(), call_graphs=CallGraphOptions(), listings=ListingOptions(source=False))
 
 
-def for_output(options: LoadOptions, name: str, needs: Needs) -> LoadOptions:
-    """Return the options with all that the format ``name`` is made of; SettingError for one that it does not honour."""
+def for_output(options: LoadOptions, name: str, needs: Needs, timeline: bool | None = None) -> LoadOptions:
+    """Return the options with all that the format ``name`` is made of; SettingError for one that it does not honour.
+
+    ``timeline`` is what the user wants instead of what the format does; None: nothing.
+    """
+    if timeline is False and needs.times:
+        raise SettingError(f"{name} cannot take ", "timeline", "=False: it shows samples over time")
     for setting in _given(options):
         refuse_unless_honoured(setting, name, needs)
     symbols = options.symbols
@@ -53,7 +58,7 @@ def for_output(options: LoadOptions, name: str, needs: Needs) -> LoadOptions:
     return replace(
         options,
         symbols=symbols,
-        timeline=options.timeline or needs.timeline,
+        timeline=needs.timeline if timeline is None else timeline,
         by_thread=options.by_thread and needs.threads,
         by_cpu=options.by_cpu or "cpu" in needs.columns,
         by_cgroup=options.by_cgroup or "cgroup" in needs.columns,
@@ -105,8 +110,9 @@ def _given(options: LoadOptions) -> Iterator[str]:
 
 
 def _others(group: str) -> str:
-    """Say which formats honour a group."""
-    from perf2x.plugins.registry import EMITTERS, available, build_emitter
+    """Say which built-in formats honour a group."""
+    from perf2x.plugins.registry import EMITTERS, available, build_emitter, is_built_in
 
-    others = [name for name in available(EMITTERS) if group in build_emitter(name).needs.honours]
+    built_in = [name for name, point in available(EMITTERS).items() if is_built_in(point)]
+    others = [name for name in built_in if group in build_emitter(name).needs.honours]
     return f"; {' and '.join(filter(None, (', '.join(others[:-1]), others[-1])))} can"

@@ -83,11 +83,13 @@ def is_built_in(point: EntryPoint) -> bool:
 
 
 def load_emitter(name: str) -> type[Emitter]:
-    """The emitter class of ``--to NAME``; OptionError lists the installed formats when there is none of that name."""
+    """The emitter class of ``--to NAME``; OptionError when there is none of that name, or it is no emitter."""
     found = available(EMITTERS)
     if name not in found:
         raise OptionError(f"no output format {name!r}; installed: {', '.join(found)}")
     emitter: type[Emitter] = found[name].load()
+    if not hasattr(emitter, "needs"):
+        raise OptionError(f"{name} ({found[name].value}) is a plugin for another version of perf2x: it has no needs")
     return emitter
 
 

@@ -14,6 +14,8 @@ from perf2x.tables.errors import SettingError
 
 SAMPLES, STACKS, NAMES = "samples", "stacks", "names"
 TAGS, START_TIME, LISTINGS = "tags", "start_time", "listings"
+HONOURABLE = frozenset({SAMPLES, STACKS, NAMES, TAGS, START_TIME, LISTINGS})
+"""Groups of options that a format may honour."""
 FINISHED = frozenset({SAMPLES, STACKS, NAMES})
 """What a format honours that shows a finished profile."""
 

@@ -82,7 +82,11 @@ def test_the_library_refuses_by_keyword(tmp_path: Path) -> None:
                 convert(recording("calls"), tmp_path / "out", to=name, **keywords)  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="collapsed cannot take tags; otlp, otlp-json and pprof can"):
         convert(recording("calls"), tmp_path / "out.folded", tags=({"service": "web"},))
+    with pytest.raises(OptionError, match="chrome cannot take timeline=False: it shows samples over time"):
+        convert(recording("calls"), tmp_path / "out", to="chrome", timeline=False)
     assert not list(tmp_path.iterdir())
+    flat = convert(recording("calls"), tmp_path / "out.html", symbols=None, timeline=False)
+    assert flat.profile.samples.time is None
 
 
 def test_settings_have_an_option() -> None:
