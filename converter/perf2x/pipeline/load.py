@@ -43,8 +43,10 @@ def load(
     from perf2x.bundle.unpack import open_bundles
     from perf2x.files.unpack_limit import limit_unpacking
     from perf2x.pipeline.addresses import local_names
+    from perf2x.pipeline.for_output import check_together
     from perf2x.pipeline.original import original_of
 
+    check_together(options)
     names = [paths] if isinstance(paths, str) else paths
     tags: Sequence[Mapping[str, str]] = options.tags or [{}] * len(names)
     with (
@@ -129,7 +131,8 @@ def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
     profile = _count_code(_keep_events(profile, context), recording, selection, context)
     profile = selection.before_symbols(profile)
     profile, symbols = _symbolize(profile, recording, context)
-    profile = grouped(_anonymize(selection.after_symbols(profile), options), options.grouping)
+    profile, symbols = _anonymize(selection.after_symbols(profile), symbols, context)
+    profile = grouped(profile, options.grouping)
     profile = _with_latency_as_value(profile, options)
     profile = _with_start_time(profile, recording.session, session.files, options)
     return Loaded(
@@ -182,13 +185,24 @@ def _count_code(profile: Profile, recording: Recording, selection: Selection, co
     return replace(profile, code=count_code(profile, recording, selection, context, context.options.code))
 
 
-def _anonymize(profile: Profile, options: LoadOptions) -> Profile:
-    if not options.anonymize:
-        return profile
-    from perf2x.transform.anonymize import anonymized
+def _anonymize(
+    profile: Profile, symbols: SymbolReport | None, context: LoadContext
+) -> tuple[Profile, SymbolReport | None]:
+    """The profile, the report and the diagnostics without names, if wanted."""
+    salt = context.options.anonymize
+    if not salt:
+        return profile, symbols
+    from perf2x.transform.anonymize import anonymized, hidden_name
     from perf2x.transform.compact import compact
 
-    return anonymized(compact(profile), options.anonymize)
+    for count in context.diagnostics.counts.values():
+        count.first = ""
+    if symbols is not None:
+        rows = (
+            replace(row, name=hidden_name(row.name, "object", salt), build_id="", reason="") for row in symbols.objects
+        )
+        symbols = replace(symbols, objects=tuple(rows))
+    return anonymized(compact(profile), salt), symbols
 
 
 def _symbolize(profile: Profile, recording: Recording, context: LoadContext) -> tuple[Profile, SymbolReport | None]:

@@ -30,6 +30,7 @@ def perf_to_profile(
 ) -> None:
     """Convert a perf.data recording to a pprof profile (perf2x in the place of perf_data_converter)."""
     from perf2x.files.output import STDOUT, open_output
+    from perf2x.pipeline.for_output import for_output
     from perf2x.pipeline.load import load
     from perf2x.pipeline.options import LoadOptions
     from perf2x.plugins.registry import build_emitter
@@ -38,7 +39,7 @@ def perf_to_profile(
     if target != STDOUT and Path(target).exists() and not overwrite:
         raise OutputError(f"{target} exists; -f overwrites it")
     emitter = build_emitter("pprof")
-    options = LoadOptions(allow_empty=False, timeline=emitter.timeline, symbols=SymbolOptions())
+    options = for_output(LoadOptions(allow_empty=False, symbols=SymbolOptions()), "pprof", emitter.needs)
     loaded = load((source,), options)
     if target == STDOUT or not Path(target).exists():
         with open_output(target, inputs=(source,)) as out:

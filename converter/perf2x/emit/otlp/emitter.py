@@ -33,7 +33,7 @@ from perf2x.emit.otlp.schema import (
 from perf2x.emit.otlp.tables import StackTables, numbered
 from perf2x.emit.otlp.wire import Wire
 from perf2x.tables.errors import OptionError
-from perf2x.tables.plugin_options import check_choices, option
+from perf2x.tables.plugin_options import FINISHED, START_TIME, TAGS, Needs, check_choices, option
 from perf2x.tables.profile import Profile
 
 _MOST_PAYLOAD = 1024
@@ -63,24 +63,16 @@ class Otlp:
             raise OptionError(f"original_payload={self.original_payload}: MiB, from 0 to {_MOST_PAYLOAD}")
 
     @property
-    def original(self) -> int:
-        """Bytes of the recording itself that are written at most."""
-        return self.original_payload << 20
-
-    @property
-    def timeline(self) -> bool:
-        """Only timestamps keep samples apart."""
-        return self.timestamps
-
-    @property
-    def needs_time(self) -> bool:
-        """Without times there are no timestamps."""
-        return self.timestamps
-
-    @property
-    def columns(self) -> frozenset[str]:
-        """Columns that attributes are made of; the user's own (``--tag``) are always written."""
-        return frozenset(self.label) & {"cpu", "cgroup"} | {"tags"}
+    def needs(self) -> Needs:
+        """What attributes are made of; only timestamps keep samples apart."""
+        return Needs(
+            timeline=self.timestamps,
+            times=self.timestamps,
+            columns=frozenset(self.label) & {"cpu", "cgroup"},
+            original=self.original_payload << 20,
+            honours=FINISHED | {TAGS, START_TIME},
+            binary=isinstance(self.encoding, Wire),
+        )
 
     def emit(self, profile: Profile, out: BinaryIO) -> None:
         """Write the whole message."""
@@ -88,12 +80,12 @@ class Otlp:
 
     def pieces(self, profile: Profile) -> Pieces:
         """Return the message: profiles by resource first, then what they share."""
-        if self.original and not profile.original:
+        if self.original_payload and not profile.original:
             raise OptionError("the profile was read without the recording's own bytes (LoadOptions.original)")
         dictionary = Dictionary(self.encoding)
         leaves = numbered(profile.samples.stack, len(profile.stacks))
         groups = self._groups(profile, dictionary, leaves.entry[profile.samples.stack])
-        profiles = ProfileEncoder(profile, dictionary, groups, self.value == "samples", bool(self.original))
+        profiles = ProfileEncoder(profile, dictionary, groups, self.value == "samples", bool(self.original_payload))
         resources: Pieces = []
         for number in unique(groups.resource).tolist():
             tags = profile.tag_sets[number] if profile.samples.tags is not None else {}

@@ -33,7 +33,7 @@ from perf2x.emit.pprof.tables import (
 )
 from perf2x.emit.pprof.values import ValueKind, heaviest, in_style, summed_values, value_kinds
 from perf2x.files.background_writer import BackgroundGzipWriter
-from perf2x.tables.plugin_options import check_choices, option
+from perf2x.tables.plugin_options import FINISHED, START_TIME, TAGS, Needs, check_choices, option
 from perf2x.tables.profile import Profile
 from perf2x.tables.stack_tree import depths, paths
 
@@ -71,20 +71,18 @@ class Pprof:
         check_choices(self)
 
     @property
-    def timeline(self) -> bool:
-        """Only a label with the time keeps samples apart."""
-        return "time" in self._labels
-
-    @property
-    def columns(self) -> frozenset[str]:
-        """Columns that labels are made of; the user's own (``--tag``) are always written."""
-        memory = {"data_src"} if MEMORY_LABELS.keys() & set(self._labels) else set()
-        return frozenset(self._labels) & {"cpu", "cgroup"} | memory | {"tags"}
-
-    @property
-    def threads(self) -> bool:
-        """Whether labels tell threads of one name apart."""
-        return bool({"pid", "tid", "process", "thread"} & set(self._labels))
+    def needs(self) -> Needs:
+        """What labels are made of; only one with the time keeps samples apart."""
+        labels = frozenset(self._labels)
+        memory = {"data_src"} if MEMORY_LABELS.keys() & labels else set()
+        return Needs(
+            timeline="time" in labels,
+            columns=labels & {"cpu", "cgroup"} | memory,
+            threads=bool({"pid", "tid", "process", "thread"} & labels),
+            honours=FINISHED | {TAGS, START_TIME},
+            binary=True,
+            viewer="open it: go tool pprof -http=: {0}, or drop it on speedscope.app",
+        )
 
     @property
     def _labels(self) -> tuple[str, ...]:
