@@ -57,6 +57,7 @@ def stitch_session(
     call_graphs.note(diagnostics)
     with stages.stage("resolve"):
         result = stitcher.result()
+        del stitcher, sample_pass  # its indices; the profile's tables are as large
         profile = build_profile(recording.session, history, result)
         for wanted in values:
             profile = wanted.named(profile)
