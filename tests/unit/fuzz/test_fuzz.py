@@ -123,7 +123,7 @@ def of_dataset(whole: list[Seed], kind: str) -> list[Seed]:
 
 def test_every_mutation_of_tables_changes_something(whole: list[Seed]) -> None:
     data = of_dataset(whole, "plain dataset")[0].data
-    for mutation in datasets.PARQUET:
+    for mutation in (*datasets.PAGES, *datasets.METADATA, datasets.column):
         tries = [bytearray(data) for _ in range(20)]
         for number, copy in enumerate(tries):
             mutation(copy, Random(number))
