@@ -13,7 +13,7 @@ MOST = 20
 FEW, MANY = 1_000_000, 2_000_000
 FLOOR = 128 << 20
 """Interpreter, modules and what is under way at once."""
-FORMATS = ("collapsed", "pprof", "html", "svg", "chrome", "speedscope", "firefox", "perfetto", "otlp", "otlp-json")
+FORMATS = ("collapsed", "pprof", "html", "svg", "chrome", "speedscope", "firefox", "otlp", "otlp-json")
 
 
 @pytest.mark.slow
