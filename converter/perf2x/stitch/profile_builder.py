@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.columnar.arrays import I32, I64, AnyArray
+from perf2x.columnar.arrays import I32, I64, U64, AnyArray
 from perf2x.columnar.interner import StringInterner, prefix_tree
 from perf2x.columnar.ragged import Ragged
 from perf2x.columnar.unique import argsort_rows, group_rows, unique, unique_inverse
@@ -111,8 +111,17 @@ def _resolve_stacks(
     history: ProcessHistory, result: StitchResult, strings: StringInterner
 ) -> tuple[Mappings, Locations, Functions, Stacks, I32]:
     """Mappings and locations sorted by content, the prefix tree over them, and the tree node of every stack."""
-    rows = result.stacks
-    keys, index = distinct_keys(rows.values)
+    keys, index = distinct_keys(result.stacks.values)
+    mappings, locations, functions, rank = _locations(history, result, keys, strings)
+    del keys  # as many as there are different addresses, which may be most of a file
+    parent, item, leaf = prefix_tree(Ragged(result.stacks.offsets, rank[index]), innermost_first=True)
+    return mappings, locations, functions, Stacks(parent, item), leaf
+
+
+def _locations(
+    history: ProcessHistory, result: StitchResult, keys: U64, strings: StringInterner
+) -> tuple[Mappings, Locations, Functions, I32]:
+    """Mappings and locations sorted by content, and (keys,) the location of each of the distinct keys."""
     frames = decode_keys(keys, history.layout, result.side_table)
     mappings, row_of_group = history.mappings.table(result.hit, strings)
     mapping = row_of_group[frames.mapping]
@@ -132,8 +141,7 @@ def _resolve_stacks(
         line_function=line_function,
         line_number=np.zeros(len(line_function), np.int32),
     )
-    parent, item, leaf = prefix_tree(Ragged(rows.offsets, rank[index]), innermost_first=True)
-    return mappings, locations, functions, Stacks(parent, item), leaf
+    return mappings, locations, functions, rank.astype(np.int32)
 
 
 def _root_functions(root: I64, strings: StringInterner) -> tuple[Functions, I32]:

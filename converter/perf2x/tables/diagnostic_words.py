@@ -48,6 +48,7 @@ _WORDS = {
     "jitdump_other_clock": ("jitdump file of another clock", "jitdump files of another clock"),
     "no_timestamps": ("recording without times", "recordings without times"),
     "implausible_time": ("implausible time", "implausible times"),
+    "samples_without_time": ("sample that timelines have no place for", "samples that timelines have no place for"),
     "implausible_cpu": ("implausible CPU number", "implausible CPU numbers"),
     "implausible_period": ("sample with an implausible period", "samples with an implausible period"),
     "fork_lines_cut": ("line of forks that is too long", "lines of forks that are too long"),

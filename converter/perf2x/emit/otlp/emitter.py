@@ -6,6 +6,7 @@ receiver and exporter have it; the body of an export request has the same bytes.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import BinaryIO, ClassVar
 
 import numpy as np
@@ -86,15 +87,15 @@ class Otlp:
         leaves = numbered(profile.samples.stack, len(profile.stacks))
         groups = self._groups(profile, dictionary, leaves.entry[profile.samples.stack])
         profiles = ProfileEncoder(profile, dictionary, groups, self.value == "samples", bool(self.original_payload))
-        resources: Pieces = []
+        resources: list[bytes] = []
         for number in unique(groups.resource).tolist():
             tags = profile.tag_sets[number] if profile.samples.tags is not None else {}
             attributes = self._key_values(resource_attributes(profile, tags), dictionary)
             fields = self._resource(attributes, profiles.of_resource(number))
             resources += self.encoding.entry(ProfilesData.RESOURCE_PROFILES, fields)
         tables = StackTables(profile, leaves.rows, self.placeholders).encoded(dictionary)
-        shared = self.encoding.single(ProfilesData.DICTIONARY, [*tables, *dictionary.own_tables()])
-        return self.encoding.document([*self.encoding.repeated(ProfilesData.RESOURCE_PROFILES, resources), *shared])
+        shared = self.encoding.single(ProfilesData.DICTIONARY, chain(tables, dictionary.own_tables()))
+        return self.encoding.document(chain(self.encoding.repeated(ProfilesData.RESOURCE_PROFILES, resources), shared))
 
     def _groups(self, profile: Profile, dictionary: Dictionary, stack: I64) -> SampleGroups:
         samples = profile.samples
