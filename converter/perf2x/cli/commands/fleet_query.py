@@ -39,7 +39,7 @@ Memory = Annotated[
     ),
 ]  # fmt: skip
 Temporary = Annotated[
-    Path | None,
+    str | None,
     typer.Option(
         "--temp-directory", metavar="FOLDER", help="Where to put what has no room in memory.",
         show_default="that of temporary files", rich_help_panel="Limits",
@@ -78,8 +78,9 @@ def fleet_query(
     shape: Shape = "json" if as_json else format or _SUFFIXES.get(PurePath(output).suffix, "table")
     if shape == "parquet" and output == "-" and sys.stdout.isatty():
         raise OptionError("parquet is binary; name a file with -o, or redirect the output")
-    limits = Limits(parse_size(memory_limit, "--memory-limit") if memory_limit else None, temp_directory)
-    if temp_directory is not None and not temp_directory.is_dir():
+    temporary = Path(temp_directory) if temp_directory else None
+    limits = Limits(parse_size(memory_limit, "--memory-limit") if memory_limit else None, temporary)
+    if temporary is not None and not temporary.is_dir():
         raise OptionError(f"--temp-directory {temp_directory}: {os.strerror(errno.ENOENT)}")
     unpacked = None if max_unpacked is None else parse_size(max_unpacked)
     asked = _standard_input() if sql == "-" else sql
