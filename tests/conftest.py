@@ -17,16 +17,16 @@ from tests.support.examples import FEW  # noqa: E402
 from tests.support.isolation import isolated  # noqa: E402
 
 settings.register_profile(
-    "perf2x",
+    "all",
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
-settings.register_profile("fewer", settings.get_profile("perf2x"), max_examples=FEW)
-settings.register_profile("unshrunk", settings.get_profile("perf2x"), phases=[Phase.explicit, Phase.generate])
+settings.register_profile("fewer", settings.get_profile("all"), max_examples=FEW)
+settings.register_profile("unshrunk", settings.get_profile("all"), phases=[Phase.explicit, Phase.generate])
 seed = 1000 + int(os.environ.get("HASH_SEED", "0"))  # away from those that tests use beside it
 use_weights(other_weights(seed))  # tables collide as they did in the last run
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "perf2x"))
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fewer"))
 
 
 @pytest.hookimpl(tryfirst=True)

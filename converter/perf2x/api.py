@@ -62,13 +62,13 @@ from typing import Literal, NotRequired, TypedDict, Unpack, cast
 
 import numpy as np
 import numpy.typing as npt
-from msgspec.structs import replace
 
 from perf2x.analysis.sample_table import columns_of
 from perf2x.annotate.options import ListingOptions
 from perf2x.columnar.arrow import ArrowTable, Coded
 from perf2x.files.output import open_output
 from perf2x.pipeline.call_graphs import CallGraphOptions
+from perf2x.pipeline.for_output import for_output
 from perf2x.pipeline.load import load
 from perf2x.pipeline.options import LoadOptions
 from perf2x.pipeline.output_names import wants_gzip
@@ -76,11 +76,6 @@ from perf2x.pipeline.result import EventCount, Loaded
 from perf2x.plugins.registry import (
     Emitter,
     build_emitter,
-    code_request,
-    needs_time,
-    original_limit,
-    shows_full_names,
-    wanted_columns,
 )
 from perf2x.plugins.suffix import format_of
 from perf2x.symbolize.options import SymbolOptions
@@ -159,7 +154,8 @@ class ReadOptions(TypedDict, total=False):
     start_time: int | Literal["file"] | None
     """Time of the first sample in nanoseconds since the epoch; ``file``: by the recording's date; None: as recorded."""
     max_unpacked: int | None
-    """Bytes that each compressed input may unpack to; None: 200 times its size, and never less than 256 MiB."""
+    """Bytes that each compressed input may unpack to (None: 200 times its size, and never less than 256 MiB), or a pipe
+    may send (None: 64 GiB)."""
     allow_empty: bool
     """False: a recording without a single sample is an error that says why."""
     look_up: bool
@@ -240,21 +236,9 @@ def convert(
     1799
     """
     names, target = _input_paths(inputs), fspath(output)
-    emitter = build_emitter(to or format_of(target), settings)
-    columns = wanted_columns(emitter)
-    wanted = _load_options(symbols, {"timeline": emitter.timeline, **options})
-    if wanted.symbols is not None and shows_full_names(emitter):
-        wanted = replace(wanted, symbols=replace(wanted.symbols, keep_full_names=True))
-    wanted = replace(
-        wanted,
-        by_cpu=wanted.by_cpu or "cpu" in columns,
-        by_cgroup=wanted.by_cgroup or "cgroup" in columns,
-        by_data_src=wanted.by_data_src or "data_src" in columns,
-        tracepoint_fields=wanted.tracepoint_fields or "fields" in columns,
-        code=code_request(emitter) or wanted.code,
-        original=original_limit(emitter) or wanted.original,
-    )
-    loaded = load(names, wanted)
+    name = to or format_of(target)
+    emitter = build_emitter(name, settings)
+    loaded = load(names, for_output(_load_options(symbols, options), name, emitter.needs, options.get("timeline")))
     _write_output(emitter, loaded.profile, target, tuple(names))
     return loaded
 
@@ -271,14 +255,14 @@ def write(
     target = fspath(output)
     emitter = build_emitter(to or format_of(target), settings)
     profile.check()
-    if profile.samples.time is None and needs_time(emitter):
+    if profile.samples.time is None and emitter.needs.times:
         raise OptionError(
             "this format shows samples over time and the profile has no times; read it with timeline=True"
         )
-    if profile.samples.time is not None and not emitter.timeline:
+    if profile.samples.time is not None and not emitter.needs.timeline:
         from perf2x.tables.stack_tree import without_times
 
-        profile = without_times(profile, keep_cpu="cpu" in wanted_columns(emitter))
+        profile = without_times(profile, keep_cpu="cpu" in emitter.needs.columns)
     _write_output(emitter, profile, target, ())
 
 

@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import BinaryIO, ClassVar
 
-from perf2x.plugins import option
+from perf2x.plugins import Needs, option
 from perf2x.tables.profile import Profile
 
 
@@ -13,7 +13,7 @@ class Top:
     """The functions that cost most, as plain text."""
 
     suffix: ClassVar[str] = ".top.txt"
-    timeline: ClassVar[bool] = False  # samples summed per stack will do
+    needs: ClassVar[Needs] = Needs()  # samples summed per stack will do
 
     lines: int = option(0, "how many functions to list; 0: all of them")
 

@@ -110,7 +110,7 @@ def write(folder: Path, stem: str, name: str, options: dict[str, object], profil
     emitter = build_emitter(name, options)
     target = folder / (stem + emitter.suffix)
     with target.open("wb") as out:
-        emitter.emit(profile(emitter.timeline), out)
+        emitter.emit(profile(emitter.needs.timeline), out)
     return target
 
 

@@ -3,6 +3,7 @@
 A file here may be readable or not: what must hold is that opening it ends in a result or in a Perf2xError.
 """
 
+import struct
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from tests import forge
 from tests.forge import kernel as k
 from tests.support.command import perf2x
 
+EVENT_DESC, HEADER_FEATURE = 12, 80
 FOLDER = Path(__file__).parent
 GROUP = forge.Event(
     sample_type=k.IDENTIFIER | k.IP | k.TID | k.TIME | k.READ | k.CALLCHAIN,
@@ -39,9 +41,25 @@ def _records_at_an_odd_offset() -> bytes:
     return bytes(data)
 
 
+def _event_descriptions_twice() -> bytes:
+    """A pipe describes its events a second time, and that section is cut short."""
+    session = forge.Session(pipe=True, features=forge.Features(event_names=True))
+    section = session.features.sections(session.events, session.order)[EVENT_DESC]
+    again = struct.pack("<IHHQ", HEADER_FEATURE, 0, 16 + 8, EVENT_DESC) + section[:8]
+    return forge.write_file(session, [forge.Comm(pid=1, tid=1, comm="x"), forge.Sample()]) + again
+
+
+def _a_mode_without_a_name() -> bytes:
+    """Three bits say in which mode a sample was taken, and six of their values mean something."""
+    samples = [forge.Sample(mode=mode, ip=0x1000 + mode, chain=(0x1000 + mode,)) for mode in range(8)]
+    return forge.write_file(forge.Session(), samples)
+
+
 MAKERS = {
+    "a-mode-without-a-name.data": _a_mode_without_a_name,
     "counter-sample-with-a-chain-that-lies.data": _counter_sample_with_a_chain_that_lies,
     "records-at-an-odd-offset.data": _records_at_an_odd_offset,
+    "event-descriptions-twice.data": _event_descriptions_twice,
 }
 
 
@@ -56,12 +74,21 @@ def test_it_ends_well(path: Path) -> None:
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.data")), ids=lambda path: path.stem)
 @pytest.mark.parametrize(
-    "name", ["pprof", "chrome", "collapsed", "html", "svg", "speedscope", "firefox", "perfetto", "otlp"]
+    "name", ["pprof", "chrome", "collapsed", "html", "svg", "speedscope", "firefox", "perfetto", "otlp", "parquet"]
 )
 def test_every_format_ends_well(path: Path, name: str, tmp_path: Path) -> None:
+    if name == "parquet":
+        pytest.importorskip("pyarrow")
     ran = perf2x("convert", path, "--no-symbols", "--allow-empty", "--to", name, "-o", tmp_path / "out")
     assert ran.code in (0, 1)
     assert (tmp_path / "out").exists() == (ran.code == 0), ran.err
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.data")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("command", ["info", "top", "report", "dump"])
+def test_every_command_ends_well(path: Path, command: str) -> None:
+    ran = perf2x(command, path)
+    assert ran.code in (0, 1) and (ran.code == 0 or ran.err)
 
 
 def test_every_maker_has_its_file() -> None:

@@ -11,7 +11,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.fuzz.cases import Case, case, commands
+from tests.fuzz.cases import Case, case, commands_of
 from tests.fuzz.minimise import minimised
 from tests.fuzz.seeds import Seed, seeds
 from tests.fuzz.server import answer_with
@@ -78,8 +78,8 @@ def _options() -> argparse.Namespace:
 
 def _warm_up(whole: list[Seed]) -> None:
     """Run every command and every kind of input once, so that forked processes have all modules imported."""
-    pairs = [(whole[0], words) for words in commands()]
-    pairs += [(seed, commands()[0]) for seed in {seed.kind: seed for seed in whole}.values()]
+    pairs = [(seed, words) for seed in whole[:1] for words in commands_of(seed)]
+    pairs += [(seed, commands_of(seed)[0]) for seed in {seed.kind: seed for seed in whole}.values()]
     environment = dict(os.environ)
     with tempfile.TemporaryDirectory() as name, Path(os.devnull).open("w") as nowhere:
         for number, (seed, words) in enumerate(pairs):

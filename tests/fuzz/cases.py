@@ -5,6 +5,7 @@ from functools import cache
 from pathlib import Path
 from random import Random
 
+from tests.fuzz import datasets
 from tests.fuzz.mutations import mutated
 from tests.fuzz.seeds import Seed
 from tests.support.recordings import CORPUS
@@ -41,6 +42,8 @@ DUMP = ("dump", "-n", "300")
 BUNDLE = ("bundle", "-o", "{dir}/out/x.tar.gz")
 VIEW = ("view",)
 EXPLAIN = ("explain", "--json")
+INGEST = ("ingest_one",)
+"""What a worker of ``fleet ingest`` does with a recording, without the processes."""
 
 
 @dataclass(frozen=True)
@@ -56,11 +59,22 @@ class Case:
     def words(self) -> tuple[str, ...]:
         """The command line, with ``{dir}`` for the folder."""
         name, *rest = self.command
+        if self.is_dataset:
+            second = ["{dir}/" + datasets.FOLDER] if name == "diff" else []
+            own = () if name.startswith("fleet") else ("--symfs", "{dir}")
+            return (*name.split(), "{dir}/" + datasets.FOLDER, *second, *rest, *own)
+        if self.command == INGEST:
+            return (*INGEST, "{dir}/" + self.seed.file, "{dir}/out/x")
         recorded = "perf.data" in self.seed.beside and self.command != EXPLAIN
         source = "perf.data" if recorded else self.seed.file
         inputs = ["{dir}/" + source, *([str(CORPUS / "calls" / "perf.data")] if name == "diff" else [])]
         functions = ["*"] if name == "annotate" else []
         return (name, *functions, *inputs, *rest, *self._options())
+
+    @property
+    def is_dataset(self) -> bool:
+        """Whether the input is a dataset."""
+        return self.seed.file.startswith(datasets.FOLDER)
 
     def _options(self) -> tuple[str, ...]:
         """Return the seed's options that the command accepts; no object of this machine is ever read."""
@@ -89,7 +103,12 @@ class Case:
 def commands() -> tuple[tuple[str, ...], ...]:
     """Return command lines for every command and emitter."""
     formats = tuple(("convert", "--to", name, "-o", "{dir}/out/x") for name in FORMATS)
-    return (*formats, *ONE_INPUT, *DIFFS, DUMP, BUNDLE, VIEW, EXPLAIN)
+    return (*formats, *ONE_INPUT, *DIFFS, DUMP, BUNDLE, VIEW, EXPLAIN, INGEST)
+
+
+def commands_of(seed: Seed) -> tuple[tuple[str, ...], ...]:
+    """Return those that take this input: a dataset has its own."""
+    return datasets.COMMANDS if seed.file.startswith(datasets.FOLDER) else commands()
 
 
 def case(seeds: list[Seed], run: int, number: int) -> Case:
@@ -98,4 +117,4 @@ def case(seeds: list[Seed], run: int, number: int) -> Case:
     kinds = sorted({seed.kind for seed in seeds})
     kind = kinds[number % len(kinds)]
     seed = chance.choice([seed for seed in seeds if seed.kind == kind])
-    return Case(seed, mutated(seed.data, seed.mutations, chance), chance.choice(commands()))
+    return Case(seed, mutated(seed.data, seed.mutations, chance), chance.choice(commands_of(seed)))

@@ -15,6 +15,7 @@ from perf2x.binary.elf.file import open_elf
 from perf2x.symbolize.symcache import cache_files
 from tests.forge import Container, Session, write_file
 from tests.forge.session import compress, zstd
+from tests.fuzz import datasets
 from tests.fuzz.mutations import BINARY, RECORDING, TEXT, Mutation
 from tests.fuzz.records import SESSIONS, records
 from tests.fuzz.server import URL
@@ -59,6 +60,7 @@ def seeds() -> list[Seed]:
         *_archives(),
         *_symcaches(),
         *_downloads(),
+        *_datasets(),
     ]
 
 
@@ -181,6 +183,16 @@ def _downloads() -> Iterator[Seed]:
             yield Seed(
                 "debuginfod", f"{program.name}, {told}", data, BINARY, "answer", beside=beside, words=words, served=size
             )
+
+
+def _datasets() -> Iterator[Seed]:
+    """Yield each file of a dataset as it is written, and a plain one; none without pyarrow."""
+    files = datasets.files()
+    for path, data in files.items():
+        beside = {name: other for name, other in files.items() if name != path}
+        table = Path(path).parts[1]
+        yield Seed("dataset", table, data, datasets.PARQUET, path, beside=beside, words=())
+        yield Seed("plain dataset", table, datasets.plain(data), datasets.PARQUET, path, beside=beside, words=())
 
 
 def _sealed(data: bytes) -> bytes:

@@ -11,7 +11,7 @@ import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.fuzz.cases import OUTPUT, Case
+from tests.fuzz.cases import INGEST, OUTPUT, Case
 from tests.fuzz.server import answer_with
 from tests.fuzz.sizes import largest, note_sizes
 
@@ -20,6 +20,8 @@ MEMORY = 3 << 30
 FILE_SIZE = 256 << 20
 CRASHED = 70
 """Exit code for an uncaught exception."""
+REFUSED = 3
+"""Exit code for a recording that an ingest could not read: its row is written."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,9 @@ def settle(folder: Path) -> None:
 
 
 def command(words: list[str]) -> int:
-    """Run ``perf2x`` in this process and return its exit code."""
+    """Run ``perf2x`` in this process and return its exit code; `INGEST` is no command, but a worker's task."""
+    if words[0] == INGEST[0]:
+        return _ingest_one(*words[1:])
     from perf2x.cli import main
 
     sys.argv = ["perf2x", *words]
@@ -120,3 +124,17 @@ def command(words: list[str]) -> int:
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
     return 0
+
+
+def _ingest_one(recording: str, folder: str) -> int:
+    """Add a recording to a dataset; a row with its error is the answer to a bad one."""
+    from perf2x.fleet.ingest_one import FAILED, Job, ingest_one
+    from perf2x.pipeline.options import LoadOptions
+    from perf2x.symbolize.options import SymbolOptions
+
+    job = Job(folder, LoadOptions(by_cgroup=True, symbols=SymbolOptions()), {}, (), "run")
+    outcome = ingest_one(recording, job)
+    if outcome.state != FAILED:
+        return 0
+    print(outcome.error, file=sys.stderr)
+    return REFUSED

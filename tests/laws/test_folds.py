@@ -115,7 +115,7 @@ def test_each_address_of_a_build_is_named_once(jobs: int, monkeypatch: pytest.Mo
 
     def spy(self: ObjectResolver, mapped: MappedObject) -> ResolveResult:
         found = self._context.finder.find(mapped.key.name, mapped.key.build_id, mapped.pid)
-        lookup, exact = np.split(addresses_of(self._profile, mapped, found), 2)
+        lookup, exact = addresses_of(self._profile, mapped, found).reshape(-1, 2).T
         if mapped.key.build_id:
             pairs = set(zip(lookup.tolist(), exact.tolist(), strict=True))
             asked.update((mapped.key.name, *pair) for pair in pairs)

@@ -15,6 +15,8 @@ from tests.forge import kernel as k
 from tests.support import outputs
 from tests.support.extremes import BRANCHING, EVENT, SAMPLE, STAMP
 
+pytestmark = pytest.mark.slow  # they take times, which tests beside them lengthen
+
 MOST = 5.0
 FIXED_S = 0.05
 """Cost that does not depend on the input, the rest of the machine included."""
@@ -130,8 +132,8 @@ def _deferred(cookie: int, row: int) -> list[forge.Record]:
     return [sample, forge.CallchainDeferred(cookie=cookie, ips=chain, stamp=forge.Stamp(10, 11, 10 * row + 5, 1, 5))]
 
 
-QUICK = {forks: 400, kernel_mappings: 1000, groups: 300, one_by_one: 500}
-LONG = {
+CONVERSIONS = {
+    forks: 400, kernel_mappings: 1000, groups: 300, one_by_one: 500,
     events: 250, ids: 2000, threads: 4000, execs: 2000, mappings: 4000, overlapping: 2000, comms: 4000,
     namespaces: 4000, cgroups: 4000, cookies: 2000, one_cookie: 2000, stacks: 4000, frames: 1500, build_ids: 2000,
 }  # fmt: skip
@@ -173,10 +175,7 @@ def _conversion(path: Path, written: Written) -> Callable[[], object]:
 
 @pytest.mark.parametrize(
     ("make", "count"),
-    [
-        *QUICK.items(),
-        *(pytest.param(*item, marks=pytest.mark.slow) for item in LONG.items()),
-    ],
+    CONVERSIONS.items(),
     ids=lambda value: getattr(value, "__name__", ""),
 )
 def test_conversions(make: Callable[[int], Written], count: int, tmp_path: Path) -> None:

@@ -41,6 +41,8 @@ from tests.support.jitdump_writer import code_load, debug, header, move
 from tests.support.profile_builder import make_session
 from tests.support.tiny_elf import TinySection, TinySymbol, symbol_sections, tiny_elf
 
+pytestmark = pytest.mark.slow  # they take times, which tests beside them lengthen
+
 Work = Callable[[], object]
 WORD = struct.Struct("<I")
 

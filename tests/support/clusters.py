@@ -16,7 +16,7 @@ from tests.support.fleets import files_of
 SCHEDULER = (
     "import asyncio, os, sys; from distributed import Scheduler\n"
     "async def main():\n"
-    "    async with Scheduler(host='127.0.0.1', port=0, dashboard=False) as one:\n"
+    "    async with Scheduler(host='127.0.0.1', port=0, dashboard=False, protocol=sys.argv[2]) as one:\n"
     "        open(sys.argv[1] + '.new', 'w').write(one.address); os.replace(sys.argv[1] + '.new', sys.argv[1])\n"
     "        await one.finished()\n"
     "asyncio.run(main())"
@@ -29,11 +29,11 @@ WORKER = (
 )
 
 
-def start(*words: str, errors: Path | None = None) -> subprocess.Popen[bytes]:
+def start(*words: str, errors: Path | None = None, env: dict[str, str] | None = None) -> subprocess.Popen[bytes]:
     """Start a process, whose messages go to a file or nowhere."""
     with contextlib.ExitStack() as stack:
         said = stack.enter_context(errors.open("wb")) if errors else subprocess.DEVNULL
-        return subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=said)
+        return subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=said, env=os.environ | (env or {}))
 
 
 @contextlib.contextmanager
@@ -46,14 +46,16 @@ def process(*words: str) -> Iterator[subprocess.Popen[bytes]]:
             running.kill()
 
 
-def start_scheduler(file: Path) -> subprocess.Popen[bytes]:
+def start_scheduler(file: Path, protocol: str = "tcp", env: dict[str, str] | None = None) -> subprocess.Popen[bytes]:
     """Start a scheduler, which writes its address to a file."""
     file.unlink(missing_ok=True)
-    return start(sys.executable, "-c", SCHEDULER, str(file), errors=file.with_suffix(".scheduler"))
+    return start(sys.executable, "-c", SCHEDULER, str(file), protocol, errors=file.with_suffix(".scheduler"), env=env)
 
 
-def start_worker(address: str) -> subprocess.Popen[bytes]:
-    return start(sys.executable, "-c", WORKER, address)
+def start_worker(address: str, scratch: Path, env: dict[str, str] | None = None) -> subprocess.Popen[bytes]:
+    """Start a worker, whose files lie in a folder of the test's, not in that of all temporary files."""
+    scratch.mkdir(exist_ok=True)
+    return start(sys.executable, "-c", WORKER, address, env={"DASK_TEMPORARY_DIRECTORY": str(scratch)} | (env or {}))
 
 
 def wait_for(happened: Callable[[], bool]) -> None:

@@ -2,12 +2,15 @@
 
     python -m tests.support.fleet_kills                          # 50 kills, 200 recordings
     python -m tests.support.fleet_kills --kills 10 --seed 3
+    python -m tests.support.fleet_kills --local          # workers of this machine, which nobody else starts again
 
 A round adds all recordings to a new dataset. Whatever is killed is started again, at random moments up to the start of
 the next, until the command ends by itself; then the dataset must be, byte for byte, that of an undisturbed run.
 """
 
 import argparse
+import os
+import signal
 import subprocess
 import tempfile
 from pathlib import Path
@@ -24,6 +27,7 @@ from tests.support.clusters import (
     wait_for,
 )
 from tests.support.fleets import files_of, write_fleet
+from tests.support.sockets import descendants
 
 WORKERS = 2
 Processes = dict[str, subprocess.Popen[bytes]]
@@ -74,7 +78,7 @@ class Round:
         address = scheduler_address(self.address)
         for name in (f"worker {number}" for number in range(WORKERS)):
             if name not in self.running:
-                self.running[name] = start_worker(address)
+                self.running[name] = start_worker(address, self.data.with_suffix(".scratch"))
         if "command" not in self.running:
             words = command(self.recordings, self.data, "--scheduler", address)
             self.running["command"] = start(*words, errors=self.errors)
@@ -97,6 +101,32 @@ class Round:
         one.wait()
 
 
+class LocalRound(Round):
+    """The same without a cluster: the command starts its workers itself."""
+
+    def _check_end(self) -> None:
+        assert self.running["command"].returncode == 0, (self.killed, self.errors.read_text())
+
+    def _start_missing(self) -> None:
+        if "command" not in self.running:
+            words = command(self.recordings, self.data, "--workers", str(WORKERS))
+            self.running["command"] = start(*words, errors=self.errors)
+
+    def _kill(self, name: str) -> None:
+        workers = worker_processes(self.running[name].pid)
+        if not workers or self.random.random() < 1 / 3:
+            super()._kill(name)
+            return
+        self.killed.append("worker")
+        os.kill(self.random.choice(workers), signal.SIGKILL)
+
+
+def worker_processes(pid: int) -> list[int]:
+    """Processes that a command started to work for it."""
+    found = ((one, Path(f"/proc/{one}/cmdline").read_bytes()) for one in descendants(pid))
+    return [one for one, words in found if b"spawn_main" in words]
+
+
 def differences(found: dict[str, bytes], wanted: dict[str, bytes]) -> str:
     """Names of files that only one of two datasets has, or that are not the same."""
     parts = {"missing": wanted.keys() - found.keys(), "left over": found.keys() - wanted.keys(),
@@ -104,13 +134,13 @@ def differences(found: dict[str, bytes], wanted: dict[str, bytes]) -> str:
     return "; ".join(f"{kind}: {', '.join(sorted(names))}" for kind, names in parts.items() if names)
 
 
-def rounds(place: Path, recordings: int, kills: int, seed: int) -> int:
+def rounds(place: Path, recordings: int, kills: int, seed: int, kind: type[Round] = Round) -> int:
     """Run rounds until so many kills were done; returns their number. AssertionError for a dataset that differs."""
     random, done, number = Random(seed), 0, 0
     wanted = undisturbed(write_fleet(place / "fleet", recordings), place / "alone")
     while done < kills:
         data = place / f"round{number}"
-        killed = Round(place / "fleet", data, random).run(kills - done)
+        killed = kind(place / "fleet", data, random).run(kills - done)
         assert (differ := differences(files_of(data), wanted)) == "", (seed, number, killed, differ)
         done, number = done + len(killed), number + 1
         print(f"round {number}: equal after kills of {', '.join(killed) or 'nothing'}; {done} of {kills}", flush=True)
@@ -122,9 +152,11 @@ def main() -> None:
     parser.add_argument("--recordings", type=int, default=200)
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--local", action="store_true", help="workers of this machine instead of a cluster")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
-        number = rounds(Path(place), options.recordings, options.kills, options.seed)
+        number = rounds(Path(place), options.recordings, options.kills, options.seed,
+                        LocalRound if options.local else Round)  # fmt: skip
     print(f"{options.kills} kills in {number} rounds of {options.recordings} recordings: all datasets equal")
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from perf2x.emit.pprof import profile_pb2
 from perf2x.pipeline.load import load
 from perf2x.pipeline.options import LoadOptions
-from perf2x.plugins.registry import code_request, load_emitter
+from perf2x.plugins.registry import load_emitter
 from perf2x.symbolize.demangle.names import NameStyle
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.tables.profile import Profile
@@ -45,12 +45,12 @@ def emitted(profile: Profile, name: str, **options: object) -> bytes:
 
 
 def is_timeline(name: str) -> bool:
-    return bool(load_emitter(name)().timeline)
+    return bool(load_emitter(name)().needs.timeline)
 
 
 def counts_code(name: str) -> bool:
     """Whether a format is made of counts of one object's code, which profiles have on demand."""
-    return code_request(load_emitter(name)()) is not None
+    return load_emitter(name)().needs.code is not None
 
 
 def read_collapsed(raw: bytes) -> Counter[tuple[str, ...]]:

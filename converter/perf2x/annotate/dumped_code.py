@@ -8,6 +8,7 @@ from elftools.elf.enums import ENUM_E_MACHINE
 
 from perf2x.binary.elf.code import MOST
 from perf2x.columnar.arrays import I64, U64
+from perf2x.files.temporary import shown_name
 from perf2x.symbolize.sources.contract import Context, Dso
 from perf2x.symbolize.sources.jit import CodeByOffset
 from perf2x.symbolize.sources.jitdump import JitCode, JitDump, machine_of
@@ -43,9 +44,9 @@ class DumpedCode:
                 file.seek(start)
                 data = file.read(end - start)
         except OSError as error:
-            raise ObjectError(f"{self._dump.name}: {error.strerror}") from None
+            raise ObjectError(f"{shown_name(self._dump.name)}: {error.strerror}") from None
         if len(data) < end - start:
-            raise ObjectError(f"{self._dump.name}: it ends within the code")
+            raise ObjectError(f"{shown_name(self._dump.name)}: it ends within the code")
         return machine, data
 
     def displacement(self, start: int) -> int:

@@ -36,7 +36,7 @@ class ObjectCode:
         self._context, self._resolver, self.mapped = context, resolver, mapped
         self._found = find_files(context, mapped)
         self._dso = dso_of(profile, mapped, self._found)
-        self.address: U64 = addresses_of(profile, mapped, self._found)[: len(mapped.locations)]
+        self.address: U64 = addresses_of(profile, mapped, self._found)[::2]
         """(locations,) of ``mapped.locations``."""
         self._kernel = None if mapped.key.kind in (*_IN_FILES, DsoKind.ANONYMOUS) else KernelCode(context, self._dso)
         self._dump = DumpedCode(context, self._dso) if JitdumpSource(context).covers(self._dso) else None

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from perf2x.binary.elf.compressed_sections import inflate_file
 from perf2x.binary.elf.file import ElfObject
 from perf2x.binary.elf.skeleton import keep_symbols_only
 from perf2x.bundle.layout import MAPS
@@ -145,16 +144,12 @@ class _ContentsCollector:
         files = source.files if given else None
         if files is not None and files.files:
             members["elf"] = self._contents(files.symbols or files.files[0])
-        kallsyms, reason = KernelSource(context).file()
-        if kallsyms is not None and not context.session.kcore_dir:
-            try:
-                text = inflate_file(kallsyms.read_bytes() if isinstance(kallsyms, Path) else kallsyms[1])
-                members["kallsyms"] = lambda: text
-            except tarball_errors(ObjectError) as error:
-                self.contents.left_out["[kernel.kallsyms]"] = str(error)
+        text, reason = KernelSource(context).text()
+        if text is not None and not context.session.kcore_dir:
+            members["kallsyms"] = lambda: text
         if members:
             self._add_members("[kernel.kallsyms]", build_id, members)
-        elif kallsyms is None:
+        elif text is None:
             self.contents.left_out["[kernel.kallsyms]"] = reason
 
     def _add_perf_map(self, mapped: MappedObject) -> None:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from perf2x.bundle.layout import MAPS, RECORDING
 from perf2x.files.tarball import Tarball, open_tarball, tarball_errors
-from perf2x.files.temporary import private_directory
+from perf2x.files.temporary import call_copy, private_directory, shown_name
 from perf2x.files.unpack_limit import link_or_copy, spool, unpacked_limit
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.tables.errors import FormatError
@@ -48,6 +48,7 @@ def open_bundles(
         maps = directory / MAPS
         maps.mkdir()
         for name, recording in recordings.items():
+            call_copy(recording, f"{name}, {RECORDING}")
             _unpack(name, recording, maps, stack)
         if options is not None:
             archives = (*options.archives, *(Path(name) for name in bundles))
@@ -87,6 +88,7 @@ def _unpack(name: str, recording: Path, maps: Path, stack: contextlib.ExitStack)
                 target = _target(member, recording, maps)
                 if target is not None:
                     named = target.parent == maps and opened_files >= MAX_OPEN
+                    call_copy(target, f"{name}, {member.name}")
                     _copy(tar, member, target, room, None if named else stack)
                     room -= member.size
                     opened_files += 1
@@ -113,7 +115,7 @@ def _copy(tar: Tarball, member: tarfile.TarInfo, target: Path, room: int, whole:
         raise ValueError(f"{member.name} of two bundles would be mixed up; convert them one by one")
     target.parent.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as own:
-        copy = (whole or own).enter_context(spool(member.name))
+        copy = (whole or own).enter_context(spool(shown_name(target)))
         for chunk in tar.chunks(member, room):
             copy.write(chunk)
         if whole is not None:

@@ -6,7 +6,9 @@ def main() -> None:
     import atexit
 
     from perf2x.cli.error_handling import exit_cleanly_on_signals, ignore_unwritable_stderr, report_errors
+    from perf2x.cli.standard_streams import open_standard_streams
 
+    open_standard_streams()
     atexit.register(ignore_unwritable_stderr)
     reduce_garbage_collection()
     disable_blas_threads()

@@ -81,7 +81,9 @@ class LazyGroup(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; report errors from outside as one sentence and an exit code."""
-        with report_errors(), _plain_usage_errors():
+        from perf2x.cli.as_typed import as_typed, option_of  # the commands import what it needs
+
+        with report_errors(), as_typed(option_of), _plain_usage_errors():
             return super().invoke(ctx)
 
 

@@ -13,6 +13,7 @@ current directory upwards to the repository's root. The command line wins over P
 file.
 """
 
+import errno
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from functools import cache
@@ -21,6 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from perf2x.files.read_file import read_file
+from perf2x.files.rooted_paths import is_file
 from perf2x.tables.errors import OptionError
 
 if TYPE_CHECKING:
@@ -29,6 +32,8 @@ if TYPE_CHECKING:
 ENVIRONMENT = "PERF2X_"
 """Prefix of environment variables: ``PERF2X_FAIL_IF_LOST=5`` is ``--fail-if-lost 5`` of any command."""
 
+_MOST = 1 << 20
+"""Bytes of a file."""
 _NEVER_IN_FILES = frozenset({"send"})
 _YES = frozenset({"1", "true", "t", "yes", "y", "on"})
 _NO = frozenset({"0", "false", "f", "no", "n", "off", ""})
@@ -127,10 +132,12 @@ def _switched_off(own: dict[str, Setting], environment: Mapping[str, str]) -> di
 
 
 def _nearest(start: Path) -> tuple[Path, dict[str, Any]] | None:
-    for path in _config_paths(start):
+    for path in filter(is_file, _config_paths(start)):
         try:
-            content = _parsed(path.read_bytes().decode())
-        except OSError:
+            content = _parsed(read_file(path, _MOST).decode())
+        except OSError as error:
+            if error.errno == errno.EFBIG:
+                raise OptionError(f"{path}: {error.strerror}") from None
             continue
         except ValueError as error:  # TOML and UTF-8
             raise OptionError(f"{path}: {error}") from None

@@ -2,22 +2,16 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from perf2x.cli.load_options import load_options
+from perf2x.cli.as_typed import as_typed, setting_as_typed
+from perf2x.cli.load_options import load_options, with_listings
 from perf2x.cli.messages import print_message
 from perf2x.cli.options import make_group
 from perf2x.cli.options.formats import FormatFlags
 from perf2x.cli.options.gates import GateFlags
-from perf2x.cli.options.grouping import GroupingFlags
-from perf2x.cli.options.output import OutputFlags, parse_settings, parse_tags
+from perf2x.cli.options.output import OutputFlags, parse_tags
 from perf2x.cli.progress import progress_bar
-from perf2x.tables.errors import OptionError
-
-if TYPE_CHECKING:
-    pass
-
-_LATER = ("where", "dso", "symbol", "parallelism", "max_stack", "no_kernel", "no_user", "stats")
+from perf2x.tables.errors import OptionError, SettingError
 
 
 def write_dataset(sources: tuple[str, ...], parameters: Mapping[str, object]) -> None:
@@ -26,26 +20,35 @@ def write_dataset(sources: tuple[str, ...], parameters: Mapping[str, object]) ->
     OptionError for options that ask something of a finished profile.
     """
     from perf2x.dataset.options import FORMAT, Parquet
+    from perf2x.pipeline.for_output import check_of_command, for_output
     from perf2x.pipeline.ingest import ingest
+    from perf2x.pipeline.stage_timer import Stages
     from perf2x.plugins.registry import build_options
 
     written, quiet = make_group(OutputFlags, parameters), bool(parameters["quiet"])
-    _refuse(parameters)
-    if written.output in (None, "-") or written.send:
+    formatting = make_group(FormatFlags, parameters)
+    with as_typed(setting_as_typed(formatting, written)):
+        chosen: Parquet = build_options(Parquet, FORMAT, formatting.chosen(FORMAT) | written.settings_with())
+    _refuse_gates(parameters)
+    check_of_command(parameters, FORMAT, chosen.needs)
+    if written.send:
+        raise OptionError(f"{FORMAT} is a folder of many files, so --send cannot post it")
+    if written.output in (None, "-"):
         raise OptionError(f"{FORMAT} is a folder of many files; name it with -o")
-    chosen: Parquet = build_options(Parquet, FORMAT, parse_settings(written.settings))
     tags = parse_tags(_texts(parameters["tag"]), len(sources)) if parameters["tag"] else []
-    start_time = parameters["start_time"]
+    start_time, value = parameters["start_time"], parameters["value"]
     options = load_options(
         parameters,
-        timeline=chosen.timeline,
-        columns=frozenset({"cgroup"}),
+        latency="value" if value == "latency" else "",
         tags=tuple(tags),
         start_time=start_time if isinstance(start_time, str) else None,
     )
-    folder = Path(written.output or "")
+    options = for_output(with_listings(options, parameters), FORMAT, chosen.needs)
+    folder, stages = Path(written.output or ""), Stages()
     with progress_bar(quiet) as progress:
-        added = ingest(sources, options, folder, chosen.partition, progress)
+        added = ingest(sources, options, folder, chosen.partition, progress, stages)
+    for line in stages.lines() if parameters["profile_stages"] else ():
+        print_message(line)
     if not quiet:
         recordings = f"{len(added)} recording{'s' * (len(added) != 1)}"
         print_message(f"{folder}: {recordings} added, {sum(one.samples for one in added):,} samples")
@@ -55,10 +58,9 @@ def _texts(value: object) -> list[str]:
     return [str(text) for text in value] if isinstance(value, list | tuple) else []
 
 
-def _refuse(parameters: Mapping[str, object]) -> None:
-    """OptionError for the first option that is to be given when the dataset is read."""
-    groups = (FormatFlags, GateFlags, GroupingFlags)
-    later = (*_LATER, *(name for group in groups for name in group.__struct_fields__))
-    given = next((name for name in later if parameters[name] not in (None, False, [])), None)
+def _refuse_gates(parameters: Mapping[str, object]) -> None:
+    """OptionError for a gate or statistics, which are of profiles."""
+    later = ("stats", *GateFlags.__struct_fields__)
+    given = next((name for name in later if parameters[name] not in (None, False)), None)
     if given is not None:
-        raise OptionError(f"--{given.replace('_', '-')} is given when the dataset is read, not when it is written")
+        raise SettingError("parquet cannot take ", given, ": it is given when the dataset is read")

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import NoReturn, TextIO
 
 from perf2x.cli.messages import print_message
-from perf2x.tables.errors import OptionError, Perf2xError
+from perf2x.tables.errors import OptionError, Perf2xError, is_out_of_memory
 
 DONE = 0
 CANNOT = 1
@@ -23,18 +23,8 @@ TERMINATED = 143
 """128 + SIGTERM, as shells do."""
 
 _NO_MEMORY = "not enough memory; fewer processes (--jobs 1) or a part of the recording (--time, --pid) need less"
-_MEMORY_WORDS = (
-    "failed to map segment",
-    "cannot allocate memory",
-    "can't start new thread",
-    "without exception set",
-    "without setting an exception",
-)
-"""Texts of other exceptions when memory is short: on libraries that cannot be loaded, on threads, and the two that
-CPython words for a C function that failed without a reason, as extensions do whose allocation failed."""
-
-_FULL = frozenset(getattr(errno, name, 0) for name in ("ENOSPC", "EDQUOT", "EFBIG", "EIO"))
-"""Errors of a full disk, a quota, a file size limit (ulimit -f), a failing device."""
+_UNWRITABLE = frozenset(getattr(errno, name, 0) for name in ("ENOSPC", "EDQUOT", "EFBIG", "EIO", "EBADF"))
+"""Errors of a full disk, a quota, a file size limit (ulimit -f), a failing device, a closed stream."""
 
 
 @contextlib.contextmanager
@@ -58,18 +48,9 @@ def report_errors() -> Iterator[None]:
     except OSError as error:
         _exit(CANNOT, _NO_MEMORY if error.errno == errno.ENOMEM else _os_error_sentence(error))
     except (ImportError, RuntimeError, SystemError) as error:
-        if not _is_out_of_memory(error):
+        if not is_out_of_memory(error):
             raise
         _exit(CANNOT, _NO_MEMORY)
-
-
-def _is_out_of_memory(error: BaseException | None) -> bool:
-    """Whether an exception or one of its causes means that memory is short: numpy rewords failed imports."""
-    while error is not None:
-        if isinstance(error, MemoryError) or any(words in str(error).lower() for words in _MEMORY_WORDS):
-            return True
-        error = error.__cause__ or error.__context__
-    return False
 
 
 class Terminated(BaseException):
@@ -118,7 +99,7 @@ def _os_error_sentence(error: OSError) -> str:
     reason = error.strerror or str(error)
     if error.filename:
         return f"{error.filename}: {reason}"
-    return f"cannot write to standard output: {reason}" if error.errno in _FULL else reason
+    return f"cannot write to standard output: {reason}" if error.errno in _UNWRITABLE else reason
 
 
 def ignore_unwritable_stderr() -> None:

@@ -36,6 +36,10 @@ def failed_gates(gates: GateFlags, loaded: "Loaded") -> Iterator[str]:
         allowed, share = parse_percentage(name, getattr(gates, name)), measured[name.removeprefix("fail_if_")]
         if allowed is not None and share > allowed:
             yield f"{share:.2f} % {what}, more than {allowed:g} % (--{name.replace('_', '-')})"
+    missing = ", ".join(count.words for count in loaded.diagnostics.missing_ends())
+    allowed = parse_percentage("fail_if_lost", gates.fail_if_lost)
+    if missing and allowed is not None and allowed < 100:
+        yield f"{missing}: how many samples that cost is not known (--fail-if-lost)"
     losses = [count for count in loaded.diagnostics.counts.values() if count.severity is Severity.LOSS]
     for count in losses if gates.strict else ():
         yield f"{count.words} (--strict); {count.advice}"

@@ -11,34 +11,24 @@ from perf2x.cli.options.grouping import GroupingFlags
 from perf2x.cli.options.listings import ListingFlags
 from perf2x.cli.options.stacks import StackFlags
 from perf2x.cli.options.symbols import SymbolFlags
-from perf2x.tables.errors import OptionError
+from perf2x.tables.errors import SettingError
 
 if TYPE_CHECKING:
     from perf2x.pipeline.options import LoadOptions
-    from perf2x.plugins.registry import Emitter
-    from perf2x.tables.code_counts import CodeRequest
 
 
 def load_options(
     parameters: Mapping[str, object],
     *,
-    timeline: bool = False,
-    columns: frozenset[str] = frozenset(),
-    by_thread: bool = True,
     latency: str = "",
     tags: tuple[Mapping[str, str], ...] = (),
     start_time: str | None = None,
     full_names: bool = False,
-    code: "CodeRequest | None" = None,
-    original: int = 0,
 ) -> "LoadOptions":
     """Make the options from a command's parameters by name, which include those of the four groups below.
 
-    ``columns`` are those that the output format wants (``wanted_columns`` in plugins/registry.py), ``by_thread`` says
-    whether it tells threads of one name apart (``shows_threads``), ``latency`` the
-    field of LoadOptions, ``tags`` one mapping for each input, ``start_time`` the text of ``--start-time``.
-    ``full_names`` says that the format shows them beside short ones, ``code`` what it counts of one object,
-    ``original`` how many bytes of the recording itself it takes.
+    ``latency`` is the field of LoadOptions, ``tags`` one mapping for each input, ``start_time`` the text of
+    ``--start-time``; ``full_names`` asks for those beside short ones.
     OptionError for a value that cannot be used.
     """
     from perf2x.pipeline.call_graphs import CallGraphOptions
@@ -50,12 +40,6 @@ def load_options(
     stacks, symbols = make_group(StackFlags, parameters), make_group(SymbolFlags, parameters)
     value = parameters.get("value")
     return LoadOptions(
-        timeline=timeline,
-        by_thread=by_thread,
-        by_cpu="cpu" in columns,
-        by_cgroup="cgroup" in columns,
-        by_data_src="data_src" in columns,
-        tracepoint_fields="fields" in columns,
         tags=tags,
         where=str(parameters.get("where") or ""),
         off_cpu=grouping.off_cpu or "",
@@ -72,25 +56,18 @@ def load_options(
         choice=filters.choice(),
         grouping=grouping.grouping(),
         start_time=parse_start_time(start_time),
-        code=code,
-        original=original,
         allow_empty=filters.allow_empty,
         max_unpacked=symbols.unpacked(),
         symbols=symbols.options(keep_full_names=full_names),
     )
 
 
-def with_listings(
-    options: "LoadOptions", parameters: Mapping[str, object], emitter: "Emitter", name: str
-) -> "LoadOptions":
-    """Add the source lines and instructions that ``parameters`` ask to embed; OptionError where there is no place."""
-    from perf2x.plugins.registry import shows_listings
-
-    listings = make_group(ListingFlags, parameters).embedded(int(str(parameters["hottest"])))
+def with_listings(options: "LoadOptions", parameters: Mapping[str, object]) -> "LoadOptions":
+    """Add the source lines and instructions that ``parameters`` ask to embed; OptionError for their form alone."""
+    flags, hottest = make_group(ListingFlags, parameters), int(str(parameters["hottest"]))
+    listings = flags.embedded(hottest)
     if listings is None:
-        return options
-    if not shows_listings(emitter):
-        raise OptionError(f"{name} has no place for --source, --source-dir and --assembly; html has")
-    if options.anonymize or options.symbols is None:
-        raise OptionError("--source, --source-dir and --assembly tell names, which --anonymize and --no-symbols hide")
+        formed = {"syntax": flags.syntax != "att", "around": flags.around != 10, "hottest": hottest != 20}
+        for setting in (name for name, given in formed.items() if given):
+            raise SettingError("", setting, " needs code to show: --source, --source-dir or --assembly")
     return replace(options, listings=listings)

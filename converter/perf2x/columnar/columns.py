@@ -11,5 +11,6 @@ Table = TypeVar("Table", bound=Struct)
 
 
 def take_rows_of(table: Table, rows: I64 | Bools | slice) -> Table:
-    """Return the table with only ``rows`` of every column, in their order; a slice copies nothing."""
-    return replace(table, **{name: getattr(table, name)[rows] for name in table.__struct_fields__})
+    """Return the table with only ``rows`` of every column, in their order; a slice copies nothing, None stays None."""
+    columns = {name: getattr(table, name) for name in table.__struct_fields__}
+    return replace(table, **{name: column[rows] for name, column in columns.items() if column is not None})

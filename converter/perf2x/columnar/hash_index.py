@@ -14,6 +14,9 @@ _MOVED, _MISTAKEN, _DEAR = np.uint8(1), np.uint8(8), np.uint8(64)
 """Costs of passing a slot with another hash and of comparing with a row that is not equal; the cost at which a lookup
 gives up. With half of the slots free, one in 2⁶⁴ walks is as long."""
 
+_LARGE = 1 << 20
+"""Slots that are needed by a table whose size matters."""
+
 
 class HashIndex:
     """Numbers for rows by their hash, exact: rows whose hashes collide are told apart by the caller's comparison.
@@ -139,7 +142,8 @@ class HashIndex:
         needed = 2 * (len(self) + more)
         if needed <= len(self._slots):
             return
-        self._slots = np.zeros(4 << needed.bit_length(), np.uint64)  # steps of eight: filling it anew is dear
+        # steps of eight: filling it anew is dear; where slots are most of the memory, steps of two
+        self._slots = np.zeros((4 if needed < _LARGE else 1) << needed.bit_length(), np.uint64)
         entries, slot, step = self._entries(0), *self._walks(self._hashes[0])
         cost = np.zeros(len(entries), np.uint8)
         while len(entries):

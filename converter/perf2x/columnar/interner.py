@@ -169,19 +169,16 @@ def prefix_tree(rows: Ragged, innermost_first: bool = False) -> tuple[I32, I32, 
     lengths = rows.lengths
     first, step = (rows.offsets[1:] - 1, -1) if innermost_first else (rows.offsets[:-1], 1)
     leaf = np.full(len(rows), -1, np.int64)
-    parents: list[I64] = []
-    items: list[I64] = []
+    parents, items = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
     active = np.flatnonzero(lengths > 0)
     depth = total = 0
     while len(active):
         parent, item = leaf[active], rows.values[first[active] + step * depth].astype(np.int64)
         kept, place = group_rows([parent, item])
-        parents.append(parent[kept])
-        items.append(item[kept])
+        parents.append(parent[kept].astype(np.int32))
+        items.append(item[kept].astype(np.int32))
         leaf[active] = total + place
         total += len(kept)
         depth += 1
         active = active[lengths[active] > depth]
-    flat_parents = np.concatenate([*parents, np.zeros(0, np.int64)])
-    flat_items = np.concatenate([*items, np.zeros(0, np.int64)])
-    return flat_parents.astype(np.int32), flat_items.astype(np.int32), leaf.astype(np.int32)
+    return np.concatenate(parents), np.concatenate(items), leaf.astype(np.int32)

@@ -59,7 +59,7 @@ def unique_inverse(values: npt.NDArray[Number]) -> tuple[npt.NDArray[Number], I6
     """
     if not np.less(values[1:], values[:-1]).any():
         is_new = _is_new(values)
-        return values[is_new], np.cumsum(is_new) - 1
+        return values[is_new], _places(is_new)
     if len(values) <= FEW:
         return _sorted_inverse(values)
     least = values.min()
@@ -95,7 +95,7 @@ def group_rows(columns: Sequence[AnyArray]) -> tuple[I64, I64]:
     """
     order, is_new = _order_and_news(columns)
     group = np.empty(len(order), np.int64)
-    group[order] = np.cumsum(is_new) - 1
+    group[order] = _places(is_new)
     return order[is_new], group
 
 
@@ -150,6 +150,13 @@ def _is_new(ordered: npt.NDArray[Number]) -> Bools:
     return is_new
 
 
+def _places(is_new: Bools) -> I64:
+    """(n,) the place of each sorted value among the distinct ones."""
+    places: I64 = np.cumsum(is_new, dtype=np.int64)
+    places -= 1  # in place: these are columns of all addresses of a file
+    return places
+
+
 def _sorted_inverse(values: npt.NDArray[Number]) -> tuple[npt.NDArray[Number], I64]:
     """`unique_inverse` by one sort."""
     first, group = group_rows([values])
@@ -160,10 +167,10 @@ def _marked_inverse(values: I64, reach: int) -> tuple[I64, I64]:
     """`unique_inverse` of numbers from 0 to ``reach`` − 1 by marking them in a table."""
     is_used = np.zeros(reach, np.bool_)
     is_used[values] = True
-    distinct = np.flatnonzero(is_used)
-    rank = np.empty(reach, np.int64)
-    rank[distinct] = np.arange(len(distinct))
-    return distinct, rank[values]
+    rank = np.cumsum(is_used, dtype=np.int32 if reach < 1 << 31 else np.int64)  # eight for each value
+    place = rank[values].astype(np.int64)
+    place -= 1
+    return np.flatnonzero(is_used), place
 
 
 def _order_and_news(columns: Sequence[AnyArray]) -> tuple[I64, Bools]:

@@ -8,8 +8,8 @@ from perf2x.tables.errors import FormatError
 
 def check_row(row: dict[str, Any], source: str) -> None:
     """FormatError for values that no recording has."""
-    for name in ("samples", "lost", "duration_ns", "clock_start_ns", "cpus"):
-        if row[name] < 0:
+    for name in ("samples", "lost", "duration_ns", "clock_start_ns", "cpus", "missing_bytes"):
+        if (row[name] or 0) < 0:
             raise FormatError(f"{source}: damaged: {name} is {row[name]}")
     events = max(1, len(row["events"]))
     if not 0 <= row["default_event"] < events:

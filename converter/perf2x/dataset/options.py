@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from perf2x.tables.plugin_options import option
+from perf2x.tables.plugin_options import SAMPLES, START_TIME, TAGS, Needs, option
 
 FORMAT = "parquet"
 """Name of the format, which is a folder and takes many recordings: no emitter, which writes one profile to one file."""
@@ -17,3 +17,13 @@ class Parquet:
 
     timeline: bool = option(False, "a row for each sample, with time and CPU; no: equal samples summed")
     partition: tuple[str, ...] = option((), "tags that name folders, separated by commas; date is the day of the start")
+
+    @property
+    def needs(self) -> Needs:
+        """Stitched samples; names are bound and stacks chosen when the dataset is read."""
+        return Needs(
+            timeline=self.timeline,
+            columns=frozenset({"cgroup"}),
+            honours=frozenset({SAMPLES, TAGS, START_TIME}),
+            why="it is given when the dataset is read",
+        )

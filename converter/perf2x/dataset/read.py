@@ -5,7 +5,7 @@ The rows of a recording in ``samples`` and ``mappings`` lie in files of the same
 any file.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +22,7 @@ from perf2x.dataset.restore import RecordingRows
 from perf2x.dataset.restore_locations import PlaceTable, place_table
 from perf2x.dataset.schema import SUFFIX, schema_of
 from perf2x.dataset.stack_tree import NodeTable, node_table
+from perf2x.dataset.superseded import State, superseded
 from perf2x.tables.errors import FormatError
 from perf2x.tables.output_text import as_recorded
 
@@ -54,7 +55,7 @@ class Dataset:
         self.folder = address.folder
         self._chosen = _chosen_samples(address.folder, where) if where else None
         self._last: tuple[RecordingRow, RecordingRows] | None = None
-        everything = list(_recording_rows(address.folder))
+        everything = _last_states(_recording_rows(address.folder))
         chosen = [one for one in everything if _has_tags(one, address) and self._is_chosen(one)]
         if not chosen:
             which = ", ".join([*(f"{key}={value}" for key, value in address.tags.items()), *([where] if where else [])])
@@ -134,6 +135,14 @@ def _recording_rows(folder: Path) -> Iterator[RecordingRow]:
                 known.add(row["recording"])
                 check_row(row, str(file))
                 yield RecordingRow(file, row)
+
+
+def _last_states(rows: Iterable[RecordingRow]) -> list[RecordingRow]:
+    """Rows without those of earlier states of other rows' recordings."""
+    rows = list(rows)
+    names = State.__struct_fields__
+    gone = superseded(State(*(one.row[name] for name in names)) for one in rows)
+    return [one for one in rows if one.row["recording"] not in gone]
 
 
 def _has_tags(recording: RecordingRow, address: DatasetAddress) -> bool:

@@ -1,6 +1,7 @@
 """Reads files of a dataset, and refuses those that are damaged, of another program or of a later version."""
 
 import contextlib
+import errno
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,8 +9,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from perf2x.columnar.arrays import U8, AnyArray
+from perf2x.dataset.check_pages import check_pages
 from perf2x.dataset.ids import WIDTH
-from perf2x.dataset.schema import SCHEMA, SUFFIX, TABLE_KEY, VERSION_KEY, arrow, schema_of
+from perf2x.dataset.schema import (
+    LATER,
+    READABLE,
+    SCHEMA,
+    SUFFIX,
+    TABLE_KEY,
+    VERSION_KEY,
+    arrow,
+    schema_of,
+)  # fmt: skip
+from perf2x.files.unpack_limit import memory_limit, too_large, unpacked_limit
 from perf2x.tables.errors import FormatError
 from perf2x.tables.output_text import as_recorded
 
@@ -17,34 +29,93 @@ if TYPE_CHECKING:
     import pyarrow
 
 
+class ReplacedError(FormatError):
+    """A file that was listed is not there any more: others have its rows."""
+
+
 def read_table(path: Path | str, table: str, recording: bytes | None = None, *, file: Any = None) -> "pyarrow.Table":
-    """Read one file of a table, or those groups of its rows that may be of a recording.
+    """Read one file of a table, or those groups of its rows that may be of a recording, a group at a time.
 
-    ``file`` is the open file, where ``path`` is but a name for messages. FormatError when it is no such file.
+    ``file`` is the open file, one of Arrow's, where ``path`` is but a name for messages. FormatError when it is no such
+    file, or takes more memory than a file of its size may; ReplacedError when it is gone.
     """
-    with _opened(path, table, file) as opened:
-        groups = groups_with(opened.metadata, recording)
-        found = opened.read_row_groups(groups, columns=schema_of(table).names).combine_chunks()
-    _check_nulls(path, found, schema_of(table))
-    return arrow().table(found.columns, schema=schema_of(table))
+    schema = schema_of(table)
+    pieces: dict[str, list[Any]] = {name: [] for name in schema.names}
+    with _opened(path, table, file) as (opened, source):
+        limit, groups = memory_limit(source.size()), groups_with(opened.metadata, recording)
+        taken = check_pages(path, opened.metadata, source, limit, groups)
+        for group in groups:
+            rows = _with_later_columns(opened.read_row_group(group, columns=schema.names, use_threads=False), schema)
+            taken += sum(_text_bytes(_flat(rows, name)) for name in schema.names)
+            if taken > limit:
+                raise FormatError(f"{path}: {too_large(source.size(), limit)}")
+            _check_nulls(path, rows, schema)
+            for name in schema.names:
+                pieces[name] += rows[name].chunks
+        columns = [_plain(pieces.pop(field.name), field.type) for field in schema]  # each in place of its pieces
+    return arrow().table(columns, schema=schema)
 
 
-def check_file(path: Path, table: str) -> None:
+def _plain(pieces: list[Any], kind: Any) -> Any:
+    """A column without numbers for texts."""
+    return arrow().chunked_array([piece.cast(kind) for piece in pieces], kind).combine_chunks()
+
+
+def _with_later_columns(found: "pyarrow.Table", schema: "pyarrow.Schema") -> "pyarrow.Table":
+    """Rows with the columns that their version of the schema has not."""
+    for field in schema:
+        if field.name not in found.column_names:
+            found = found.append_column(field, arrow().array([LATER[field.name]] * len(found), field.type))
+    return found.select(schema.names)
+
+
+def check_file(path: Path | str, table: str) -> None:
     """FormatError when a file is not one of a table, by what it says of itself."""
     with _opened(path, table):
         pass
 
 
-@contextlib.contextmanager
-def _opened(path: Path | str, table: str, file: Any = None) -> Iterator[Any]:
-    pa = arrow()
+def check_for_engine(path: Path) -> None:
+    """FormatError when pages of a file are damaged or unpack to more than a file of its size may.
+
+    ReplacedError when it is gone. Whoever reads it afterwards may do so a piece at a time.
+    """
     from pyarrow import parquet
 
+    with _read(path, None) as source:
+        check_pages(path, parquet.read_metadata(source), source, unpacked_limit(source.size()))
+
+
+@contextlib.contextmanager
+def _opened(path: Path | str, table: str, file: Any = None) -> Iterator[tuple[Any, Any]]:
+    """Give the file of a table, and its bytes. Texts are read as numbers of distinct ones: few bytes repeat many."""
+    from pyarrow import parquet
+
+    with _read(path, file) as source:
+        metadata = parquet.read_metadata(source)
+        columns = metadata.schema
+        _check_schema(path, table, columns.to_arrow_schema())
+        texts = [number for number in range(len(columns)) if columns.column(number).physical_type == "BYTE_ARRAY"]
+        yield (
+            parquet.ParquetFile(source, metadata=metadata, page_checksum_verification=True, read_dictionary=texts),
+            source,
+        )
+
+
+@contextlib.contextmanager
+def _read(path: Path | str, file: Any) -> Iterator[Any]:
+    """Give the bytes of a file, and turn errors into sentences."""
+    pa = arrow()
     try:
-        with parquet.ParquetFile(file or path, page_checksum_verification=True) as opened:
-            _check_schema(path, table, opened.schema_arrow)
-            yield opened
+        with file or pa.OSFile(str(path)) as source:
+            yield source
+    except pa.ArrowMemoryError as error:
+        raise MemoryError(str(error)) from None
+    except FileNotFoundError:
+        raise ReplacedError(f"{path}: it was replaced while the dataset was read; try again") from None
     except (pa.ArrowException, OSError, ValueError, TypeError, KeyError) as error:
+        if isinstance(error, OSError) and error.errno == errno.ENOMEM:
+            raise
         reason = str(error).partition("\n")[0] or type(error).__name__
         raise FormatError(f"{path}: damaged, or no Parquet file: {reason}") from None
 
@@ -83,9 +154,9 @@ def _check_schema(path: Path | str, table: str, found: "pyarrow.Schema") -> None
         raise FormatError(
             f"{path}: not written as part of a dataset: it lacks {VERSION_KEY.decode()} (docs/parquet.md)"
         )
-    if version != str(SCHEMA):
-        raise FormatError(f"{path}: has version {version} of the schema; this perf2x reads version {SCHEMA}")
-    expected = schema_of(table)
+    if version not in READABLE:
+        raise FormatError(f"{path}: has version {version} of the schema; this perf2x reads versions up to {SCHEMA}")
+    expected = [field for field in schema_of(table) if version == str(SCHEMA) or field.name not in LATER]
     types = {field.name: field.type for field in found}
     wrong = [field.name for field in expected if types.get(field.name) != field.type]
     if name != table.encode() or wrong:
@@ -103,14 +174,27 @@ def _check_nulls(path: Path | str, found: "pyarrow.Table", schema: "pyarrow.Sche
 
 def _has_null(column: Any) -> bool:
     """Whether a value of an array, or one inside a value, is null."""
+    return bool(column.null_count) or any(map(_has_null, _inside(column)))
+
+
+def _text_bytes(column: Any) -> int:
+    """Bytes of the texts in an array, which has but the number of each; ArrowInvalid for one that is not UTF-8."""
+    from pyarrow import compute
+
+    if arrow().types.is_dictionary(column.type):
+        column.dictionary.validate(full=True)
+        return compute.sum(compute.binary_length(column.dictionary).take(column.indices)).as_py() or 0
+    return sum(map(_text_bytes, _inside(column)))
+
+
+def _inside(column: Any) -> list[Any]:
+    """Arrays of the values inside those of an array."""
     types = arrow().types
     if types.is_map(column.type):
-        parts = [column.keys, column.items]
-    elif types.is_list(column.type):
-        parts = [column.flatten()]
-    else:
-        parts = column.flatten() if types.is_struct(column.type) else []
-    return bool(column.null_count) or any(map(_has_null, parts))
+        return [column.keys, column.items]
+    if types.is_list(column.type):
+        return [column.flatten()]
+    return list(column.flatten()) if types.is_struct(column.type) else []
 
 
 def numbers(table: "pyarrow.Table", name: str, missing: int = 0) -> AnyArray:

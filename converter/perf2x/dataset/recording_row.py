@@ -1,11 +1,12 @@
 """The row of a recording in the table of recordings."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from perf2x.dataset import columns
 from perf2x.dataset.columns import table_of
 from perf2x.dataset.schema import arrow, schema_of
 from perf2x.dataset.stored_recording import StoredRecording
+from perf2x.tables.errors import FormatError
 from perf2x.tables.output_text import printable
 
 if TYPE_CHECKING:
@@ -15,8 +16,11 @@ _EVENT = ("name", "unit", "period", "frequency", "is_wait", "leader")
 
 
 def recording_table(stored: StoredRecording) -> "pyarrow.Table":
-    """Make the table of one row; unknown numbers are null, unknown texts empty."""
-    pa, profile, meta = arrow(), stored.profile, stored.profile.meta
+    """Make the table of one row; unknown numbers are null, unknown texts empty.
+
+    FormatError for numbers that the columns have no room for.
+    """
+    profile, meta = stored.profile, stored.profile.meta
     schema = schema_of("recordings")
     events = [{name: getattr(event, name) for name in _EVENT} for event in profile.events]
     texts = {
@@ -32,6 +36,9 @@ def recording_table(stored: StoredRecording) -> "pyarrow.Table":
         "lost": stored.lost,
         "deferred_missing": stored.deferred_missing,
         "tags": [(printable(key), printable(value)) for key, value in sorted(stored.tags.items())],
+        "session": stored.session,
+        "unfinished": stored.unfinished,
+        "missing_bytes": stored.missing_bytes,
         "error": printable(stored.error) if stored.error else None,
         "cpus": meta.cpus,
         "clock_start_ns": meta.start_ns,
@@ -39,5 +46,14 @@ def recording_table(stored: StoredRecording) -> "pyarrow.Table":
         "default_event": profile.default_event,
         "events": [event | {"name": printable(event["name"])} for event in events],
     }
-    arrays = {name: pa.array([value], schema.field(name).type) for name, value in row.items()}
+    arrays = {name: _cell(name, value, schema.field(name).type, meta.source) for name, value in row.items()}
     return table_of("recordings", arrays | {"recording": columns.same_id(stored.recording, 1)})
+
+
+def _cell(name: str, value: object, kind: Any, source: str) -> Any:
+    """A column of one value."""
+    pa = arrow()
+    try:
+        return pa.array([value], kind)
+    except (OverflowError, pa.ArrowInvalid):
+        raise FormatError(f"{source}: {name} has a number that is too large for a dataset") from None

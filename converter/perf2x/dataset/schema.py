@@ -1,22 +1,25 @@
 """Tables of a dataset: names, columns and types, the version of all of it, and the files that hold them.
 
 docs/parquet.md describes them for readers; ``SCHEMA`` changes whenever a column is added, removed or means another
-thing. Readers refuse files of a later schema.
+thing. Readers fill in columns that earlier files lack, and refuse files of a later schema.
 """
 
+import os
 from collections.abc import Mapping
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from perf2x.dataset.ids import WIDTH
+from perf2x.files.operating_system import address_space_left
 from perf2x.tables.errors import OptionError
 
 if TYPE_CHECKING:
     import pyarrow
 
-SCHEMA = 1
+SCHEMA = 2
 """Version of the tables, in the metadata of every file."""
+READABLE = frozenset({"1", "2"})
 VERSION_KEY, TABLE_KEY = b"perf2x.schema", b"perf2x.table"
 SUFFIX = ".parquet"
 
@@ -44,9 +47,11 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
         "kernel": "text", "cmdline": "texts", "samples": "i64", "lost": "i64", "deferred_missing": "i64",
         "tags": "tags", "error": "text?", "kernel_build_id": "text", "perf_version": "text", "cpus": "i32",
         "clock_start_ns": "i64", "is_timeline": "bool", "default_event": "i32", "events": "events",
-        "facts": "text",
+        "facts": "text", "session": "id?", "unfinished": "bool", "missing_bytes": "i64?",
     },
 }  # fmt: skip
+LATER: Mapping[str, Any] = {"session": None, "unfinished": False, "missing_bytes": None}
+"""Columns that version 1 had not, with what their rows say."""
 TABLES = tuple(COLUMNS)
 """In the order in which they are written: whatever a table refers to comes before it, recordings last."""
 PARTITIONED = ("mappings", "samples", "recordings")
@@ -63,9 +68,11 @@ SORTED_BY: Mapping[str, tuple[str, ...]] = {
 
 def arrow() -> ModuleType:
     """Import pyarrow; OptionError says how to install it."""
+    if address_space_left() is not None:  # its own allocator reserves a gigabyte, and leaves nothing to the others
+        os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     try:
         return import_module("pyarrow")
-    except ImportError:
+    except ModuleNotFoundError:
         raise OptionError("datasets are read and written by pyarrow: pip install 'perf2x[fleet]'") from None
 
 

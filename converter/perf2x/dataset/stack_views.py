@@ -6,15 +6,16 @@ between them are read, and not the same rows again in the files of all the other
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-from perf2x.dataset.read_files import files_of
+from perf2x.dataset.listing import Listing
 from perf2x.dataset.views import files_sql, functions_view, table_view
 from perf2x.dataset.write import recording_of
 
 _STACKS_ASKED = re.compile("frames|stacks|by_function|stack_|query", re.IGNORECASE)
 """Names of the views, and of DuckDB's functions that run SQL which is put together."""
+_READ = ("recordings", "samples", "lines")
+"""Tables that views of stacks read whole."""
 _COSTS_ASKED = re.compile("by_function", re.IGNORECASE)
 
 _HOMES = """
@@ -88,18 +89,22 @@ FROM costs JOIN homes USING (number) JOIN stack_names USING (name);
 """Samples are added up as they are read: sums by stack first would be nearly as many rows."""
 
 
-def define_stack_views(connection: Any, folder: Path, asked: str) -> None:
+def define_stack_views(connection: Any, files: Listing, asked: str) -> None:
     """Define the views of stacks. What SQL asks for by name, ``asked``, is looked at first: which files it needs.
 
     Where the text does not tell (SQL may be put together by SQL), answers are the same and take longer.
     """
-    ready, samples = _STACKS_ASKED.search(asked) is not None, files_sql(folder, "samples")
+    ready, samples = _STACKS_ASKED.search(asked) is not None, files_sql(files, "samples")
+    for table in _READ if ready else ():
+        files.check(table)
     for table in (_HOMES, _FIRST):
         connection.execute(table.format(kind=_kind(ready), samples=samples))
     owners = _owners(connection) if ready else None
     for name in ("nodes", "places"):
-        names = None if owners is None else _needed(folder / name, owners)
-        connection.execute(table_view(f"stack_{name}", name, files_sql(folder, name, names)))
+        names = None if owners is None else needed_files(files.names(name), owners)
+        if ready:
+            files.check(name, names)
+        connection.execute(table_view(f"stack_{name}", name, files_sql(files, name, names)))
     connection.execute(functions_view("stack_functions", "stack_places"))
     connection.execute(_FRAMES)
     for table in (_PASSED, _NAMES, _NUMBERED):
@@ -117,10 +122,6 @@ def _owners(connection: Any) -> list[bytes]:
         "SELECT recording FROM homes SEMI JOIN first_recordings USING (number) ORDER BY number"
     ).fetchall()
     return [recording for (recording,) in rows]
-
-
-def _needed(below: Path, recordings: Sequence[bytes]) -> list[str] | None:
-    return needed_files([file.relative_to(below).as_posix() for file in files_of(below.parent, below.name)], recordings)
 
 
 def needed_files(names: Sequence[str], recordings: Sequence[bytes]) -> list[str] | None:

@@ -6,7 +6,6 @@ complete, or not at all: in a folder by its renaming, in a store because stores 
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 from urllib.parse import unquote, urlsplit
@@ -16,7 +15,7 @@ from msgspec import Struct
 from perf2x.dataset.schema import SUFFIX, arrow
 from perf2x.files.atomic import atomic_file
 from perf2x.files.operating_system import replace_file, sync_folder
-from perf2x.files.remote import fsspec, is_address, told_apart
+from perf2x.files.remote import fsspec, is_address, modified_ns, told_apart
 from perf2x.tables.errors import OutputError
 
 
@@ -134,7 +133,7 @@ class ObjectStore:
             self._system.invalidate_cache()
             found = self._system.find(folder, detail=True) if self._system.exists(folder) else {}
         named = ((name[len(self._root) :].lstrip("/"), facts) for name, facts in sorted(found.items()))
-        return [StoredFile(name, facts["size"], _modified(facts)) for name, facts in named if name.endswith(SUFFIX)]
+        return [StoredFile(name, facts["size"], modified_ns(facts)) for name, facts in named if name.endswith(SUFFIX)]
 
     def path(self, name: str) -> str:
         """Address of an object."""
@@ -181,15 +180,6 @@ class ObjectStore:
         """Remove an object, if it is there."""
         with told_apart(self.path(name), OutputError), contextlib.suppress(FileNotFoundError):
             self._system.rm_file(f"{self._root}/{name}")
-
-
-def _modified(facts: dict[str, Any]) -> int:
-    """Nanoseconds since the epoch of an object's facts, which clients name as they like; 0 where they do not say."""
-    for name in ("LastModified", "last_modified", "created", "mtime"):
-        moment = facts.get(name)
-        if isinstance(moment, datetime):
-            return int(moment.timestamp()) * 10**9
-    return 0
 
 
 def storage_at(folder: str | Path) -> Storage:

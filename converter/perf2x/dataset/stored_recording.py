@@ -58,6 +58,12 @@ class StoredRecording(Struct, frozen=True):
     """JSON that only perf2x reads again."""
     looked_up: Bools | None = None
     """(mappings,) names were looked up already, found or not; None: of none."""
+    session: bytes | None = None
+    """Digest that the finished recording and all earlier states of it share; None without samples."""
+    unfinished: bool = False
+    """Its end is missing: perf record was killed or still ran, or the file was cut or is damaged from some byte on."""
+    missing_bytes: int | None = None
+    """Bytes that an unfinished recording should have and has not; None where nobody knows."""
     error: str = ""
     """The reason why the recording could not be read; its profile is empty."""
 

@@ -12,6 +12,7 @@ from msgspec import Struct
 from perf2x.abi.uapi import CpuMode
 from perf2x.columnar.arrays import U8, U64, Bools
 from perf2x.dataset.ids import as_rows
+from perf2x.dataset.listing import Listing
 from perf2x.dataset.read_files import numbers, texts
 from perf2x.dataset.tables import MODES
 from perf2x.dataset.views import files_sql
@@ -91,19 +92,22 @@ def unnamed_objects(connection: Any, folder: Path) -> Unnamed:
     Places that mean nothing outside their recording are not among them: nobody can name those later. The connection is
     that of ``engine``, with ``ASKED``.
     """
+    files = Listing(folder)
     names = [name for (name,) in connection.execute(_FILES).fetchall()]
-    files = {table: files_sql(folder, table, _existing(folder / table, names)) for table in ("mappings", "recordings")}
+    files.check("mappings", _existing(files, "mappings", names))
+    rows = {table: files_sql(files, table, _existing(files, table, names)) for table in ("mappings", "recordings")}
     for statement in (_TODO, _MAPPED, _OWNERS, _MAPPINGS):
-        connection.execute(statement.format(**files))
+        connection.execute(statement.format(**rows))
     ((objects,),) = connection.execute("SELECT count(*) FROM owners").fetchall()
     ((places,),) = connection.execute("SELECT count(*) FROM todo SEMI JOIN owners USING (object_id)").fetchall()
     ((kernels,),) = connection.execute(_KERNELS).fetchall()
     return Unnamed(objects, places, kernels, _code_objects(connection))
 
 
-def _existing(below: Path, names: Sequence[str]) -> list[str] | None:
-    """Those of the files that are there; None, which is all, for none."""
-    return [name for name in names if (below / name).exists()] or None
+def _existing(files: Listing, table: str, names: Sequence[str]) -> list[str] | None:
+    """Those of the files that a table has; None, which is all, for none."""
+    known = frozenset(files.names(table))
+    return [name for name in names if name in known] or None
 
 
 def _code_objects(connection: Any) -> Iterator[CodeObject]:

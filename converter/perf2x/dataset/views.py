@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from perf2x.dataset.schema import COLUMNS, SUFFIX, TABLES
+from perf2x.dataset.listing import Listing
+from perf2x.dataset.schema import COLUMNS, TABLES
 from perf2x.stitch.root_frames import ROOT_FRAME_NAMES
 
 _TYPES = {
@@ -29,8 +30,14 @@ _ONE_EACH = {
 """Bodies of tables, behind SELECT: of names several files have, those that say most, else the first file's."""
 
 _ADDED = """
-CREATE VIEW added AS SELECT * FROM {files} QUALIFY row_number() OVER (PARTITION BY recording ORDER BY filename) = 1
+CREATE VIEW added AS SELECT * FROM (
+    SELECT * REPLACE (coalesce(unfinished, false) AS unfinished) FROM {files}
+    QUALIFY row_number() OVER (PARTITION BY recording ORDER BY filename) = 1
+) QUALIFY NOT unfinished OR 1 = row_number() OVER (
+    PARTITION BY coalesce(session, recording) ORDER BY unfinished, samples DESC, recording DESC
+)
 """
+"""Each recording once, and in its last state (``superseded.py``)."""
 
 _SAMPLE_ROWS = (
     "CREATE VIEW sample_rows AS SELECT {columns}, file_row_number FROM {files} SEMI JOIN added USING (recording, below)"
@@ -56,13 +63,13 @@ FROM {places} LEFT JOIN lines USING (place_id);
 """
 
 
-def view_statements(folder: Path) -> Iterator[str]:
-    """Yield the statements of DuckDB that define the tables of the dataset in ``folder``, and ``functions``."""
+def view_statements(files: Listing) -> Iterator[str]:
+    """Yield the statements of DuckDB that define the tables of a dataset, and ``functions``."""
     yield _MACROS
-    yield _ADDED.format(files=files_sql(folder, "recordings"))
-    yield _SAMPLE_ROWS.format(columns=_columns("samples"), files=files_sql(folder, "samples"))
+    yield _ADDED.format(files=files_sql(files, "recordings"))
+    yield _SAMPLE_ROWS.format(columns=_columns("samples"), files=files_sql(files, "samples"))
     for table in reversed(TABLES):
-        yield table_view(table, table, files_sql(folder, table))
+        yield table_view(table, table, files_sql(files, table))
     yield functions_view("functions", "places")
 
 
@@ -96,13 +103,18 @@ def _columns(table: str) -> str:
     return ", ".join(map(_name, COLUMNS[table]))
 
 
-def files_sql(folder: Path, table: str, names: Sequence[str] | None = None) -> str:
+def files_sql(files: Listing, table: str, names: Sequence[str] | None = None) -> str:
     """All rows of a table's files, or of those of some ``names``, with the file and its path ``below`` the folder."""
-    below = folder / table
-    if next(below.rglob(f"*{SUFFIX}"), None) is None:
-        columns = (f"NULL::{_TYPES[kind.rstrip('?')]} AS {_name(column)}" for column, kind in COLUMNS[table].items())
-        return f"(SELECT {', '.join(columns)}, 0 AS file_row_number, '' AS filename, '' AS below WHERE false)"
-    patterns = [f"**/*{SUFFIX}"] if names is None else map(as_pattern, names)
-    files = ", ".join(quoted(f"{as_pattern(below)}/{one}") for one in patterns)
-    read = f"read_parquet([{files}], filename = true, hive_partitioning = false, file_row_number = true)"
+    below, names = files.folder / table, files.names(table) if names is None else names
+    columns = (f"NULL::{_TYPES[kind.rstrip('?')]} AS {_name(column)}" for column, kind in COLUMNS[table].items())
+    none = f"SELECT {', '.join(columns)}, 0 AS file_row_number, '' AS filename"
+    if not names:
+        return f"({none}, '' AS below WHERE false)"
+    paths = ", ".join(quoted(f"{as_pattern(below)}/{as_pattern(one)}") for one in names)
+    later = table == "recordings"  # files of version 1 lack columns of it
+    read = (
+        f"read_parquet([{paths}], filename = true, hive_partitioning = false, file_row_number = true"
+        f", union_by_name = {str(later).lower()})"
+    )
+    read = f"({none} WHERE false UNION ALL BY NAME FROM {read})" if later else read
     return f"(SELECT *, filename[{len(str(below)) + 1}:] AS below FROM {read})"

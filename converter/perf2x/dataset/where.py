@@ -29,15 +29,15 @@ class ChosenSamples:
         """OptionError for what is no condition, and without DuckDB; FormatError when the dataset is damaged."""
         self._folder, stack = folder, contextlib.ExitStack()
         weakref.finalize(self, stack.close)
-        self._connection = stack.enter_context(engine(folder, where))
+        sql = _CHOSEN.format(where=where)
+        self._connection = stack.enter_context(engine(folder, sql))
         with told_apart(folder):
-            self._choose(where)
+            self._choose(sql, where)
             found = self._connection.execute("SELECT DISTINCT recording FROM chosen").fetchall()
         self.recordings = frozenset(ident for (ident,) in found)
         """Ids of the recordings, those without samples included where the condition does not ask for any."""
 
-    def _choose(self, where: str) -> None:
-        sql = _CHOSEN.format(where=where)
+    def _choose(self, sql: str, where: str) -> None:
         if len(self._connection.extract_statements(sql)) != 1:
             raise OptionError(f"--where is one condition of SQL, not {where!r}")
         self._connection.execute(sql)

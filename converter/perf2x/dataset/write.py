@@ -5,6 +5,9 @@ Files are named after the recording's id, so that a recording that comes again r
     profiles/nodes/0a1b….parquet                                  shared by all recordings: ids mean the same in all
     profiles/samples/service=web/date=2026-11-22/0a1b….parquet    below the recording's tags
     profiles/recordings/service=web/date=2026-11-22/0a1b….parquet    last: a recording is there once this file is
+
+In folders of tags, the names of unfinished ones have their session, too (``0a1b…-7c8d….parquet``): whoever adds more of
+it finds them by the list of files alone.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from perf2x.dataset.ids import WIDTH
 from perf2x.dataset.read_files import read_table
 from perf2x.dataset.schema import PARTITIONED, SORTED_BY, SUFFIX, schema_of, texts_of
 from perf2x.dataset.storage import LocalFolder, Storage, storage_at
@@ -38,10 +42,12 @@ def write_recording(
     which the recording started, in UTC. OutputError when a file cannot be written.
     """
     storage, parts = storage_at(folder), list(partition_folders(stored, partition))
+    ident = stored.recording.hex()
+    state = f"{ident}-{stored.session.hex()}" if stored.unfinished and stored.session else ident
     for table, rows in recording_tables(stored, names).items():
         if len(rows) or table in ("samples", "recordings"):
-            folders = [table, *parts] if table in PARTITIONED else [table]
-            write_file(storage, "/".join([*folders, f"{stored.recording.hex()}{SUFFIX}"]), table, [rows])
+            place = [table, *parts, state] if table in PARTITIONED else [table, ident]
+            write_file(storage, f"{'/'.join(place)}{SUFFIX}", table, [rows])
 
 
 def write_table(path: Path, table: str, rows: "pyarrow.Table") -> None:
@@ -107,6 +113,18 @@ def _recordings_in(storage: Storage, name: str) -> list[bytes]:
 
 def recording_of(name: str) -> bytes | None:
     """Id of the recording that a file is named after, None for files that were put together."""
-    stem = name.rpartition("/")[2].removesuffix(SUFFIX)
-    is_id = len(stem) == 32 and all(character in "0123456789abcdef" for character in stem)
-    return bytes.fromhex(stem) if is_id else None
+    return _id_in(_stem(name).partition("-")[0])
+
+
+def session_of(name: str) -> bytes | None:
+    """Session of the unfinished recording that a file is named after, None for all others."""
+    return _id_in(_stem(name).partition("-")[2])
+
+
+def _stem(name: str) -> str:
+    return name.rpartition("/")[2].removesuffix(SUFFIX)
+
+
+def _id_in(text: str) -> bytes | None:
+    is_id = len(text) == 2 * WIDTH and all(character in "0123456789abcdef" for character in text)
+    return bytes.fromhex(text) if is_id else None

@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO, ClassVar
 
-from perf2x.tables.code_counts import CodeRequest
+from perf2x.tables.code_counts import COUNTS_CODE, CodeRequest
 from perf2x.tables.line_counts import FunctionCounts, LineCount, Place
-from perf2x.tables.plugin_options import check_choices, option
+from perf2x.tables.plugin_options import Needs, check_choices, option
 from perf2x.tables.profile import Profile
 
 
@@ -25,8 +25,6 @@ class Autofdo:
     """LLVM's sample profile (AutoFDO) of one program, as text: for clang -fprofile-sample-use and llvm-profdata."""
 
     suffix: ClassVar[str] = ".afdo"
-    timeline: ClassVar[bool] = False
-    columns: ClassVar[frozenset[str]] = frozenset()
 
     object: str = option("", "program or library: name, path or build id; default: the one with most samples")
 
@@ -34,9 +32,9 @@ class Autofdo:
         check_choices(self)
 
     @property
-    def code(self) -> CodeRequest:
-        """The counts that this format is made of."""
-        return CodeRequest(self.object, "external", lines=True)
+    def needs(self) -> Needs:
+        """Counts of code alone."""
+        return Needs(code=CodeRequest(self.object, "external", lines=True), honours=frozenset(), why=COUNTS_CODE)
 
     def emit(self, profile: Profile, out: BinaryIO) -> None:
         """Write functions by falling totals, then by name."""

@@ -21,8 +21,8 @@ from msgspec import Struct
 
 from perf2x.columnar.arrays import I64, U64, Bools
 from perf2x.columnar.unique import group_rows
-from perf2x.tables.code_counts import EXTERNAL, NOT_RECORDED, BranchCounts, CodeCounts, CodeRequest
-from perf2x.tables.plugin_options import check_choices, option
+from perf2x.tables.code_counts import COUNTS_CODE, EXTERNAL, NOT_RECORDED, BranchCounts, CodeCounts, CodeRequest
+from perf2x.tables.plugin_options import Needs, check_choices, option
 from perf2x.tables.profile import Profile
 
 _LINES_PER_WRITE = 16_384
@@ -34,8 +34,6 @@ class Bolt:
     """BOLT's pre-aggregated profile of one program's branches, for perf2bolt -pa."""
 
     suffix: ClassVar[str] = ".preagg"
-    timeline: ClassVar[bool] = False
-    columns: ClassVar[frozenset[str]] = frozenset()
 
     object: str = option("", "program or library: name, path or build id; default: the one with most samples")
     style: str = option(
@@ -47,9 +45,9 @@ class Bolt:
         check_choices(self)
 
     @property
-    def code(self) -> CodeRequest:
-        """The counts that this format is made of."""
-        return CodeRequest(self.object, "kernel")
+    def needs(self) -> Needs:
+        """Counts of code alone."""
+        return Needs(code=CodeRequest(self.object, "kernel"), honours=frozenset(), why=COUNTS_CODE)
 
     def emit(self, profile: Profile, out: BinaryIO) -> None:
         """Write lines in order of kind and address; of a recording without branches those of samples."""

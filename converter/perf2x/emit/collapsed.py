@@ -20,7 +20,7 @@ from perf2x.emit.encoding.text_chunks import chunk_array, number_chunks
 from perf2x.emit.flame.frame_tree import FrameTree, expand, merge_stacks, reading_order
 from perf2x.tables.errors import OptionError
 from perf2x.tables.output_text import one_line
-from perf2x.tables.plugin_options import check_choices, option
+from perf2x.tables.plugin_options import Needs, check_choices, option
 from perf2x.tables.profile import Profile
 from perf2x.tables.stack_tree import paths_of_length
 
@@ -32,7 +32,6 @@ class Collapsed:
     """Collapsed stacks, one line each: for flamegraph.pl, inferno, Speedscope, grep and diff."""
 
     suffix: ClassVar[str] = ".folded"
-    timeline: ClassVar[bool] = False
 
     event: str | None = option(None, "event to count, or 'all' (with value=samples); default: the recording's first")
     value: str = option("period", "what the number is: the event's period summed, or samples", ("period", "samples"))
@@ -50,9 +49,10 @@ class Collapsed:
             raise OptionError("periods of different events do not add up: event=all needs value=samples")
 
     @property
-    def threads(self) -> bool:
-        """Whether lines tell threads of one name apart."""
-        return self.with_pid or self.with_tid
+    def needs(self) -> Needs:
+        """Sums by name of thread, unless lines have numbers of threads."""
+        viewer = "open it: flamegraph.pl {0} > flame.svg, or drop it on speedscope.app"
+        return Needs(threads=self.with_pid or self.with_tid, viewer=viewer)
 
     def emit(self, profile: Profile, out: BinaryIO) -> None:
         """Write sorted lines, each ended by a newline."""

@@ -21,7 +21,7 @@ from perf2x.emit.flame.frame_tree import FrameRows, expand
 from perf2x.emit.flame.title import heading
 from perf2x.emit.timeline.tracks import Tracks, tracks_of, with_event
 from perf2x.tables.output_text import one_line
-from perf2x.tables.plugin_options import check_choices, option
+from perf2x.tables.plugin_options import Needs, check_choices, option
 from perf2x.tables.profile import Profile
 from perf2x.tables.stack_tree import depths, paths, used_stacks
 
@@ -35,8 +35,7 @@ class Speedscope:
     """Speedscope JSON: one profile per thread and event, in time order, inlined frames included."""
 
     suffix: ClassVar[str] = ".speedscope.json"
-    timeline: ClassVar[bool] = True
-    columns: ClassVar[frozenset[str]] = frozenset({"cpu"})
+    needs: ClassVar[Needs] = Needs(timeline=True, columns=frozenset({"cpu"}), viewer="open it: speedscope.app")
 
     event: str | None = option(None, "write the samples of this event only; default: of all events")
 

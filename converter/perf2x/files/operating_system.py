@@ -10,13 +10,14 @@ from __future__ import annotations
 import contextlib
 import mmap
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from multiprocessing.context import ForkContext
+    from multiprocessing.context import ForkContext, SpawnContext
 
 PROC_FILES = "/proc/self/fd"
 """Linux's directory of this process's open files, by number."""
@@ -39,6 +40,43 @@ def fork_context() -> ForkContext:
     import multiprocessing  # with sockets and OpenSSL, and most recordings are too small for it
 
     return multiprocessing.get_context("fork")
+
+
+def spawn_context() -> SpawnContext:
+    """Return multiprocessing with processes that share nothing with this one, as every system has them."""
+    import multiprocessing
+
+    return multiprocessing.get_context("spawn")
+
+
+def address_space_left() -> int | None:
+    """Bytes that this process may still map (ulimit -v); None where nothing limits it, or the system does not tell."""
+    try:
+        import resource
+
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if limit == resource.RLIM_INFINITY:
+            return None
+        return limit - int(Path("/proc/self/statm").read_text().split()[0]) * mmap.PAGESIZE
+    except (ImportError, AttributeError, OSError):
+        return None
+
+
+@contextlib.contextmanager
+def interruptions_held() -> Iterator[None]:
+    """Keep Ctrl-C for the end of the block, and from all processes that begin in it (not on Windows)."""
+    hold = getattr(signal, "pthread_sigmask", None)
+    if hold is None:
+        yield
+        return
+    from multiprocessing.resource_tracker import ensure_running
+
+    ensure_running()  # else the first process would start it, and let Ctrl-C through behind it
+    before = hold(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        hold(signal.SIG_SETMASK, before)
 
 
 def has_file_locks() -> bool:

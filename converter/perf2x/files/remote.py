@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Iterator
+from datetime import datetime
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -20,6 +21,17 @@ def fsspec() -> ModuleType:
 def is_address(name: str) -> bool:
     """True for ``s3://…``, ``https://…`` and the like, and for ``memory://…``."""
     return "://" in name
+
+
+def modified_ns(facts: dict[str, Any]) -> int:
+    """Nanoseconds since the epoch of an object's facts, which clients name as they like; 0 where they do not say."""
+    for name in ("LastModified", "last_modified", "updated", "mtime", "created"):
+        moment = facts.get(name)
+        if isinstance(moment, datetime):
+            return int(moment.timestamp()) * 10**9
+        if isinstance(moment, int | float):
+            return int(moment) * 10**9
+    return 0
 
 
 @contextlib.contextmanager

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, cast
 
+from perf2x.files.read_file import open_regular
 from perf2x.files.unpack_limit import format_size, too_large, unpacked_limit
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def open_tarball(path: Path) -> Iterator[Tarball]:
     import tarfile
 
     with contextlib.ExitStack() as stack:
-        packed = stack.enter_context(path.open("rb"))
+        packed = stack.enter_context(open_regular(path))
         unpacked = stack.enter_context(_unpacked(packed))
         size = path.stat().st_size
         bounded = BoundedStream(unpacked, size, None if unpacked is packed else unpacked_limit(size))

@@ -8,20 +8,41 @@ from perf2x.files.operating_system import has_file_locks, is_own, lock, replace_
 
 PREFIX = "perf2x-unpacked-"
 _LOCK = "lock"
+_shown: dict[str, str] = {}
+"""What users call temporary files, by path."""
+
+
+def call_copy(copy: Path, name: str) -> Path:
+    """Let messages about a file in a private directory name what it is a copy of; return its path."""
+    _shown[str(copy)] = name
+    return copy
+
+
+def shown_name(path: Path | str) -> str:
+    """The user's name for a file: that of the original for a copy, else the path."""
+    return _shown.get(str(path), str(path))
 
 
 @contextlib.contextmanager
-def private_directory() -> Iterator[Path]:
+def private_directory(parent: Path | None = None) -> Iterator[Path]:
     """Create a directory that only the user can enter, and remove it at the end; stale ones are removed first.
+
+    It lies in ``parent``, by default among the system's temporary files.
 
     Its owner holds a lock on a file inside, which the system releases however the process ends. Where there are no
     such locks (Windows) no stale directory is removed.
     """
     import tempfile
 
-    _remove_stale(Path(tempfile.gettempdir()))
-    with tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as folder, _locked(Path(folder)):
-        yield Path(folder)
+    parent = parent or Path(tempfile.gettempdir())
+    _remove_stale(parent)
+    made = tempfile.TemporaryDirectory(prefix=PREFIX, dir=parent, ignore_cleanup_errors=True)
+    with made as folder, _locked(Path(folder)):
+        try:
+            yield Path(folder)
+        finally:
+            for copy in [name for name in _shown if Path(name).is_relative_to(folder)]:
+                del _shown[copy]
 
 
 @contextlib.contextmanager

@@ -46,11 +46,11 @@ def limit_unpacking(size: int | None) -> Iterator[None]:
         _max_unpacked.reset(token)
 
 
-def parse_size(text: str) -> int:
+def parse_size(text: str, option: str = "--max-unpacked") -> int:
     """Parse ``20G``, ``1.5 TiB``, ``4096``: bytes, in powers of 1024. OptionError for anything else."""
     match = _SIZE.fullmatch(text.strip())
     if match is None:
-        raise OptionError(f"--max-unpacked {text}: expected a size like 500M, 20G or 1.5T")
+        raise OptionError(f"{option} {text}: expected a size like 500M, 20G or 1.5T")
     return int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " "))
 
 
@@ -64,6 +64,12 @@ def memory_limit(packed: int) -> int:
     """Return how many bytes ``packed`` bytes of an object may unpack to in memory."""
     given = _max_unpacked.get()
     return min(MOST_IN_MEMORY, FLOOR_IN_MEMORY + RATIO * packed) if given is None else given
+
+
+def stream_limit() -> int:
+    """Return how many bytes a pipe may send, whose size is not known in advance."""
+    given = _max_unpacked.get()
+    return MOST if given is None else given
 
 
 def download_limit() -> int:
@@ -102,7 +108,7 @@ class FreeSpace:
         """Account for ``size`` bytes to be written; FormatError when that would leave less than the reserve."""
         self._room -= size
         if self._room < 0:
-            self._room = self._free() - size
+            self._room = free_space(self._place()) - size
             if self._room < 0:
                 raise self.full()
             self._room = min(self._room, STEP)
@@ -118,14 +124,16 @@ class FreeSpace:
             self._folder = tempfile.gettempdir()
         return self._folder
 
-    def _free(self) -> int:
-        import shutil
 
-        try:
-            usage = shutil.disk_usage(self._place())
-        except OSError:
-            return STEP
-        return usage.free - min(RESERVE, usage.total // 20)
+def free_space(folder: str) -> int:
+    """Return how many bytes may be written in a folder: its disk keeps the reserve."""
+    import shutil
+
+    try:
+        usage = shutil.disk_usage(folder)
+    except OSError:
+        return STEP
+    return usage.free - min(RESERVE, usage.total // 20)
 
 
 @contextlib.contextmanager

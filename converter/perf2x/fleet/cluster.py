@@ -1,52 +1,69 @@
-"""Dask's workers: some processes of this machine, or a cluster that is there already.
-
-Processes of this machine are watched by Dask's nannies: one that is killed is replaced, and what it had begun is begun
-again. They listen on this machine alone.
-"""
+"""Whoever does the tasks: this process, processes of this machine, or a cluster of Dask that is there already."""
 
 import contextlib
 import logging
+import socket
 from collections.abc import Iterator
+from functools import partial
 from importlib import import_module
 from typing import Any
+from urllib.parse import urlsplit
 
+from msgspec import Struct
+
+from perf2x.fleet.attempt import Run, one_by_one
+from perf2x.fleet.in_turn import in_turn
+from perf2x.fleet.processes import processes
 from perf2x.tables.errors import OptionError, Perf2xError
 
-_SETTINGS = {
-    "distributed.scheduler.allowed-failures": 20,
-    "distributed.comm.timeouts.connect": "10s",
-    "distributed.comm.timeouts.tcp": "30s",
-    "distributed.worker.profile.enabled": False,  # it keeps a call tree a second: 160 MB in a quarter of an hour
-    "distributed.worker.memory.target": False,  # results are a few words: nothing to spill
-    "distributed.worker.memory.spill": False,
-    "distributed.worker.memory.pause": False,
-    "distributed.worker.memory.terminate": False,
-}
-"""A task is begun anew when its worker dies; one that has killed twenty is a recording that cannot be read."""
+_SETTINGS = {"distributed.comm.timeouts.connect": "10s", "distributed.comm.timeouts.tcp": "30s"}
+_SAFE = frozenset(("tls", "wss"))
+
+
+class Workers(Struct, frozen=True):
+    """A way to do tasks, and the address of the page that shows how a cluster does them."""
+
+    run: Run
+    dashboard: str = ""
 
 
 @contextlib.contextmanager
-def connected(scheduler: str | None, workers: int) -> Iterator[Any]:
-    """Give a ``distributed.Client`` of the scheduler, or of new processes of this machine.
+def workers(scheduler: str | None, count: int) -> Iterator[Workers]:
+    """Give the workers of a scheduler, or ``count`` processes of this machine; for 0 this process works itself.
 
-    Perf2xError when the scheduler does not answer, OptionError without Dask.
+    Perf2xError when the scheduler does not answer, OptionError when it needs Dask, which is missing.
     """
+    if scheduler is not None:
+        with _connected(scheduler) as client:
+            yield Workers(partial(in_turn, client), client.dashboard_link)
+    elif count:
+        with processes(count) as run:
+            yield Workers(run)
+    else:
+        yield Workers(one_by_one)
+
+
+def is_open(scheduler: str) -> bool:
+    """Whether others may hear and tell what this process and a scheduler on another host say to each other."""
+    parts = urlsplit(scheduler if "://" in scheduler else f"tcp://{scheduler}")
+    host = parts.hostname or ""
+    is_here = host in ("localhost", "::1", socket.gethostname()) or host.startswith("127.")
+    return parts.scheme not in _SAFE and not is_here
+
+
+@contextlib.contextmanager
+def _connected(scheduler: str) -> Iterator[Any]:
+    """Give a client; certificates and keys are those of Dask's own settings."""
     try:
         distributed, dask = import_module("distributed"), import_module("dask")
     except ImportError:
-        raise OptionError("work is spread by Dask: pip install 'perf2x[fleet]'") from None
+        raise OptionError("clusters are those of Dask: pip install 'perf2x[fleet]'") from None
     with dask.config.set(_SETTINGS), contextlib.ExitStack() as stack:
         _silence()
         try:
-            if scheduler is None:
-                cluster = distributed.LocalCluster(
-                    n_workers=workers, threads_per_worker=1, processes=True, host="127.0.0.1",
-                    dashboard_address="127.0.0.1:0", memory_limit=0, silence_logs=logging.CRITICAL,
-                )  # fmt: skip
-                scheduler = stack.enter_context(cluster)
             client = stack.enter_context(distributed.Client(scheduler, timeout=10))
-        except (OSError, ValueError) as error:
-            raise Perf2xError(f"{scheduler or 'Dask'}: {error}") from None
+        except (OSError, ValueError, TypeError, RuntimeError) as error:
+            raise Perf2xError(f"{scheduler}: {error}") from None
         yield client
 
 

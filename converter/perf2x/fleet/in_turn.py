@@ -1,10 +1,11 @@
 """Tasks of Dask in turn: any number of them, a bounded number of which is under way."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import CancelledError
 from itertools import islice
 from typing import Any, TypeVar
 
+from perf2x.fleet.attempt import Task, attempt, failed
 from perf2x.tables.errors import Perf2xError
 
 AHEAD = 4
@@ -13,15 +14,8 @@ AHEAD = 4
 Item = TypeVar("Item")
 
 
-def in_turn(client: Any, task: Callable[..., object], items: Iterable[Item], job: object) -> Iterator[tuple[Item, Any]]:
-    """Yield each item with the result of ``task(item, job)``, or with the error that it raised, as they finish.
-
-    Without a client tasks run one by one in this process, and every error ends the run. Perf2xError when the scheduler
-    is gone, or where a task raised one.
-    """
-    if client is None:
-        yield from ((one, task(one, job)) for one in items)
-        return
+def in_turn(client: Any, task: Task, items: Iterable[Item], job: object) -> Iterator[tuple[Item, Any]]:
+    """Do tasks on a cluster (see Run); Perf2xError also when its scheduler is gone."""
     from distributed import as_completed
 
     completed: Any = as_completed
@@ -29,7 +23,7 @@ def in_turn(client: Any, task: Callable[..., object], items: Iterable[Item], job
     ahead = AHEAD * max(2, sum(client.nthreads().values()))
 
     def submit(count: int) -> list[Any]:
-        begun = [(client.submit(task, one, job, pure=False), one) for one in islice(rest, count)]
+        begun = [(client.submit(attempt, task, one, job, pure=False), one) for one in islice(rest, count)]
         known.update((future.key, one) for future, one in begun)
         return [future for future, _ in begun]
 
@@ -43,21 +37,15 @@ def in_turn(client: Any, task: Callable[..., object], items: Iterable[Item], job
 
 
 def end_of(future: Any) -> Any:
-    """Return the result or the error of a task; one whose worker has died since runs again and is waited for.
+    """Return the result of a task, or Failed; one whose worker has died since runs again and is waited for.
 
     Perf2xError when the scheduler is gone, or where the task raised one.
     """
     try:
         error = future.exception()
-        found = future.result() if error is None else error
+        found = future.result() if error is None else failed(error)
     except CancelledError:
         raise Perf2xError("the scheduler is gone; the same command goes on where this one ended") from None
     if isinstance(error, Perf2xError):
         raise error
     return found
-
-
-def words_of(error: BaseException) -> str:
-    """Kind and text of an unexpected error of a task, on one line of a bounded length."""
-    text = " ".join(str(error).split())[:500]
-    return f"{type(error).__name__}: {text}"

@@ -1,12 +1,11 @@
 """Ingest of many recordings: hands out tasks and counts how they end; rows stay with the workers that write them."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from msgspec import Struct, field
 
-from perf2x.fleet.in_turn import in_turn, words_of
-from perf2x.fleet.ingest_one import ADDED, FAILED, KNOWN, Job, Outcome, ingest_one, note_failure
+from perf2x.fleet.attempt import Failed, Run
+from perf2x.fleet.ingest_one import ADDED, FAILED, KNOWN, LEFT, Job, Outcome, ingest_one, note_failure
 
 _NAMED = 20
 
@@ -17,7 +16,11 @@ class Totals(Struct):
     of: int
     added: int = 0
     known: int = 0
+    left: int = 0
+    """Unfinished recordings that may still grow."""
     failed: int = 0
+    unfinished: int = 0
+    """Of those that were added."""
     samples: int = 0
     errors: list[str] = field(default_factory=list)
     """The first few."""
@@ -25,25 +28,27 @@ class Totals(Struct):
     @property
     def done(self) -> int:
         """Number of tasks that have ended."""
-        return self.added + self.known + self.failed
+        return self.added + self.known + self.left + self.failed
 
     def add(self, outcome: Outcome) -> None:
         """Count one more."""
         self.added += outcome.state == ADDED
         self.known += outcome.state == KNOWN
+        self.left += outcome.state == LEFT
         self.failed += outcome.state == FAILED
+        self.unfinished += outcome.unfinished
         self.samples += outcome.samples
         if outcome.error and len(self.errors) < _NAMED:
             self.errors.append(outcome.error)
 
 
-def ingest(client: Any, sources: Sequence[str], job: Job, report: Callable[[Totals], None]) -> Totals:
+def ingest(run: Run, sources: Sequence[str], job: Job, report: Callable[[Totals], None]) -> Totals:
     """Add the recordings to the dataset of ``job``; ``report`` is called whenever one is done.
 
-    OutputError when the dataset cannot be written, Perf2xError when the scheduler is gone.
+    OutputError when the dataset cannot be written, Perf2xError when the workers are gone.
     """
     totals = Totals(len(sources))
-    for source, end in in_turn(client, ingest_one, sources, job):
-        totals.add(end if isinstance(end, Outcome) else note_failure(source, f"{source}: {words_of(end)}", job))
+    for source, end in run(ingest_one, sources, job):
+        totals.add(note_failure(source, f"{source}: {end.reason}", job) if isinstance(end, Failed) else end)
         report(totals)
     return totals

@@ -3,19 +3,28 @@
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
+from time import time_ns
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.dataset.failed import failed_recording
 from perf2x.dataset.ids import recording_id, text_id
+from perf2x.dataset.read_files import read_table
+from perf2x.dataset.schema import PARTITIONED, SUFFIX, TABLES
 from perf2x.dataset.storage import Storage, storage_at
-from perf2x.dataset.write import recording_of, stored_recordings, write_recording
-from perf2x.fleet.sources import local_copy
+from perf2x.dataset.stored_recording import StoredRecording
+from perf2x.dataset.superseded import State, states_of
+from perf2x.dataset.write import recording_of, session_of, stored_recordings, write_recording
+from perf2x.fleet.sources import changed_ns, local_copy
 from perf2x.pipeline.options import LoadOptions
 from perf2x.tables.errors import FormatError
 
-ADDED, KNOWN, FAILED = "added", "known", "failed"
+if TYPE_CHECKING:
+    from perf2x.pipeline.ingest import Ingested
+
+ADDED, KNOWN, LEFT, FAILED = "added", "known", "left", "failed"
 
 
 class Job(Struct, frozen=True):
@@ -28,6 +37,8 @@ class Job(Struct, frozen=True):
     partition: tuple[str, ...]
     run: str
     """A word that no other run has: workers ask once a run what the dataset holds."""
+    leave_ns: int = 60 * 10**9
+    """Unfinished recordings that changed so recently, in nanoseconds, are left for a later run."""
 
 
 class Outcome(Struct, frozen=True):
@@ -36,32 +47,38 @@ class Outcome(Struct, frozen=True):
     source: str
     state: str
     samples: int = 0
+    unfinished: bool = False
     error: str = ""
 
 
 def ingest_one(source: str, job: Job) -> Outcome:
-    """Add a recording to the dataset, or the row that says why it cannot be read; nothing if its content is there.
+    """Add a recording to the dataset, or the row that says why it cannot be read.
 
-    OutputError when the dataset cannot be written.
+    Nothing is done if its content is there, or more of it, or if it may still grow. What the dataset has of an
+    unfinished recording goes when more of it comes. OutputError when the dataset cannot be written.
     """
-    recording = _unread(source)
     try:
         with local_copy(source) as path:
             recording = recording_id([path])
             if _is_there(recording, job):
                 return Outcome(source, KNOWN)
             _forget(recording, job)
-            samples = _ingest(source, path, job)
+            found = _read(source, path, job)
     except (FormatError, OSError) as error:
-        text = f"{source}: {error.strerror}" if isinstance(error, OSError) else str(error)
-        return note_failure(source, text, job, recording)
+        text = f"{source}: {error.strerror or error}" if isinstance(error, OSError) else str(error)
+        return note_failure(source, text, job)
+    if found is None:
+        return Outcome(source, LEFT)
+    is_last = _supersede(found.stored, job)
+    if is_last:
+        write_recording(job.folder, found.stored, found.names, job.partition)
     _forget(_unread(source), job)
-    return Outcome(source, ADDED, samples)
+    return Outcome(source, ADDED, found.stored.samples, found.stored.unfinished) if is_last else Outcome(source, KNOWN)
 
 
-def note_failure(source: str, error: str, job: Job, recording: bytes | None = None) -> Outcome:
-    """Write the row of a recording that cannot be read, by its content where that is known."""
-    failed = failed_recording(recording or _unread(source), source, error, job.tags)
+def note_failure(source: str, error: str, job: Job) -> Outcome:
+    """Write the row of a recording that cannot be read, by its name: it goes when the name can be read."""
+    failed = failed_recording(_unread(source), source, error, job.tags)
     write_recording(job.folder, failed, None, job.partition)
     return Outcome(source, FAILED, error=error)
 
@@ -95,10 +112,31 @@ def has_error(storage: Storage, row: str) -> bool:
 def _forget(recording: bytes, job: Job) -> None:
     """Remove the row of a failed attempt: a better one may lie in another folder."""
     row = _stored(job.folder, job.run).get(recording)
-    if row is not None and recording_of(row) is not None:
-        storage = storage_at(job.folder)
-        storage.remove(row)
-        storage.remove(f"samples{row.removeprefix('recordings')}")
+    if row is not None:
+        _remove(row, job)
+
+
+def _remove(row: str, job: Job) -> None:
+    """Remove the files of a recording by that of its row, which goes first; not those that others share with it."""
+    storage, recording = storage_at(job.folder), recording_of(row)
+    if recording is None:
+        return
+    for table in reversed(TABLES):
+        below = row.removeprefix("recordings") if table in PARTITIONED else f"/{recording.hex()}{SUFFIX}"
+        storage.remove(f"{table}{below}")
+
+
+def _supersede(stored: StoredRecording, job: Job) -> bool:
+    """Remove earlier states of a recording, which are unfinished; False where a later one than this is there."""
+    storage = storage_at(job.folder)
+    mine = State(stored.recording, stored.session, stored.unfinished, stored.samples)
+    for row in filter(storage.exists, _unfinished(job.folder, job.run).get(stored.session, ())):
+        with storage.open(row) as file:
+            rows = read_table(storage.path(row), "recordings", file=file)
+        if any(mine.rank < other.rank for other in states_of(rows)):
+            return False
+        _remove(row, job)
+    return True
 
 
 @lru_cache(maxsize=1)
@@ -106,12 +144,27 @@ def _stored(folder: str, run: str) -> dict[bytes, str]:
     return stored_recordings(storage_at(folder))
 
 
-def _ingest(source: str, path: Path, job: Job) -> int:
-    """Write the tables of a recording; returns its number of samples."""
+@lru_cache(maxsize=1)
+def _unfinished(folder: str, run: str) -> dict[bytes | None, list[str]]:
+    """Rows of unfinished recordings by session."""
+    found: dict[bytes | None, list[str]] = {}
+    for row in _stored(folder, run).values():
+        session = session_of(row)
+        if session is not None:
+            found.setdefault(session, []).append(row)
+    return found
+
+
+def _read(source: str, path: Path, job: Job) -> "Ingested | None":
+    """Read, stitch and unwind a recording; None for one that may still grow.
+
+    FormatError where it cannot be read, or is unfinished and has no sample that tells it from others.
+    """
     from perf2x.bundle.unpack import open_bundles
     from perf2x.files.unpack_limit import limit_unpacking
     from perf2x.pipeline.context import LoadContext
     from perf2x.pipeline.ingest import ingest_session
+    from perf2x.pipeline.no_samples import reason
     from perf2x.pipeline.sessions import Input, find_sessions
     from perf2x.pipeline.stage_timer import Stages
     from perf2x.tables.diagnostics import Diagnostics
@@ -120,8 +173,14 @@ def _ingest(source: str, path: Path, job: Job) -> int:
     with limit_unpacking(options.max_unpacked), open_bundles([name], options.symbols) as ((file,), symbols):
         context = LoadContext(replace(options, symbols=symbols), Diagnostics(), None, Stages())
         (session,) = find_sessions([Input(file, name, job.tags)], context)
+        if context.diagnostics.missing_ends():
+            if abs(time_ns() - changed_ns(source)) < job.leave_ns:
+                return None
+            if not session.parts[0].sample_count:
+                why = reason(0, session.parts[0].has_events, context.diagnostics.counts)
+                raise FormatError(f"{source}: no samples: {why}")
         found = ingest_session(session, context)
     profile = found.stored.profile
-    stored = replace(found.stored, profile=replace(profile, meta=replace(profile.meta, source=source)))
-    write_recording(job.folder, stored, found.names, job.partition)
-    return stored.samples
+    return replace(
+        found, stored=replace(found.stored, profile=replace(profile, meta=replace(profile.meta, source=source)))
+    )

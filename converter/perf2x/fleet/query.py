@@ -2,13 +2,15 @@
 
 import contextlib
 from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from perf2x.dataset.engine import engine, told_apart
+from perf2x.dataset.engine import Limits, engine, told_apart
 from perf2x.dataset.fetched import fetched_folder
+from perf2x.dataset.read_files import ReplacedError
 from perf2x.fleet.plain_values import plain_column
 from perf2x.fleet.read_only import check_reads
 
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 
 _ROWS = 10_000
 """Rows of a batch."""
+_TRIES = 5
+"""Times that a query begins while files are being put together."""
 
 
 Row = tuple[object, ...]
@@ -55,22 +59,33 @@ def _rows_of(batch: "pyarrow.RecordBatch") -> Iterator[Row]:
 
 
 @contextlib.contextmanager
-def answered(dataset: str | Path, sql: str) -> Iterator[Answer]:
-    """Run SQL on a dataset, a folder or an address, and give the answer of its last statement.
+def answered(dataset: str | Path, sql: str, limits: Limits | None = None) -> Iterator[Answer]:
+    """Run SQL on a dataset, a folder or an address, and give its answer.
 
-    FormatError when the dataset is none or damaged, OptionError for SQL that is wrong or does not only read.
+    Where files are put together meanwhile, it is run again until the first rows are there. FormatError when the dataset
+    is none or damaged, OptionError for SQL that is wrong or does not only read.
     """
-    from perf2x.dataset.schema import arrow
+    with fetched_folder(str(dataset)) as folder, contextlib.ExitStack() as stack:
+        yield _first_answer(stack, folder, sql, limits)
 
-    with fetched_folder(str(dataset)) as folder, engine(folder, sql) as connection:
+
+def _first_answer(stack: contextlib.ExitStack, folder: Path, sql: str, limits: Limits | None) -> Answer:
+    for _ in range(_TRIES - 1):
+        with contextlib.suppress(ReplacedError):
+            return stack.enter_context(_asked(folder, sql, limits))
+    return stack.enter_context(_asked(folder, sql, limits))
+
+
+@contextlib.contextmanager
+def _asked(folder: Path, sql: str, limits: Limits | None) -> Iterator[Answer]:
+    with engine(folder, sql, limits) as connection:
         check_reads(connection, sql)
         found = connection.sql(sql)
-        if found is None:  # CREATE alone
-            yield Answer(arrow().schema([]), iter(()))
-            return
         reader = getattr(found, "to_arrow_reader", None) or found.fetch_arrow_reader  # its name before 1.4
         rows = reader(_ROWS)
-        yield Answer(rows.schema, _batches(folder, rows))
+        batches = _batches(folder, rows)
+        first = list(islice(batches, 1))
+        yield Answer(rows.schema, chain(first, batches))
 
 
 def _batches(folder: Path, rows: Any) -> "Iterator[pyarrow.RecordBatch]":

@@ -4,28 +4,37 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from perf2x.dataset.engine import duckdb
 from perf2x.tables.errors import OptionError
 
 _READS = frozenset(
-    ("SELECT", "FROM", "WITH", "VALUES", "TABLE", "PIVOT", "UNPIVOT", "DESCRIBE", "DESC", "SHOW", "SUMMARIZE", "CREATE")
+    ("SELECT", "FROM", "WITH", "VALUES", "TABLE", "PIVOT", "UNPIVOT", "DESCRIBE", "DESC", "SHOW", "SUMMARIZE")
 )
-"""First words of statements that are run; what CREATE makes lies in memory and ends with the command."""
-_TYPES = frozenset(("SELECT", "CREATE", "EXPLAIN", "MULTI"))
-"""DuckDB's kinds of them; it calls a PIVOT several statements."""
+"""First words of statements that are run."""
+_TYPES = frozenset(("SELECT", "EXPLAIN", "MULTI", "CREATE"))
+"""DuckDB's kinds of them. A PIVOT is MULTI, or in versions before 2.0 several, whose first is CREATE."""
 _SPACE = r"(?:\s|\(|--[^\n]*(?:\n|$)|/\*.*?\*/)*"
 _WORD = re.compile(_SPACE + r"(\w*)", re.DOTALL)
 _EXPLAIN = re.compile(_SPACE + r"EXPLAIN\b" + _SPACE + r"(?:ANALYZE\b)?", re.DOTALL | re.IGNORECASE)
 
 
 def check_reads(connection: Any, sql: str) -> None:
-    """OptionError for SQL without a statement, and for one that might write a file or change how DuckDB runs."""
+    """OptionError for all but one statement, and for one that might write a file or change how DuckDB runs."""
     statements: Sequence[Any] = connection.extract_statements(sql)
     if not statements:
         raise OptionError("name a statement of SQL, such as 'SELECT * FROM by_function'")
-    for statement in statements:
-        word = _first_word(statement.query)
-        if statement.type.name not in _TYPES or not (word in _READS or not statement.query):
-            raise OptionError(f"only SQL that reads is run: {word or statement.type.name} is not")
+    if not _is_one(sql):
+        raise OptionError("one statement of SQL is run, and these are more")
+    word, kinds = _first_word(sql), {one.type.name for one in statements}
+    if word not in _READS or not kinds <= _TYPES:
+        raise OptionError(f"only SQL that reads is run: {word or min(kinds)} is not")
+
+
+def _is_one(sql: str) -> bool:
+    """Whether nothing stands behind a semicolon but more of them, and comments."""
+    module, text = duckdb(), sql.encode()
+    tokens = (text[start : start + 1] for start, kind in module.tokenize(sql) if kind != module.token_type.comment)
+    return b";" not in b"".join(tokens).rstrip(b";")
 
 
 def _first_word(text: str) -> str:

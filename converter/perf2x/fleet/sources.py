@@ -6,12 +6,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from perf2x.files.remote import fsspec, is_address, told_apart
+from perf2x.files.read_file import read_file
+from perf2x.files.remote import fsspec, is_address, modified_ns, told_apart
 from perf2x.files.temporary import private_directory
 from perf2x.tables.errors import FormatError
 
 _PATTERN = frozenset("*?[")
 _READ = 1 << 20
+_MOST_OF_LIST = 1 << 28
+"""Bytes of a list of names."""
 
 
 def expanded(names: Sequence[str], lists: Sequence[str]) -> list[str]:
@@ -27,7 +30,7 @@ def expanded(names: Sequence[str], lists: Sequence[str]) -> list[str]:
 def _listed(lists: Iterable[str]) -> Iterator[str]:
     for file in lists:
         try:
-            lines = Path(file).read_text("utf-8", "surrogateescape").splitlines()
+            lines = read_file(Path(file), _MOST_OF_LIST).decode("utf-8", "surrogateescape").splitlines()
         except OSError as error:
             raise FormatError(f"{file}: {error.strerror}") from None
         yield from (line.strip() for line in lines if line.strip())
@@ -62,7 +65,7 @@ def _matching(address: str) -> list[str]:
 def local_copy(name: str) -> Iterator[Path]:
     """Give the path of a recording: the file itself, or a copy of what an address holds, removed at the end.
 
-    FormatError when it cannot be read.
+    FormatError when it cannot be read; those of the block name the address, not its copy.
     """
     if not is_address(name):
         yield _regular(Path(name))
@@ -72,7 +75,21 @@ def local_copy(name: str) -> Iterator[Path]:
         with told_apart(name), fsspec().open(name, "rb") as source, copy.open("wb") as target:
             while block := source.read(_READ):
                 target.write(block)
-        yield copy
+        try:
+            yield copy
+        except FormatError as error:
+            raise FormatError(str(error).replace(str(copy), name)) from None
+
+
+def changed_ns(name: str) -> int:
+    """When a recording, or a file in its directory, last changed: nanoseconds since the epoch, 0 where nobody says."""
+    if is_address(name):
+        with told_apart(name):
+            system, place = fsspec().core.url_to_fs(name)
+            return modified_ns(system.info(place))
+    path = Path(name)
+    files = list(path.iterdir()) if path.is_dir() else []
+    return max(one.stat().st_mtime_ns for one in (path, *files))
 
 
 def _regular(path: Path) -> Path:

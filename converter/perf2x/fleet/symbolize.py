@@ -1,12 +1,11 @@
 """Names of a whole dataset: hands out a task a code object; rows stay with the workers that write them."""
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from msgspec import Struct, field
 
 from perf2x.dataset.unnamed import CodeObject
-from perf2x.fleet.in_turn import in_turn, words_of
+from perf2x.fleet.attempt import Failed, Run
 from perf2x.fleet.symbolize_one import Named, NamingJob, symbolize_one
 from perf2x.tables.output_text import base_name
 
@@ -33,19 +32,17 @@ class NamingTotals(Struct):
 
 
 def symbolize(
-    client: Any, objects: Iterator[CodeObject], job: NamingJob, report: Callable[[NamingTotals], None], count: int
+    run: Run, objects: Iterator[CodeObject], job: NamingJob, report: Callable[[NamingTotals], None], count: int
 ) -> NamingTotals:
-    """Name the places of ``count`` objects, in this process without a client; ``report`` is called after each.
+    """Name the places of ``count`` objects; ``report`` is called after each.
 
-    OutputError when the dataset cannot be written, Perf2xError when the scheduler is gone.
+    OutputError when the dataset cannot be written, Perf2xError when the workers are gone.
     """
     totals = NamingTotals(count)
-    for code, end in in_turn(client, symbolize_one, objects, job):
-        totals.failed += not isinstance(end, Named)
-        totals.add(end if isinstance(end, Named) else _failed(code, end))
+    for code, end in run(symbolize_one, objects, job):
+        if isinstance(end, Failed):
+            totals.failed += 1
+            end = Named(base_name(str(code.mappings[-1]["file"])), len(code.offset), 0, end.reason)
+        totals.add(end)
         report(totals)
     return totals
-
-
-def _failed(code: CodeObject, error: BaseException) -> Named:
-    return Named(base_name(str(code.mappings[-1]["file"])), len(code.offset), 0, words_of(error))

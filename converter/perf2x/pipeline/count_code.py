@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from perf2x.debugfiles.object_files import ObjectFiles
     from perf2x.pipeline.context import LoadContext
     from perf2x.tables.profile import Profile
-    from perf2x.transform.choice import Choice
     from perf2x.transform.selection import Selection
 
 
@@ -33,9 +32,8 @@ def count_code(
 ) -> CodeCounts:
     """Count branches and samples in the object asked for, of the events that have samples in ``profile``.
 
-    OptionError when there is no such object, its file is not found, or filters were given that branches cannot pass.
+    OptionError when there is no such object, or its file is not found.
     """
-    _check_choice(context.options.choice)
     history = build_process_history(recording.session, recording.sideband, Diagnostics())
     counted = counted_object(history, profile, request.object)
     found = _files_of(counted, context)
@@ -68,18 +66,6 @@ def _with_lines(
     facts = make_context(profile, recording.session, options, context.diagnostics, context.finder, recording.sideband)
     with context.stages.stage("lines"):
         return replace(counts, functions=count_lines(facts, found, counts))
-
-
-def _check_choice(choice: Choice) -> None:
-    chosen = {
-        "--comm": choice.comms,
-        "--dso": choice.dsos,
-        "--symbol": choice.symbols,
-        "--parallelism": choice.parallelism,
-    }
-    for name, values in chosen.items():
-        if values:
-            raise OptionError(f"{name} chooses stacks, and this format counts branches; --object names the program")
 
 
 def _files_of(counted: CountedObject, context: LoadContext) -> ObjectFiles:

@@ -85,6 +85,9 @@ def ingest_session(session: SessionInput, context: LoadContext) -> Ingested:
         kernel_build_id=_kernel_build_id(recording),
         facts=facts_text(facts),
         looked_up=None if found is None else found.looked_up,
+        session=recording.beginning,
+        unfinished=bool(context.diagnostics.missing_ends()),
+        missing_bytes=context.diagnostics["file_cut"] or None,
     )
     return Ingested(stored, None if found is None else _place_names(stored, found))
 
@@ -158,26 +161,29 @@ def ingest(
     folder: Path,
     partition: Sequence[str] = (),
     progress: Progress | None = None,
+    stages: Stages | None = None,
 ) -> list[Added]:
     """Add recordings to the dataset in ``folder``; files of one session are one recording.
 
-    Raises Perf2xError when a recording cannot be read, OptionError for
-    datasets among the inputs.
+    Raises Perf2xError when a recording cannot be read, OptionError for datasets among the inputs. The time that each
+    stage took is added to ``stages``.
     """
     from perf2x.bundle.unpack import open_bundles
     from perf2x.dataset.write import write_recording
     from perf2x.files.unpack_limit import limit_unpacking
 
     tags: Sequence[Mapping[str, str]] = options.tags or [{}] * len(paths)
-    added = []
+    stages, added = stages or Stages(), []
     with limit_unpacking(options.max_unpacked), open_bundles(paths, options.symbols) as (files, symbols):
         inputs = [Input(*each) for each in zip(files, paths, tags, strict=True)]
         _refuse_datasets(inputs)
         for group in _sessions_apart(inputs, options):
-            context = LoadContext(replace(options, symbols=symbols), Diagnostics(), progress, Stages())
-            (session,) = find_sessions(group, context)
+            context = LoadContext(replace(options, symbols=symbols), Diagnostics(), progress, stages)
+            with stages.stage("index"):
+                (session,) = find_sessions(group, context)
             ingested = ingest_session(session, context)
-            write_recording(folder, ingested.stored, ingested.names, partition)
+            with stages.stage("write"):
+                write_recording(folder, ingested.stored, ingested.names, partition)
             added.append(Added(ingested.stored.recording, session.files, ingested.stored.samples))
     return added
 

@@ -16,6 +16,7 @@ from perf2x.pipeline.result import Loaded, event_counts
 from perf2x.pipeline.sessions import Input, SessionInput, SessionPart, find_sessions
 from perf2x.pipeline.stage_timer import Stages
 from perf2x.pipeline.stored_sessions import split_stored
+from perf2x.tables.diagnostic_words import comment
 from perf2x.tables.diagnostics import Diagnostics
 
 if TYPE_CHECKING:
@@ -42,8 +43,10 @@ def load(
     from perf2x.bundle.unpack import open_bundles
     from perf2x.files.unpack_limit import limit_unpacking
     from perf2x.pipeline.addresses import local_names
+    from perf2x.pipeline.for_output import check_together
     from perf2x.pipeline.original import original_of
 
+    check_together(options)
     names = [paths] if isinstance(paths, str) else paths
     tags: Sequence[Mapping[str, str]] = options.tags or [{}] * len(names)
     with (
@@ -128,7 +131,8 @@ def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
     profile = _count_code(_keep_events(profile, context), recording, selection, context)
     profile = selection.before_symbols(profile)
     profile, symbols = _symbolize(profile, recording, context)
-    profile = grouped(_anonymize(selection.after_symbols(profile), options), options.grouping)
+    profile, symbols = _anonymize(selection.after_symbols(profile), symbols, context)
+    profile = grouped(profile, options.grouping)
     profile = _with_latency_as_value(profile, options)
     profile = _with_start_time(profile, recording.session, session.files, options)
     return Loaded(
@@ -181,13 +185,24 @@ def _count_code(profile: Profile, recording: Recording, selection: Selection, co
     return replace(profile, code=count_code(profile, recording, selection, context, context.options.code))
 
 
-def _anonymize(profile: Profile, options: LoadOptions) -> Profile:
-    if not options.anonymize:
-        return profile
-    from perf2x.transform.anonymize import anonymized
+def _anonymize(
+    profile: Profile, symbols: SymbolReport | None, context: LoadContext
+) -> tuple[Profile, SymbolReport | None]:
+    """The profile, the report and the diagnostics without names, if wanted."""
+    salt = context.options.anonymize
+    if not salt:
+        return profile, symbols
+    from perf2x.transform.anonymize import anonymized, hidden_name
     from perf2x.transform.compact import compact
 
-    return anonymized(compact(profile), options.anonymize)
+    for count in context.diagnostics.counts.values():
+        count.first = ""
+    if symbols is not None:
+        rows = (
+            replace(row, name=hidden_name(row.name, "object", salt), build_id="", reason="") for row in symbols.objects
+        )
+        symbols = replace(symbols, objects=tuple(rows))
+    return anonymized(compact(profile), salt), symbols
 
 
 def _symbolize(profile: Profile, recording: Recording, context: LoadContext) -> tuple[Profile, SymbolReport | None]:
@@ -233,6 +248,6 @@ def _with_comments(loaded: Loaded) -> Loaded:
             f" orphans={deferred.orphans}"
         )
     counts = sorted(loaded.diagnostics.counts.values(), key=lambda count: count.name)
-    lines += [f"perf2x-{count.name}:{count.count}" for count in counts if count.severity != "info"]
+    lines += [comment(count.name, count.count) for count in counts if count.severity != "info"]
     meta = replace(profile.meta, comments=(*sorted(set(profile.meta.comments)), *lines))
     return replace(loaded, profile=replace(profile, meta=meta))

@@ -12,12 +12,10 @@ from perf2x.tables.errors import OptionError
 def original_of(paths: Sequence[str], options: LoadOptions) -> bytes:
     """Return the bytes of the one recording in ``paths``, unpacked; nothing unless they are wanted.
 
-    OptionError for several inputs, for one that is no file, for one above the limit, and where names are to be hidden.
+    OptionError for several inputs, for one that is no file and for one above the limit.
     """
     if not options.original:
         return b""
-    if options.anonymize:
-        raise OptionError("the original recording tells the names that --anonymize hides")
     if len(paths) != 1 or not Path(paths[0]).is_file():
         raise OptionError("the original recording must be one file: not several, a directory or a pipe")
     data = map_input(paths[0], Diagnostics()).data

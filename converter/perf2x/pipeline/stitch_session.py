@@ -41,8 +41,6 @@ def stitch_session(
     with stages.stage("history"):
         history = _process_history(recording, stacks, context)
         stitcher = Stitcher(history, stitch_options)
-    if stitch_options.timeline:
-        history.note_missing_times(diagnostics)
     call_graphs = CallGraphs(
         recording.session, history, lambda: context.finder, options.call_graphs or CallGraphOptions()
     )
@@ -57,6 +55,9 @@ def stitch_session(
     call_graphs.note(diagnostics)
     with stages.stage("resolve"):
         result = stitcher.result()
+        if result.timeline is not None:
+            history.note_missing_times(result.timeline.time, diagnostics)
+        del stitcher, sample_pass  # its indices; the profile's tables are as large
         profile = build_profile(recording.session, history, result)
         for wanted in values:
             profile = wanted.named(profile)

@@ -98,6 +98,12 @@ class StoredRecording:
         """Samples as they were recorded."""
         return int(self._row.row["samples"])
 
+    @property
+    def beginning(self) -> bytes | None:
+        """Digest of the recording's first records, as it was added."""
+        found: bytes | None = self._row.row["session"]
+        return found
+
     def samples(self, want: Want, shard: Shard = ALL) -> Iterator[Samples]:
         """Refuse: single samples are not kept."""
         raise OptionError(f"{self.session.source}: a dataset keeps no single samples as they were recorded")

@@ -13,6 +13,7 @@ import numpy as np
 from perf2x.abi.uapi import CpuMode
 from perf2x.plugins.registry import Emitter, notes
 from perf2x.plugins.source_contract import SymbolSourceContract
+from perf2x.tables.plugin_options import HONOURABLE
 from perf2x.tables.profile import (
     Functions,
     Locations,
@@ -274,7 +275,7 @@ class EmitterContract:
 
     def profile(self, builder: ProfileBuilder) -> Profile:
         """Build the profile as this emitter wants it: summed, or one row per sample."""
-        return builder.build(timeline=self.emitter().timeline)
+        return builder.build(timeline=self.emitter().needs.timeline)
 
     def _holds(self, builder: ProfileBuilder) -> bytes:
         profile = self.profile(builder)
@@ -287,6 +288,9 @@ class EmitterContract:
 
     def test_suffix_starts_with_a_dot(self) -> None:
         assert self.emitter().suffix.startswith(".")
+
+    def test_honours_known_groups(self) -> None:
+        assert self.emitter().needs.honours <= HONOURABLE
 
     def test_empty_profile(self) -> None:
         self._holds(ProfileBuilder())

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Protocol, TypeVar, ge
 
 from msgspec import Struct
 
-from perf2x.tables.code_counts import CodeRequest
-from perf2x.tables.errors import OptionError
-from perf2x.tables.plugin_options import option
+from perf2x.tables.errors import OptionError, SettingError
+from perf2x.tables.plugin_options import Needs, option
 from perf2x.tables.profile import Profile
 
 if TYPE_CHECKING:
@@ -28,19 +27,12 @@ __all__ = [
     "available",
     "build_emitter",
     "build_options",
-    "code_request",
     "emitter_options",
     "is_built_in",
     "load_emitter",
     "load_symbol_sources",
-    "needs_time",
     "notes",
     "option",
-    "original_limit",
-    "shows_full_names",
-    "shows_listings",
-    "shows_threads",
-    "wanted_columns",
 ]
 
 Options = TypeVar("Options")
@@ -59,8 +51,8 @@ class Emitter(Protocol):
     """End of the names of output files, such as ``.pb.gz``; it starts with a dot."""
 
     @property
-    def timeline(self) -> bool:
-        """True: one row per sample, in time order; False: equal samples summed. May be a plain class attribute."""
+    def needs(self) -> Needs:
+        """What it is made of, and which options it honours. May be a plain class attribute."""
         ...
 
     def emit(self, profile: Profile, out: BinaryIO) -> None:
@@ -91,11 +83,13 @@ def is_built_in(point: EntryPoint) -> bool:
 
 
 def load_emitter(name: str) -> type[Emitter]:
-    """The emitter class of ``--to NAME``; OptionError lists the installed formats when there is none of that name."""
+    """The emitter class of ``--to NAME``; OptionError when there is none of that name, or it is no emitter."""
     found = available(EMITTERS)
     if name not in found:
         raise OptionError(f"no output format {name!r}; installed: {', '.join(found)}")
     emitter: type[Emitter] = found[name].load()
+    if not hasattr(emitter, "needs"):
+        raise OptionError(f"{name} ({found[name].value}) is a plugin for another version of perf2x: it has no needs")
     return emitter
 
 
@@ -143,50 +137,9 @@ def build_options(kind: type[Options], name: str, options: Mapping[str, object] 
         field = key.replace("-", "_")
         if field not in known:
             others = f"it has {', '.join(sorted(known))}" if known else "it has none"
-            raise OptionError(f"{name} has no option {key!r}; {others}")
+            raise SettingError(f"{name} has no option ", key, f"; {others}")
         values[field] = _parse_value(field, value, hints[field])
     return kind(**values)
-
-
-def wanted_columns(emitter: Emitter) -> frozenset[str]:
-    """Optional columns of Profile.samples that this emitter wants.
-
-    ``cpu``, ``cgroup``, ``fields`` (of tracepoints), ``latency`` (beside the values, where it is asked for); ``tags``
-    for ``--tag``.
-    """
-    columns: frozenset[str] = getattr(emitter, "columns", frozenset())
-    return columns
-
-
-def code_request(emitter: Emitter) -> CodeRequest | None:
-    """Return the counts of one object's code that this emitter is made of (``Profile.code``); None: it needs none."""
-    request: CodeRequest | None = getattr(emitter, "code", None)
-    return request
-
-
-def shows_full_names(emitter: Emitter) -> bool:
-    """Whether this emitter has a place for full names beside the displayed ones (``Profile.full_names``)."""
-    return bool(getattr(emitter, "full_names", False))
-
-
-def shows_threads(emitter: Emitter) -> bool:
-    """Whether this emitter tells threads of one name apart."""
-    return bool(getattr(emitter, "threads", True))
-
-
-def shows_listings(emitter: Emitter) -> bool:
-    """Whether this emitter has a place for source lines and instructions (``Profile.listings``)."""
-    return bool(getattr(emitter, "listings", False))
-
-
-def original_limit(emitter: Emitter) -> int:
-    """Return how many bytes of the recording itself this emitter writes at most (``Profile.original``); 0: none."""
-    return int(getattr(emitter, "original", 0))
-
-
-def needs_time(emitter: Emitter) -> bool:
-    """Whether this emitter can show only samples that have times."""
-    return bool(getattr(emitter, "needs_time", False))
 
 
 def notes(emitter: Emitter, profile: Profile) -> tuple[str, ...]:
@@ -209,7 +162,7 @@ def _parse_value(name: str, value: object, hint: Any) -> object:
     try:
         return _TRUTH[value.lower()] if kind is bool else kind(value)
     except (KeyError, ValueError) as error:
-        raise OptionError(f"{name}={value}: expected {kind.__name__}") from error
+        raise SettingError("", name, f"={value}: expected {kind.__name__}") from error
 
 
 def load_symbol_sources() -> "list[type[SymbolSource]]":

@@ -36,6 +36,12 @@ class JoinedRecording:
         self.sample_count = sum(part.sample_count for part in parts)
         self.diagnostics = diagnostics
 
+    @property
+    def beginning(self) -> bytes | None:
+        """Digest of the beginnings of all parts; None where one has no sample."""
+        found = [part.beginning for part in self._parts]
+        return None if None in found else hashlib.blake2b(repr(found).encode(), digest_size=16).digest()
+
     def samples(self, want: Want, shard: Shard = ALL) -> Iterator[Samples]:
         """Yield the batches of each part in turn, at their positions in the whole; a shard has its part of each."""
         for part, shift in zip(self._parts, self._shift, strict=True):

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from perf2x.columnar.arrays import I32, I64, U64, Bools
 from perf2x.columnar.unique import rows_by
+from perf2x.reader.beginning import beginning_of
 from perf2x.reader.block import Block
 from perf2x.reader.containers.open_input import open_input
 from perf2x.reader.index_pass import Progress, RecordingIndex, is_group_read, run_index_pass
@@ -57,6 +58,11 @@ class PerfRecording(Struct, frozen=True, eq=False):
     def sample_count(self) -> int:
         """Samples as perf script counts them."""
         return self._index.sample_count
+
+    @property
+    def beginning(self) -> bytes | None:
+        """Digest that the finished recording and all earlier states of it share."""
+        return beginning_of(self.session.events, self._index.stream)
 
     def samples(self, want: Want, shard: Shard = ALL) -> Iterator[Samples]:
         """Yield the batches of a shard in file order."""

@@ -18,7 +18,7 @@ from msgspec import Struct
 from perf2x.abi.uapi import CpuMode
 from perf2x.columnar.arrays import I32, I64, U8, U64, Bools
 from perf2x.columnar.interner import RowInterner
-from perf2x.columnar.unique import unique
+from perf2x.columnar.unique import unique, unique_inverse
 from perf2x.stitch.address_layout import AddressLayout
 from perf2x.stitch.history.address_spaces import AddressSpaces
 from perf2x.stitch.kernel_text import kernel_text_of
@@ -28,6 +28,8 @@ from perf2x.stitch.profile_mappings import MergedMappings
 _ROOT, _RETURN, _SIDE = np.uint64(1 << 63), np.uint64(1 << 59), np.uint64(1 << 58)
 _MODE_AT, _MODE_BITS = np.uint64(60), np.uint64(7)
 _AT_ONCE = 1 << 18
+_MANY = 4
+"""Keys of which at least one in so many is new are sorted, not searched for."""
 _OFFSET = np.uint64((1 << 58) - 1)
 
 
@@ -73,9 +75,13 @@ def root_frame_keys(root: I64) -> U64:
 def distinct_keys(keys: U64) -> tuple[U64, I32]:
     """Distinct keys, rising, and (n,) the index of each key among them.
 
-    Searches in chunks: sorting all keys at once would take more memory than anything else.
+    Few keys are searched for in chunks: sorting all at once would take more memory than anything else. Many miss the
+    cache at every step of a search, and have tables larger than the sort behind them.
     """
-    distinct, index = unique(keys), np.empty(len(keys), np.int32)
+    distinct = unique(keys)
+    if _MANY * len(distinct) > len(keys):
+        return distinct, unique_inverse(keys)[1].astype(np.int32)
+    index = np.empty(len(keys), np.int32)
     for first in range(0, len(keys), _AT_ONCE):
         index[first : first + _AT_ONCE] = np.searchsorted(distinct, keys[first : first + _AT_ONCE])
     return distinct, index

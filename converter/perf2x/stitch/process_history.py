@@ -7,7 +7,7 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.abi.uapi import SampleType
-from perf2x.columnar.arrays import I32, I64
+from perf2x.columnar.arrays import I32, I64, U64
 from perf2x.stitch.address_layout import AddressLayout
 from perf2x.stitch.deferred_matching import DeferredRecords
 from perf2x.stitch.history.address_spaces import MAX_FORK_DEPTH, AddressSpaces
@@ -18,6 +18,7 @@ from perf2x.stitch.profile_mappings import MergedMappings, merge_mappings
 from perf2x.tables.diagnostics import Diagnostics, Severity
 from perf2x.tables.events import Samples, Session
 from perf2x.tables.sideband import Mmaps, Sideband
+from perf2x.tables.value_limits import LAST_TIME
 
 
 class ProcessHistory(Struct, frozen=True):
@@ -45,11 +46,20 @@ class ProcessHistory(Struct, frozen=True):
         """True if any sample of the recording carries its time."""
         return self.deferred.has_time
 
-    def note_missing_times(self, diagnostics: Diagnostics) -> None:
-        """Report that a timeline shows positions instead of times, where samples carry no time."""
+    def note_missing_times(self, time: U64, diagnostics: Diagnostics) -> None:
+        """Report samples that a timeline cannot put where they belong; ``time`` (samples,) of all of them.
+
+        Without any time a timeline shows places in the file instead. 0 and the last possible time, which larger ones
+        were cut to, are no times of a clock that runs.
+        """
         if not self.has_time:
             advice = "times shown are places in the file; record without --per-thread or with -T"
             diagnostics.add("no_timestamps", Severity.GUESS, advice)
+            return
+        impossible = np.count_nonzero((time == 0) | (time == LAST_TIME))
+        if impossible > 1:  # one may be the first of a clock
+            advice = "without a possible time they are drawn at one moment, or not at all"
+            diagnostics.add("samples_without_time", Severity.LOSS, advice, int(impossible))
 
 
 def build_process_history(

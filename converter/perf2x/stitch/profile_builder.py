@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.columnar.arrays import I32, I64, AnyArray
+from perf2x.columnar.arrays import I32, I64, U64, AnyArray
 from perf2x.columnar.interner import StringInterner, prefix_tree
 from perf2x.columnar.ragged import Ragged
 from perf2x.columnar.unique import argsort_rows, group_rows, unique, unique_inverse
@@ -78,7 +78,7 @@ def build_profile(session: Session, history: ProcessHistory, result: StitchResul
 
 
 def _sorted_threads(history: ProcessHistory, found: ThreadRows, strings: StringInterner) -> tuple[Threads, I32]:
-    """Threads sorted by pid, tid and name, and (threads,) the index of each in that order.
+    """Threads sorted by pid, tid and name, and (threads,) the row of each: threads of equal ids and name share one.
 
     A process goes by the name that its leader had when the thread was sampled first.
     """
@@ -87,14 +87,22 @@ def _sorted_threads(history: ProcessHistory, found: ThreadRows, strings: StringI
     pids, tids = pid.tolist(), tid.tolist()
     comms = [thread_name(texts, name, tid) for name, tid in zip(found.comm.tolist(), tids, strict=True)]
     leaders = [thread_name(texts, name, pid) for name, pid in zip(process.tolist(), pids, strict=True)]
-    order = sorted(range(len(pids)), key=lambda row: (pids[row], tids[row], comms[row]))
+    seen = found.first_rank.tolist()
+    order = sorted(range(len(pids)), key=lambda row: (pids[row], tids[row], comms[row], seen[row]))
+    is_new = [
+        not at or any(column[row] != column[order[at - 1]] for column in (pids, tids, comms))
+        for at, row in enumerate(order)
+    ]
     rank = np.empty(len(order), np.int32)
-    rank[order] = np.arange(len(order), dtype=np.int32)
+    rank[order] = np.cumsum(is_new) - 1
+    kept = [row for row, new in zip(order, is_new, strict=True) if new]
+    once, _ = group_rows([pid[order], tid[order], found.start[order]])
     threads = Threads(
-        pid=pid[order].astype(np.int32),
-        tid=tid[order].astype(np.int32),
-        comm=strings.add_all(comms[row] for row in order),
-        process=strings.add_all(leaders[row] for row in order),
+        pid=pid[kept].astype(np.int32),
+        tid=tid[kept].astype(np.int32),
+        comm=strings.add_all(comms[row] for row in kept),
+        process=strings.add_all(leaders[row] for row in kept),
+        starts=np.bincount(rank[order][once], minlength=len(kept)).astype(np.int32),
     )
     return threads, rank
 
@@ -103,8 +111,17 @@ def _resolve_stacks(
     history: ProcessHistory, result: StitchResult, strings: StringInterner
 ) -> tuple[Mappings, Locations, Functions, Stacks, I32]:
     """Mappings and locations sorted by content, the prefix tree over them, and the tree node of every stack."""
-    rows = result.stacks
-    keys, index = distinct_keys(rows.values)
+    keys, index = distinct_keys(result.stacks.values)
+    mappings, locations, functions, rank = _locations(history, result, keys, strings)
+    del keys  # as many as there are different addresses, which may be most of a file
+    parent, item, leaf = prefix_tree(Ragged(result.stacks.offsets, rank[index]), innermost_first=True)
+    return mappings, locations, functions, Stacks(parent, item), leaf
+
+
+def _locations(
+    history: ProcessHistory, result: StitchResult, keys: U64, strings: StringInterner
+) -> tuple[Mappings, Locations, Functions, I32]:
+    """Mappings and locations sorted by content, and (keys,) the location of each of the distinct keys."""
     frames = decode_keys(keys, history.layout, result.side_table)
     mappings, row_of_group = history.mappings.table(result.hit, strings)
     mapping = row_of_group[frames.mapping]
@@ -124,8 +141,7 @@ def _resolve_stacks(
         line_function=line_function,
         line_number=np.zeros(len(line_function), np.int32),
     )
-    parent, item, leaf = prefix_tree(Ragged(rows.offsets, rank[index]), innermost_first=True)
-    return mappings, locations, functions, Stacks(parent, item), leaf
+    return mappings, locations, functions, rank.astype(np.int32)
 
 
 def _root_functions(root: I64, strings: StringInterner) -> tuple[Functions, I32]:

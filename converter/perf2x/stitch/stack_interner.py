@@ -24,6 +24,8 @@ class ThreadRows(Struct, frozen=True):
     tid: I64
     comm: I64
     """Index of the name in ThreadNames, −1 for none."""
+    start: I64
+    """When it was forked, as ThreadNames tells: ids are used again."""
     first_rank: I64
     """Rank of the first sample."""
 
@@ -48,8 +50,8 @@ class StackInterner:
 
     def __init__(self, by_cpu: bool = False, by_cgroup: bool = False, by_data_src: bool = False) -> None:
         self._stacks = RaggedInterner(np.uint64)
-        self._threads = RowInterner(3)
-        """pid, tid, index of the name."""
+        self._threads = RowInterner(4)
+        """pid, tid, index of the name, start."""
         self._first_rank = GrowableColumns(np.int64)
         self._namesake = GrowableColumns(np.int32)
         """The first thread of each one's name."""
@@ -65,9 +67,9 @@ class StackInterner:
         empty = Ragged(np.zeros(2, np.int64), np.zeros(0, np.uint64))
         return np.full(count, self._stacks.number_rows(empty)[0], np.int32)
 
-    def intern_threads(self, pid: I64, tid: I64, comm: I64, rank: I64) -> I32:
+    def intern_threads(self, pid: I64, tid: I64, comm: I64, start: I64, rank: I64) -> I32:
         """(n,) the thread of each row; ``rank`` orders samples in time."""
-        thread = self._threads.number(pid, tid, comm)
+        thread = self._threads.number(pid, tid, comm, start)
         self._note_first(thread, rank)
         return thread.astype(np.int32)
 
@@ -96,8 +98,8 @@ class StackInterner:
 
     def threads(self) -> ThreadRows:
         """All threads so far, as copies."""
-        pid, tid, comm = (column.copy() for column in self._threads.columns())
-        return ThreadRows(pid, tid, comm, self._first_rank[0].copy())
+        pid, tid, comm, start = (column.copy() for column in self._threads.columns())
+        return ThreadRows(pid, tid, comm, start, self._first_rank[0].copy())
 
     def samples(self) -> SampleRows:
         """Rows of the sums, of which some may be alike; views that the next ``add`` may invalidate."""
@@ -114,7 +116,7 @@ class StackInterner:
         for rows in row_batches(stacks.lengths, _WORDS_AT_ONCE):
             keys = stacks.take(rows)
             stack[rows] = self.intern_stacks(Ragged(keys.offsets, renumber_keys(keys.values, side_numbers)))
-        thread = self._threads.number(threads.pid, threads.tid, threads.comm)
+        thread = self._threads.number(threads.pid, threads.tid, threads.comm, threads.start)
         self._note_first(thread, threads.first_rank)
         numbers = thread.astype(np.int32)
         renumbering = Renumbering(stack, numbers if by_thread else self.namesakes(numbers))

@@ -35,7 +35,7 @@ class ThreadEpochs:
 
     def _find(self, pid: I64, tid: I64, rank: I64) -> I64:
         names = self._history.names.at(tid, rank)
-        thread = self._interner.intern_threads(pid, tid, names, rank)
+        thread = self._interner.intern_threads(pid, tid, names, self._history.names.start(tid, rank), rank)
         if not self._by_thread:
             thread = self._interner.namesakes(thread)
         found: I64 = thread.astype(np.int64) << _HALF | self._history.spaces.epoch(pid, rank) & _LOW

@@ -9,22 +9,27 @@ from perf2x.columnar.arrays import I64
 from perf2x.columnar.ragged import ranges
 from perf2x.columnar.unique import unique_inverse
 from perf2x.symbolize.function_names import full_names
+from perf2x.symbolize.interrupted_frames import are_kernel_returns
 from perf2x.symbolize.mapped_objects import MappedObject
 from perf2x.symbolize.object_resolver import ResolveResult
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.place_names import LocationNames
 from perf2x.symbolize.sources.contract import Function
+from perf2x.tables.profile import Locations
 
 Named = tuple[MappedObject, ResolveResult]
 
 
 class GivenNames:
-    """Names of some locations of one profile, with its exact twins."""
+    """Names of some locations of one profile, and of some of its twins."""
 
-    def __init__(self, given: LocationNames, locations: int, options: SymbolOptions) -> None:
+    def __init__(self, given: LocationNames, locations: Locations, twins: I64, options: SymbolOptions) -> None:
+        """``locations`` are the profile's own, ``twins`` those of them whose twins stand behind them."""
         self._given, self._options = given, options
-        self._row = np.full(locations, -1, np.int64)
-        self._row[given.location] = np.arange(len(given.location))
+        returns = np.flatnonzero(are_kernel_returns(locations))
+        row = np.full(len(locations) + len(returns), -1, np.int64)
+        row[given.location] = np.arange(len(given.location))
+        self._row = np.append(row[: len(locations)], row[len(locations) + np.searchsorted(returns, twins)])
         self._start = np.cumsum(given.count) - given.count
 
     def split(self, objects: Sequence[MappedObject]) -> tuple[list[MappedObject], list[Named]]:

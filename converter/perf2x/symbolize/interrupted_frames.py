@@ -1,7 +1,7 @@
 """Take nothing off the addresses of kernel frames that were interrupted, once their callees have names.
 
-Every return address of the kernel gets a twin, the same address as that of an instruction. Both are named; then the
-frames behind entries become the twins, and twins that no stack needs go::
+Names tell which frames stand behind entries. Return addresses among them get a twin, the same address as that of an
+instruction, which is named as well; then those frames become the twins, and locations that no stack needs go::
 
     stacks   schedule ─ mas_prev (return) ┬ asm_exc_page_fault     interrupted
                                           └ mas_next               called
@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.abi.uapi import CpuMode
-from perf2x.columnar.arrays import I64, U8, Bools
+from perf2x.columnar.arrays import I32, I64, U8, Bools
 from perf2x.columnar.ragged import Ragged
 from perf2x.columnar.unique import group_rows, unique, unique_inverse
 from perf2x.symbolize.entry_names import EntryRole, entry_roles, is_interrupted
@@ -24,16 +24,23 @@ from perf2x.tables.profile import Locations, Profile, Stacks
 from perf2x.tables.stack_tree import depths, equal_rows, sum_samples
 
 
-def with_exact_twins(profile: Profile) -> tuple[Profile, I64]:
-    """Append an exact twin for each of the kernel's return addresses.
+def are_kernel_returns(locations: Locations) -> Bools:
+    """(locations,) whether each may have a twin: the kernel's return addresses."""
+    found: Bools = (locations.mode == CpuMode.KERNEL) & (locations.lookup != locations.address)
+    return found & ~locations.synthetic
+
+
+def with_exact_twins(profile: Profile, rows: I64) -> tuple[Profile, I32]:
+    """Append an exact twin without lines for each of the locations ``rows``.
 
     Returns the profile, and (locations,) the twin of each location, −1 for none.
     """
     old = profile.locations
-    rows = np.flatnonzero((old.mode == CpuMode.KERNEL) & (old.lookup != old.address) & ~old.synthetic)
     count = len(old)
-    twin = np.full(count + len(rows), -1, np.int64)
-    twin[rows] = np.arange(count, count + len(rows))
+    twin = np.full(count + len(rows), -1, np.int32)
+    if not len(rows):
+        return profile, twin
+    twin[rows] = np.arange(count, count + len(rows), dtype=np.int32)
     last = old.line_offsets[-1]
     locations = replace(
         old,
@@ -47,17 +54,26 @@ def with_exact_twins(profile: Profile) -> tuple[Profile, I64]:
     return replace(profile, locations=locations), twin
 
 
-def settle_interrupted(profile: Profile, twin: I64, machine: str) -> Profile:
+def behind_entries(profile: Profile, machine: str) -> I64:
+    """Return the locations that entries interrupted, rising; ``profile`` has names, ``machine`` is uname -m."""
+    stacks = profile.stacks
+    return unique(stacks.location[stacks.parent[_interrupting_rows(stacks, _roles(profile, machine))]]).astype(np.int64)
+
+
+def settle_interrupted(profile: Profile, twin: I32, machine: str, *, moved: bool) -> Profile:
     """Use the twins behind entries and drop all others; ``profile`` has names, ``machine`` is uname -m.
 
-    Locations that names have made equal (``not_called``) become one.
+    ``moved``: names took locations to other addresses (``not_called``), and those that are equal now become one.
     """
     stacks, samples = profile.stacks, profile.samples
-    row = interrupting_rows(stacks, twin, _roles(profile, machine))
+    row = _interrupting_rows(stacks, _roles(profile, machine))
+    row = row[twin[stacks.location[stacks.parent[row]]] >= 0]
+    if not (len(row) or moved):
+        return _without_twins(profile, twin)
     tree = _with_twins(stacks, row, twin, samples.stack.astype(np.int64))
     tree = replace(tree, location=_equal_locations(profile.locations)[tree.location])
     if len(tree.location) == len(stacks) and np.array_equal(tree.location, stacks.location):
-        return _take_locations(profile, np.arange(len(twin) - np.count_nonzero(twin >= 0)))
+        return _without_twins(profile, twin)
     changed, number = _settled_tree(tree, stacks)
     samples = replace(samples, stack=np.append(number, -1)[samples.stack].astype(np.int32))
     settled = replace(profile, stacks=changed, samples=samples)
@@ -65,11 +81,11 @@ def settle_interrupted(profile: Profile, twin: I64, machine: str) -> Profile:
     return settled if _keeps_order(number, profile) else sum_samples(settled)
 
 
-def interrupting_rows(stacks: Stacks, twin: I64, role: U8) -> I64:
+def _interrupting_rows(stacks: Stacks, role: U8) -> I64:
     """Rows of the tree whose parents they interrupted; ``role`` (locations,) has EntryRoles."""
     rows = np.flatnonzero((role[stacks.location] & (EntryRole.ENTRY | EntryRole.PART) != 0) & (stacks.parent >= 0))
     behind = stacks.location[stacks.parent[rows]]
-    return rows[is_interrupted(role[stacks.location[rows]], role[behind]) & (twin[behind] >= 0)]
+    return rows[is_interrupted(role[stacks.location[rows]], role[behind])]
 
 
 def _roles(profile: Profile, machine: str) -> U8:
@@ -92,7 +108,7 @@ class _Tree(Struct, frozen=True):
     """(new rows,) the row that each was split from."""
 
 
-def _with_twins(stacks: Stacks, rows: I64, twin: I64, leaves: I64) -> _Tree:
+def _with_twins(stacks: Stacks, rows: I64, twin: I32, leaves: I64) -> _Tree:
     """The tree with the parents of ``rows`` at their twins.
 
     A parent that has other children, or samples of its own (``leaves``), stays; a new row has the twin.
@@ -148,7 +164,7 @@ def _equal_locations(locations: Locations) -> I64:
     return first[group]
 
 
-def _kept_locations(before: Stacks, after: Stacks, twin: I64) -> I64:
+def _kept_locations(before: Stacks, after: Stacks, twin: I32) -> I64:
     """Locations that stay, in order: those in stacks, and those that were in none before; a twin follows its own."""
     count = len(twin) - np.count_nonzero(twin >= 0)
     keep: Bools = np.arange(len(twin)) < count
@@ -158,6 +174,11 @@ def _kept_locations(before: Stacks, after: Stacks, twin: I64) -> I64:
     order[twin[twin >= 0]] = order[twin >= 0] + 1
     by_order = np.argsort(order, kind="stable")
     return by_order[keep[by_order]]
+
+
+def _without_twins(profile: Profile, twin: I32) -> Profile:
+    count = np.count_nonzero(twin < 0)
+    return profile if count == len(twin) else _take_locations(profile, np.arange(count))
 
 
 def _take_locations(profile: Profile, rows: I64) -> Profile:

@@ -117,16 +117,16 @@ def dso_of(profile: Profile, mapped: MappedObject, found: ObjectFiles) -> Dso:
 def addresses_of(profile: Profile, mapped: MappedObject, found: ObjectFiles) -> U64:
     """(2 * locations,) addresses to look up: svmas in files, else recorded addresses (see DsoKind).
 
-    Those of ``locations.lookup`` come first, those of ``locations.address`` follow for a second try.
+    Behind that of ``locations.lookup`` stands that of ``locations.address``, for a second try: where locations are in
+    order, so are these.
     """
     locations, mappings = profile.locations, profile.mappings
-    lookup = np.concatenate([locations.lookup[mapped.locations], locations.address[mapped.locations]])
+    offset = np.empty(2 * len(mapped.locations), np.uint64)
+    offset[::2], offset[1::2] = locations.lookup[mapped.locations], locations.address[mapped.locations]
     if mapped.key.kind not in (DsoKind.FILE, DsoKind.VDSO):
-        return lookup
-    mapping = locations.mapping[mapped.locations]
-    start = mappings.start[mapping]
-    shift = mappings.offset[mapping] - start if mapped.key.kind is DsoKind.FILE else -start
-    offset: U64 = lookup + np.tile(shift, 2)
+        return offset
+    shift = mappings.offset - mappings.start if mapped.key.kind is DsoKind.FILE else -mappings.start
+    offset.reshape(-1, 2)[:] += shift[locations.mapping[mapped.locations], None]
     if found.code is not None:
         return _svmas(found.code, offset)
     if found.files:

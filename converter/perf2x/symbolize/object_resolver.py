@@ -72,7 +72,7 @@ class ObjectResolver:
             answers = self._ask_sources(dso, address, found.reason if is_file else "")
             function, used = _shared_functions(answers.parts)
             functions = [function_row(each, options.names) for each in used]
-            lookup, exact = np.split(index, 2)
+            lookup, exact = index[::2], index[1::2]
             outermost = _outermost_functions(answers, function)
             is_exact = not_called(outermost[lookup], outermost[exact], [row[1] for row in functions])
             is_exact |= _without_call(found.code, address[exact], outermost[lookup], outermost[exact])

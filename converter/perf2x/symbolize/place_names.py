@@ -8,7 +8,7 @@ from msgspec import Struct
 from perf2x.columnar.arrays import I32, I64, AnyArray, Bools
 from perf2x.columnar.ragged import ranges
 from perf2x.symbolize.function_names import FunctionRow
-from perf2x.symbolize.interrupted_frames import with_exact_twins
+from perf2x.symbolize.interrupted_frames import are_kernel_returns, with_exact_twins
 from perf2x.symbolize.mapped_objects import MappedObject, mapped_objects
 from perf2x.symbolize.object_resolver import ObjectResolver
 from perf2x.symbolize.sources.contract import Context, DsoKind, SymbolSource
@@ -17,7 +17,7 @@ from perf2x.tables.profile import Profile
 
 
 class LocationNames(Struct, frozen=True):
-    """Lines of some locations; those behind the profile's own are twins (``with_exact_twins``), in their order."""
+    """Lines of some locations; behind the profile's own stand twins of all that ``are_kernel_returns``, in order."""
 
     location: I64
     """(n,)"""
@@ -44,7 +44,7 @@ def location_names(
     wanted: Callable[[MappedObject, Context], bool],
 ) -> LocationNames:
     """Look up the names of the objects that are ``wanted``; what is counted goes to the context's diagnostics."""
-    with_twins, _ = with_exact_twins(profile)
+    with_twins, _ = with_exact_twins(profile, np.flatnonzero(are_kernel_returns(profile.locations)))
     resolver = ObjectResolver(with_twins, context, [source(context) for source in sources])
     objects = [mapped for mapped in mapped_objects(with_twins, context.session) if wanted(mapped, context)]
     looked_up = np.zeros(len(profile.mappings), np.bool_)

@@ -46,6 +46,11 @@ class ProfileLineBuilder:
         self._has_inlines[mapped.mappings] |= result.has_inlines
         self._full_names.update(result.full_names)
 
+    @property
+    def moved(self) -> bool:
+        """Whether a name tells of any location that it is no return address."""
+        return bool(self._is_exact.any())
+
     def _function_numbers(self, functions: Sequence[FunctionRow]) -> list[int]:
         """Numbers of functions in the profile's table; new functions are appended to it."""
         strings, known = self._strings, self._functions
@@ -63,12 +68,13 @@ class ProfileLineBuilder:
         flat = np.fromiter(chain.from_iterable(self._functions), np.int32, 4 * len(self._functions))
         columns = flat.reshape(-1, 4).T
         functions = Functions(*(np.ascontiguousarray(column) for column in columns))
+        before = profile.locations
         locations = replace(
-            profile.locations,
-            lookup=np.where(self._is_exact, profile.locations.address, profile.locations.lookup),
+            before,
+            lookup=np.where(self._is_exact, before.address, before.lookup) if self.moved else before.lookup,
             line_offsets=offsets_of(self.count),
-            line_function=np.concatenate(self._line_function)[rows].astype(np.int32),
-            line_number=np.concatenate(self._line_number)[rows].astype(np.int32),
+            line_function=np.concatenate(self._line_function)[rows].astype(np.int32, copy=False),
+            line_number=np.concatenate(self._line_number)[rows].astype(np.int32, copy=False),
         )
         mappings = _with_has_flags(profile.mappings, locations, functions, self._has_inlines)
         return replace(

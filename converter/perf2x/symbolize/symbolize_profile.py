@@ -1,15 +1,20 @@
 """Symbolize a profile: one batch of unique addresses per object, symbol sources asked in order."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
 from perf2x.abi.uapi import CpuMode
-from perf2x.columnar.arrays import I64
+from perf2x.columnar.arrays import I32, I64
 from perf2x.debugfiles.finder import Finder
 from perf2x.symbolize.function_order import in_function_order
 from perf2x.symbolize.given_names import GivenNames, Named
-from perf2x.symbolize.interrupted_frames import settle_interrupted, with_exact_twins
+from perf2x.symbolize.interrupted_frames import (
+    are_kernel_returns,
+    behind_entries,
+    settle_interrupted,
+    with_exact_twins,
+)
 from perf2x.symbolize.known_names import KnownNames, KnownShare
 from perf2x.symbolize.make_context import make_context
 from perf2x.symbolize.make_finder import make_finder
@@ -68,17 +73,12 @@ class ProfileSymbolizer:
         ``known`` has the names of earlier recordings, which are not looked up again, and gets those of this one;
         ``given`` are names of this profile's own locations that were found earlier.
         """
-        self._context = context
-        self._profile, self._twin = with_exact_twins(profile)
-        self._resolver = ObjectResolver(self._profile, context, [source(context) for source in sources])
-        self._objects = mapped_objects(self._profile, context.session)
-        self._given: list[Named] = []
-        if given is not None:
-            names = GivenNames(given, len(self._profile.locations), context.options)
-            self._objects, self._given = names.split(self._objects)
-        self._known = KnownShare(self._profile, self._objects, context, known) if known is not None else None
-        self._asked = self._known.asked if self._known is not None else self._objects
-        self._units = _units_of_work(self._asked)
+        self._context, self._profile = context, profile
+        self._sources = [source(context) for source in sources]
+        self._names, self._given = known, given
+        self._resolver = ObjectResolver(profile, context, self._sources)
+        self._share = self._share_of(profile, np.zeros(0, np.int64))
+        self._units = _units_of_work(self._share.asked)
 
     @property
     def units(self) -> int:
@@ -92,7 +92,7 @@ class ProfileSymbolizer:
 
     def costs(self) -> list[int]:
         """Estimated microseconds of each unit of work; finds the files of all objects."""
-        units = [[self._asked[number] for number in unit] for unit in self._units]
+        units = [[self._share.asked[number] for number in unit] for unit in self._units]
         return [sum(map(_cost, unit)) + max(map(self._debug_info_cost, unit)) for unit in units]
 
     def _debug_info_cost(self, mapped: MappedObject) -> int:
@@ -104,7 +104,7 @@ class ProfileSymbolizer:
 
     def resolve(self, unit: int) -> list[ResolveResult]:
         """Do one unit of work."""
-        return [self._resolver.resolve(self._asked[number]) for number in self._units[unit]]
+        return [self._resolver.resolve(self._share.asked[number]) for number in self._units[unit]]
 
     def finish(self, results: Iterable[list[ResolveResult]]) -> tuple[Profile, SymbolReport]:
         """Combine the results of all units, in the order of units.
@@ -117,22 +117,65 @@ class ProfileSymbolizer:
             for unit, unit_results in zip(self._units, results, strict=True)
             for number, result in zip(unit, unit_results, strict=True)
         }
-        lines, weights = ProfileLineBuilder(self._profile), location_weights(self._profile)
-        rows = []
-        for number, mapped in enumerate(self._objects):
-            found = by_object.pop(number, None)
-            self._context.diagnostics.absorb(found.counts if found is not None else ())
-            result = self._known.completed(number, found) if self._known is not None else found
-            if result is None:
-                continue
-            lines.add(mapped, result)
-            rows.append(_object_row(mapped, result, weights))
-        for mapped, result in self._given:
+        weights, rows = location_weights(self._profile), []
+        lines = ProfileLineBuilder(self._profile)
+        for number in sorted(by_object):
+            self._context.diagnostics.absorb(by_object[number].counts)
+        for mapped, result in self._share.completed(by_object):
             lines.add(mapped, result)
             rows.append(_object_row(mapped, result, weights))
         rows.append(_unmapped_row(self._profile, lines.count, weights))
-        named = settle_interrupted(lines.finish(self._profile), self._twin, self._context.session.arch)
-        return in_function_order(named, len(self._profile.strings)), sorted_report(rows)
+        named, moved = lines.finish(self._profile), lines.moved
+        del weights, lines
+        settled = settle_interrupted(*self._with_named_twins(named), self._context.session.arch, moved=moved)
+        return in_function_order(settled, len(self._profile.strings)), sorted_report(rows)
+
+    def _with_named_twins(self, named: Profile) -> tuple[Profile, I32]:
+        """Append twins for return addresses behind entries, and name them as any location.
+
+        Their addresses have been asked about once, as those of instructions: nothing new is counted or reported.
+        """
+        behind = behind_entries(named, self._context.session.arch)
+        rows = behind[are_kernel_returns(self._profile.locations)[behind]]
+        profile, twin = with_exact_twins(named, rows)
+        if not len(rows):
+            return profile, twin
+        share, resolver = self._share_of(profile, rows), ObjectResolver(profile, self._context, self._sources)
+        asked = {number: mapped for number, mapped in enumerate(share.asked) if len(mapped.locations)}
+        lines = ProfileLineBuilder(profile)
+        for mapped, result in share.completed({number: resolver.resolve(one) for number, one in asked.items()}):
+            lines.add(mapped, result)
+        return lines.finish(profile), twin
+
+    def _share_of(self, profile: Profile, twins: I64) -> "_Share":
+        """Find what to ask about: the twins of these locations, which stand behind all others, or those others."""
+        is_wanted = np.arange(len(profile.locations)) >= len(self._profile.locations) if len(twins) else None
+        objects = mapped_objects(profile, self._context.session, is_wanted)
+        named: list[Named] = []
+        if self._given is not None:
+            given = GivenNames(self._given, self._profile.locations, twins, self._context.options)
+            objects, named = given.split(objects)
+        known = KnownShare(profile, objects, self._context, self._names) if self._names is not None else None
+        return _Share(objects, named, known)
+
+
+class _Share:
+    """The objects of one profile, and what is known of them already."""
+
+    def __init__(self, objects: Sequence[MappedObject], named: Sequence[Named], known: KnownShare | None) -> None:
+        self._objects, self._named, self._known = objects, named, known
+        self.asked = known.asked if known is not None else objects
+        """Each object with the locations that must be looked up."""
+
+    def completed(self, found: dict[int, ResolveResult]) -> Iterator[Named]:
+        """Yield every object with the result for all its locations; ``found``, by number, are let go of."""
+        for number, mapped in enumerate(self._objects):
+            result = found.pop(number, None)
+            if self._known is not None:
+                result = self._known.completed(number, result)
+            if result is not None:
+                yield mapped, result
+        yield from self._named
 
 
 def _units_of_work(objects: Sequence[MappedObject]) -> list[list[int]]:

@@ -15,6 +15,8 @@ EXTERNAL = np.uint64(2**64 - 1)
 """In place of an address: somewhere outside the object."""
 NOT_RECORDED = np.uint64(2**64 - 2)
 """In place of an address: nobody recorded it."""
+COUNTS_CODE = "branches of one program are counted, not stacks"
+"""Why what is made of such counts takes no options about stacks and names."""
 KERNEL_HALF = np.uint64(0xFFFF_8000_0000_0000)
 """The lowest address of the kernel's half, which no code of programs reaches."""
 

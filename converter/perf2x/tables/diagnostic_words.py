@@ -1,5 +1,8 @@
 """Diagnostics in plain words: ``file_cut`` of 6,657 is "6,657 bytes missing at the end of the file"."""
 
+import re
+from collections.abc import Iterable
+
 _WORDS = {
     "unfinished_file": ("unfinished recording", "unfinished recordings"),
     "file_cut": ("byte missing at the end of the file", "bytes missing at the end of the file"),
@@ -45,6 +48,7 @@ _WORDS = {
     "jitdump_other_clock": ("jitdump file of another clock", "jitdump files of another clock"),
     "no_timestamps": ("recording without times", "recordings without times"),
     "implausible_time": ("implausible time", "implausible times"),
+    "samples_without_time": ("sample that timelines have no place for", "samples that timelines have no place for"),
     "implausible_cpu": ("implausible CPU number", "implausible CPU numbers"),
     "implausible_period": ("sample with an implausible period", "samples with an implausible period"),
     "fork_lines_cut": ("line of forks that is too long", "lines of forks that are too long"),
@@ -65,6 +69,24 @@ _WORDS = {
         "samples with registers of an unknown layout",
     ),
 }  # fmt: skip
+
+ENDS_EARLY = frozenset({
+    "unfinished_file", "file_cut", "features_cut", "wrapper_damaged", "blobs_cut", "bytes_after_last_record",
+    "compressed_bytes_after_last_record", "compressed_records_broken",
+})  # fmt: skip
+"""Damage behind which nothing of a recording can be read."""
+_COMMENT = re.compile(r"perf2x-(\w+):(\d+)")
+
+
+def comment(name: str, count: int) -> str:
+    """A diagnostic as profiles carry it in ``Meta.comments``."""
+    return f"perf2x-{name}:{count}"
+
+
+def missing_ends(comments: Iterable[str]) -> list[str]:
+    """What comments of a profile say about ends of recordings that are missing, in words."""
+    found = (match.groups() for text in comments if (match := _COMMENT.fullmatch(text)))
+    return [in_words(name, int(count)) for name, count in found if name in ENDS_EARLY]
 
 
 def in_words(name: str, count: int) -> str:

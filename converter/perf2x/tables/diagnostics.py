@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from msgspec import Struct, field
 
-from perf2x.tables.diagnostic_words import in_words
+from perf2x.tables.diagnostic_words import ENDS_EARLY, in_words
 
 
 class Severity(StrEnum):
@@ -54,6 +54,10 @@ class Diagnostics(Struct):
         """Add the counts of another Diagnostics."""
         for count in counts:
             self.add(count.name, count.severity, count.advice, count.count, count.first)
+
+    def missing_ends(self) -> list[Count]:
+        """Counts which say that the end of a recording is missing, so that nobody knows how many samples are."""
+        return [count for count in self.counts.values() if count.name in ENDS_EARLY]
 
     @contextmanager
     def apart(self) -> Iterator[dict[str, Count]]:

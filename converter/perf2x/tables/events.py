@@ -201,6 +201,11 @@ class Recording(Protocol):
         ...
 
     @property
+    def beginning(self) -> bytes | None:
+        """Digest of 16 bytes that the finished recording and all earlier states of it share; None without samples."""
+        ...
+
+    @property
     def diagnostics(self) -> Diagnostics:
         """Damage met so far; reading samples may add to it."""
         ...

@@ -32,12 +32,17 @@ class ProfileEvent(Struct, frozen=True):
 
 
 class Threads(Struct, frozen=True):
-    """Unique (pid, tid, comm); ``comm`` and ``process`` (the leader's comm) index strings; −1 pid: unknown."""
+    """Unique (pid, tid, comm): a thread that was renamed has several rows, ``count_threads`` counts it once.
+
+    ``comm`` and ``process`` (the leader's comm) index strings; −1 pid: unknown.
+    """
 
     pid: I32
     tid: I32
     comm: I32
     process: I32
+    starts: I32 | None = None
+    """Number of threads that had the ids, one after the other, and this name first; None: where it is not known."""
 
     def __len__(self) -> int:
         return len(self.pid)

@@ -17,7 +17,7 @@ from perf2x.columnar.unique import unique, unique_inverse
 from perf2x.tables.profile import Meta, Profile, ProfileEvent, ProfileSamples
 
 _PUBLIC = re.compile(
-    r"\[(kernel|guest|vdso|vsyscall|stack|heap|unknown|user stack|truncated|no |corrupt|caller)[^\]]*\].*"
+    r"\[(kernel|guest|vdso|vsyscall|stack|heap|unknown|user stack|truncated|no |corrupt|caller)[^\]]*\](_s?text)?"
 )
 """Names of mappings that are the same on every machine."""
 _OWN_EVENT = re.compile(r"(probe|uprobe|kprobe|sdt)\w*:.*")
@@ -69,12 +69,20 @@ def anonymized(profile: Profile, salt: str) -> Profile:
     )  # fmt: skip
 
 
+def hidden_name(name: str, kind: str, salt: str) -> str:
+    """Hash one name: ``kind-1a2b3c4d5e``; names of mappings that are the same on every machine stay."""
+    if kind == "object" and _PUBLIC.fullmatch(name):
+        return name
+    digest = hmac.new(salt.encode(), name.encode("utf-8", "surrogateescape"), hashlib.sha256).hexdigest()
+    return f"{kind}-{digest[:10]}"
+
+
 class _Hidden:
     """Hashes strings of one profile."""
 
     def __init__(self, profile: Profile, salt: str) -> None:
         self._profile = profile
-        self._key = salt.encode()
+        self._salt = salt
 
     def texts(self, column: I32, kind: str, keep: set[int] | None = None) -> list[str]:
         """One text per row: ``kind-1a2b3c4d``; public and empty names, and rows in ``keep``, stay."""
@@ -86,10 +94,7 @@ class _Hidden:
 
     def text(self, name: str, kind: str) -> str:
         """One name."""
-        if _PUBLIC.fullmatch(name):
-            return name
-        digest = hmac.new(self._key, name.encode("utf-8", "surrogateescape"), hashlib.sha256).hexdigest()
-        return f"{kind}-{digest[:10]}"
+        return hidden_name(name, kind, self._salt)
 
     def event(self, event: ProfileEvent) -> ProfileEvent:
         """Events of perf and the kernel stay."""

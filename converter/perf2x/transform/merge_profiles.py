@@ -127,7 +127,12 @@ def _merged_threads(profiles: Sequence[Profile], strings: StringInterner) -> tup
         texts = _strings_of(profile, old.comm), _strings_of(profile, old.process)
         tables.append(list(zip(old.pid.tolist(), old.tid.tolist(), *texts, strict=True)))
     rows, numbers = _ordered(tables)
-    return Threads(_int32(rows, 0), _int32(rows, 1), _added(rows, 2, strings), _added(rows, 3, strings)), numbers
+    starts = np.zeros(len(rows), np.int32)
+    for profile, number in zip(profiles, numbers, strict=True):
+        if profile.threads.starts is not None:  # a thread may be in several recordings
+            np.maximum.at(starts, number[:-1], profile.threads.starts)
+    columns = _int32(rows, 0), _int32(rows, 1), _added(rows, 2, strings), _added(rows, 3, strings)
+    return Threads(*columns, starts), numbers
 
 
 def _merged_mappings(profiles: Sequence[Profile], strings: StringInterner) -> tuple[Mappings, list[I64]]:

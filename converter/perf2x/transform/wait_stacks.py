@@ -81,11 +81,13 @@ def _with_threads(profile: Profile, left: Departures, thread: I32, sideband: Sid
             place[text] = len(strings)
             strings.append(text)
     old = profile.threads
+    none = np.zeros(len(one), np.int32)
     threads = Threads(
         pid=np.append(old.pid, pid.astype(np.int32)),
         tid=np.append(old.tid, tid.astype(np.int32)),
         comm=np.append(old.comm, np.array([place[text] for text in comms], np.int32)),
         process=np.append(old.process, np.array([place[text] for text in leaders], np.int32)),
+        starts=None if old.starts is None else np.append(old.starts, none),
     )
     found = thread.copy()
     found[lacking] = (group + len(old)).astype(np.int32)

@@ -14,56 +14,26 @@ instruction, are left to `cfi_instructions.CfiProgram`.
 import numpy as np
 from msgspec import Struct
 
-from perf2x.abi.callframe import CallFrame
 from perf2x.columnar.arrays import I64, U8, U64, Bools
 from perf2x.columnar.ragged import ranges
+from perf2x.unwind.cfi_opcodes import PACKED, by_code
 
-_PACKED = 0xC0
 _PACKED_FROM = 0x40
 _PARTS = 5
 """A program is laid out as a nop, the CIE's instructions, a nop, the FDE's, a nop."""
 _LONGEST = 10
 """Bytes of a LEB128 number of 64 bits."""
 _PADDING = np.zeros(_LONGEST + 2, np.uint8)
-_FIXED = {CallFrame.ADVANCE_LOC1: 1, CallFrame.ADVANCE_LOC2: 2, CallFrame.ADVANCE_LOC4: 4}
-"""Bytes of an operand of fixed size."""
-_NUMBERS = {
-    CallFrame.OFFSET: 1, CallFrame.OFFSET_EXTENDED: 2, CallFrame.OFFSET_EXTENDED_SF: 2, CallFrame.VAL_OFFSET: 2,
-    CallFrame.VAL_OFFSET_SF: 2, CallFrame.GNU_NEGATIVE_OFFSET_EXTENDED: 2, CallFrame.REGISTER: 2,
-    CallFrame.UNDEFINED: 1, CallFrame.SAME_VALUE: 1, CallFrame.RESTORE_EXTENDED: 1, CallFrame.DEF_CFA: 2,
-    CallFrame.DEF_CFA_SF: 2, CallFrame.DEF_CFA_REGISTER: 1, CallFrame.DEF_CFA_OFFSET: 1,
-    CallFrame.DEF_CFA_OFFSET_SF: 1, CallFrame.GNU_ARGS_SIZE: 1,
-}  # fmt: skip
-"""Number of LEB128 operands."""
-_BARE = (
-    CallFrame.NOP, CallFrame.REMEMBER_STATE, CallFrame.RESTORE_STATE, CallFrame.AARCH64_NEGATE_RA_STATE,
-    CallFrame.AARCH64_NEGATE_RA_STATE_WITH_PC, CallFrame.ADVANCE_LOC, CallFrame.RESTORE,
-)  # fmt: skip
-"""Without operands, or with one in the low six bits."""
-_SIGNED = (
-    CallFrame.OFFSET_EXTENDED_SF, CallFrame.VAL_OFFSET_SF, CallFrame.DEF_CFA_SF, CallFrame.DEF_CFA_OFFSET_SF,
-)  # fmt: skip
-
-
-def codes(*members: CallFrame) -> Bools:
-    """(256,) True at the numbers of instructions."""
-    table = np.zeros(256, np.bool_)
-    table[list(members)] = True
-    return table
-
-
-def _operand_counts(known: dict[CallFrame, int]) -> I64:
-    table = np.zeros(256, np.int64)
-    table[list(known)] = list(known.values())
-    return table
-
-
+_SIZES = {"B": 1, "H": 2, "I": 4, "Q": 8}
 _BYTE = np.arange(256)
-CODE = np.where(_BYTE & _PACKED, _BYTE & _PACKED, _BYTE)
+CODE = np.where(_BYTE & PACKED, _BYTE & PACKED, _BYTE)
 """(256,) the instruction that begins with each byte; its low six bits may be an operand."""
-_FIXED_OF, _NUMBERS_OF = _operand_counts(_FIXED)[CODE], _operand_counts(_NUMBERS)[CODE]
-_IS_USUAL = codes(*_FIXED, *_NUMBERS, *_BARE)[CODE]
-_IS_SIGNED = codes(*_SIGNED)
+_FIXED_OF = by_code(lambda opcode: _SIZES.get(opcode.operands, 0))[CODE]
+"""Bytes of an operand of fixed size."""
+_NUMBERS_OF = by_code(lambda opcode: opcode.operands.count("u") + opcode.operands.count("s"))[CODE]
+"""Number of LEB128 operands."""
+_IS_USUAL = by_code(lambda opcode: not set(opcode.operands) & {"e", "p"})[CODE] != 0
+_IS_SIGNED = by_code(lambda opcode: opcode.operands.endswith("s")) != 0
 
 
 class Bodies(Struct, frozen=True):
@@ -156,7 +126,7 @@ def _operands(code: U8, at: I64, number_end: I64) -> tuple[U64, I64]:
     """Return ``first`` and ``last`` of `Instructions`."""
     byte, end = code[at], np.append(number_end, len(number_end))
     count, is_packed = _NUMBERS_OF[byte], byte >= _PACKED_FROM
-    first = np.where(is_packed, byte & np.uint8(~_PACKED & 0xFF), np.uint8(0)).astype(np.uint64)
+    first = np.where(is_packed, byte & np.uint8(~PACKED & 0xFF), np.uint8(0)).astype(np.uint64)
     last = first.view(np.int64).copy()
     spelled = np.flatnonzero((count > 0) & ~is_packed)
     first[spelled] = _numbers(code, at[spelled] + 1, end)

@@ -1,22 +1,21 @@
 """Runs the instructions of call frame information and returns the rule rows of one function.
 
-Source: DWARF 5, section 6.4.2; binutils readelf for the vendor extensions. A row is an address and the rule from there
-on; only registers of the architecture are kept. Every instruction takes at least a byte and makes at most one row, so
-the length of the entry bounds time and memory (a remembered state is shared, not copied).
+The instructions stand in `cfi_opcodes`. A row is an address and the rule from there on; only registers of the
+architecture are kept. Every instruction takes at least a byte and makes at most one row, so the length of the entry
+bounds time and memory (a remembered state is shared, not copied).
 """
-
-from collections.abc import Callable
 
 from msgspec import Struct, field
 
-from perf2x.abi.callframe import CallFrame
 from perf2x.tables.errors import ObjectError
 from perf2x.unwind.cfi_cursor import MASK, CfiCursor, to_signed
 from perf2x.unwind.cfi_entries import Fde, FrameSection
+from perf2x.unwind.cfi_opcodes import OPCODES, PACKED, Effect, Opcode
 from perf2x.unwind.cfi_rules import CFA_BY_EXPRESSION, RegisterRule, Rule, RuleKind, RuleTable
 from perf2x.unwind.expressions import parse_expression
 
 Registers = dict[int, RegisterRule]
+_BY_NUMBER: dict[int, Opcode] = {int(code): opcode for code, opcode in OPCODES.items()}
 
 
 class RuleRow(Struct):
@@ -44,23 +43,55 @@ class CfiProgram(Struct):
     def run(self, at: CfiCursor) -> None:
         """Execute instructions up to the end of ``at``."""
         while at.position < at.end:
-            code = at.u8()
-            high = code & 0xC0
-            if high:
-                self._packed(CallFrame(high), code & 0x3F, at)
-                continue
-            handler = HANDLERS.get(code)
-            if handler is None:
-                raise ObjectError(f"call frame information: unknown instruction {code:#x}")
-            handler(self, at)
+            byte = at.u8()
+            opcode = _BY_NUMBER.get(byte & PACKED or byte)
+            if opcode is None:
+                raise ObjectError(f"call frame information: unknown instruction {byte:#x}")
+            operands = [self._operand(kind, byte, at) for kind in opcode.operands]
+            if opcode.factor:
+                operands[-1] *= opcode.factor * self.fde.cie.data_alignment
+            self._execute(opcode, *operands)
 
-    def _packed(self, code: CallFrame, operand: int, at: CfiCursor) -> None:
-        if code is CallFrame.ADVANCE_LOC:
-            self.advance(operand)
-        elif code is CallFrame.OFFSET:
-            self.set(operand, RuleKind.OFFSET, at.uleb() * self.fde.cie.data_alignment)
-        else:
-            self.restore(operand)
+    def _operand(self, kind: str, byte: int, at: CfiCursor) -> int:
+        match kind:
+            case "6":
+                return byte & ~PACKED
+            case "u":
+                return at.uleb()
+            case "s":
+                return at.sleb()
+            case "e":
+                parsed = parse_expression(at.block(), self.fde.cie.address_size, at.byte_order)
+                return self.table.expression_number(parsed)
+            case "p":
+                address = at.pointer(self.fde.cie.pointer_encoding)
+                if address is None:
+                    raise ObjectError("call frame information: DW_CFA_set_loc without an address")
+                return address
+        return at.fixed(kind)
+
+    def _execute(self, opcode: Opcode, first: int = 0, second: int = 0) -> None:
+        match opcode.effect:
+            case Effect.ADVANCE:
+                self.move((self.location + first * self.fde.cie.code_alignment) & MASK)
+            case Effect.MOVE:
+                self.move(first)
+            case Effect.SET:
+                self.set(first, opcode.rule, second)
+            case Effect.RESTORE:
+                self.restore(first)
+            case Effect.REMEMBER:
+                self.remembered.append((self.cfa, self.registers))
+            case Effect.RECALL:
+                self.recall()
+            case Effect.CFA:
+                self.define_cfa(first, second)
+            case Effect.CFA_REGISTER:
+                self.define_cfa(first, self._simple_cfa()[1])
+            case Effect.CFA_OFFSET:
+                self.define_cfa(self._simple_cfa()[0], first)
+            case Effect.CFA_EXPRESSION:
+                self.cfa = (CFA_BY_EXPRESSION, first)
 
     def set(self, register: int, kind: RuleKind, value: int = 0) -> None:
         """Set a register's rule from here on; registers that are not tracked (vector registers, say) are ignored."""
@@ -80,28 +111,10 @@ class CfiProgram(Struct):
             raise ObjectError(f"call frame information: CFA in register {register}")
         self.cfa = (register, to_signed(offset))
 
-    def cfa_offset(self, offset: int) -> None:
-        """Set another offset to the current register."""
-        self.define_cfa(self._cfa_register(), offset)
-
-    def cfa_register(self, register: int) -> None:
-        """Set another register with the current offset."""
-        self._cfa_register()
-        self.define_cfa(register, self.cfa[1] if self.cfa else 0)
-
-    def _cfa_register(self) -> int:
+    def _simple_cfa(self) -> tuple[int, int]:
         if self.cfa is None or self.cfa[0] == CFA_BY_EXPRESSION:
             raise ObjectError("call frame information: the CFA is changed before it is a register and an offset")
-        return self.cfa[0]
-
-    def expression(self, at: CfiCursor) -> int:
-        """Parse the expression at ``at`` and return its number."""
-        parsed = parse_expression(at.block(), self.fde.cie.address_size, at.byte_order)
-        return self.table.expression_number(parsed)
-
-    def advance(self, delta: int) -> None:
-        """End the current row; the next begins ``delta`` code units later."""
-        self.move((self.location + delta * self.fde.cie.code_alignment) & MASK)
+        return self.cfa
 
     def move(self, location: int) -> None:
         """End the current row; the next begins at ``location``."""
@@ -121,68 +134,11 @@ class CfiProgram(Struct):
             rule = Rule(*self.cfa, cie.return_register, cie.is_signal_frame, self._sorted)
             self.rows.append(RuleRow(self.location, self.table.number(rule)))
 
-    def remember(self) -> None:
-        """Push the current rules."""
-        self.remembered.append((self.cfa, self.registers))
-
     def recall(self) -> None:
         """Pop the rules, the CFA among them (as in GCC and binutils)."""
         if not self.remembered:
             raise ObjectError("call frame information: a state is restored that was never remembered")
         self.cfa, self.registers = self.remembered.pop()
-
-
-def _scaled(program: CfiProgram, value: int) -> int:
-    return value * program.fde.cie.data_alignment
-
-
-def _set_loc(program: CfiProgram, at: CfiCursor) -> None:
-    location = at.pointer(program.fde.cie.pointer_encoding)
-    if location is None:
-        raise ObjectError("call frame information: DW_CFA_set_loc without an address")
-    program.move(location)
-
-
-def _def_cfa_expression(program: CfiProgram, at: CfiCursor) -> None:
-    program.cfa = (CFA_BY_EXPRESSION, program.expression(at))
-
-
-def _ignore(_: int) -> None:
-    """Ignore an operand that no rule depends on."""
-
-
-Handler = Callable[[CfiProgram, CfiCursor], None]
-HANDLERS: dict[int, Handler] = {
-    CallFrame.NOP: lambda _, at: None,
-    CallFrame.SET_LOC: _set_loc,
-    CallFrame.ADVANCE_LOC1: lambda p, at: p.advance(at.u8()),
-    CallFrame.ADVANCE_LOC2: lambda p, at: p.advance(at.fixed("H")),
-    CallFrame.ADVANCE_LOC4: lambda p, at: p.advance(at.fixed("I")),
-    CallFrame.MIPS_ADVANCE_LOC8: lambda p, at: p.advance(at.fixed("Q")),
-    CallFrame.OFFSET_EXTENDED: lambda p, at: p.set(at.uleb(), RuleKind.OFFSET, _scaled(p, at.uleb())),
-    CallFrame.OFFSET_EXTENDED_SF: lambda p, at: p.set(at.uleb(), RuleKind.OFFSET, _scaled(p, at.sleb())),
-    CallFrame.GNU_NEGATIVE_OFFSET_EXTENDED: lambda p, at: p.set(at.uleb(), RuleKind.OFFSET, -_scaled(p, at.uleb())),
-    CallFrame.VAL_OFFSET: lambda p, at: p.set(at.uleb(), RuleKind.VAL_OFFSET, _scaled(p, at.uleb())),
-    CallFrame.VAL_OFFSET_SF: lambda p, at: p.set(at.uleb(), RuleKind.VAL_OFFSET, _scaled(p, at.sleb())),
-    CallFrame.REGISTER: lambda p, at: p.set(at.uleb(), RuleKind.REGISTER, at.uleb()),
-    CallFrame.UNDEFINED: lambda p, at: p.set(at.uleb(), RuleKind.UNDEFINED),
-    CallFrame.SAME_VALUE: lambda p, at: p.set(at.uleb(), RuleKind.SAME),
-    CallFrame.RESTORE_EXTENDED: lambda p, at: p.restore(at.uleb()),
-    CallFrame.EXPRESSION: lambda p, at: p.set(at.uleb(), RuleKind.EXPRESSION, p.expression(at)),
-    CallFrame.VAL_EXPRESSION: lambda p, at: p.set(at.uleb(), RuleKind.VAL_EXPRESSION, p.expression(at)),
-    CallFrame.REMEMBER_STATE: lambda p, _: p.remember(),
-    CallFrame.RESTORE_STATE: lambda p, _: p.recall(),
-    CallFrame.DEF_CFA: lambda p, at: p.define_cfa(at.uleb(), at.uleb()),
-    CallFrame.DEF_CFA_SF: lambda p, at: p.define_cfa(at.uleb(), _scaled(p, at.sleb())),
-    CallFrame.DEF_CFA_REGISTER: lambda p, at: p.cfa_register(at.uleb()),
-    CallFrame.DEF_CFA_OFFSET: lambda p, at: p.cfa_offset(at.uleb()),
-    CallFrame.DEF_CFA_OFFSET_SF: lambda p, at: p.cfa_offset(_scaled(p, at.sleb())),
-    CallFrame.DEF_CFA_EXPRESSION: _def_cfa_expression,
-    CallFrame.GNU_ARGS_SIZE: lambda _, at: _ignore(at.uleb()),
-    CallFrame.AARCH64_NEGATE_RA_STATE: lambda _, at: None,
-    CallFrame.AARCH64_NEGATE_RA_STATE_WITH_PC: lambda _, at: None,
-}
-"""Ignores whether return addresses are signed (aarch64): the signature bits are removed from all of them."""
 
 
 def rule_rows(section: FrameSection, fde: Fde, table: RuleTable) -> list[RuleRow]:

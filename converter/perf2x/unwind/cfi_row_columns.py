@@ -9,32 +9,15 @@ from functools import lru_cache
 import numpy as np
 from msgspec import Struct
 
-from perf2x.abi.callframe import CallFrame
 from perf2x.columnar.arrays import I32, I64, U64
 from perf2x.columnar.unique import group_rows
 from perf2x.unwind.cfi_cursor import MASK
 from perf2x.unwind.cfi_entries import Cie
-from perf2x.unwind.cfi_instruction_columns import Instructions, codes
+from perf2x.unwind.cfi_instruction_columns import Instructions
+from perf2x.unwind.cfi_opcodes import EFFECT, Effect, by_code
 from perf2x.unwind.cfi_rules import RegisterRule, Rule, RuleKind, RuleTable
-from perf2x.unwind.cfi_states import CFA_OFFSET, CFA_REGISTER, RESTORES, States, states
+from perf2x.unwind.cfi_states import CFA_OFFSET, CFA_REGISTER, States, states
 
-_ADVANCES = codes(
-    CallFrame.ADVANCE_LOC, CallFrame.ADVANCE_LOC1, CallFrame.ADVANCE_LOC2, CallFrame.ADVANCE_LOC4
-)  # fmt: skip
-_FACTORED = {
-    CallFrame.OFFSET: 1, CallFrame.OFFSET_EXTENDED: 1, CallFrame.OFFSET_EXTENDED_SF: 1, CallFrame.VAL_OFFSET: 1,
-    CallFrame.VAL_OFFSET_SF: 1, CallFrame.DEF_CFA_SF: 1, CallFrame.DEF_CFA_OFFSET_SF: 1,
-    CallFrame.GNU_NEGATIVE_OFFSET_EXTENDED: -1,
-}  # fmt: skip
-"""Instructions whose number counts units of the data alignment, and its sign."""
-_UNFACTORED = (CallFrame.DEF_CFA, CallFrame.DEF_CFA_OFFSET, CallFrame.REGISTER)
-_KINDS = {
-    CallFrame.OFFSET: RuleKind.OFFSET, CallFrame.OFFSET_EXTENDED: RuleKind.OFFSET,
-    CallFrame.OFFSET_EXTENDED_SF: RuleKind.OFFSET, CallFrame.GNU_NEGATIVE_OFFSET_EXTENDED: RuleKind.OFFSET,
-    CallFrame.VAL_OFFSET: RuleKind.VAL_OFFSET, CallFrame.VAL_OFFSET_SF: RuleKind.VAL_OFFSET,
-    CallFrame.REGISTER: RuleKind.REGISTER, CallFrame.UNDEFINED: RuleKind.UNDEFINED,
-}  # fmt: skip
-"""Kinds of register rules; ``SAME`` of all others."""
 _KIND_BITS = 3
 _FIXED = 4
 """Columns of a rule's row in front of those of its registers."""
@@ -42,14 +25,8 @@ _FARTHEST = 1 << 48
 """Numbers from here on are left to the scalar decoder, so that a kind and a number fit one word."""
 
 
-def _table(known: dict[CallFrame, int] | dict[CallFrame, RuleKind]) -> I64:
-    table = np.zeros(256, np.int64)
-    for code, value in known.items():
-        table[code] = value
-    return table
-
-
-_SIGN, _IS_UNFACTORED, _KIND = _table(_FACTORED), codes(*_UNFACTORED), _table(_KINDS)
+_FACTOR, _KIND = by_code(lambda opcode: opcode.factor), by_code(lambda opcode: opcode.rule)
+_IS_UNFACTORED = by_code(lambda opcode: opcode.operands == "uu" or opcode.effect is Effect.CFA_OFFSET) & (_FACTOR == 0)
 
 
 class Aligned(Struct, frozen=True):
@@ -92,15 +69,17 @@ def row_columns(of: Instructions, functions: Aligned, table: RuleTable) -> tuple
 def _values(of: Instructions, functions: Aligned) -> I64:
     """(i,) offsets in bytes, and numbers of registers that hold others; 0 of instructions without any."""
     alignment = np.array([cie.data_alignment for cie in functions.cies], np.int64)[functions.cie]
-    sign = _SIGN[of.code]
-    factored = of.last * (sign * alignment[of.program])
-    return np.where(sign != 0, factored, np.where(_IS_UNFACTORED[of.code], of.last, 0))
+    factor = _FACTOR[of.code]
+    factored = of.last * (factor * alignment[of.program])
+    return np.where(factor != 0, factored, np.where(_IS_UNFACTORED[of.code], of.last, 0))
 
 
 def _row_ends(of: Instructions, functions: Aligned) -> tuple[I64, U64]:
     """Find the instructions that end a row, and (r,) where the row starts: advances, and the ends of programs."""
     alignment = np.array([cie.code_alignment & MASK for cie in functions.cies], np.uint64)[functions.cie]
-    distance = np.where(_ADVANCES[of.code], of.last.view(np.uint64) * alignment[of.program], np.uint64(0))
+    distance = np.where(
+        EFFECT[of.code] == Effect.ADVANCE, of.last.view(np.uint64) * alignment[of.program], np.uint64(0)
+    )
     moved = np.cumsum(distance)  # wraps as addresses do
     after = moved + (functions.start - moved[of.begin])[of.program]
     before = after - distance
@@ -115,7 +94,7 @@ def _give_back(of: Instructions, found: States, setter: I64, program: I64) -> No
 
     In the CIE itself, they and what they stand for say ``SAME``.
     """
-    part, row = np.nonzero(RESTORES[of.code[setter]] & (setter > of.middle[program]))
+    part, row = np.nonzero((EFFECT[of.code[setter]] == Effect.RESTORE) & (setter > of.middle[program]))
     if len(part):
         initial = found.at(of.middle)
         setter[part, row] = initial[part, program[row]]

@@ -13,25 +13,18 @@ begins a new run, whose start points to what held where the state was remembered
 import numpy as np
 from msgspec import Struct
 
-from perf2x.abi.callframe import CallFrame
 from perf2x.columnar.arrays import I64, Bools
 from perf2x.columnar.unique import argsort_rows, unique
-from perf2x.unwind.cfi_instruction_columns import Instructions, codes
+from perf2x.unwind.cfi_instruction_columns import Instructions
+from perf2x.unwind.cfi_opcodes import EFFECT, Effect
 
 CFA_REGISTER, CFA_OFFSET = 0, 1
 """The first two parts; one for each register that is set follows."""
-_SETS_CFA = codes(CallFrame.DEF_CFA, CallFrame.DEF_CFA_SF)
-_SETS_CFA_REGISTER = _SETS_CFA | codes(CallFrame.DEF_CFA_REGISTER)
-_SETS_CFA_OFFSET = _SETS_CFA | codes(CallFrame.DEF_CFA_OFFSET, CallFrame.DEF_CFA_OFFSET_SF)
-_CHANGES_CFA = (_SETS_CFA_REGISTER | _SETS_CFA_OFFSET) & ~_SETS_CFA
-RESTORES = codes(CallFrame.RESTORE, CallFrame.RESTORE_EXTENDED)
-"""(256,) instructions that give a register the rule of the CIE."""
-_SETS_REGISTER = RESTORES | codes(
-    CallFrame.OFFSET, CallFrame.OFFSET_EXTENDED, CallFrame.OFFSET_EXTENDED_SF, CallFrame.VAL_OFFSET,
-    CallFrame.VAL_OFFSET_SF, CallFrame.GNU_NEGATIVE_OFFSET_EXTENDED, CallFrame.REGISTER, CallFrame.UNDEFINED,
-    CallFrame.SAME_VALUE,
-)  # fmt: skip
-_STATES = codes(CallFrame.REMEMBER_STATE, CallFrame.RESTORE_STATE)
+_SETS_CFA_REGISTER = (EFFECT == Effect.CFA) | (EFFECT == Effect.CFA_REGISTER)
+_SETS_CFA_OFFSET = (EFFECT == Effect.CFA) | (EFFECT == Effect.CFA_OFFSET)
+_CHANGES_CFA = _SETS_CFA_REGISTER ^ _SETS_CFA_OFFSET
+_SETS_REGISTER = (EFFECT == Effect.SET) | (EFFECT == Effect.RESTORE)
+_STATES = (EFFECT == Effect.REMEMBER) | (EFFECT == Effect.RECALL)
 
 
 class States(Struct, frozen=True):
@@ -61,7 +54,7 @@ def states(of: Instructions, register_count: int) -> tuple[States, Bools]:
     sets = np.flatnonzero(_SETS_REGISTER[of.code] & (of.first < count))
     set_register = of.first[sets].view(np.int64)
     registers = unique(set_register)
-    begins = np.flatnonzero(of.code == CallFrame.RESTORE_STATE)
+    begins = np.flatnonzero(EFFECT[of.code] == Effect.RECALL)
     partner, is_unmatched = _remembered(of, begins)
     last = np.zeros((2 + len(registers), len(of.code)), np.int64)
     last[:, of.begin], last[:, begins] = of.begin, begins
@@ -84,7 +77,7 @@ def _remembered(of: Instructions, begins: I64) -> tuple[I64, Bools]:
     Brackets match: of those at one depth of a program, each opening one stands right in front of its closing one.
     """
     both = np.flatnonzero(_STATES[of.code])
-    step = np.where(of.code[both] == CallFrame.REMEMBER_STATE, 1, -1)
+    step = np.where(EFFECT[of.code[both]] == Effect.REMEMBER, 1, -1)
     depth = np.cumsum(step)
     before = np.searchsorted(both, of.begin[of.program[both]])
     depth -= np.append(0, depth)[before]

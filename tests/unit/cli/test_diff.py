@@ -121,8 +121,11 @@ def test_scaling_keeps_the_whole_of_many_small_samples() -> None:
         (("diff", "A", "B", "--confidence", "95"), "expected a number between 0 and 1"),
         (("convert", "A", "A", "-t", "pprof"), "is given twice"),
         (("convert", "A", "B", "-t", "pprof", "--tag", "x"), "expected KEY=VALUE"),
-        (("convert", "A", "-t", "collapsed", "--tag", "k=1"), "collapsed has no labels, so it cannot keep --tag"),
-        (("convert", "A", "B", "-t", "html", "--tag", "k=1"), "html has no labels, so it cannot keep --tag"),
+        (
+            ("convert", "A", "-t", "collapsed", "--tag", "k=1"),
+            "collapsed cannot take --tag; otlp, otlp-json and pprof can",
+        ),
+        (("convert", "A", "B", "-t", "html", "--tag", "k=1"), "html cannot take --tag; otlp, otlp-json and pprof can"),
         (("convert", "A", "-t", "pprof", "--tag", "k=1", "--tag", "k=2"), "given 2 times for 1 inputs"),
     ],
 )

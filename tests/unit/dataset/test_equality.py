@@ -35,7 +35,7 @@ def pprof(
 ) -> bytes:  # fmt: skip
     emitter = load_emitter("pprof")(label=labels, compress=False)
     options = LoadOptions(
-        by_cgroup="cgroup" in labels, by_cpu="cpu" in labels, timeline=emitter.timeline, tags=tuple(tags or ()),
+        by_cgroup="cgroup" in labels, by_cpu="cpu" in labels, timeline=emitter.needs.timeline, tags=tuple(tags or ()),
         symbols=symbols, choice=choice or Choice(),
     )  # fmt: skip
     return outputs.emitted(load([str(path) for path in inputs], options).profile, "pprof", label=labels, compress=False)

@@ -118,8 +118,8 @@ def test_commands_take_it(dataset: Path, tmp_path: Path, monkeypatch: pytest.Mon
         assert perf2x(command, dataset, "--where", "nosuch", "-q").err.startswith("perf2x: SQL: ")
     refused = f"{FORKER} is no dataset; --where chooses recordings and samples of datasets"
     for words, said in ((("top", FORKER), refused),
-                        (("convert", FORKER, "--to", "parquet", "-o", tmp_path / "p"), "--where is given when the "
-                         "dataset is read, not when it is written")):  # fmt: skip
+                        (("convert", FORKER, "--to", "parquet", "-o", tmp_path / "p"), "parquet cannot take --where: "
+                         "it is given when the dataset is read")):  # fmt: skip
         ran = perf2x(*words, "--where", "true", "-q")
         assert (ran.code, ran.err) == (2, f"perf2x: {said}\n")
     monkeypatch.setitem(sys.modules, "duckdb", None)

@@ -121,7 +121,7 @@ def test_the_unpacking_limit_bounds_downloads(tmp_path, monkeypatch) -> None:
             reason = asker.diagnostics.counts["debuginfod_failed"].first
             assert f"larger than 10 bytes; {said}" in str(reason)
             assert not [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
-        monkeypatch.setattr(unpack_limit.FreeSpace, "_free", lambda _: -1)
+        monkeypatch.setattr(unpack_limit, "free_space", lambda _: -1)
         asker = client(tmp_path, url, largest=10**6)
         assert not list(asker.fetch("executable", BUILD_ID))
         assert "DEBUGINFOD_CACHE_PATH names another place" in str(asker.diagnostics.counts["debuginfod_failed"].first)

@@ -74,7 +74,7 @@ def test_without_branches_it_is_samples() -> None:
 
 
 def test_asks_for_what_it_is_made_of() -> None:
-    assert Bolt(object="lib.so").code == CodeRequest("lib.so", "kernel")
+    assert Bolt(object="lib.so").needs.code == CodeRequest("lib.so", "kernel")
     with pytest.raises(OptionError, match="style=x"):
         Bolt(style="x")
 

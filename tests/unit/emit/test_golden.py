@@ -57,7 +57,7 @@ def test_golden(file) -> None:
     name, options = FILES[file]
     emitter = build_emitter(name, options)
     out = io.BytesIO()
-    emitter.emit(small(emitter.timeline), out)
+    emitter.emit(small(emitter.needs.timeline), out)
     if os.environ.get("PERF2X_WRITE_GOLDEN"):
         (GOLDEN / file).write_bytes(out.getvalue())
     assert out.getvalue() == (GOLDEN / file).read_bytes()

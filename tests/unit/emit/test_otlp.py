@@ -16,7 +16,6 @@ from perf2x.analysis.event_lookup import plain_names
 from perf2x.emit.otlp.emitter import Otlp, OtlpJson
 from perf2x.emit.otlp.samples import grouped
 from perf2x.plugins.contracts import EmitterContract, ProfileBuilder
-from perf2x.plugins.registry import needs_time, wanted_columns
 from perf2x.tables.errors import OptionError
 from perf2x.tables.profile import Meta, Profile
 from perf2x.tables.waits import Wait
@@ -183,13 +182,13 @@ def test_timestamps_need_the_time_of_day() -> None:
         written(builder.build(timeline=True), timestamps=True)
     with pytest.raises(OptionError, match="timeline=True"):
         written(builder.build(meta=DATED), timestamps=True)
-    assert (needs_time(Otlp(timestamps=True)), needs_time(Otlp())) == (True, False)
-    assert (Otlp(timestamps=True).timeline, Otlp().timeline) == (True, False)
+    assert (Otlp(timestamps=True).needs.times, Otlp().needs.times) == (True, False)
+    assert (Otlp(timestamps=True).needs.timeline, Otlp().needs.timeline) == (True, False)
 
 
 def test_columns_are_those_of_the_attributes_and_the_tags() -> None:
-    assert wanted_columns(Otlp()) == {"tags"}
-    assert wanted_columns(Otlp(label=("cpu", "cgroup", "tid"))) == {"tags", "cpu", "cgroup"}
+    assert Otlp().needs.columns == frozenset()
+    assert Otlp(label=("cpu", "cgroup", "tid")).needs.columns == {"cpu", "cgroup"}
 
 
 def one_of_each() -> ProfileBuilder:

@@ -138,8 +138,8 @@ def test_every_label(builder) -> None:
         "process": "leader",
     }
     assert labels(parsed) == [expected]
-    assert Pprof(label=wanted).timeline
-    assert Pprof(label=wanted).columns == {"cpu", "cgroup", "tags"}
+    assert Pprof(label=wanted).needs.timeline
+    assert Pprof(label=wanted).needs.columns == {"cpu", "cgroup"}
     with pytest.raises(OptionError, match="label=colour: choose from"):
         Pprof(label=("colour",))
 

@@ -4,6 +4,7 @@ from concurrent.futures import CancelledError
 
 import pytest
 
+from perf2x.fleet.attempt import Failed
 from perf2x.fleet.in_turn import end_of
 from perf2x.tables.errors import OutputError, Perf2xError
 
@@ -29,9 +30,8 @@ def test_a_result_that_died_with_its_worker_is_waited_for() -> None:
     assert end_of(Future("lost")) == end_of(Future("finished")) == "done"
 
 
-def test_an_error_is_handed_over_and_ours_ends_the_run() -> None:
-    error = MemoryError()
-    assert end_of(Future("error", error)) is error
+def test_an_error_is_put_in_words_and_ours_ends_the_run() -> None:
+    assert end_of(Future("error", MemoryError())) == Failed("not enough memory")
     with pytest.raises(OutputError, match="disk full"):
         end_of(Future("error", OutputError("disk full")))
 

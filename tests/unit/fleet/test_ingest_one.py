@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from perf2x.cli.fleet_progress import progress_line
-from perf2x.fleet.ingest import Totals
+from perf2x.fleet.attempt import one_by_one
+from perf2x.fleet.ingest import Totals, ingest
 from perf2x.fleet.ingest_one import Job, ingest_one, note_failure
 from perf2x.pipeline.options import LoadOptions
 from perf2x.tables.errors import OutputError
@@ -55,12 +56,11 @@ def test_an_error_is_a_row_and_is_tried_again(tmp_path: Path) -> None:
         failed = ingest_one(str(file), job(data, run, ("service",)))
         assert failed.state == "failed"
         assert str(file) in failed.error
-    assert {row["error"] for row in rows(data, "recordings")} == {gone.error, failed.error}
+    assert [row["error"] for row in rows(data, "recordings")] == [failed.error]
     file.write_bytes(recording_of(2))
     assert ingest_one(str(file), job(data, "4", ("service",))).state == "added"
-    left = {row["error"] for row in rows(data, "recordings")}
-    assert left == {None, failed.error}  # content that was bad stays bad; what was missing is there now
-    assert len(list((data / "samples" / "service=web").iterdir())) == 2
+    assert [row["error"] for row in rows(data, "recordings")] == [None]
+    assert len(list((data / "samples" / "service=web").iterdir())) == 1
 
 
 def test_objects_of_a_store_keep_their_address(tmp_path: Path) -> None:
@@ -93,3 +93,42 @@ def test_usage(tmp_path: Path) -> None:
     assert (ran.code, ran.err) == (2, "perf2x: name recordings, or files that list them (--list)\n")
     assert perf2x("fleet", "ingest", "x", "-o", tmp_path, "--fail-above-errors", "many").code == 2
     assert perf2x("fleet").code == 2
+
+
+GOOD = recording_of(1)
+BAD = {
+    "empty": b"", "text": b"hello", "magic": b"PERFILE2", "zeros": bytes(500), "head": GOOD[:104],
+    "far": GOOD[:16] + b"\xff" * 88 + GOOD[104:], "gzip": b"\x1f\x8b\x08\0garbage", "zstd": b"\x28\xb5\x2f\xfdgarbage",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [*BAD, "folder", "missing"])
+def test_errors_are_worded_as_convert_words_them(name: str, tmp_path: Path) -> None:
+    file = tmp_path / name
+    if name in BAD:
+        file.write_bytes(BAD[name])
+    elif name == "folder":
+        file.mkdir()
+    ran = perf2x("convert", file, "-o", tmp_path / "x.pb.gz")
+    assert ran.code == 1
+    assert ran.err == f"perf2x: {ingest_one(str(file), job(tmp_path / 'profiles')).error}\n"
+
+
+def test_errors_of_objects_name_their_address(tmp_path: Path) -> None:
+    fsspec.filesystem("memory").pipe("/fleet/bad.data", b"hello")
+    found = ingest_one("memory://fleet/bad.data", job(tmp_path))
+    assert found.error == "memory://fleet/bad.data: not a perf.data file: 5 bytes are no whole header"
+
+
+def test_what_perf2x_stumbles_on_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stumble(*_: object) -> int:
+        raise KeyError("attr")
+
+    monkeypatch.setattr("perf2x.fleet.ingest_one._read", stumble)
+    (tmp_path / "a.data").write_bytes(GOOD)
+    totals = ingest(one_by_one, [str(tmp_path / "a.data")], job(tmp_path / "profiles"), lambda _: None)
+    (row,) = rows(tmp_path / "profiles", "recordings")
+    assert totals.errors == [row["error"]]
+    assert row["error"] == (
+        f"{tmp_path}/a.data: perf2x cannot read it, which is a mistake worth a report (KeyError: 'attr')"
+    )

@@ -1,12 +1,18 @@
 """``perf2x fleet query``: answers in every format, SQL that only reads, and one sentence for what is wrong."""
 
 import json
+import shutil
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from perf2x.dataset.engine import engine, told_apart
+from perf2x.dataset.storage import storage_at
 from perf2x.fleet.read_only import check_reads
+from perf2x.fleet.upkeep.compact import compact
 from perf2x.tables.errors import OptionError
 from tests.support.command import perf2x
 from tests.support.datasets import add_recording
@@ -78,30 +84,31 @@ def test_files_have_the_format_of_their_name(dataset: Path, tmp_path: Path) -> N
     assert str(found.schema.field("s").type) == "decimal128(38, 0)"
 
 
-def test_statements_come_from_standard_input(dataset: Path) -> None:
+def test_a_statement_comes_from_standard_input(dataset: Path) -> None:
     from typer.testing import CliRunner
 
     from perf2x.cli.app import app
 
-    sql = "-- two\nCREATE TEMP TABLE t AS SELECT 3 AS n;\nSELECT n FROM t"
+    sql = "-- one\nWITH t AS (SELECT 3 AS n)\nSELECT n FROM t;\n"
     assert CliRunner().invoke(app, ["fleet", "query", str(dataset), "-"], input=sql).stdout == "n\n3\n"
 
 
 READS = (
     "PIVOT (SELECT 1 AS k, 2 AS v) ON k USING sum(v)", "EXPLAIN SELECT 1", "SHOW TABLES", "SUMMARIZE recordings",
     "DESCRIBE samples", "EXPLAIN ANALYZE SELECT 1", "(SELECT 1)", "/* -- */ -- COPY\nFROM recordings;",
-    "CREATE MACRO one() AS 1", "WITH a AS (SELECT 1) SELECT * FROM a",
+    "WITH a AS (SELECT 1) SELECT * FROM a",
 )  # fmt: skip
 WRITES = (
-    "COPY (SELECT 1) TO '{}/x.csv'", "SELECT 1; COPY samples TO '{}/x.csv'", "ATTACH '{}/x.db'",
+    "COPY (SELECT 1) TO '{}/x.csv'", "ATTACH '{}/x.db'",
     "COPY (PIVOT (SELECT 1 AS k, 2 AS v) ON k USING sum(v)) TO '{}/x.csv'", "EXPORT DATABASE '{}/x'",
     "EXPLAIN ANALYZE COPY (SELECT 1) TO '{}/x.csv'", "INSTALL httpfs", "LOAD httpfs", "SET threads = 1",
     "EXPLAIN /* */ ANALYZE COPY (SELECT 1) TO '{}/x.csv'", "DROP VIEW samples",
+    "CREATE SECRET s (TYPE s3)", "CREATE TABLE t AS FROM '/etc/hostname'", "CREATE MACRO one() AS 1",
 )  # fmt: skip
 """Refused before they run: DuckDB itself would let a query write below the folder that it may read."""
 BEYOND = (
-    "CREATE PERSISTENT SECRET s (TYPE s3)", "SELECT * FROM read_text('/etc/hostname')", "SELECT * FROM glob('/*')",
-    "FROM query($$COPY (SELECT 1) TO '{}/x'$$)", "CREATE TABLE t AS FROM '/etc/hostname'",
+    "SELECT * FROM read_text('/etc/hostname')", "SELECT * FROM glob('/*')",
+    "FROM query($$COPY (SELECT 1) TO '{}/x'$$)",
 )  # fmt: skip
 """Refused by DuckDB."""
 
@@ -112,6 +119,7 @@ def test_sql_that_reads_is_run_and_other_is_not(dataset: Path) -> None:
         for sql in READS:
             check_reads(connection, sql)
             connection.sql(sql)
+        check_reads(connection, "SELECT ';' -- ;\n;; /* ; */")
         for sql in WRITES:
             with pytest.raises(OptionError, match=r"only SQL that reads is run: [A-Z]+ is not"):
                 check_reads(connection, sql.format(dataset))
@@ -122,6 +130,15 @@ def test_sql_that_reads_is_run_and_other_is_not(dataset: Path) -> None:
     assert files_of(dataset) == before
     ran = perf2x("fleet", "query", dataset, "SET threads = 1")
     assert (ran.code, ran.err) == (2, "perf2x: only SQL that reads is run: SET is not\n")
+
+
+@pytest.mark.parametrize(
+    "before", ["CREATE SECRET s (TYPE s3)", "CREATE TABLE t AS SELECT 1", "SELECT 1", "SET threads = 1"]
+)
+def test_one_statement_is_run(dataset: Path, before: str) -> None:
+    for sql in (f"{before}; SELECT 1", f"SELECT 1; {before};", f"EXPLAIN SELECT 1; {before}"):
+        ran = perf2x("fleet", "query", dataset, sql)
+        assert (ran.code, ran.out, ran.err) == (2, "", "perf2x: one statement of SQL is run, and these are more\n")
 
 
 @pytest.mark.parametrize(("sql", "sentence"), [
@@ -151,7 +168,7 @@ def test_no_dataset_and_damage(dataset: Path, tmp_path: Path) -> None:
     (broken / "1.parquet").write_bytes(b"PAR1" + bytes(100))
     ran = perf2x("fleet", "query", tmp_path, "FROM samples")
     assert ran.code == 1
-    assert ran.err.startswith(f"perf2x: {tmp_path}: damaged: ")
+    assert ran.err.startswith(f"perf2x: {broken / '1.parquet'}: damaged")
     (tmp_path / "samples" / "0.parquet").write_bytes(b"PAR1" + bytes(100))
     assert perf2x("fleet", "query", tmp_path, "FROM samples").code == 1
 
@@ -169,3 +186,70 @@ def test_an_existing_file_stays_when_the_query_fails(dataset: Path, tmp_path: Pa
     assert perf2x("fleet", "query", dataset, "SELECT error('x')", "-o", tmp_path / "a.csv").code == 2
     assert (tmp_path / "a.csv").read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
+
+
+ENDLESS = "SELECT sum(a.range * b.range) FROM range(10000000) a, range(10000000) b"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows ends processes without telling them")
+@pytest.mark.parametrize(("number", "code", "said"), [
+    (signal.SIGINT, 130, "perf2x: interrupted; nothing was written\n"),
+    (signal.SIGTERM, 143, "perf2x: terminated; nothing was written\n"),
+])  # fmt: skip
+def test_a_signal_ends_a_query_at_once(dataset: Path, number: signal.Signals, code: int, said: str) -> None:
+    """While one thread works: DuckDB itself would look for signals after minutes."""
+    program = (
+        "import os, signal, threading\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from perf2x.fleet import query\n"
+        "from perf2x.cli import main\n"
+        "checked = query.check_reads\n"
+        "def check_reads(*words):\n"
+        "    checked(*words)\n"
+        f"    threading.Timer(0.5, os.kill, (os.getpid(), {int(number)})).start()\n"
+        "query.check_reads = check_reads\n"
+        "main()\n"
+    )
+    words = [sys.executable, "-c", program, "fleet", "query", str(dataset), ENDLESS]
+    ran = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (code, "", said)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits address space")
+@pytest.mark.parametrize("megabytes", [300, 600, 800])
+def test_a_limit_of_memory_is_one_sentence(dataset: Path, megabytes: int) -> None:
+    """Libraries would end the process where an allocation fails: 127 and 139 were seen."""
+    program = (
+        "import resource; from perf2x.cli import main\n"
+        f"resource.setrlimit(resource.RLIMIT_AS, ({megabytes} << 20, -1))\nmain()"
+    )
+    words = [sys.executable, "-c", program, "fleet", "query", str(dataset), "FROM by_function"]
+    ran = subprocess.run(words, capture_output=True, text=True, check=False)
+    said = f"perf2x: {dataset}: not enough memory for a query (ulimit -v)\n"
+    assert (ran.returncode, ran.stdout, ran.stderr) == (1, "", said)
+
+
+def test_a_query_while_files_are_put_together(dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    copy = Path(shutil.copytree(dataset, tmp_path / "profiles"))
+    (tmp_path / "b.data").write_bytes(recording_of(2))
+    add_recording(copy, tmp_path / "b.data", {"service": "web"})
+    sql = "SELECT sum(count) AS n FROM samples"
+    right = perf2x("fleet", "query", copy, sql).out
+
+    def check(connection: object, sql: str) -> None:
+        compact(storage_at(copy))
+        check_reads(connection, sql)
+
+    monkeypatch.setattr("perf2x.fleet.query.check_reads", check)
+    assert perf2x("fleet", "query", copy, sql).out == right
+
+
+def test_memory_and_temporary_files_have_limits(dataset: Path, tmp_path: Path) -> None:
+    sql = "SELECT a.range, b.range FROM range(3000) a, range(1000) b ORDER BY hash(a.range, b.range)"
+    words = ("fleet", "query", dataset, sql, "--memory-limit", "20M", "--temp-directory", tmp_path, "-n", "1")
+    ran = perf2x(*words)
+    assert ran.code == 0 or "not enough memory" in ran.err
+    assert list(tmp_path.iterdir()) == []
+    wrong = perf2x("fleet", "query", dataset, "SELECT 1", "--memory-limit", "much")
+    assert (wrong.code, wrong.err) == (2, "perf2x: --memory-limit much: expected a size like 500M, 20G or 1.5T\n")
+    assert perf2x("fleet", "query", dataset, "SELECT 1", "--temp-directory", tmp_path / "no").code == 2

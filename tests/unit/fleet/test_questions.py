@@ -90,7 +90,8 @@ def made_fleet(folder: Path) -> Path:
     for host, days in WEIGHTS.items():
         for day, weights in enumerate(days):
             file = folder / f"{host}-{day}.data"
-            file.write_bytes(recording(host, weights))
+            whole = recording(host, weights)
+            file.write_bytes(whole[:-1] if (host, day) == ("db1", 1) else whole)  # its last header section is cut
             options = LoadOptions(tags=({"service": host.rstrip("123")},), start_time=YESTERDAY + day * DAY)
             ingest([str(file)], options, folder / "profiles")
     name_places(folder / "profiles")

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from perf2x.cli.commands import fleet_symbolize
 from perf2x.cli.fleet_progress import progress_line
 from perf2x.dataset.engine import engine
 from perf2x.dataset.object_profile import object_profile
 from perf2x.dataset.profile_places import profile_places
 from perf2x.dataset.storage import storage_at
 from perf2x.dataset.unnamed import ASKED, CodeObject, unnamed_objects
+from perf2x.fleet import processes
 from perf2x.fleet.symbolize import NamingTotals
 from perf2x.fleet.symbolize_one import Named, NamingJob, symbolize_one
 from perf2x.fleet.upkeep.compact import compact
@@ -186,13 +186,9 @@ def test_few_places_need_no_worker(place: Path, named: Path, tmp_path: Path, mon
     folder = copied(place, tmp_path)
     words = ["fleet", "symbolize", folder, "--symfs", CORPUS / "common" / "symfs", "--buildid-dir", place / "buildid"]
     env = {"XDG_CACHE_HOME": str(tmp_path)}
-    assert (
-        perf2x(*words, "--workers", "1", env=env).err == "perf2x: work is spread by Dask: pip install 'perf2x[fleet]'\n"
-    )
-    monkeypatch.setattr(fleet_symbolize, "_HERE", 1)
-    assert perf2x(*words, env=env).code == 2
-    monkeypatch.undo()
-    monkeypatch.setitem(sys.modules, "distributed", None)
+    ran = perf2x(*words, "--scheduler", "tls://127.0.0.1:9", env=env)
+    assert (ran.code, ran.err) == (2, "perf2x: clusters are those of Dask: pip install 'perf2x[fleet]'\n")
+    monkeypatch.setattr(processes, "_Worker", None)
     ran = perf2x(*words, env=env)
     assert (ran.code, "Dask" in ran.err) == (0, False)
     assert files_of(folder) == files_of(named)
@@ -243,7 +239,6 @@ def test_symbols_of_one_kernel_are_not_those_of_two(place: Path, tmp_path: Path)
 
 @pytest.mark.slow
 def test_workers_write_the_same(place: Path, named: Path, tmp_path: Path) -> None:
-    pytest.importorskip("distributed")
     folder = copied(place, tmp_path)
     ran = perf2x(
         "fleet", "symbolize", folder, "--symfs", CORPUS / "common" / "symfs", "--buildid-dir", place / "buildid",

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 import pytest
 
 from perf2x.cli.options.upkeep import parse_before
-from perf2x.dataset.ids import recording_id
+from perf2x.dataset.ids import recording_id, text_id
 from perf2x.dataset.storage import LocalFolder, storage_at
 from perf2x.dataset.write import write_table
 from perf2x.fleet.ingest_one import Job, ingest_one
@@ -98,7 +98,7 @@ def test_order_and_earlier_runs_make_no_difference(separate: Path, data: Path, t
     for name in reversed(NAMES):
         add(other, name, timeline=name == "events")
         compact(storage_at(other))
-    bad = recording_id([separate.parent / "bad"]).hex()
+    bad = text_id("unread", str(separate.parent / "bad")).hex()
     assert {name: raw for name, raw in files_of(data).items() if bad not in name} == files_of(other)
 
 

@@ -6,12 +6,13 @@ from random import Random
 
 import pytest
 
-from tests.fuzz.cases import FORMATS, Case, case, commands
+from tests.fuzz import datasets
+from tests.fuzz.cases import FORMATS, INGEST, Case, case, commands
 from tests.fuzz.minimise import minimised
 from tests.fuzz.mutations import BINARY, RECORDING, TEXT, mutated, records_of
 from tests.fuzz.seeds import Seed, seeds
 from tests.fuzz.verdict import verdict
-from tests.fuzz.worker import CRASHED, Result, run
+from tests.fuzz.worker import CRASHED, REFUSED, Result, run
 
 FINE = Result(0, b"", "", 0.1, 1 << 20, {})
 
@@ -113,6 +114,42 @@ def test_debuginfod_answers_with_the_damaged_bytes(whole: list[Seed]) -> None:
         assert failure.encode() in result.out
 
 
+def of_dataset(whole: list[Seed], kind: str) -> list[Seed]:
+    found = [seed for seed in whole if seed.kind == kind]
+    if not found:
+        pytest.skip("pyarrow is not installed (pip install 'perf2x[fleet]')")
+    return found
+
+
+def test_every_mutation_of_tables_changes_something(whole: list[Seed]) -> None:
+    data = of_dataset(whole, "plain dataset")[0].data
+    for mutation in (*datasets.PAGES, *datasets.METADATA, datasets.column):
+        tries = [bytearray(data) for _ in range(20)]
+        for number, copy in enumerate(tries):
+            mutation(copy, Random(number))
+        assert any(copy != data for copy in tries), mutation
+
+
+def test_datasets_go_through_their_commands(whole: list[Seed]) -> None:
+    pytest.importorskip("duckdb", reason="duckdb is not installed (pip install 'perf2x[fleet]')")
+    seed = of_dataset(whole, "dataset")[0]
+    assert {one.name for one in of_dataset(whole, "dataset")} >= {"samples", "nodes", "places", "recordings", "lines"}
+    for words in (datasets.COMMANDS[1], ("fleet symbolize",), ("top",)):
+        tried = Case(seed, seed.data, words)
+        result = run(tried, 60.0)
+        assert (result.code, verdict(tried, result, 60.0)) == (0, None), result.err
+    assert run(Case(seed, seed.data[:50], ("top",)), 60.0).code == 1
+
+
+def test_recordings_go_into_datasets(whole: list[Seed]) -> None:
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed (pip install 'perf2x[fleet]')")
+    for data, code in ((whole[0].data, 0), (whole[0].data[:20], REFUSED)):
+        tried = Case(whole[0], data, INGEST)
+        result = run(tried, 60.0)
+        assert (result.code, verdict(tried, result, 60.0)) == (code, None), result.err
+        assert any("recordings/" in name for name in result.files)
+
+
 def test_a_small_input_is_left(whole: list[Seed]) -> None:
     tried = Case(whole[0], bytes(100) + b"bad!" + bytes(100), ("top",))
     small = minimised(tried, lambda shorter: b"bad!" in shorter.data)
@@ -129,8 +166,9 @@ def test_all_commands_are_tried(whole: list[Seed]) -> None:
     from perf2x.cli.app import COMMANDS
 
     tried = {words[0] for words in commands()}
-    heavy = {"fleet ingest", "fleet symbolize", "fleet query", "fleet compact", "fleet gc"}  # processes, or datasets
-    assert tried >= set(COMMANDS) - {"formats", "man"} - heavy
+    tried |= {words[0] for words in datasets.COMMANDS}
+    assert INGEST in commands()  # a worker's part of ``fleet ingest``
+    assert tried >= set(COMMANDS) - {"formats", "man", "fleet ingest", "fleet compact", "fleet gc"}
     assert len({seed.kind for seed in whole}) >= 10
 
 

@@ -7,7 +7,7 @@ import pytest
 from perf2x.pipeline.load import load
 from perf2x.pipeline.options import LoadOptions
 from perf2x.pipeline.result import Loaded
-from perf2x.plugins.registry import build_emitter, shows_threads
+from perf2x.plugins.registry import build_emitter
 from perf2x.reader import first_walk
 from perf2x.transform.choice import Choice, Grouping
 from tests import forge
@@ -51,7 +51,7 @@ def test_same_lines_and_threads(name: str, jobs: int) -> None:
     path = CORPUS / name / "perf.data"
     apart, together = loaded(path), loaded(path, by_thread=False, jobs=jobs)
     for form, settings in SETTINGS:
-        assert not shows_threads(build_emitter(form, settings))
+        assert not build_emitter(form, settings).needs.threads
         expected = outputs.emitted(apart.profile, form, **settings)
         assert outputs.emitted(together.profile, form, **settings) == expected
     assert (together.profile.threads.tid == apart.profile.threads.tid).all()
@@ -83,5 +83,5 @@ def test_lines_with_numbers_of_threads(tmp_path: Path) -> None:
     for flag, lines in (("--with-tid", 5), ("--with-pid", 4), ("--quiet", 4)):
         ran = perf2x("convert", path, "-t", "collapsed", flag, "-o", "-", "-q", "--no-symbols")
         assert (ran.code, len(ran.out.splitlines())) == (0, lines)
-    assert not shows_threads(build_emitter("collapsed"))
-    assert shows_threads(build_emitter("pprof"))
+    assert not build_emitter("collapsed").needs.threads
+    assert build_emitter("pprof").needs.threads

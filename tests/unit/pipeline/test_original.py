@@ -31,7 +31,7 @@ def test_several_inputs_and_directories_are_refused(tmp_path: Path) -> None:
 
 
 def test_hidden_names_stay_hidden() -> None:
-    with pytest.raises(OptionError, match="--anonymize"):
+    with pytest.raises(OptionError, match="tells the names that anonymize hides"):
         read(recording("calls"), symbols=None, original=1 << 30, anonymize="salt")
 
 

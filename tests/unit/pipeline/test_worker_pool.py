@@ -36,7 +36,11 @@ def loaded(case: Case, jobs: int, **options: object) -> Loaded:
     return load(str(case.data), LoadOptions(jobs=jobs, symbols=symbols, **options))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("case", corpus_cases(), ids=str)
+QUICK = {"user_only", "zstd", "unwind_short", "task_end"}
+CASES = [pytest.param(case, marks=() if case.name in QUICK else pytest.mark.slow) for case in corpus_cases()]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
 def test_three_processes_give_the_result_of_one(case: Case) -> None:
     alone, together = loaded(case, 1), loaded(case, 3)
     assert outputs.emitted(together.profile, "pprof") == outputs.emitted(alone.profile, "pprof")

@@ -52,7 +52,7 @@ def test_lists_are_separated_by_commas() -> None:
 @pytest.mark.parametrize(
     ("name", "options", "words"),
     [
-        ("pprof", {"colour": "red"}, r"pprof has no option 'colour'; it has compress, inline, label"),
+        ("pprof", {"colour": "red"}, r"pprof has no option colour; it has compress, inline, label"),
         ("chrome", {"max_events": "many"}, "max_events=many: expected int"),
         ("collapsed", {"with_tid": "perhaps"}, "with_tid=perhaps: expected bool"),
         ("pprof", {"inline": "some"}, "inline=some: choose from lines, frames, off"),

@@ -4,6 +4,7 @@ from importlib.metadata import EntryPoint
 
 import pytest
 
+from perf2x.plugins import suffix
 from perf2x.plugins.registry import EMITTERS, available, load_emitter
 from perf2x.plugins.suffix import format_of
 from perf2x.tables.errors import OptionError
@@ -45,6 +46,13 @@ def with_plugin(monkeypatch: pytest.MonkeyPatch, name: str, plugin: type) -> Non
     point = EntryPoint(name, f"{__name__}:{plugin.__name__}", EMITTERS)
     monkeypatch.setitem(sys.modules, __name__, sys.modules[plugin.__module__])
     monkeypatch.setattr("perf2x.plugins.suffix.available", lambda group: available(group) | {name: point})
+
+
+def test_a_plugin_of_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_plugin(monkeypatch, "zlines", Lines)
+    monkeypatch.setattr("perf2x.plugins.registry.available", suffix.available)
+    with pytest.raises(OptionError, match=r"zlines .* is a plugin for another version of perf2x: it has no needs"):
+        load_emitter("zlines")
 
 
 def test_the_longest_suffix_wins(monkeypatch: pytest.MonkeyPatch) -> None:

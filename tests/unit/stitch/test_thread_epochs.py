@@ -18,6 +18,10 @@ def name_of(tid: int, rank: int) -> int:
     return -1 if rank == 0 else (tid + rank // 2) % 3
 
 
+def start_of(tid: int, rank: int) -> int:
+    return 3 if tid == 2 and rank >= 3 else -1
+
+
 def epoch_of(pid: int, rank: int) -> int:
     return -1 if pid == 1 else (pid % 5) * 7 + rank
 
@@ -39,6 +43,9 @@ class History:
     def at(self, tid: np.ndarray, rank: np.ndarray) -> np.ndarray:
         return np.array([name_of(*row) for row in zip(tid.tolist(), rank.tolist(), strict=True)], np.int64)
 
+    def start(self, tid: np.ndarray, rank: np.ndarray) -> np.ndarray:
+        return np.array([start_of(*row) for row in zip(tid.tolist(), rank.tolist(), strict=True)], np.int64)
+
     def epoch(self, pid: np.ndarray, rank: np.ndarray) -> np.ndarray:
         self.asked += zip(pid.tolist(), rank.tolist(), strict=True)
         return np.array([epoch_of(*row) for row in zip(pid.tolist(), rank.tolist(), strict=True)], np.int64)
@@ -58,9 +65,9 @@ def test_threads_and_epochs_are_those_of_each_sample(batches: list[list[tuple[in
         found += numbers.tolist()
         assert epochs.tolist() == [epoch_of(pid, rank) for pid, _, rank in samples]
     flat = [sample for samples in batches for sample in samples]
-    expected = [(pid, tid, name_of(tid, rank)) for pid, tid, rank in flat]
+    expected = [(pid, tid, name_of(tid, rank), start_of(tid, rank)) for pid, tid, rank in flat]
     table = interner.threads()
-    rows = list(zip(table.pid.tolist(), table.tid.tolist(), table.comm.tolist(), strict=True))
+    rows = [*zip(table.pid.tolist(), table.tid.tolist(), table.comm.tolist(), table.start.tolist(), strict=True)]
     assert [rows[number] for number in found] == expected
     assert sorted(rows) == sorted(set(expected))
     for row, rank in zip(rows, table.first_rank.tolist(), strict=True):
@@ -74,11 +81,11 @@ def test_namesakes_are_the_first_thread_of_their_name(batches: list[list[tuple[i
     found = [number for samples in batches for number in threads.of(*columns_of(samples))[0].tolist()]
     flat = [sample for samples in batches for sample in samples]
     table = interner.threads()
-    rows = list(zip(table.pid.tolist(), table.tid.tolist(), table.comm.tolist(), strict=True))
-    assert sorted(rows) == sorted({(pid, tid, name_of(tid, rank)) for pid, tid, rank in flat})
-    for (pid, tid, rank), number in zip(flat, found, strict=True):
-        name = name_of(tid, rank)
-        assert number == (rows.index((pid, tid, name)) if name < 0 else table.comm.tolist().index(name))
+    rows = [*zip(table.pid.tolist(), table.tid.tolist(), table.comm.tolist(), table.start.tolist(), strict=True)]
+    expected = [(pid, tid, name_of(tid, rank), start_of(tid, rank)) for pid, tid, rank in flat]
+    assert sorted(rows) == sorted(set(expected))
+    for row, number in zip(expected, found, strict=True):
+        assert number == (rows.index(row) if row[2] < 0 else table.comm.tolist().index(row[2]))
 
 
 def test_a_thread_is_looked_up_again_only_where_something_changes() -> None:

@@ -55,7 +55,7 @@ def loaded(path: Path, request: CodeRequest = LINES) -> Loaded:
 
 def written(emitter: Autofdo | Bolt, path: Path) -> str:
     out = io.BytesIO()
-    emitter.emit(loaded(path, emitter.code).profile, out)
+    emitter.emit(loaded(path, emitter.needs.code).profile, out)
     return out.getvalue().decode()
 
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from perf2x.abi.uapi import CpuMode
 from perf2x.plugins.contracts import ProfileBuilder
 from perf2x.plugins.registry import load_symbol_sources
-from perf2x.symbolize.interrupted_frames import settle_interrupted, with_exact_twins
+from perf2x.symbolize.interrupted_frames import are_kernel_returns, settle_interrupted, with_exact_twins
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.symbolize.symbolize_profile import symbolize
 from perf2x.tables.diagnostics import Diagnostics
@@ -207,8 +207,8 @@ def profile_of(stacks: list[list[Frame]]) -> Profile:
 
 
 def settled_stacks(profile: Profile) -> Counter:
-    with_twins, twin = with_exact_twins(profile)
-    settled = settle_interrupted(named_alike(with_twins, twin), twin, "x86_64")
+    with_twins, twin = with_exact_twins(profile, np.flatnonzero(are_kernel_returns(profile.locations)))
+    settled = settle_interrupted(named_alike(with_twins, twin), twin, "x86_64", moved=True)
     settled.check()
     locations, found = settled.locations, Counter()
     rows = location_rows(settled, settled.samples.stack.astype(np.int64))

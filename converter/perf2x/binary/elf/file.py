@@ -13,7 +13,7 @@ import numpy as np
 from perf2x.binary.elf.compressed_sections import inflate, inflate_file
 from perf2x.binary.elf.headers import PF_X, SHF_ALLOC, SHF_COMPRESSED, ElfHeaders, ElfSection, ElfSegment
 from perf2x.columnar.arrays import U64, Bools
-from perf2x.files.read_file import read_object_file
+from perf2x.files.read_file import open_regular, read_object_file
 from perf2x.files.unpack_limit import memory_limit, too_large
 from perf2x.tables.errors import ObjectError
 
@@ -115,7 +115,7 @@ class ElfObject:
         return result, found
 
     def _stream(self) -> IO[bytes]:
-        return io.BytesIO(self._source) if isinstance(self._source, bytes) else self._source.open("rb")
+        return io.BytesIO(self._source) if isinstance(self._source, bytes) else open_regular(self._source)
 
     def _find_build_id(self) -> bytes:
         """Return the first NT_GNU_BUILD_ID: from sections (debug files keep those), else from segments."""

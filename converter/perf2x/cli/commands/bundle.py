@@ -14,7 +14,7 @@ from perf2x.cli.options import Rare, make_group, symbols
 from perf2x.cli.options.inputs import DEFAULT, Input, MaxUnpacked, Quiet, recordings
 from perf2x.cli.options.symbols import SymbolFlags
 from perf2x.cli.progress import progress_bar
-from perf2x.files.temporary import private_directory
+from perf2x.files.temporary import call_copy, private_directory
 from perf2x.files.unpack_limit import limit_unpacking, link_or_copy, spool
 from perf2x.tables.errors import FormatError, OptionError
 
@@ -109,15 +109,18 @@ def bundle(
 def _as_file(source: str) -> Iterator[Path]:
     """The source as a file; input that can be read only once is copied to a temporary file."""
     path = Path(source)
-    if source != "-" and not path.is_fifo():
+    if source != "-" and (path.is_file() or path.is_dir()):
         yield path
         return
-    with spool(source) as spooled, private_directory() as folder:
+    from perf2x.reader.containers.input_file import input_name, stream_chunks
+
+    name = input_name(source)
+    with spool(name) as spooled, private_directory() as folder:
         try:
             with contextlib.ExitStack() as stack:
                 stream = sys.stdin.buffer if source == "-" else stack.enter_context(path.open("rb"))
-                while chunk := stream.read(1 << 20):
+                for chunk in stream_chunks(stream, name):
                     spooled.write(chunk)
         except OSError as error:
-            raise FormatError(f"{source}: {error.strerror or error}") from None
-        yield link_or_copy(spooled.done(), folder / "perf.data")
+            raise FormatError(f"{name}: {error.strerror or error}") from None
+        yield link_or_copy(spooled.done(), call_copy(folder / "perf.data", name))

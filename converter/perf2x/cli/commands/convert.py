@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from perf2x.cli.as_typed import as_typed, setting_as_typed
 from perf2x.cli.dataset_output import write_dataset
 from perf2x.cli.gates import check_gates, exit_for_failed_gates, failed_gates, warn_of_losses
 from perf2x.cli.help import HelpAll
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from perf2x.cli.send.destination import Destination
     from perf2x.pipeline.stage_timer import Stages
     from perf2x.plugins.registry import Emitter
+    from perf2x.tables.plugin_options import Needs
     from perf2x.tables.profile import Profile
 
 Stats = Annotated[
@@ -142,17 +144,10 @@ def convert(
     written, formatting = make_group(OutputFlags, parameters), make_group(FormatFlags, parameters)
     limits = make_group(GateFlags, parameters)
     from perf2x.files.output import STDOUT
+    from perf2x.pipeline.for_output import check_of_command, for_output
     from perf2x.pipeline.load import load
     from perf2x.pipeline.stage_timer import Stages
-    from perf2x.plugins.registry import (
-        build_emitter,
-        code_request,
-        notes,
-        original_limit,
-        shows_full_names,
-        shows_threads,
-        wanted_columns,
-    )
+    from perf2x.plugins.registry import build_emitter, notes
 
     sources = recordings(inputs)
     name = written.format()
@@ -163,26 +158,17 @@ def convert(
         print_message(f"no --to: writing {name} (perf2x formats lists the others)")
     all_events = make_group(FilterFlags, parameters).all_events()
     server = written.destination(name)
-    wanted = _names_for(server) | formatting.chosen() | _settings(name, written, all_events, root)
-    emitter = build_emitter(name, wanted)
+    wanted = _names_for(server) | formatting.chosen(name) | _settings(name, written, all_events, root)
+    with as_typed(setting_as_typed(formatting, written)):
+        emitter = build_emitter(name, wanted)
+    needs = emitter.needs
     target = written.target(sources[0], emitter.suffix)
     if server is None:
-        _refuse_terminal(target, name)
-    columns = wanted_columns(emitter)
-    tags = _parse_tags_for(tag, len(sources), name, columns)
-    options = load_options(
-        parameters,
-        timeline=emitter.timeline,
-        columns=columns,
-        by_thread=shows_threads(emitter),
-        latency=_latency(value, columns),
-        tags=tags,
-        start_time=start_time,
-        full_names=shows_full_names(emitter),
-        code=code_request(emitter),
-        original=original_limit(emitter),
-    )
-    options = with_listings(options, parameters, emitter, name)
+        _refuse_terminal(target, name, needs)
+    check_of_command(parameters, name, needs)
+    tags = tuple(parse_tags(tag, len(sources))) if tag else ()
+    options = load_options(parameters, latency=_latency(value, needs), tags=tags, start_time=start_time)
+    options = for_output(with_listings(options, parameters), name, needs)
     check_gates(limits, options.symbols is not None)
     if stats:
         from perf2x.cli.render.stats_json import check_stats
@@ -211,7 +197,7 @@ def convert(
         outputs = ["standard output"] if target == STDOUT else list(files)
         remarks += notes(emitter, loaded.profile) if len(files) == 1 else ()
         sent = server.shown if server is not None else ""
-        for line in summary(loaded, name, outputs, remarks, verbose=verbose, sent=sent):
+        for line in summary(loaded, name, needs, outputs, remarks, verbose=verbose, sent=sent):
             print_message(line)
         warn_of_losses(loaded)
     exit_for_failed_gates(failed)
@@ -249,26 +235,16 @@ def _send(
     return tuple(f"the server says: {remark}" for remark in remarks if remark)
 
 
-def _parse_tags_for(
-    texts: list[str] | None, inputs: int, name: str, columns: frozenset[str]
-) -> tuple[dict[str, str], ...]:
-    if not texts:
-        return ()
-    if "tags" not in columns:
-        raise OptionError(f"{name} has no labels, so it cannot keep --tag; pprof and otlp can")
-    return tuple(parse_tags(texts, inputs))
-
-
-def _refuse_terminal(target: str, name: str) -> None:
-    if target == "-" and sys.stdout.isatty() and name in ("pprof", "perfetto", "otlp"):
+def _refuse_terminal(target: str, name: str, needs: "Needs") -> None:
+    if target == "-" and sys.stdout.isatty() and needs.binary:
         raise OptionError(f"{name} is binary and standard output is a terminal; name a file with -o")
 
 
-def _latency(value: str | None, columns: frozenset[str]) -> str:
+def _latency(value: str | None, needs: "Needs") -> str:
     """LoadOptions.latency: beside the values where the format shows both."""
     if value != "latency":
         return ""
-    return "beside" if "latency" in columns else "value"
+    return "beside" if "latency" in needs.columns else "value"
 
 
 def _names_for(server: "Destination | None") -> dict[str, object]:

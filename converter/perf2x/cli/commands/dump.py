@@ -31,7 +31,9 @@ Events = Annotated[bool, typer.Option("--events/--no-events", help="Start with a
 MaxUnpacked = Annotated[
     str | None,
     typer.Option(
-        "--max-unpacked", metavar="SIZE", help="Largest size that a compressed input may unpack to: 500M, 20G."
+        "--max-unpacked",
+        metavar="SIZE",
+        help="Largest size that a compressed input may unpack to, or a pipe may send: 500M, 20G.",
     ),
 ]
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from msgspec.structs import replace
 
 from perf2x.cli.fleet_progress import FleetProgress
 from perf2x.cli.gates import exit_for_failed_gates, parse_percentage
@@ -14,6 +15,8 @@ from perf2x.cli.options import symbols
 from perf2x.cli.options.inputs import MaxUnpacked, Quiet
 from perf2x.cli.options.output import parse_tags
 from perf2x.cli.options.symbols import SymbolFlags
+from perf2x.cli.options.upkeep import parse_age
+from perf2x.cli.options.workers import NoDashboard, Scheduler, Workers, begin
 from perf2x.files.operating_system import available_cores
 from perf2x.files.remote import is_address
 from perf2x.tables.errors import OptionError
@@ -37,12 +40,11 @@ Partition = Annotated[
     str, typer.Option("--partition", metavar="KEY,…", help="Tags that name folders; date is the day of the start.")
 ]
 Timeline = Annotated[bool, typer.Option("--timeline", help="Keep a row for each sample, with time and CPU.")]
-Scheduler = Annotated[
-    str | None,
-    typer.Option("--scheduler", metavar="tcp://…", help="A Dask cluster; else processes of this machine."),
-]
-Workers = Annotated[
-    int, typer.Option("--workers", metavar="N", min=0, help="Processes of this machine.", show_default="one a core")
+Leave = Annotated[
+    str,
+    typer.Option(
+        "--leave-unfinished", metavar="AGE", help="Leave unfinished ones that changed since for later (0s: none)."
+    ),
 ]
 FailAbove = Annotated[
     str | None, typer.Option("--fail-above-errors", metavar="PCT", help="Fail when more recordings cannot be read.")
@@ -59,6 +61,8 @@ def fleet_ingest(
     timeline: Timeline = False,
     scheduler: Scheduler = None,
     workers: Workers = 0,
+    no_dashboard: NoDashboard = False,
+    leave_unfinished: Leave = "1m",
     fail_above_errors: FailAbove = None,
     symfs: symbols.Symfs = None,
     kallsyms: symbols.Kallsyms = None,
@@ -72,9 +76,9 @@ def fleet_ingest(
     """Add many recordings to a dataset, on all cores or on a Dask cluster.
 
     Recordings are read, stitched and unwound; names are looked up later. Content that the dataset has is skipped, so
-    the same command goes on where it was interrupted. A recording that cannot be read is a row with its error.
+    the same command goes on where it was interrupted. A recording that cannot be read is a row with its error, and
+    one that is unfinished or cut a row that says so, until more of it comes.
     """
-    from perf2x.fleet.cluster import connected
     from perf2x.fleet.ingest import ingest
     from perf2x.fleet.sources import expanded
 
@@ -83,15 +87,17 @@ def fleet_ingest(
         max_unpacked=max_unpacked,
     )  # fmt: skip
     allowed = parse_percentage("fail_above_errors", fail_above_errors)
-    job = _job(output, flags, tag, partition, timeline)
+    job = replace(
+        _job(output, flags, tag, partition, timeline),
+        leave_ns=parse_age("--leave-unfinished", leave_unfinished, "90s, 5m or 12h"),
+    )
     sources = expanded(inputs or (), lists or ())
     if not sources:
         raise OptionError("name recordings, or files that list them (--list)")
     progress = FleetProgress(quiet)
-    with connected(scheduler, min(workers or available_cores(), len(sources))) as client:
-        if not quiet:
-            print_message(f"{_count(len(sources))}; Dask's dashboard: {client.dashboard_link}")
-        totals = ingest(client, sources, job, progress)
+    count = min(workers or available_cores(), len(sources))
+    with begin(scheduler, count, _count(len(sources)), no_dashboard=no_dashboard, quiet=quiet) as run:
+        totals = ingest(run, sources, job, progress)
     progress.close()
     if not quiet:
         _summarize(output, totals)
@@ -114,8 +120,13 @@ def _job(output: str, flags: SymbolFlags, tag: list[str] | None, partition: str,
 
 
 def _summarize(output: str, totals: "Totals") -> None:
+    unfinished = f", {totals.unfinished:,} unfinished" if totals.unfinished else ""
     known = f", {totals.known:,} were there" if totals.known else ""
-    print_message(f"{output}: {_count(totals.added)} added with {totals.samples:,} samples{known}")
+    print_message(f"{output}: {_count(totals.added)} added with {totals.samples:,} samples{unfinished}{known}")
+    if totals.left:
+        print_message(
+            f"left for a later run: {_count(totals.left)}, unfinished and changed just now (--leave-unfinished)"
+        )
     for error in totals.errors:
         print_message(f"not read: {error}")
     if totals.failed > len(totals.errors):

@@ -1,14 +1,16 @@
 """``perf2x fleet query``: SQL about a dataset."""
 
+import errno
+import os
 import sys
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from perf2x.cli.help import HelpAll
 from perf2x.cli.messages import print_message
-from perf2x.cli.options.inputs import Quiet
+from perf2x.cli.options.inputs import MaxUnpacked, Quiet
 from perf2x.cli.options.table import Json, Wide
 from perf2x.cli.options.upkeep import Folder
 from perf2x.tables.errors import OptionError
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from perf2x.fleet.query import Answer
 
 Shape = Literal["table", "csv", "json", "markdown", "parquet"]
-Sql = Annotated[str, typer.Argument(metavar="SQL", help="Statements of DuckDB; - reads them from standard input.")]
+Sql = Annotated[str, typer.Argument(metavar="SQL", help="A statement of DuckDB; - reads it from standard input.")]
 Format = Annotated[
     Shape | None,
     typer.Option(
@@ -29,7 +31,23 @@ Limit = Annotated[
     int,
     typer.Option("--limit", "-n", metavar="N", min=0, help="Show N rows of a table; 0: all.", rich_help_panel="Table"),
 ]
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        "--memory-limit", metavar="SIZE", help="Memory of the query, such as 500M or 16G.",
+        show_default="4G, at most half of the machine's", rich_help_panel="Limits",
+    ),
+]  # fmt: skip
+Temporary = Annotated[
+    str | None,
+    typer.Option(
+        "--temp-directory", metavar="FOLDER", help="Where to put what has no room in memory.",
+        show_default="that of temporary files", rich_help_panel="Limits",
+    ),
+]  # fmt: skip
 
+_MOST = 1 << 20
+"""Bytes of a statement."""
 _SUFFIXES: dict[str, Shape] = {".csv": "csv", ".json": "json", ".md": "markdown", ".parquet": "parquet"}
 
 
@@ -42,6 +60,9 @@ def fleet_query(
     output: Output = "-",
     limit: Limit = 1000,
     wide: Wide = False,
+    memory_limit: Memory = None,
+    temp_directory: Temporary = None,
+    max_unpacked: MaxUnpacked = None,
     quiet: Quiet = False,
     help_all: HelpAll = False,
 ) -> None:
@@ -50,15 +71,34 @@ def fleet_query(
     Its tables are recordings, samples, nodes, places, lines and mappings; views are functions, frames, stacks and
     by_function. Nothing else can be read, and nothing written.
     """
+    from perf2x.dataset.engine import Limits
+    from perf2x.files.unpack_limit import limit_unpacking, parse_size
     from perf2x.fleet.query import answered
 
     shape: Shape = "json" if as_json else format or _SUFFIXES.get(PurePath(output).suffix, "table")
     if shape == "parquet" and output == "-" and sys.stdout.isatty():
         raise OptionError("parquet is binary; name a file with -o, or redirect the output")
-    with answered(dataset, sys.stdin.read() if sql == "-" else sql) as answer:
+    temporary = Path(temp_directory) if temp_directory else None
+    limits = Limits(parse_size(memory_limit, "--memory-limit") if memory_limit else None, temporary)
+    if temporary is not None and not temporary.is_dir():
+        raise OptionError(f"--temp-directory {temp_directory}: {os.strerror(errno.ENOENT)}")
+    unpacked = None if max_unpacked is None else parse_size(max_unpacked)
+    asked = _standard_input() if sql == "-" else sql
+    with limit_unpacking(unpacked), answered(dataset, asked, limits) as answer:
         left_out = _write(answer, shape, output, limit, wide)
     if left_out and not quiet:
         print_message(f"{left_out:,} more rows; --limit 0 shows all")
+
+
+def _standard_input() -> str:
+    """The statements that standard input has; OptionError where it has none that can be read."""
+    try:
+        text = sys.stdin.buffer.read(_MOST + 1)
+        if len(text) > _MOST:
+            raise OptionError(f"standard input: more than {_MOST >> 20} MiB are no statement")
+        return text.decode()
+    except (OSError, UnicodeDecodeError) as error:
+        raise OptionError(f"standard input: {getattr(error, 'strerror', None) or error}") from None
 
 
 def _write(answer: "Answer", shape: Shape, output: str, limit: int, wide: bool) -> int:

@@ -1,10 +1,11 @@
 """``perf2x fleet symbolize``: names for the places of a dataset."""
 
-from contextlib import nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from perf2x.cli.commands.fleet_ingest import Scheduler, Workers
 from perf2x.cli.fleet_progress import FleetProgress
 from perf2x.cli.help import HelpAll
 from perf2x.cli.messages import print_message
@@ -12,12 +13,14 @@ from perf2x.cli.options import symbols
 from perf2x.cli.options.inputs import MaxUnpacked, Quiet
 from perf2x.cli.options.symbols import SymbolFlags
 from perf2x.cli.options.upkeep import Folder
+from perf2x.cli.options.workers import NoDashboard, Scheduler, Workers, begin
 from perf2x.files.operating_system import available_cores
 from perf2x.files.remote import is_address
 from perf2x.tables.errors import OptionError
 
 if TYPE_CHECKING:
     from perf2x.dataset.unnamed import Unnamed
+    from perf2x.fleet.attempt import Run
     from perf2x.fleet.symbolize import NamingTotals
     from perf2x.fleet.symbolize_one import NamingJob
 
@@ -33,6 +36,7 @@ def fleet_symbolize(
     *,
     scheduler: Scheduler = None,
     workers: Workers = 0,
+    no_dashboard: NoDashboard = False,
     symfs: symbols.Symfs = None,
     kallsyms: symbols.Kallsyms = None,
     vmlinux: symbols.Vmlinux = None,
@@ -64,22 +68,25 @@ def fleet_symbolize(
             raise OptionError(
                 f"--kallsyms is of one kernel, and {unnamed.kernels:,} lack names: use build-id stores (--buildid-dir)"
             )
-        totals = _name(unnamed, job, scheduler, workers, quiet) if unnamed.objects else None
+        begun = partial(begin, scheduler, no_dashboard=no_dashboard, quiet=quiet)
+        totals = _name(unnamed, job, begun, workers, quiet) if unnamed.objects else None
     if not quiet:
         _summarize(dataset, totals)
 
 
-def _name(unnamed: "Unnamed", job: "NamingJob", scheduler: str | None, workers: int, quiet: bool) -> "NamingTotals":
-    from perf2x.fleet.cluster import connected
+def _name(
+    unnamed: "Unnamed",
+    job: "NamingJob",
+    begun: "Callable[[int, str], AbstractContextManager[Run]]",
+    workers: int,
+    quiet: bool,
+) -> "NamingTotals":
     from perf2x.fleet.symbolize import symbolize
 
     count, progress = unnamed.objects, FleetProgress(quiet, "objects")
-    here = scheduler is None and not workers and unnamed.places <= _HERE
-    with nullcontext() if here else connected(scheduler, min(workers or available_cores(), count)) as client:
-        if not quiet:
-            where = f"; Dask's dashboard: {client.dashboard_link}" if client else ""
-            print_message(f"{count:,} object{'s' * (count != 1)}{where}")
-        totals = symbolize(client, unnamed.each, job, progress, count)
+    wanted = workers or (available_cores() if unnamed.places > _HERE else 0)
+    with begun(min(wanted, count), f"{count:,} object{'s' * (count != 1)}") as run:
+        totals = symbolize(run, unnamed.each, job, progress, count)
     progress.close()
     return totals
 

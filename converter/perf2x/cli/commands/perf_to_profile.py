@@ -12,6 +12,7 @@ import typer
 
 from perf2x.cli import disable_blas_threads, reduce_garbage_collection
 from perf2x.cli.error_handling import exit_cleanly_on_signals, report_errors
+from perf2x.cli.standard_streams import open_standard_streams
 from perf2x.tables.errors import OptionError, OutputError
 
 Source = Annotated[str, typer.Option("-i", "--input", metavar="FILE", help="The recording.")]
@@ -29,6 +30,7 @@ def perf_to_profile(
 ) -> None:
     """Convert a perf.data recording to a pprof profile (perf2x in the place of perf_data_converter)."""
     from perf2x.files.output import STDOUT, open_output
+    from perf2x.pipeline.for_output import for_output
     from perf2x.pipeline.load import load
     from perf2x.pipeline.options import LoadOptions
     from perf2x.plugins.registry import build_emitter
@@ -37,7 +39,7 @@ def perf_to_profile(
     if target != STDOUT and Path(target).exists() and not overwrite:
         raise OutputError(f"{target} exists; -f overwrites it")
     emitter = build_emitter("pprof")
-    options = LoadOptions(allow_empty=False, timeline=emitter.timeline, symbols=SymbolOptions())
+    options = for_output(LoadOptions(allow_empty=False, symbols=SymbolOptions()), "pprof", emitter.needs)
     loaded = load((source,), options)
     if target == STDOUT or not Path(target).exists():
         with open_output(target, inputs=(source,)) as out:
@@ -60,6 +62,7 @@ def _overwrite(target: Path, source: str, content: bytes) -> None:
 
 def main() -> None:
     """The ``perf_to_profile`` command."""
+    open_standard_streams()
     reduce_garbage_collection()
     disable_blas_threads()
     exit_cleanly_on_signals()

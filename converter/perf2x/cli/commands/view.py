@@ -103,17 +103,15 @@ def view(
     parameters = locals()
     from perf2x.cli.render.summary import quality_lines, verbose_lines
     from perf2x.cli.view_page import open_page, serve_page
+    from perf2x.pipeline.for_output import for_output
     from perf2x.pipeline.load import load
-    from perf2x.plugins.registry import build_emitter, notes, shows_full_names, wanted_columns
+    from perf2x.plugins.registry import build_emitter, notes
 
     if port is not None and not serve:
         raise OptionError("--port is the port of --serve; add --serve")
     sources = recordings(inputs)
     emitter = build_emitter("html", {"title": title} if title else {})
-    columns = wanted_columns(emitter)
-    full_names = shows_full_names(emitter)
-    options = load_options(parameters, timeline=emitter.timeline, columns=columns, full_names=full_names)
-    options = with_listings(options, parameters, emitter, "html")
+    options = for_output(with_listings(load_options(parameters), parameters), "html", emitter.needs)
     with progress_bar(quiet) as progress:
         loaded = load(sources, options, progress)
     lines = (*(verbose_lines(loaded) if verbose else quality_lines(loaded)), *notes(emitter, loaded.profile))

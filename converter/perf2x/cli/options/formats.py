@@ -10,6 +10,7 @@ import typer
 from msgspec import Struct
 
 from perf2x.cli.options import Rare
+from perf2x.tables.errors import OptionError
 
 if TYPE_CHECKING:
     from perf2x.tables.profile import Profile
@@ -184,13 +185,25 @@ class FormatFlags(Struct, frozen=True):
     title: Title = None
     per_event: PerEvent = False
 
-    def chosen(self) -> dict[str, object]:
-        """The options that were given, by the names of the formats' fields; of switches those that are on."""
-        flags = {field: getattr(self, field) for field in self.__struct_fields__ if field != "per_event"}
-        given = {name: value for name, value in flags.items() if value is not None and value is not False}
-        if self.value in ("period", "latency", "weight", "mispredicts"):  # every format has them: the profile's values
-            del given["value"]
-        return {_FIELD_OF_FLAG.get(name, name): value for name, value in given.items()}
+    def chosen(self, name: str) -> dict[str, object]:
+        """The options that were given, by the names of the format's fields; OptionError for another format's own."""
+        for flag, _ in self._given():
+            owner = flag.partition("_")[0]
+            if flag in _FIELD_OF_FLAG and owner in _WITH_OWN_OPTIONS and owner != name:
+                raise OptionError(f"{name} has no option {_option(flag)}; it is {owner}'s")
+        return {_FIELD_OF_FLAG.get(flag, flag): value for flag, value in self._given()}
+
+    def typed(self) -> dict[str, str]:
+        """Fields of the format that were given, and the option that each was given by."""
+        return {_FIELD_OF_FLAG.get(flag, flag): _option(flag) for flag, _ in self._given()}
+
+    def _given(self) -> "Iterable[tuple[str, object]]":
+        """Options that were given and are the format's; of switches those that are on."""
+        for flag in self.__struct_fields__:
+            value = getattr(self, flag)
+            everywhere = flag == "per_event" or (flag == "value" and value != "samples")  # the profile has them
+            if value not in (None, False) and not everywhere:
+                yield flag, value
 
     def outputs(self, profile: "Profile", target: str, suffix: str) -> "Iterable[tuple[str, Profile]]":
         """Names of the files to write and the profile of each: one file, or one for each event."""
@@ -207,3 +220,10 @@ _FIELD_OF_FLAG = {
     "chrome_style": "style",
     "perfetto_style": "style",
 }
+_OPTION_OF_FLAG = {"for_reader": "--for", "object_name": "--object"}
+_WITH_OWN_OPTIONS = ("pprof", "chrome", "perfetto")
+"""Formats with options that begin with their name."""
+
+
+def _option(flag: str) -> str:
+    return _OPTION_OF_FLAG.get(flag) or f"--{flag.replace('_', '-')}"

@@ -30,7 +30,7 @@ MaxUnpacked = Annotated[
     typer.Option(
         "--max-unpacked",
         metavar="SIZE",
-        help="Largest size that a compressed input may unpack to: 500M, 20G.",
+        help="Largest size that a compressed input may unpack to, or a pipe may send: 500M, 20G.",
         show_default="200 times its size",
     ),
     Rare,

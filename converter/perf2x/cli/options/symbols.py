@@ -1,6 +1,7 @@
 """Options for the sources of names."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -131,7 +132,7 @@ class SymbolFlags(Struct, frozen=True):
         return None if self.max_unpacked is None else parse_size(self.max_unpacked)
 
     def options(self, *, keep_full_names: bool = False) -> "SymbolOptions | None":
-        """The options as SymbolOptions; None for ``--no-symbols``. OptionError for a path that does not exist."""
+        """The options as SymbolOptions; None for ``--no-symbols``. OptionError for a path that is not of its kind."""
         if self.no_symbols:
             return None
         from perf2x.symbolize.demangle.names import NameStyle
@@ -141,15 +142,15 @@ class SymbolFlags(Struct, frozen=True):
         if layout not in ("", "hierarchy", "flat"):
             raise OptionError(f"--symfs {self.symfs}: after the comma comes hierarchy or flat")
         return SymbolOptions(
-            symfs=_existing_path("--symfs", root or None),
+            symfs=_path("--symfs", root or None, Path.is_dir, "directory"),
             symfs_flat=layout == "flat",
-            kallsyms=_existing_path("--kallsyms", self.kallsyms),
-            vmlinux=_existing_path("--vmlinux", self.vmlinux),
+            kallsyms=_path("--kallsyms", self.kallsyms, _is_file_or_pipe, "file"),
+            vmlinux=_path("--vmlinux", self.vmlinux, Path.is_file, "file"),
             debug_dirs=tuple(Path(directory) for directory in self.debug_dir or ()),
-            buildid_dir=_existing_path("--buildid-dir", self.buildid_dir),
-            perf_map_dir=_existing_path("--perf-map-dir", self.perf_map_dir),
+            buildid_dir=_path("--buildid-dir", self.buildid_dir, Path.is_dir, "directory"),
+            perf_map_dir=_path("--perf-map-dir", self.perf_map_dir, Path.is_dir, "directory"),
             debuginfod_urls=tuple(self.debuginfod or os.environ.get("DEBUGINFOD_URLS", "").split()),
-            archives=tuple(Path(archive) for archive in self.archive or () if _existing_path("--archive", archive)),
+            archives=tuple(filter(None, (_path("--archive", one, Path.is_file, "file") for one in self.archive or ()))),
             allow_mismatch=self.allow_build_id_mismatch,
             names=NameStyle(self.names),
             keep_full_names=keep_full_names,
@@ -157,9 +158,18 @@ class SymbolFlags(Struct, frozen=True):
         )
 
 
-def _existing_path(option: str, path: str | None) -> Path | None:
-    if path is None:
+def _path(option: str, text: str | None, fits: Callable[[Path], bool], kind: str) -> Path | None:
+    """The path that an option names; OptionError where there is nothing, or nothing that ``fits``."""
+    if text is None:
         return None
-    if not Path(path).exists():
-        raise OptionError(f"{option} {path}: there is no such file or directory")
-    return Path(path)
+    path = Path(text)
+    if not path.exists():
+        raise OptionError(f"{option} {text}: there is no such file or directory")
+    if not fits(path):
+        raise OptionError(f"{option} {text}: it is no {kind}")
+    return path
+
+
+def _is_file_or_pipe(path: Path) -> bool:
+    """``<(zcat kallsyms.gz)`` is a pipe; it is read once, from its beginning to its end."""
+    return path.is_file() or path.is_fifo()

@@ -13,16 +13,24 @@ if TYPE_CHECKING:
 
 Folder = Annotated[str, typer.Argument(metavar="DATASET", help="A folder, or an address (s3://…).")]
 
-_AGE = re.compile(r"(\d{1,6})([hdw])")
-_HOURS = {"h": 1, "d": 24, "w": 7 * 24}
+_AGE = re.compile(r"(\d{1,6})([smhdw])")
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 24 * 3600, "w": 7 * 24 * 3600}
+
+
+def parse_age(option: str, age: str, examples: str) -> int:
+    """Parse an age, a number of the units that ``examples`` has, to nanoseconds; OptionError."""
+    found = _AGE.fullmatch(age)
+    if found is None or f"0{found[2]}" not in re.sub(r"\d+", "0", examples):
+        raise OptionError(f"{option}: {age!r} is no age; write {examples}")
+    return int(found[1]) * _SECONDS[found[2]] * 10**9
 
 
 def parse_before(age: str, now_ns: int) -> int:
-    """Parse ``--older-than``: the time so many hours, days or weeks before now, in nanoseconds; OptionError."""
-    found = _AGE.fullmatch(age)
-    if found is None:
-        raise OptionError(f"--older-than: {age!r} is no age; write 12h, 30d or 8w")
-    return now_ns - int(found[1]) * _HOURS[found[2]] * 3600 * 10**9
+    """Parse ``--older-than``: the time so many hours, days or weeks before now, in nanoseconds; OptionError.
+
+    Whoever writes 3m may mean months, and what is older is removed.
+    """
+    return now_ns - parse_age("--older-than", age, "12h, 30d or 8w")
 
 
 def now() -> int:

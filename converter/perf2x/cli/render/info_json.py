@@ -10,6 +10,7 @@ from msgspec import to_builtins
 
 from perf2x.cli.render.header_sections import sections_as_json
 from perf2x.cli.render.stats_json import symbol_facts, unwound_facts
+from perf2x.tables.count_threads import count_threads
 
 if TYPE_CHECKING:
     from perf2x.pipeline.result import Loaded
@@ -21,7 +22,7 @@ def info_facts(loaded: "Loaded") -> dict[str, Any]:
     return {
         "samples": loaded.recorded_samples,
         "events": [_event_facts(loaded, row) for row in range(len(session.events))],
-        "threads": len(loaded.profile.threads),
+        "threads": count_threads(loaded.profile.threads),
         "duration_ns": meta.duration_ns,
         "records": dict(sorted(loaded.recording.sideband.record_counts.items())),
         "deferred": to_builtins(loaded.deferred),

@@ -5,7 +5,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from perf2x.cli.render.number_format import plural
+from perf2x.tables.count_threads import count_threads
 from perf2x.tables.diagnostics import Diagnostics, Severity
+from perf2x.tables.plugin_options import START_TIME, Needs
 from perf2x.tables.printable import short
 from perf2x.unwind.chains import End
 
@@ -16,19 +18,6 @@ if TYPE_CHECKING:
     from perf2x.transform.pair_report import PairReport
     from perf2x.transform.wait_report import WaitReport
 
-_VIEWERS = {
-    "pprof": "open it: go tool pprof -http=: {0}, or drop it on speedscope.app",
-    "chrome": "open it: ui.perfetto.dev or speedscope.app",
-    "collapsed": "open it: flamegraph.pl {0} > flame.svg, or drop it on speedscope.app",
-    "html": "open it in any browser",
-    "svg": "open it in any browser",
-    "speedscope": "open it: speedscope.app",
-    "perfetto": "open it: ui.perfetto.dev",
-    "firefox": "open it: profiler.firefox.com",
-}
-
-_WITH_TIME_OF_DAY = frozenset({"pprof", "firefox", "perfetto", "otlp", "otlp-json"})
-"""Formats that say when a recording was made; the others have times from its start alone."""
 _NAMED_OBJECTS = 3
 _UNWIND_ENDS = {
     End.TRUNCATED: "truncated",
@@ -42,13 +31,20 @@ _UNWIND_ENDS = {
 
 
 def summary(
-    loaded: "Loaded", name: str, where: Sequence[str], notes: tuple[str, ...], *, verbose: bool, sent: str = ""
+    loaded: "Loaded",
+    name: str,
+    needs: Needs,
+    where: Sequence[str],
+    notes: tuple[str, ...],
+    *,
+    verbose: bool,
+    sent: str = "",
 ) -> Iterator[str]:
     """Lines for standard error: contents, deferred stacks, losses, names, and the files written (``where``).
 
     ``sent``: the server that the profile was sent to instead.
     """
-    is_dated = loaded.profile.meta.wall_start_ns or name not in _WITH_TIME_OF_DAY
+    is_dated = loaded.profile.meta.wall_start_ns or START_TIME not in needs.honours
     yield _contents_line(loaded) + ("" if is_dated else "; time of day not recorded (--start-time)")
     completed = "; ".join(_completed_parts(loaded))
     if completed:
@@ -57,7 +53,7 @@ def summary(
     if troubles:
         yield troubles
     yield from symbol_lines(loaded, _NAMED_OBJECTS)
-    hint = _VIEWERS.get(name, "").format(where[0]) if where[0] != "standard output" and not sent else ""
+    hint = needs.viewer.format(where[0]) if where[0] != "standard output" and not sent else ""
     done = f"sent {name} to {sent}" if sent else f"wrote {name} to {', '.join(where)}"
     written = done + "".join(f"; {text}" for text in notes)
     yield written + (f" ({hint})" if hint else "")
@@ -107,7 +103,7 @@ def _contents_line(loaded: "Loaded") -> str:
     kept, recorded = loaded.samples, loaded.recorded_samples
     samples = f"{kept:,} of {recorded:,}" if kept < recorded else f"{kept:,}"
     listed = f" ({events}{more})" if events else ""
-    return f"{samples} samples of {kinds}{listed}, {plural(len(loaded.profile.threads), 'thread')}{time}"
+    return f"{samples} samples of {kinds}{listed}, {plural(count_threads(loaded.profile.threads), 'thread')}{time}"
 
 
 def deferred_line(report: "DeferredReport") -> str:
@@ -178,12 +174,13 @@ def _compiled_code(count: int, report: "UnwindReport") -> str:
 
 
 def loss_line(diagnostics: Diagnostics) -> str:
-    """All losses in one line, with the advice for the largest; "" without any."""
+    """All losses in one line, with the advice for a missing end, else for the largest; "" without any."""
     losses = [count for count in diagnostics.counts.values() if count.severity is Severity.LOSS]
     if not losses:
         return ""
     listed = ", ".join(count.words for count in losses)
-    advice = max(losses, key=lambda count: count.count).advice
+    worst = diagnostics.missing_ends() or [max(losses, key=lambda count: count.count)]
+    advice = worst[0].advice
     return f"lost: {listed}" + (f"; {advice}" if advice else "")
 
 

@@ -13,6 +13,8 @@ from perf2x.cli.gates import quality_percentages
 from perf2x.cli.render.fit_text import shorten
 from perf2x.cli.render.stats_json import unwound_facts
 from perf2x.cli.render.summary import deferred_line, unwound_line
+from perf2x.tables.count_threads import count_threads
+from perf2x.tables.diagnostic_words import ENDS_EARLY
 from perf2x.tables.diagnostics import Severity
 from perf2x.tables.printable import plain
 
@@ -81,7 +83,6 @@ def report_facts(
 
 def _recorded_facts(loaded: "Loaded", size: Limits) -> dict[str, Any]:
     meta, threads = loaded.profile.meta, loaded.profile.threads
-    pids, tids = threads.pid.tolist(), threads.tid.tolist()
     counted = [pair for pair in zip(loaded.events, loaded.profile.events, strict=False) if pair[0].samples]
     return {
         "command": size.name(" ".join(meta.command_line)),
@@ -92,8 +93,8 @@ def _recorded_facts(loaded: "Loaded", size: Limits) -> dict[str, Any]:
         "perf": size.name(meta.perf_version),
         "start_ns": meta.wall_start_ns,
         "duration_ns": meta.duration_ns,
-        "processes": len(set(pids)),
-        "threads": len(set(zip(pids, tids, strict=True))),
+        "processes": len(set(threads.pid.tolist())),
+        "threads": count_threads(threads),
         "events": [
             {
                 "name": size.name(count.name),
@@ -111,7 +112,10 @@ def _recorded_facts(loaded: "Loaded", size: Limits) -> dict[str, Any]:
 
 def _quality_facts(loaded: "Loaded", size: Limits) -> dict[str, Any]:
     order = {Severity.LOSS: 0, Severity.GUESS: 1, Severity.INFO: 2}
-    counts = sorted(loaded.diagnostics.counts.values(), key=lambda count: (order[count.severity], -count.count))
+    counts = sorted(
+        loaded.diagnostics.counts.values(),
+        key=lambda count: (order[count.severity], count.name not in ENDS_EARLY, -count.count),
+    )
     shown = counts[: max(size.rows, 1)]
     report, unwound = loaded.symbols, unwound_facts(loaded)
     lacking = report.lacking() if report is not None else []

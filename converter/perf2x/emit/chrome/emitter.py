@@ -26,7 +26,7 @@ from perf2x.emit.encoding.json_encoder import json_bytes
 from perf2x.emit.timeline.tracks import knows_cpus
 from perf2x.files.background_writer import BackgroundWriter
 from perf2x.tables.errors import OptionError
-from perf2x.tables.plugin_options import check_choices, option
+from perf2x.tables.plugin_options import Needs, check_choices, option
 from perf2x.tables.profile import Profile
 
 _MICROSECOND = 1000
@@ -48,9 +48,9 @@ class Chrome(_Remembers):
     """Chrome trace JSON, a flame chart over time: for Perfetto, chrome://tracing and Speedscope."""
 
     suffix: ClassVar[str] = ".trace.json"
-    timeline: ClassVar[bool] = True
-    needs_time: ClassVar[bool] = True
-    columns: ClassVar[frozenset[str]] = frozenset({"cpu"})
+    needs: ClassVar[Needs] = Needs(
+        timeline=True, times=True, columns=frozenset({"cpu"}), viewer="open it: ui.perfetto.dev or speedscope.app"
+    )
 
     style: str = option(
         "slices",

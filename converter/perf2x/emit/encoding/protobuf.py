@@ -94,9 +94,8 @@ class Ids:
     """
 
     def __init__(self, count: int, field: int = 0) -> None:
-        encoded = varints(np.arange(1, count + 1, dtype=np.uint64))
-        self._size = encoded.lengths
-        self._cells = _varint_words(np.arange(1, count + 1, dtype=np.uint64), self._size)
+        numbers, self._size = _with_sizes(np.arange(1, count + 1, dtype=np.uint64))
+        self._cells = _varint_words(numbers, self._size)
         if field:
             self._cells = (self._cells.astype("<u8") << np.uint64(8)) | np.uint64(field << 3 | VARINT)
             self._size = self._size + 1

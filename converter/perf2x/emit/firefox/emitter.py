@@ -22,7 +22,7 @@ from perf2x.emit.firefox.marker_fields import events_with_fields
 from perf2x.emit.firefox.markers import marker_schemas
 from perf2x.emit.firefox.meta import meta_object
 from perf2x.emit.firefox.shared_tables import TextTable, shared_tables
-from perf2x.tables.plugin_options import check_choices, option
+from perf2x.tables.plugin_options import FINISHED, START_TIME, Needs, check_choices, option
 from perf2x.tables.profile import Profile, ProfileEvent
 from perf2x.transform.select import keep_samples
 
@@ -32,9 +32,13 @@ class Firefox:
     """Firefox Profiler JSON: threads over time, other events as markers; for profiler.firefox.com and Perfetto."""
 
     suffix: ClassVar[str] = ".firefox.json"
-    timeline: ClassVar[bool] = True
-    needs_time: ClassVar[bool] = True
-    columns: ClassVar[frozenset[str]] = frozenset({"cpu", "fields"})
+    needs: ClassVar[Needs] = Needs(
+        timeline=True,
+        times=True,
+        columns=frozenset({"cpu", "fields"}),
+        honours=FINISHED | {START_TIME},
+        viewer="open it: profiler.firefox.com",
+    )
 
     event: str | None = option(
         None, "event that makes the samples; the others become markers; default: a clock, else the first"

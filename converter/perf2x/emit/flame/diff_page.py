@@ -18,6 +18,7 @@ from perf2x.emit.flame.frame_tree import expand, merge_stacks
 from perf2x.emit.flame.html import event_table, frame_table, node_table
 from perf2x.emit.flame.page_file import field, write_page
 from perf2x.emit.flame.title import facts, heading
+from perf2x.tables.diagnostic_words import missing_ends
 from perf2x.tables.output_text import base_name, one_line
 from perf2x.tables.profile import Profile
 from perf2x.transform.merge_profiles import merge_profiles
@@ -113,5 +114,5 @@ def _facts(before: Profile, after: Profile) -> list[str]:
     said = []
     for word, profile in (("before", before), ("after", after)):
         source = one_line(base_name(profile.meta.source))
-        said.append(f"{word}: {source}, {facts(profile)[0]}")
+        said.append(", ".join([f"{word}: {source}", facts(profile)[0], *missing_ends(profile.meta.comments)]))
     return said

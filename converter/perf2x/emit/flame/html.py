@@ -21,7 +21,7 @@ from perf2x.emit.flame.summed_samples import row_table, summed_samples
 from perf2x.emit.flame.title import facts, heading
 from perf2x.emit.timeline.tracks import Tracks, tracks_of, with_event
 from perf2x.tables.output_text import one_line
-from perf2x.tables.plugin_options import check_choices, option
+from perf2x.tables.plugin_options import FINISHED, LISTINGS, Needs, check_choices, option
 from perf2x.tables.profile import Profile
 
 
@@ -30,10 +30,13 @@ class Html:
     """Interactive flame graph in one HTML file: no network, opens anywhere, keeps as a CI artifact."""
 
     suffix: ClassVar[str] = ".html"
-    timeline: ClassVar[bool] = True
-    columns: ClassVar[frozenset[str]] = frozenset({"cpu", "latency"})
-    full_names: ClassVar[bool] = True
-    listings: ClassVar[bool] = True
+    needs: ClassVar[Needs] = Needs(
+        timeline=True,
+        columns=frozenset({"cpu", "latency"}),
+        full_names=True,
+        honours=FINISHED | {LISTINGS},
+        viewer="open it in any browser",
+    )
 
     title: str = option("", "heading of the page; default: the recorded command, or the busiest process")
     direction: str = option(

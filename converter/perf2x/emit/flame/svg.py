@@ -18,7 +18,7 @@ from perf2x.emit.flame.svg_text import fitted, shown_name, xml
 from perf2x.emit.flame.svg_tree import Boxes, boxes_of
 from perf2x.emit.flame.title import facts, heading
 from perf2x.tables.errors import OptionError
-from perf2x.tables.plugin_options import check_choices, option
+from perf2x.tables.plugin_options import Needs, check_choices, option
 from perf2x.tables.profile import Profile
 
 _LEVEL, _TOP, _SIDE = 17, 46, 10  # picture.js has the same
@@ -29,8 +29,7 @@ class Svg:
     """Flame graph in one SVG file: zoom and search in a browser, a still picture in a README or a pull request."""
 
     suffix: ClassVar[str] = ".svg"
-    timeline: ClassVar[bool] = False
-    full_names: ClassVar[bool] = True
+    needs: ClassVar[Needs] = Needs(full_names=True, viewer="open it in any browser")
 
     event: str | None = option(None, "event to draw; default: the recording's first")
     title: str = option("", "heading; default: the recorded command, or the busiest process")

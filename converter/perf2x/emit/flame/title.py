@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from perf2x.tables.count_threads import count_threads
+from perf2x.tables.diagnostic_words import missing_ends
 from perf2x.tables.output_text import base_name, one_line
 from perf2x.tables.profile import Profile
 
@@ -19,12 +21,12 @@ def heading(profile: Profile) -> str:
 
 
 def facts(profile: Profile) -> list[str]:
-    """Short statements for a subtitle: samples, threads, time, machine."""
+    """Short statements for a subtitle: samples, threads, time, machine, and ends that are missing."""
     meta, samples = profile.meta, profile.samples
-    threads = len(set(zip(profile.threads.pid.tolist(), profile.threads.tid.tolist(), strict=True)))
-    said = [_many(int(samples.count.sum()), "sample"), _many(threads, "thread")]
+    said = [_many(int(samples.count.sum()), "sample"), _many(count_threads(profile.threads), "thread")]
     said += [f"{meta.duration_ns / 1e9:.2f} s"] if meta.duration_ns else []
-    return said + [one_line(text) for text in (meta.hostname, meta.os_release, meta.arch) if text]
+    said += [one_line(text) for text in (meta.hostname, meta.os_release, meta.arch) if text]
+    return said + missing_ends(meta.comments)
 
 
 def _many(count: int, noun: str) -> str:

@@ -1,5 +1,7 @@
 """What all profiles of a file share: texts, attributes, and the tables of stacks and what they consist of."""
 
+from collections.abc import Iterable
+
 from perf2x.columnar.ragged import Ragged
 from perf2x.emit.encoding.octet_rows import octet_rows
 from perf2x.emit.otlp.attributes import Attributes
@@ -19,17 +21,15 @@ class Dictionary:
         self.texts = Texts()
         self.attributes = Attributes(self.texts)
 
-    def table(self, field: Field, *parts: Ragged) -> Pieces:
+    def table(self, field: Field, parts: Iterable[Ragged]) -> Pieces:
         """Return a table from its entries, the first of which is empty."""
-        return self.encoding.repeated(field, [self.encoding.entries(field, part) for part in parts])
+        return self.encoding.repeated(field, (self.encoding.entries(field, part) for part in parts))
 
     def own_tables(self) -> Pieces:
-        """Return links, texts and attributes, once nothing more is added."""
+        """Yield links, texts and attributes, once nothing more is added."""
         link = self.encoding.joined([self.encoding.octets(field, octet_rows([value])) for field, value in _NO_LINK])
         attributes = self.attributes.encoded(self.encoding)
         texts = octet_rows([text.encode() for text in self.texts.listed()])
-        return [
-            *self.table(ProfilesDictionary.LINK_TABLE, link),
-            *self.table(ProfilesDictionary.STRING_TABLE, texts),
-            *self.table(ProfilesDictionary.ATTRIBUTE_TABLE, attributes),
-        ]
+        yield from self.table(ProfilesDictionary.LINK_TABLE, [link])
+        yield from self.table(ProfilesDictionary.STRING_TABLE, [texts])
+        yield from self.table(ProfilesDictionary.ATTRIBUTE_TABLE, [attributes])

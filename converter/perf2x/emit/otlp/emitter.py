@@ -6,6 +6,7 @@ receiver and exporter have it; the body of an export request has the same bytes.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import BinaryIO, ClassVar
 
 import numpy as np
@@ -33,7 +34,7 @@ from perf2x.emit.otlp.schema import (
 from perf2x.emit.otlp.tables import StackTables, numbered
 from perf2x.emit.otlp.wire import Wire
 from perf2x.tables.errors import OptionError
-from perf2x.tables.plugin_options import check_choices, option
+from perf2x.tables.plugin_options import FINISHED, START_TIME, TAGS, Needs, check_choices, option
 from perf2x.tables.profile import Profile
 
 _MOST_PAYLOAD = 1024
@@ -63,24 +64,16 @@ class Otlp:
             raise OptionError(f"original_payload={self.original_payload}: MiB, from 0 to {_MOST_PAYLOAD}")
 
     @property
-    def original(self) -> int:
-        """Bytes of the recording itself that are written at most."""
-        return self.original_payload << 20
-
-    @property
-    def timeline(self) -> bool:
-        """Only timestamps keep samples apart."""
-        return self.timestamps
-
-    @property
-    def needs_time(self) -> bool:
-        """Without times there are no timestamps."""
-        return self.timestamps
-
-    @property
-    def columns(self) -> frozenset[str]:
-        """Columns that attributes are made of; the user's own (``--tag``) are always written."""
-        return frozenset(self.label) & {"cpu", "cgroup"} | {"tags"}
+    def needs(self) -> Needs:
+        """What attributes are made of; only timestamps keep samples apart."""
+        return Needs(
+            timeline=self.timestamps,
+            times=self.timestamps,
+            columns=frozenset(self.label) & {"cpu", "cgroup"},
+            original=self.original_payload << 20,
+            honours=FINISHED | {TAGS, START_TIME},
+            binary=isinstance(self.encoding, Wire),
+        )
 
     def emit(self, profile: Profile, out: BinaryIO) -> None:
         """Write the whole message."""
@@ -88,21 +81,21 @@ class Otlp:
 
     def pieces(self, profile: Profile) -> Pieces:
         """Return the message: profiles by resource first, then what they share."""
-        if self.original and not profile.original:
+        if self.original_payload and not profile.original:
             raise OptionError("the profile was read without the recording's own bytes (LoadOptions.original)")
         dictionary = Dictionary(self.encoding)
         leaves = numbered(profile.samples.stack, len(profile.stacks))
         groups = self._groups(profile, dictionary, leaves.entry[profile.samples.stack])
-        profiles = ProfileEncoder(profile, dictionary, groups, self.value == "samples", bool(self.original))
-        resources: Pieces = []
+        profiles = ProfileEncoder(profile, dictionary, groups, self.value == "samples", bool(self.original_payload))
+        resources: list[bytes] = []
         for number in unique(groups.resource).tolist():
             tags = profile.tag_sets[number] if profile.samples.tags is not None else {}
             attributes = self._key_values(resource_attributes(profile, tags), dictionary)
             fields = self._resource(attributes, profiles.of_resource(number))
             resources += self.encoding.entry(ProfilesData.RESOURCE_PROFILES, fields)
         tables = StackTables(profile, leaves.rows, self.placeholders).encoded(dictionary)
-        shared = self.encoding.single(ProfilesData.DICTIONARY, [*tables, *dictionary.own_tables()])
-        return self.encoding.document([*self.encoding.repeated(ProfilesData.RESOURCE_PROFILES, resources), *shared])
+        shared = self.encoding.single(ProfilesData.DICTIONARY, chain(tables, dictionary.own_tables()))
+        return self.encoding.document(chain(self.encoding.repeated(ProfilesData.RESOURCE_PROFILES, resources), shared))
 
     def _groups(self, profile: Profile, dictionary: Dictionary, stack: I64) -> SampleGroups:
         samples = profile.samples

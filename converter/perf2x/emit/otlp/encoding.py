@@ -4,14 +4,15 @@ A *row* is the bytes of one field, or of all fields of one message, for each of 
 message that is put together from the inside out.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from perf2x.columnar.arrays import I64, AnyArray, Bools
 from perf2x.columnar.ragged import Ragged
 from perf2x.emit.otlp.schema import Field
 
-Pieces = list[bytes]
+Pieces = Iterable[bytes]
+"""Read once, in order: a table of all addresses of a file may be made while it is written."""
 
 
 class Encoding(Protocol):

@@ -8,7 +8,8 @@ comma, which its message takes off the first one::
 """
 
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 
 import numpy as np
 
@@ -64,29 +65,33 @@ class JsonText:
 
     def entry(self, field: Field, pieces: Pieces) -> Pieces:
         """One message with a comma in front."""
-        return [b",{", *_without_comma(pieces), b"}"]
+        return chain([b",{"], _without_comma(pieces), [b"}"])
 
     def repeated(self, field: Field, entries: Pieces) -> Pieces:
         """A list of the entries."""
         inner = _without_comma(entries)
-        return [b"," + _name(field) + b"[", *inner, b"]"] if inner else []
+        if first := next(inner, b""):
+            yield b"," + _name(field) + b"[" + first
+            yield from inner
+            yield b"]"
 
     def single(self, field: Field, pieces: Pieces) -> Pieces:
         """One message behind its name."""
-        return [b"," + _name(field) + b"{", *_without_comma(pieces), b"}"]
+        return chain([b"," + _name(field) + b"{"], _without_comma(pieces), [b"}"])
 
     def document(self, pieces: Pieces) -> Pieces:
         """An object of the fields, and the end of the line."""
-        return [b"{", *_without_comma(pieces), b"}\n"]
+        return chain([b"{"], _without_comma(pieces), [b"}\n"])
 
 
 def _name(field: Field) -> bytes:
     return json_bytes(field.json_name) + b":"
 
 
-def _without_comma(pieces: Pieces) -> Pieces:
-    held = [piece for piece in pieces if piece]
-    return [held[0][1:], *held[1:]] if held else []
+def _without_comma(pieces: Pieces) -> Iterator[bytes]:
+    held = (piece for piece in pieces if piece)
+    yield from (first[1:] for first in islice(held, 1))
+    yield from held
 
 
 def _texts(field: Field, values: AnyArray) -> Ragged:

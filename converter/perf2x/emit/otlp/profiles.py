@@ -101,7 +101,7 @@ class ProfileEncoder:
         groups, encoding = self._groups, self._dictionary.encoding
         first, last = np.searchsorted(groups.resource, [resource, resource + 1]).tolist()
         events = sorted(unique(groups.event[first:last]).tolist(), key=lambda event: (event != self._shown, event))
-        entries: Pieces = []
+        entries: list[bytes] = []
         for event in events:
             begin, end = np.searchsorted(groups.event[first:last], [event, event + 1]).tolist()
             fields = self._profile(self._types[event], slice(first + begin, first + end))

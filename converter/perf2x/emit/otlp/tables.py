@@ -9,11 +9,11 @@ import numpy as np
 from msgspec import Struct
 
 from perf2x.columnar.arrays import I64, AnyArray
-from perf2x.columnar.ragged import Ragged
+from perf2x.columnar.ragged import Ragged, row_batches
 from perf2x.columnar.unique import unique
 from perf2x.emit.otlp.attributes import number_rows
 from perf2x.emit.otlp.dictionary import Dictionary
-from perf2x.emit.otlp.encoding import Pieces
+from perf2x.emit.otlp.encoding import Encoding, Pieces
 from perf2x.emit.otlp.frame_types import FRAME_TYPES, frame_types
 from perf2x.emit.otlp.schema import Function, Line, Location, Mapping, ProfilesDictionary, Stack
 from perf2x.emit.pprof.tables import LocationLines, StringTable, lines_as_recorded, lines_with_placeholders
@@ -21,7 +21,8 @@ from perf2x.tables.profile import Profile
 from perf2x.tables.stack_tree import depths, paths
 
 BUILD_ID, FRAME_TYPE = "process.executable.build_id.gnu", "profile.frame.type"
-_STACKS_AT_ONCE = 1 << 14
+_FRAMES_AT_ONCE = 1 << 18
+_LOCATIONS_AT_ONCE = 1 << 16
 
 
 class Numbers(Struct, frozen=True):
@@ -57,13 +58,11 @@ class StackTables:
         self._functions = numbered(self._lines.function[self._line.values], functions)
 
     def encoded(self, dictionary: Dictionary) -> Pieces:
-        """Return all tables; their texts and attributes are added to the dictionary."""
-        return [
-            *dictionary.table(ProfilesDictionary.MAPPING_TABLE, self._encoded_mappings(dictionary)),
-            *dictionary.table(ProfilesDictionary.LOCATION_TABLE, self._encoded_locations(dictionary)),
-            *dictionary.table(ProfilesDictionary.FUNCTION_TABLE, self._encoded_functions(dictionary)),
-            *dictionary.table(ProfilesDictionary.STACK_TABLE, *self._encoded_stacks(dictionary)),
-        ]
+        """Yield all tables; their texts and attributes are added to the dictionary."""
+        yield from dictionary.table(ProfilesDictionary.MAPPING_TABLE, [self._encoded_mappings(dictionary)])
+        yield from dictionary.table(ProfilesDictionary.LOCATION_TABLE, self._encoded_locations(dictionary))
+        yield from dictionary.table(ProfilesDictionary.FUNCTION_TABLE, [self._encoded_functions(dictionary)])
+        yield from dictionary.table(ProfilesDictionary.STACK_TABLE, self._encoded_stacks(dictionary))
 
     def _encoded_mappings(self, dictionary: Dictionary) -> Ragged:
         encoding, mappings, rows = dictionary.encoding, self._profile.mappings, self._mappings.rows
@@ -88,21 +87,27 @@ class StackTables:
             ]
         )
 
-    def _encoded_locations(self, dictionary: Dictionary) -> Ragged:
-        encoding, locations, rows = dictionary.encoding, self._profile.locations, self._locations.rows
-        kind = dictionary.attributes.add_column(FRAME_TYPE, FRAME_TYPES, frame_types(self._profile)[rows])
-        line_offsets = np.append(0, self._line.offsets)
-        return encoding.joined(
-            [
-                encoding.number(Location.MAPPING_INDEX, _behind_zero(self._mappings.entry[locations.mapping[rows]])),
-                encoding.number(Location.ADDRESS, _behind_zero(locations.lookup[rows])),
-                encoding.messages(Location.LINES, self._encoded_lines(dictionary), line_offsets),
-                encoding.numbers(Location.ATTRIBUTE_INDICES, _behind_empty(number_rows([kind], len(rows)))),
-            ]
-        )
+    def _encoded_locations(self, dictionary: Dictionary) -> Iterator[Ragged]:
+        """Yield locations, some ten thousand at a time: there may be nearly as many as words in the recording."""
+        encoding, locations, used = dictionary.encoding, self._profile.locations, self._locations.rows
+        yield _entry_0(encoding)
+        kinds = dictionary.attributes.add_column(FRAME_TYPE, FRAME_TYPES, frame_types(self._profile)[used])
+        for start in range(0, len(used), _LOCATIONS_AT_ONCE):
+            rows = used[start : start + _LOCATIONS_AT_ONCE]
+            kind = kinds[start : start + len(rows)]
+            offsets = self._line.offsets[start : start + len(rows) + 1]
+            lines = self._encoded_lines(dictionary, self._line.values[offsets[0] : offsets[-1]])
+            yield encoding.joined(
+                [
+                    encoding.number(Location.MAPPING_INDEX, self._mappings.entry[locations.mapping[rows]]),
+                    encoding.number(Location.ADDRESS, locations.lookup[rows]),
+                    encoding.messages(Location.LINES, lines, offsets - offsets[0]),
+                    encoding.numbers(Location.ATTRIBUTE_INDICES, number_rows([kind], len(rows))),
+                ]
+            )
 
-    def _encoded_lines(self, dictionary: Dictionary) -> Ragged:
-        encoding, lines = dictionary.encoding, self._line.values
+    def _encoded_lines(self, dictionary: Dictionary, lines: I64) -> Ragged:
+        encoding = dictionary.encoding
         return encoding.joined(
             [
                 encoding.number(Line.FUNCTION_INDEX, self._functions.entry[self._lines.function[lines]]),
@@ -124,13 +129,13 @@ class StackTables:
         return encoding.joined([*fields, encoding.number(Function.START_LINE, _behind_zero(start))])
 
     def _encoded_stacks(self, dictionary: Dictionary) -> Iterator[Ragged]:
-        """Yield stacks, innermost location first, some thousand at a time."""
+        """Yield stacks, innermost location first, some ten thousand frames at a time."""
         encoding, stacks = dictionary.encoding, self._profile.stacks
-        yield encoding.joined([_behind_empty(Ragged(np.zeros(1, np.int64), np.zeros(0, np.uint8)))])
+        yield _entry_0(encoding)
         parent = stacks.parent.astype(np.int64)
         depth = depths(parent)
-        for start in range(0, len(self._leaves), _STACKS_AT_ONCE):
-            path = paths(parent, depth, self._leaves[start : start + _STACKS_AT_ONCE])
+        for rows in row_batches(depth[self._leaves] + 1, _FRAMES_AT_ONCE):
+            path = paths(parent, depth, self._leaves[rows])
             entries = Ragged(path.offsets, self._locations.entry[stacks.location[path.values]])
             yield encoding.joined([encoding.numbers(Stack.LOCATION_INDICES, entries)])
 
@@ -150,6 +155,11 @@ def _used_locations(profile: Profile, leaves: I64) -> I64:
 def _behind_zero(values: AnyArray) -> AnyArray:
     """Put entry 0 in front of a column, in its own type: addresses never meet signed numbers."""
     return np.concatenate([np.zeros(1, values.dtype), values])
+
+
+def _entry_0(encoding: Encoding) -> Ragged:
+    """Return a table of one message without fields."""
+    return encoding.joined([Ragged(np.zeros(2, np.int64), np.zeros(0, np.uint8))])
 
 
 def _behind_empty(rows: Ragged) -> Ragged:

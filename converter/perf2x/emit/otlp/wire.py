@@ -60,7 +60,8 @@ class Wire:
 
     def entry(self, field: Field, pieces: Pieces) -> Pieces:
         """One message behind tag and length."""
-        return [varint(field.number << 3 | LENGTH) + varint(sum(map(len, pieces))), *pieces]
+        held = list(pieces)  # the length stands in front
+        return [varint(field.number << 3 | LENGTH) + varint(sum(map(len, held))), *held]
 
     def repeated(self, field: Field, entries: Pieces) -> Pieces:
         """Entries as they are."""

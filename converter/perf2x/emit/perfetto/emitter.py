@@ -18,7 +18,7 @@ from perf2x.emit.perfetto.state_slices import state_slice_packets
 from perf2x.emit.perfetto.task_states import task_state_packets
 from perf2x.emit.perfetto.threads import process_tree
 from perf2x.emit.perfetto.tracepoints import tracepoint_packets
-from perf2x.tables.plugin_options import check_choices, option
+from perf2x.tables.plugin_options import FINISHED, START_TIME, Needs, check_choices, option
 from perf2x.tables.profile import Profile
 
 
@@ -27,9 +27,14 @@ class Perfetto:
     """Perfetto's own trace, samples as samples: for ui.perfetto.dev, the smallest timeline."""
 
     suffix: ClassVar[str] = ".pftrace"
-    timeline: ClassVar[bool] = True
-    needs_time: ClassVar[bool] = True
-    columns: ClassVar[frozenset[str]] = frozenset({"cpu", "fields"})
+    needs: ClassVar[Needs] = Needs(
+        timeline=True,
+        times=True,
+        columns=frozenset({"cpu", "fields"}),
+        honours=FINISHED | {START_TIME},
+        binary=True,
+        viewer="open it: ui.perfetto.dev",
+    )
 
     style: str = option(
         "stack-sample",

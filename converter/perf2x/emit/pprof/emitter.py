@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from perf2x.analysis.event_lookup import plain_names, shown_event
 from perf2x.columnar.arrays import I64
-from perf2x.columnar.ragged import Ragged
+from perf2x.columnar.ragged import Ragged, row_batches
 from perf2x.columnar.unique import group_rows, unique_inverse
 from perf2x.emit.encoding.protobuf import Chosen, Ids, chosen_field, chosen_messages, chosen_packed, text_fields, whole
 from perf2x.emit.pprof.comments import comment_lines
@@ -33,14 +33,14 @@ from perf2x.emit.pprof.tables import (
 )
 from perf2x.emit.pprof.values import ValueKind, heaviest, in_style, summed_values, value_kinds
 from perf2x.files.background_writer import BackgroundGzipWriter
-from perf2x.tables.plugin_options import check_choices, option
+from perf2x.tables.plugin_options import FINISHED, START_TIME, TAGS, Needs, check_choices, option
 from perf2x.tables.profile import Profile
 from perf2x.tables.stack_tree import depths, paths
 
 if TYPE_CHECKING:
     from perf2x.emit.pprof import profile_pb2
 
-_SAMPLES_PER_WRITE = 16_384
+_FRAMES_PER_WRITE = 1 << 17
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,20 +71,18 @@ class Pprof:
         check_choices(self)
 
     @property
-    def timeline(self) -> bool:
-        """Only a label with the time keeps samples apart."""
-        return "time" in self._labels
-
-    @property
-    def columns(self) -> frozenset[str]:
-        """Columns that labels are made of; the user's own (``--tag``) are always written."""
-        memory = {"data_src"} if MEMORY_LABELS.keys() & set(self._labels) else set()
-        return frozenset(self._labels) & {"cpu", "cgroup"} | memory | {"tags"}
-
-    @property
-    def threads(self) -> bool:
-        """Whether labels tell threads of one name apart."""
-        return bool({"pid", "tid", "process", "thread"} & set(self._labels))
+    def needs(self) -> Needs:
+        """What labels are made of; only one with the time keeps samples apart."""
+        labels = frozenset(self._labels)
+        memory = {"data_src"} if MEMORY_LABELS.keys() & labels else set()
+        return Needs(
+            timeline="time" in labels,
+            columns=labels & {"cpu", "cgroup"} | memory,
+            threads=bool({"pid", "tid", "process", "thread"} & labels),
+            honours=FINISHED | {TAGS, START_TIME},
+            binary=True,
+            viewer="open it: go tool pprof -http=: {0}, or drop it on speedscope.app",
+        )
 
     @property
     def _labels(self) -> tuple[str, ...]:
@@ -130,7 +128,7 @@ class Pprof:
         return (f"{left} samples are summed up as {REST}: {share:.1%} of the value",)
 
     def chunks(self, profile: Profile) -> Iterator[bytes]:
-        """Yield the uncompressed message, some thousand samples at a time; the string table comes last."""
+        """Yield the uncompressed message, some ten thousand frames at a time; the string table comes last."""
         profile = self._read_part(profile)
         strings = StringTable(profile)
         kinds = value_kinds(profile, self.names)
@@ -141,16 +139,16 @@ class Pprof:
             lines, names = lines_with_placeholders(profile, strings)
         else:
             lines, names = lines_as_recorded(profile.locations), []
-        count = len(profile.locations)
-        written, owner = None, np.arange(count)
+        written = owner = None
         if self.inline == "off":
             lines = without_inlining(lines)
         elif self.inline == "frames":
             lines, written, owner = one_location_per_line(lines)
-        yield encode_locations(profile.locations, lines, owner, order)
+        yield from encode_locations(profile.locations, lines, owner, order)
         if self.max_samples:
             names = [*names, strings.add(REST)]
-            yield encode_rest(len(owner) + 1, len(profile.functions) + len(names))
+            yield encode_rest(len(lines.offsets), len(profile.functions) + len(names))
+        del lines, owner
         yield encode_functions(profile.functions, names)
         yield from self._samples(profile, strings, written)
         yield text_fields(6, strings.texts)
@@ -173,11 +171,11 @@ class Pprof:
         kept = heaviest(distinct.values, self.max_samples)
         label_bytes = LabelBytes(labels, keys, distinct.row[kept])
         location_ids = _StackIds(profile, written)
-        for start in range(0, len(kept), _SAMPLES_PER_WRITE):
-            part = kept[start : start + _SAMPLES_PER_WRITE]
-            stack = profile.samples.stack[distinct.row[part]].astype(np.int64)
+        stack = profile.samples.stack[distinct.row[kept]].astype(np.int64)
+        for rows in row_batches(location_ids.frames(stack), _FRAMES_PER_WRITE):
+            start, end = int(rows[0]), int(rows[-1]) + 1
             yield _encoded_samples(
-                location_ids.of(stack), distinct.values[part], label_bytes.of(start, start + len(part))
+                location_ids.of(stack[start:end]), distinct.values[kept[start:end]], label_bytes.of(start, end)
             )
         if len(kept) < len(distinct.row):
             yield _encoded_rest(distinct.values.sum(axis=0) - distinct.values[kept].sum(axis=0), location_ids.count + 1)
@@ -208,6 +206,11 @@ class _StackIds:
         self._written, self._location = written, profile.stacks.location
         self._parent = profile.stacks.parent.astype(np.int64)
         self._depth, self._ids = depths(self._parent), Ids(self.count)
+
+    def frames(self, stack: I64) -> I64:
+        """(n,) locations of each stack row."""
+        depths_and_none = np.append(self._depth, -1)  # row −1 is the stack without frames
+        return depths_and_none[stack] + 1
 
     def of(self, stack: I64) -> list[Chosen]:
         """Encode the ids of (n,) stack rows; each distinct stack is encoded once."""

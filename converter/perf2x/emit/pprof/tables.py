@@ -3,10 +3,12 @@
 Ids are 1 … N in order, which Parca demands and Speedscope (32-bit ids) needs.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 from msgspec import Struct
 
-from perf2x.columnar.arrays import I64
+from perf2x.columnar.arrays import I32, I64
 from perf2x.columnar.ragged import Ragged, offsets_of, ranges, side_by_side
 from perf2x.columnar.unique import unique_inverse
 from perf2x.emit.encoding.protobuf import nested_field, number_field, top_level
@@ -14,6 +16,7 @@ from perf2x.tables.mapping_names import is_real_path, without_deleted
 from perf2x.tables.output_text import bracketed, printable
 from perf2x.tables.profile import Functions, Locations, Mappings, Profile
 
+_LOCATIONS_PER_WRITE = 1 << 16
 REST = "[other stacks]"
 """The frame of all samples that a limit left no room for."""
 
@@ -38,8 +41,8 @@ class LocationLines(Struct, frozen=True):
     """Lines of each pprof location, innermost first: rows of functions and line numbers."""
 
     offsets: I64
-    function: I64
-    number: I64
+    function: I32
+    number: I32
 
 
 def mapping_order(profile: Profile) -> I64:
@@ -103,8 +106,8 @@ def lines_with_placeholders(profile: Profile, strings: StringTable) -> tuple[Loc
     distinct = list(dict.fromkeys(texts))
     function_of_text = {text: len(profile.functions) + row for row, text in enumerate(distinct)}
     offsets = offsets_of(np.maximum(count, 1))
-    function, number = np.zeros(offsets[-1], np.int64), np.zeros(offsets[-1], np.int64)
-    function[offsets[bare]] = np.array([function_of_text[text] for text in texts], np.int64)[inverse]
+    function, number = np.zeros(offsets[-1], np.int32), np.zeros(offsets[-1], np.int32)
+    function[offsets[bare]] = np.array([function_of_text[text] for text in texts], np.int32)[inverse]
     named = np.flatnonzero(count)
     into = ranges(offsets[named], count[named])
     function[into], number[into] = locations.line_function, locations.line_number
@@ -113,9 +116,7 @@ def lines_with_placeholders(profile: Profile, strings: StringTable) -> tuple[Loc
 
 def lines_as_recorded(locations: Locations) -> LocationLines:
     """Lines of every location; unresolved ones have none, for those who symbolize later."""
-    return LocationLines(
-        locations.line_offsets, locations.line_function.astype(np.int64), locations.line_number.astype(np.int64)
-    )
+    return LocationLines(locations.line_offsets, locations.line_function, locations.line_number)
 
 
 def without_inlining(lines: LocationLines) -> LocationLines:
@@ -144,18 +145,28 @@ def one_location_per_line(lines: LocationLines) -> tuple[LocationLines, Ragged, 
     )
 
 
-def encode_locations(locations: Locations, lines: LocationLines, owner: I64, order: I64) -> bytes:
-    """Profile.location (4). ``owner`` is the profile's location behind each written one, ``order`` that of mappings."""
+def encode_locations(locations: Locations, lines: LocationLines, owner: I64 | None, order: I64) -> Iterator[bytes]:
+    """Profile.location (4), some thousand at a time: a file may have nothing but addresses.
+
+    ``owner`` is the profile's location behind each written one, None: itself; ``order`` that of mappings.
+    """
     mapping_id = np.zeros(len(order) + 1, np.int64)  # the last one serves mapping -1
     mapping_id[order] = np.arange(1, len(order) + 1)
-    line_messages = side_by_side([number_field(1, lines.function + 1), number_field(2, np.maximum(lines.number, 0))])
-    fields = [
-        number_field(1, np.arange(1, len(owner) + 1)),
-        number_field(2, mapping_id[locations.mapping[owner]]),
-        number_field(3, locations.lookup[owner]),
-        nested_field(4, line_messages, lines.offsets),
-    ]
-    return top_level(4, side_by_side(fields))
+    count = len(lines.offsets) - 1
+    for start in range(0, count, _LOCATIONS_PER_WRITE):
+        rows = np.arange(start, min(start + _LOCATIONS_PER_WRITE, count))
+        taken = rows if owner is None else owner[rows]
+        offsets = lines.offsets[start : rows[-1] + 2]
+        part = slice(offsets[0], offsets[-1])
+        function, number = lines.function[part].astype(np.int64), lines.number[part].astype(np.int64)
+        line_messages = side_by_side([number_field(1, function + 1), number_field(2, np.maximum(number, 0))])
+        fields = [
+            number_field(1, rows + 1),
+            number_field(2, mapping_id[locations.mapping[taken]]),
+            number_field(3, locations.lookup[taken]),
+            nested_field(4, line_messages, offsets - offsets[0]),
+        ]
+        yield top_level(4, side_by_side(fields))
 
 
 def encode_rest(location: int, function: int) -> bytes:

@@ -29,8 +29,8 @@ class Done(Struct, frozen=True):
 def compact(storage: Storage, sum_before_ns: int | None = None, target: int = TARGET) -> Done:
     """Put small files together; sum timelines of recordings that started before a time (nanoseconds since the epoch).
 
-    Rows of recordings that could not be read stay as they are, for they are tried again. FormatError when a file is
-    damaged, OutputError when one cannot be written.
+    Rows of recordings that could not be read, or are unfinished, stay as they are: they may come again. FormatError
+    when a file is damaged, OutputError when one cannot be written.
     """
     with alone(storage):
         finish(storage)
@@ -69,7 +69,10 @@ def _groups(files: Sequence[RowFile], old: frozenset[bytes], target: int) -> Ite
     def has_work(file: RowFile) -> bool:
         return file.has_doubles or any(row.recording in old for row in file.rows)
 
-    open_ones = (file for file in files if not any(row.has_error for row in file.rows))
+    def may_come_again(row: RecordingRow) -> bool:
+        return row.has_error or (row.unfinished and row.recording not in old)
+
+    open_ones = (file for file in files if not any(map(may_come_again, file.rows)))
     small = (file for file in open_ones if has_work(file) or file.size < target // 2)
     for _, found in groupby(sorted(small, key=lambda file: (file.folder, file.name)), lambda file: file.folder):
         for group in _filled(found, target):

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from perf2x.dataset.read_files import read_table
 from perf2x.dataset.storage import Storage, StoredFile
+from perf2x.dataset.superseded import states_of, superseded
 
 if TYPE_CHECKING:
     import pyarrow
@@ -24,6 +25,8 @@ class RecordingRow(Struct, frozen=True):
     start_ns: int | None
     is_timeline: bool
     has_error: bool
+    unfinished: bool
+    """It may come again, finished."""
 
 
 class RowFile(Struct, frozen=True):
@@ -35,7 +38,7 @@ class RowFile(Struct, frozen=True):
     """Bytes of the samples."""
     modified_ns: int
     rows: tuple[RecordingRow, ...]
-    """Recordings that no file in front of this one has."""
+    """Recordings that no file in front of this one has, and no file a later state of."""
     has_doubles: bool
     """Whether there are other recordings in it."""
 
@@ -48,12 +51,12 @@ class RowFile(Struct, frozen=True):
 def row_files(storage: Storage) -> list[RowFile]:
     """All files of recordings, by name; FormatError when one cannot be read."""
     sizes = {file.name.partition("/")[2]: file.size for file in storage.files("samples")}
-    known: set[bytes] = set()
-    return [_row_file(storage, file, sizes, known) for file in storage.files(_TABLE)]
+    found = [(file, read_stored(storage, file.name, _TABLE)) for file in storage.files(_TABLE)]
+    known = set(superseded(state for _, table in found for state in states_of(table)))
+    return [_row_file(file, table, sizes, known) for file, table in found]
 
 
-def _row_file(storage: Storage, file: StoredFile, sizes: dict[str, int], known: set[bytes]) -> RowFile:
-    table = read_stored(storage, file.name, _TABLE)
+def _row_file(file: StoredFile, table: "pyarrow.Table", sizes: dict[str, int], known: set[bytes]) -> RowFile:
     rows = []
     for row in _rows(table):
         if row.recording not in known:
@@ -64,11 +67,11 @@ def _row_file(storage: Storage, file: StoredFile, sizes: dict[str, int], known: 
 
 
 def _rows(table: "pyarrow.Table") -> Iterator[RecordingRow]:
-    names = ("recording", "start_ns", "is_timeline", "error")
-    for number, (recording, start, is_timeline, error) in enumerate(
+    names = ("recording", "start_ns", "is_timeline", "error", "unfinished")
+    for number, (recording, start, is_timeline, error, unfinished) in enumerate(
         zip(*(table[name].to_pylist() for name in names), strict=True)
     ):
-        yield RecordingRow(recording, table.slice(number, 1), start, is_timeline, error is not None)
+        yield RecordingRow(recording, table.slice(number, 1), start, is_timeline, error is not None, unfinished)
 
 
 def read_stored(storage: Storage, name: str, table: str, recording: bytes | None = None) -> "pyarrow.Table":

@@ -49,7 +49,8 @@ _LEGACY_ATTR_SIZES = tuple(size + perffile.SECTION_SIZE for size in (64, 72, 80,
 def open_container(name: str, data: U8, diagnostics: Diagnostics) -> Container:
     """Read the header. FormatError when the data is no recording."""
     magic = data[:8].tobytes()
-    if len(data) < perffile.PIPE_HEADER_SIZE:
+    is_known = magic == perffile.MAGIC_LEGACY or magic in _MAGICS
+    if len(data) < (perffile.PIPE_HEADER_SIZE if is_known else len(perffile.MAGIC)):
         raise FormatError(f"{name}: not a perf.data file: {len(data)} bytes are no whole header")
     order = _legacy_order(data) if magic == perffile.MAGIC_LEGACY else _MAGICS.get(magic)
     if order is None:
@@ -94,8 +95,8 @@ def _clamp_to_file(
         raise FormatError(f"{name}, byte 0x28: data starts at {records.offset:#x}, the file has {file_size:#x} bytes")
     if unfinished:
         diagnostics.add(
-            "unfinished_file", Severity.GUESS,
-            "perf record was killed before it finished the header: read to the end of the file, no names or build ids.",
+            "unfinished_file", Severity.LOSS,
+            "perf record was killed, or still runs: its last samples, names and build ids are missing.",
         )  # fmt: skip
         return FileSection(records.offset, file_size - records.offset)
     if records.end > file_size:

@@ -9,6 +9,7 @@ import mmap
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
@@ -20,11 +21,13 @@ from perf2x.abi.perffile import MAGIC, MAGIC_LEGACY, MAGIC_SWAPPED
 from perf2x.columnar.arrays import U8
 from perf2x.files import unpack_limit
 from perf2x.files.operating_system import free_pages, map_file
+from perf2x.files.temporary import shown_name
 from perf2x.reader.containers.zstd_module import ZstdReader
 from perf2x.tables.diagnostics import Diagnostics, Severity
 from perf2x.tables.errors import FormatError
 
 CHUNK = 1 << 20
+_MAGICS = (MAGIC, MAGIC_SWAPPED, MAGIC_LEGACY)
 
 
 def _gzip_reader(packed: IO[bytes]) -> Any:
@@ -70,19 +73,40 @@ class InputFile(Struct, frozen=True):
 
 def map_input(path: str, diagnostics: Diagnostics) -> InputFile:
     """Map a file ("-" is standard input), unpacked if it is compressed. FormatError when it cannot be read."""
-    if path == "-":
-        return _map_stream(sys.stdin.buffer, "standard input", diagnostics)
+    name = input_name(path)
     try:
-        with Path(path).open("rb") as file:
-            return _map_stream(file, path, diagnostics)
+        with nullcontext(sys.stdin.buffer) if path == "-" else Path(path).open("rb") as file:
+            return _map_stream(file, name, diagnostics)
     except (OSError, ValueError) as error:
-        raise FormatError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
+        raise FormatError(f"{name}: {getattr(error, 'strerror', None) or error}") from error
+
+
+def input_name(path: str) -> str:
+    """What the user calls an input."""
+    return "standard input" if path == "-" else shown_name(path)
+
+
+def stream_chunks(file: IO[bytes], name: str) -> Iterator[bytes]:
+    """Yield what a pipe or a device sends: all of a recording, of anything else the first bytes, which tell that.
+
+    FormatError for more than what may be unpacked.
+    """
+    total, limit = 0, unpack_limit.stream_limit()
+    chunk = file.read(len(MAGIC))
+    is_wanted = chunk.startswith((*_MAGICS, *(magic for magic, _ in _READERS)))
+    while chunk:
+        total += len(chunk)
+        if total > limit:
+            size = unpack_limit.format_size(limit)
+            raise FormatError(f"{name}: it sends more than {size}; --max-unpacked SIZE raises the limit")
+        yield chunk
+        chunk = file.read(CHUNK) if is_wanted else b""
 
 
 def _map_stream(file: BinaryIO, name: str, diagnostics: Diagnostics) -> InputFile:
     source = _try_map(file)
     if source is None:
-        source = _spool(iter(lambda: file.read(CHUNK), b""), name)
+        source = _spool(stream_chunks(file, name), name)
     for magic, opener in _READERS:
         if source.data[: len(magic)].tobytes() == magic:
             return _unwrap(source, opener, name, diagnostics)
@@ -139,7 +163,7 @@ def _unpacked_chunks(unpacked: Any, packed_size: int, name: str, diagnostics: Di
 
 def _check_beginning(chunk: bytes, name: str) -> None:
     """Raise FormatError for data that is no recording, before much is unpacked; short data is checked later."""
-    if len(chunk) >= len(MAGIC) and not chunk.startswith((MAGIC, MAGIC_SWAPPED, MAGIC_LEGACY)):
+    if len(chunk) >= len(MAGIC) and not chunk.startswith(_MAGICS):
         raise FormatError(f"{name}: no perf.data file in it: the unpacked data starts with {chunk[: len(MAGIC)]!r}")
 
 

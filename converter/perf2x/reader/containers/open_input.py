@@ -14,7 +14,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from perf2x.reader.containers.file_header import open_container
-from perf2x.reader.containers.input_file import map_input
+from perf2x.reader.containers.input_file import input_name, map_input
 from perf2x.reader.header.session_builder import SessionBuilder
 from perf2x.reader.record_stream import DataSection
 from perf2x.tables.diagnostics import Diagnostics
@@ -33,11 +33,11 @@ def open_input(path: str, source: str, diagnostics: Diagnostics) -> OpenedInput:
 
     ``source`` is its name in the session; empty for the path.
     """
-    name = "standard input" if path == "-" else path
+    name = input_name(path)
     directory = Path(path) if path != "-" and Path(path).is_dir() else None
     main = path if directory is None else _main_file(directory)
     file = map_input(main, diagnostics)
-    container = open_container(name if directory is None else main, file.data, diagnostics)
+    container = open_container(input_name(main), file.data, diagnostics)
     builder = SessionBuilder(
         source or name, container.order, container.is_pipe, diagnostics, kcore_dir=_kcore_dir(directory)
     )
@@ -46,7 +46,7 @@ def open_input(path: str, source: str, diagnostics: Diagnostics) -> OpenedInput:
     sections = [DataSection(file, container.records.offset, container.records.end, container.name, limit)]
     for thread_file in [] if directory is None else _thread_files(directory):
         file = map_input(thread_file, diagnostics)
-        sections.append(DataSection(file, 0, len(file.data), thread_file, limit))
+        sections.append(DataSection(file, 0, len(file.data), input_name(thread_file), limit))
     return OpenedInput(builder, sections)
 
 
@@ -54,7 +54,8 @@ def _main_file(directory: Path) -> str:
     data = directory / "data"
     if not data.is_file():
         raise FormatError(
-            f"{directory}: a directory without a file called data is no recording of perf record --threads"
+            f"{input_name(str(directory))}: a directory without a file called data is no recording of perf record "
+            "--threads"
         )
     return str(data)
 

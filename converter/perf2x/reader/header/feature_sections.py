@@ -33,10 +33,10 @@ def _event_desc(section: SectionReader) -> list[dict[str, Any]]:
     count, attr_size = section.numbers("II")
     events = []
     for _ in range(count):
-        attr = section.take(attr_size)
+        section.take(attr_size)  # the header has it, too
         nr_ids = section.count(0)
         name = section.string()
-        events.append({"name": name, "ids": list(section.numbers(f"{section.fitting(nr_ids, 8)}Q")), "attr": attr})
+        events.append({"name": name, "ids": list(section.numbers(f"{section.fitting(nr_ids, 8)}Q"))})
     return events
 
 

@@ -68,7 +68,6 @@ class SessionBuilder(Struct):
 
     def _name_events(self, described: list[dict[str, Any]]) -> None:
         for index, description in enumerate(described):
-            description.pop("attr")
             if index < len(self.events.events) and description["name"]:
                 self.events.update(index, name=description["name"])
                 self._named.add(index)
@@ -82,12 +81,18 @@ class SessionBuilder(Struct):
                 self.events.update(event.index, name=f"{found['system']}:{found['name']}")
 
     def _join_groups(self) -> None:
-        """Set group leaders from GROUP_DESC, which lists leaders and group sizes (process_group_desc in header.c)."""
+        """Set group leaders from GROUP_DESC, which lists leaders and group sizes (process_group_desc in header.c).
+
+        Groups stand in order and apart; one that begins within another is none, so that each event is set once.
+        """
         groups = self.features.get("group_desc", [])
         leaders = [event.group_leader for event in self.events.events]
+        free = 0
         for group in groups:
             leader, end = group["leader"], min(group["leader"] + group["members"], len(leaders))
-            leaders[leader:end] = [leader] * max(end - leader, 0)
+            if free <= leader < end:
+                leaders[leader:end] = [leader] * (end - leader)
+                free = end
         for index, leader in enumerate(leaders if groups else []):
             self.events.update(index, group_leader=leader)
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
-from perf2x.abi.uapi import MISC_CPUMODE_MASK, SampleType
+from perf2x.abi.uapi import MISC_CPUMODE_MASK, CpuMode, SampleType
 from perf2x.columnar.arrays import I32, U64, Bools
 from perf2x.columnar.ragged import Ragged
 from perf2x.reader.block import Block
@@ -68,7 +68,9 @@ def decode_samples(
     if want & _ALL_TAILS:
         _variable_fields(at, layout, want, columns)
         _last_fields(at, layout, want, columns)
-    columns["cpumode"] = (block.misc & MISC_CPUMODE_MASK).astype(np.uint8)
+    mode = (block.misc & MISC_CPUMODE_MASK).astype(np.uint8)
+    mode[mode > max(CpuMode)] = CpuMode.UNKNOWN  # 6 and 7 have no meaning; perf looks both up as it does 0
+    columns["cpumode"] = mode
     if Want.EXTRA not in want:
         columns["extra"] = {}
     return Samples(event=event, position=block.positions, **columns), at.whole, at.given_up

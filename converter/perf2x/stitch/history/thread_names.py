@@ -1,4 +1,4 @@
-"""Names of threads over time.
+"""Names and starts of threads over time.
 
 A thread is named by its own PERF_RECORD_COMM, else like its parent at the fork (thread__fork in tools/perf), else
 ``:TID`` as perf prints unnamed threads; tid 0 is ``swapper``.
@@ -13,17 +13,22 @@ from perf2x.tables.sideband import Comms, Tasks
 
 
 class ThreadNames:
-    """Names by (tid, rank) as indices of ``texts``."""
+    """Names by (tid, rank) as indices of ``texts``, and which thread it is that has the tid."""
 
     def __init__(self, comms: Comms, comm_rank: I64, forks: Tasks, fork_rank: I64) -> None:
         strings = StringInterner()
         tids, ranks, names = _changes(comms, comm_rank, forks, fork_rank, strings)
         self.texts = strings.table()
         self._names = KeyedValues(np.array(tids, np.int64), np.array(ranks, np.int64), np.array(names, np.int64))
+        self._starts = KeyedValues(forks.tid.astype(np.int64), fork_rank, fork_rank)
 
     def at(self, tid: I64, rank: I64) -> I64:
         """(n,) int64: index in ``texts`` of each thread's name at each rank, −1 for unnamed threads."""
         return self._names.at(tid, rank)
+
+    def start(self, tid: I64, rank: I64) -> I64:
+        """(n,) int64: the rank of the fork of the thread that has each tid at each rank, −1: no fork was recorded."""
+        return self._starts.at(tid, rank)
 
 
 def _changes(

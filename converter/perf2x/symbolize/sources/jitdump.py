@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from perf2x.abi.perffile import MACHINES
 from perf2x.files.read_file import read_object_file
+from perf2x.files.temporary import shown_name
 from perf2x.tables.errors import ObjectError
 
 MAGIC = 0x4A695444
@@ -57,7 +59,7 @@ class JitDump(Struct, frozen=True):
     machine: int = 0
     """ELF machine number."""
     name: str = ""
-    """Path of the file, for messages."""
+    """Path of the file."""
 
 
 class _JitdumpParser(Struct):
@@ -132,7 +134,7 @@ def machine_of(dump: JitDump, arch: str) -> int:
 
 def read_jitdump(path: Path) -> JitDump:
     """Parse a dump; ObjectError if the file is not one. A cut-off end is normal, and the records before it count."""
-    return parse_jitdump(read_object_file(path, MAX_SIZE), str(path))
+    return replace(parse_jitdump(read_object_file(path, MAX_SIZE), shown_name(path)), name=str(path))
 
 
 def parse_jitdump(data: bytes, name: str) -> JitDump:

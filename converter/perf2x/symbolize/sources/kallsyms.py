@@ -14,10 +14,13 @@ from perf2x.binary.elf.symtab import STB_GLOBAL, STB_LOCAL, STB_WEAK, STT_FUNC, 
 from perf2x.columnar.arrays import I64, U8, U64, Bools
 from perf2x.columnar.text_columns import differs_from_previous, hex_numbers
 from perf2x.files.read_file import read_object_file
+from perf2x.files.temporary import shown_name
 from perf2x.symbolize.symbol_index import PAGE, SymbolColumns, SymbolIndex
 from perf2x.tables.errors import ObjectError
 
 NEWLINE, SPACE, TAB = 0x0A, 0x20, 0x09
+MAX_SIZE = 1 << 28
+"""Bytes of a file; a kernel with all modules loaded has a tenth."""
 
 
 class Kallsyms(Struct, frozen=True):
@@ -69,7 +72,7 @@ class Kallsyms(Struct, frozen=True):
 
 def read_kallsyms(path: Path) -> Kallsyms:
     """Parse a kallsyms file, plain or compressed; ObjectError if it is not one or its addresses are hidden."""
-    return parse_kallsyms(inflate_file(read_object_file(path)), str(path))
+    return parse_kallsyms(inflate_file(read_object_file(path, MAX_SIZE)), shown_name(path))
 
 
 def parse_kallsyms(text: bytes, name: str) -> Kallsyms:

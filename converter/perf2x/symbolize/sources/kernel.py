@@ -19,6 +19,7 @@ from perf2x.debugfiles.running_kernel import running_kernel_build_id, running_ke
 from perf2x.debugfiles.search_paths import build_id_cache_paths
 from perf2x.files.rooted_paths import is_file
 from perf2x.files.sysroot import KALLSYMS, host_path
+from perf2x.files.temporary import shown_name
 from perf2x.symbolize.make_finder import archives_of
 from perf2x.symbolize.sources.contract import Context, Dso, DsoKind, Symbols, no_symbols, symbols_from_names
 from perf2x.symbolize.sources.kallsyms import Kallsyms, parse_kallsyms, read_kallsyms
@@ -37,7 +38,6 @@ class _KernelTable(Struct, frozen=True):
     index: SymbolIndex
     slide: int
     """Added to a recorded address before it is looked up, modulo 2**64."""
-    origin: _KallsymsFile
 
 
 class KernelSource:
@@ -66,10 +66,10 @@ class KernelSource:
         rows, function = unique_known(row)
         return symbols_from_names([table.kallsyms.name(one) for one in rows.tolist()], function, "not in kallsyms")
 
-    def file(self) -> tuple[_KallsymsFile | None, str]:
-        """The kallsyms of the recorded kernel (a path, or its name and contents), or the reason why there is none."""
+    def text(self) -> tuple[bytes | None, str]:
+        """The contents of the recorded kernel's kallsyms, or the reason why there is none."""
         table = self._table
-        return (None, table) if isinstance(table, str) else (table.origin, "")
+        return (None, table) if isinstance(table, str) else (table.kallsyms.text, "")
 
     def extents(self, address: U64) -> tuple[U64, U64]:
         """(n,) first byte, and one past the last, of the functions at recorded addresses; both 0 for none."""
@@ -121,9 +121,9 @@ class KernelSource:
                 reason = "no kernel build id was recorded, and this machine's kernel lies elsewhere"
                 continue
             if self._context.options.kallsyms is None and not recorded_at:
-                self._advise_unknown_slide(str(path))
+                self._advise_unknown_slide(shown_name(path) if isinstance(path, Path) else path[0])
             slide = here - recorded_at if here is not None and recorded_at else 0
-            return _KernelTable(kallsyms, kallsyms.index(), slide % 2**64, path)
+            return _KernelTable(kallsyms, kallsyms.index(), slide % 2**64)
         return reason
 
     def _advise_kptr_restrict(self) -> None:

@@ -18,6 +18,7 @@ from perf2x.columnar.unique import unique_known
 from perf2x.files.read_file import read_object_file
 from perf2x.files.rooted_paths import is_file, resolve_in_root
 from perf2x.files.sysroot import PERF_MAP_DIR, host_path
+from perf2x.files.temporary import shown_name
 from perf2x.symbolize.sources.contract import Context, Dso, DsoKind, Symbols, no_symbols, symbols_from_functions
 from perf2x.symbolize.sources.elf_symbols import count_broken
 from perf2x.symbolize.sources.jit_names import jit_function
@@ -99,7 +100,7 @@ class PerfMapSource:
         row = table.find(address)
         used, function = unique_known(row)
         functions = [jit_function(table.names[one]) for one in used.tolist()]
-        return symbols_from_functions(functions, function, f"not in {path}")
+        return symbols_from_functions(functions, function, f"not in {shown_name(path)}")
 
     def file(self, pid: int, address: U64) -> tuple[Path | None, PerfMap | None]:
         """Find the map of a process by name, else by contents; ObjectError if it cannot be read."""
@@ -143,7 +144,7 @@ class PerfMapSource:
                 best, most = ((path, table) if named > most else (None, None)), named
         if best[0] is not None:
             advice = "a map named after another process id was taken: its addresses are those of the process."
-            where = f"{best[0]} for {pid}"
+            where = f"{shown_name(best[0])} for {pid}"
             self._context.diagnostics.add("perf_map_of_other_pid", Severity.GUESS, advice, where=where)
         return best
 

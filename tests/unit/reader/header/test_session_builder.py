@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import forge
 from tests.support.reading import opened
 
 
@@ -22,3 +23,12 @@ def test_the_end_mark_is_no_section(tmp_path: Path, last: int) -> None:
     recording = opened(tmp_path, stream)
     assert not recording.diagnostics.counts
     assert not recording.session.features
+
+
+def test_groups_that_overlap_are_taken_once(tmp_path: Path) -> None:
+    """Each event is in one group; otherwise a small section could name all events any number of times."""
+    groups = (("a", 0, 2), ("b", 1, 3), ("c", 2, 0), ("d", 2, 2), ("e", 0, 4))
+    events = tuple(forge.Event(ids=(number,)) for number in range(1, 5))
+    session = forge.Session(events=events, features=forge.Features(groups=groups))
+    recording = opened(tmp_path, forge.write_file(session, [forge.Sample()]))
+    assert [event.group_leader for event in recording.session.events] == [0, 0, 2, 2]

@@ -1,0 +1,118 @@
+"""What an output format makes of the options of a load: adds what it is made of, refuses what it does not honour.
+
+The only place that knows which options need what of a format.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from operator import attrgetter
+
+from msgspec.structs import replace
+
+from perf2x.annotate.options import ListingOptions
+from perf2x.pipeline.call_graphs import CallGraphOptions
+from perf2x.pipeline.options import LoadOptions
+from perf2x.symbolize.options import SymbolOptions
+from perf2x.tables.code_counts import COUNTS_CODE
+from perf2x.tables.errors import SettingError
+from perf2x.tables.plugin_options import LISTINGS, NAMES, SAMPLES, STACKS, START_TIME, TAGS, Needs
+
+OF_COMMAND = ("per_event", "fail_if_unresolved", "fail_if_missing_user")
+"""Settings of the command line alone: a file for each event, and limits of what only finished profiles know."""
+
+GROUPS = {
+    SAMPLES: (
+        "choice.comms", "deferred_missing", "merge_callchains", "call_graphs.stitch_lbr", "fail_if_missing_user",
+    ),
+    STACKS: (
+        "choice.dsos", "choice.symbols", "choice.parallelism", "choice.max_stack", "choice.no_kernel", "choice.no_user",
+        "grouping.root", "grouping.merge_threads", "grouping.fold_recursion", "where", "off_cpu", "pairs", "latency",
+        "value", "data_objects", "per_event",
+    ),
+    NAMES: ("anonymize", "symbols.names", "symbols.inline", "fail_if_unresolved"),
+    TAGS: ("tags",),
+    START_TIME: ("start_time",),
+    LISTINGS: ("listings.as_recorded", "listings.source_dirs", "listings.assembly", "listings.source"),
+}  # fmt: skip
+"""Options that show only in the output of formats that honour their group: fields of LoadOptions and of its parts.
+
+All others show in every format, or in none.
+"""
+_GROUP_OF = {setting: group for group, settings in GROUPS.items() for setting in settings}
+_DEFAULTS = LoadOptions(symbols=SymbolOptions(), call_graphs=CallGraphOptions(), listings=ListingOptions(source=False))
+
+
+def for_output(options: LoadOptions, name: str, needs: Needs, timeline: bool | None = None) -> LoadOptions:
+    """Return the options with all that the format ``name`` is made of; SettingError for one that it does not honour.
+
+    ``timeline`` is what the user wants instead of what the format does; None: nothing.
+    """
+    if timeline is False and needs.times:
+        raise SettingError(f"{name} cannot take ", "timeline", "=False: it shows samples over time")
+    for setting in _given(options):
+        refuse_unless_honoured(setting, name, needs)
+    symbols = options.symbols
+    if symbols is not None and needs.full_names:
+        symbols = replace(symbols, keep_full_names=True)
+    return replace(
+        options,
+        symbols=symbols,
+        timeline=needs.timeline if timeline is None else timeline,
+        by_thread=options.by_thread and needs.threads,
+        by_cpu=options.by_cpu or "cpu" in needs.columns,
+        by_cgroup=options.by_cgroup or "cgroup" in needs.columns,
+        by_data_src=options.by_data_src or "data_src" in needs.columns,
+        tracepoint_fields=options.tracepoint_fields or "fields" in needs.columns,
+        code=needs.code or options.code,
+        original=needs.original or options.original,
+    )
+
+
+def check_of_command(given: Mapping[str, object], name: str, needs: Needs) -> None:
+    """Raise SettingError for the first of OF_COMMAND in ``given`` that the format ``name`` does not honour."""
+    for setting in OF_COMMAND:
+        if given[setting] not in (None, False):
+            refuse_unless_honoured(setting, name, needs)
+
+
+def refuse_unless_honoured(setting: str, name: str, needs: Needs) -> None:
+    """Raise SettingError when the format ``name`` does not honour a setting."""
+    group = _GROUP_OF[setting.partition("=")[0]]
+    if group not in needs.honours:
+        raise SettingError(f"{name} cannot take ", setting, f": {needs.why}" if needs.why else _others(group))
+
+
+def check_together(options: LoadOptions) -> None:
+    """Refuse what tells the names that ``anonymize`` hides or nothing looks up, and what counts of code leave out."""
+    if options.code is not None:
+        counts = Needs(honours=frozenset(), why=COUNTS_CODE)
+        for setting in _given(options):
+            refuse_unless_honoured(setting, "code", counts)
+        if options.code.lines and options.symbols is None:
+            raise SettingError("functions are counted by the names that ", "symbols", " leaves out")
+    if options.listings is not None and (options.anonymize or options.symbols is None):
+        hides = "anonymize" if options.anonymize else "symbols"
+        raise SettingError("source lines and instructions tell the names that ", hides, " hides")
+    if options.original and options.anonymize:
+        raise SettingError("the original recording tells the names that ", "anonymize", " hides")
+
+
+def _given(options: LoadOptions) -> Iterator[str]:
+    """Yield the settings of GROUPS that differ from their defaults; some with ``=`` and what was given."""
+    for setting in _GROUP_OF:
+        whole = setting.partition(".")[0]
+        if setting in OF_COMMAND or getattr(options, whole) is None:
+            continue
+        value = attrgetter(setting)(options)
+        if value != attrgetter(setting)(_DEFAULTS):
+            yield f"{setting}={value[0]}" if setting == "pairs" else setting
+
+
+def _others(group: str) -> str:
+    """Say which built-in formats honour a group."""
+    from perf2x.plugins.registry import EMITTERS, available, build_emitter, is_built_in
+
+    built_in = [name for name, point in available(EMITTERS).items() if is_built_in(point)]
+    others = [name for name in built_in if group in build_emitter(name).needs.honours]
+    return f"; {' and '.join(filter(None, (', '.join(others[:-1]), others[-1])))} can"

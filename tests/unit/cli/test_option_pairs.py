@@ -1,0 +1,141 @@
+"""Every option of ``convert`` with every format: shown, refused by name, or harmless for a reason."""
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+from perf2x import convert
+from perf2x.cli.app import command
+from perf2x.cli.as_typed import option_of
+from perf2x.cli.commands.convert import convert as convert_command
+from perf2x.pipeline.call_graphs import CallGraphOptions
+from perf2x.pipeline.for_output import GROUPS, OF_COMMAND
+from perf2x.plugins.registry import EMITTERS, available, emitter_options, load_emitter
+from perf2x.symbolize.demangle.names import NameStyle
+from perf2x.symbolize.options import SymbolOptions
+from perf2x.tables.errors import OptionError
+from perf2x.transform.choice import Choice, Grouping
+from tests.support.command import perf2x, recording
+from tests.support.option_pairs import CASES, CODE, FORMATS, HARMLESS, NO_PAIRS, Place, pairs
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    return Place(tmp_path_factory.mktemp("pairs"))
+
+
+def test_every_option_has_a_case() -> None:
+    parameters = set(inspect.signature(convert_command).parameters) - {"inputs", "help_all"}
+    assert parameters == {*CASES, *NO_PAIRS}
+    spelled = {word for option in command("convert").params for word in (*option.opts, *option.secondary_opts)}
+    assert {case.words[0] for cases in CASES.values() for case in cases} <= spelled
+    assert {word for _, words, _ in HARMLESS for word in words} <= spelled
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FORMATS)
+def test_no_option_is_dropped(name: str, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("capstone")
+    pytest.importorskip("pyarrow")
+    monkeypatch.chdir(place.folder)
+    assert [(words, found) for _, words, found in pairs(place, (name,)) if found.startswith("DROPPED")] == []
+
+
+IN_THE_LIBRARY = {
+    "anonymize": {"anonymize": "s3cret"},
+    "call_graphs.stitch_lbr": {"call_graphs": CallGraphOptions(stitch_lbr=True)},
+    "choice.max_stack": {"choice": Choice(max_stack=0)},
+    "data_objects": {"data_objects": True},
+    "deferred_missing": {"deferred_missing": "drop"},
+    "grouping.fold_recursion": {"grouping": Grouping(fold_recursion=True)},
+    "grouping.merge_threads": {"grouping": Grouping(merge_threads=True)},
+    "grouping.root": {"grouping": Grouping(root="thread")},
+    "latency": {"latency": "value"},
+    "merge_callchains": {"merge_callchains": False},
+    "off_cpu": {"off_cpu": "apart"},
+    "pairs": {"pairs": ("locks",)},
+    "start_time": {"start_time": 5},
+    "symbols.inline": {"symbols": SymbolOptions(inline=False)},
+    "symbols.names": {"symbols": SymbolOptions(names=NameStyle.FULL)},
+    "tags": {"tags": ({"service": "web"},)},
+    "value": {"value": "weight"},
+    "where": {"where": "pid > 1"},
+    **{
+        f"choice.{name}": {"choice": Choice(**{name: value})}  # type: ignore[arg-type]
+        for name, value in (
+            ("comms", ("a",)), ("dsos", ("a",)), ("symbols", ("a",)), ("parallelism", (1,)), ("no_kernel", True),
+            ("no_user", True),
+        )
+    },
+}  # fmt: skip
+
+
+def test_the_library_refuses_by_keyword(tmp_path: Path) -> None:
+    """What a format does not honour; its counterpart on the command line is an option of ``convert``."""
+    known = {setting for settings in GROUPS.values() for setting in settings} - set(OF_COMMAND)
+    assert known == {*IN_THE_LIBRARY, *(setting for setting in known if setting.startswith("listings."))}
+    for name in CODE:
+        for setting, keywords in IN_THE_LIBRARY.items():
+            with pytest.raises(OptionError, match=rf"{name} cannot take {re.escape(setting)}[:=]"):
+                convert(recording("calls"), tmp_path / "out", to=name, **keywords)  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="collapsed cannot take tags; otlp, otlp-json and pprof can"):
+        convert(recording("calls"), tmp_path / "out.folded", tags=({"service": "web"},))
+    with pytest.raises(OptionError, match="chrome cannot take timeline=False: it shows samples over time"):
+        convert(recording("calls"), tmp_path / "out", to="chrome", timeline=False)
+    assert not list(tmp_path.iterdir())
+    flat = convert(recording("calls"), tmp_path / "out.html", symbols=None, timeline=False)
+    assert flat.profile.samples.time is None
+
+
+def test_settings_have_an_option() -> None:
+    spelled = {word for option in command("convert").params for word in (*option.opts, *option.secondary_opts)}
+    settings = {setting for group in GROUPS.values() for setting in group} - {
+        "pairs",
+        "data_objects",
+        "listings.source",
+    }
+    assert {option_of(setting) for setting in settings} <= spelled
+    assert [option_of(f"pairs={value}") for value in ("locks", "a:b")] == ["--locks", "--pair"]
+
+
+def lacking() -> list[tuple[str, str, str]]:
+    """(format, flag, value) of the formats' own options that this format lacks."""
+    return [
+        (name, case.words[0], " ".join(case.words[1:]))
+        for flag, owners in FORMAT_FLAGS.items()
+        for case in CASES[flag]
+        for name in FORMATS
+        if name not in owners
+    ]
+
+
+FORMAT_FLAGS = {
+    "kernel_suffix": {"collapsed"}, "label": {"pprof", "otlp", "otlp-json"}, "pprof_names": {"pprof"},
+    "inline_style": {"pprof"}, "for_reader": {"pprof"}, "object_name": {"autofdo", "bolt"}, "max_samples": {"pprof"},
+    "chrome_style": {"chrome"}, "perfetto_style": {"perfetto"}, "min_duration": {"chrome"}, "max_events": {"chrome"},
+    "per_cpu": {"chrome"}, "counters": {"chrome", "firefox"}, "with_pid": {"collapsed"}, "with_tid": {"collapsed"},
+    "annotate_all": {"collapsed"}, "title": {"html", "svg"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "flag", "value"), lacking())
+def test_a_wrong_option_is_named_as_typed(name: str, flag: str, value: str, tmp_path: Path) -> None:
+    words = (flag, value) if value else (flag,)
+    ran = perf2x("convert", recording("calls"), "-t", name, "-o", tmp_path / "out", *words)
+    assert (ran.code, ran.said.startswith(f"perf2x: {name} has no option {flag}; it ")) == (2, True), ran.said
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", [name for name in available(EMITTERS) if emitter_options(load_emitter(name))])
+def test_a_wrong_value_is_named_as_typed(name: str, tmp_path: Path) -> None:
+    """Fields set by ``--set``: wrong names, and values of the wrong kind."""
+    fields = emitter_options(load_emitter(name))
+    wrong = [("nosuch", f"{name} has no option --set nosuch; it has")]
+    wrong += [
+        (entry.name, f"--set {entry.name}=x") for entry in fields if entry.choices or entry.type in ("int", "bool")
+    ]
+    for field, words in wrong:
+        ran = perf2x("convert", recording("calls"), "-t", name, "-o", tmp_path / "out", "--set", f"{field}=x")
+        assert (ran.code, words in ran.said) == (2, True), ran.said
