@@ -131,6 +131,10 @@ def _load_session(session: SessionInput, context: LoadContext) -> Loaded:
     profile = _count_code(_keep_events(profile, context), recording, selection, context)
     profile = selection.before_symbols(profile)
     profile, symbols = _symbolize(profile, recording, context)
+    if options.off_cpu:
+        from perf2x.transform.scheduler_frames import without_scheduler_frames
+
+        profile = without_scheduler_frames(profile)
     profile, symbols = _anonymize(selection.after_symbols(profile), symbols, context)
     profile = grouped(profile, options.grouping)
     profile = _with_latency_as_value(profile, options)
