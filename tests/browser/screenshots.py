@@ -40,7 +40,7 @@ def jobs(folder: Path) -> dict[str, dict[str, Any]]:
     views = {
         "html": page | {"steps": [["move", 520, 330]]},
         "html-dark": page | {"scheme": "dark", "hash": "#order=bottom&direction=flame"},
-        "html-time": page | {"hash": "#order=time&range=400000-900000"},
+        "html-time": page | {"hash": "#order=time&range=400000-900000&open=2&mark=vfs_read%0A%5Bkernel.kallsyms%5D"},
         "html-bursts": page | {"steps": [["key", "h"]], "hash": "#range=400000-900000"},
         "html-callers": page | {"steps": [["run", f"openFunction({key('do_syscall_64')})"]]},
         "html-phone": page | {"size": PHONE, "scheme": "dark"},

@@ -52,6 +52,11 @@ def asked(folder: Path) -> dict[str, dict]:
     }
     sums = many | {"file": str(write(folder, "sums", "html", {"max_moments": 1}, turns))}
     return looks | {
+        "saved": many
+        | {
+            "evaluate": "(async () => [svgText().includes('▸ worker-9 (100/499)'), "
+            "svgText().split('<rect').length > 100, (await pngBlob()).size > 1000])()"
+        },
         "sums": sums
         | {"hash": "#order=time&bursts=on&range=10000-90000", "axe": True, "shot": "sums.png"}
         | {"evaluate": f"[{CLOSED}, {INK}, {CHIPS}, {HEAT}, painter.from, painter.to]"},
@@ -107,6 +112,10 @@ def test_a_drag_over_the_overview_chooses_a_range(seen) -> None:
     (start, end), *span, duration = seen["dragged"]["value"]
     assert [start, end] == span
     assert start == pytest.approx(duration / 4, rel=0.02) and end == pytest.approx(duration / 2, rel=0.02)
+
+
+def test_closed_lanes_are_saved_in_pictures(seen) -> None:
+    assert seen["saved"]["value"] == [True, True, True]
 
 
 def test_too_many_samples_leave_lanes_and_heat_map(seen) -> None:

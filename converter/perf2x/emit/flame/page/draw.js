@@ -223,7 +223,7 @@ class Painter {
     const shares = this.view.useOf(lane, [this.from, this.to], Math.max(1, Math.floor(this.width / 2)));
     paintUse(pen, shares, 0, this.width, y, LANE * LEVEL, this.view.useColours);
     const text = shortened(`▸ ${lane.label}`, Math.floor((this.width - 12) / this.letter));
-    pen.globalAlpha = 0.7;
+    pen.globalAlpha = 0.88;
     pen.fillStyle = this.ground;
     pen.fillRect(2, y + 1, text.length * this.letter + 8, LEVEL - 3);
     pen.globalAlpha = 1;

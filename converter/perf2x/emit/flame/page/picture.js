@@ -23,6 +23,14 @@ class SvgPen {
     this.parts.push(`<rect${placed(x, y, width, height)} fill="${this.plain(this.fillStyle)}"/>`);
   }
 
+  beginPath() {}
+
+  rect(x, y, width, height) {
+    this.fillRect(x, y, width, height);
+  }
+
+  fill() {} // each rectangle is filled as it comes
+
   strokeRect(x, y, width, height) {
     this.parts.push(`<rect${placed(x, y, width, height)} fill="none" stroke="${this.plain(this.strokeStyle)}" stroke-width="${this.lineWidth}"/>`);
   }
