@@ -143,9 +143,9 @@ def _place_names(stored: StoredRecording, found: LocationNames) -> PlaceNames:
     from perf2x.dataset.profile_places import profile_places
     from perf2x.dataset.stored_recording import PlaceNames
 
-    places: ProfilePlaces = profile_places(stored.profile, stored.recording)
+    places: ProfilePlaces = profile_places(stored.profile, stored.recording, found.location)
     return PlaceNames(
-        place=places.id[found.location],
+        place=places.id,
         count=found.count,
         is_exact=found.is_exact,
         has_inlines=found.has_inlines,
