@@ -13,7 +13,19 @@ MOST = 20
 FEW, MANY = 1_000_000, 2_000_000
 FLOOR = 128 << 20
 """Interpreter, modules and what is under way at once."""
-FORMATS = ("collapsed", "pprof", "html", "svg", "chrome", "speedscope", "firefox", "otlp", "otlp-json")
+FORMATS = (
+    "collapsed",
+    "pprof",
+    "html",
+    "svg",
+    "chrome",
+    "speedscope",
+    "firefox",
+    "otlp",
+    "otlp-json",
+    "perfetto",
+    "parquet",
+)
 
 
 @pytest.mark.slow
@@ -22,6 +34,8 @@ FORMATS = ("collapsed", "pprof", "html", "svg", "chrome", "speedscope", "firefox
     ("name", "kernel"), [*((name, False) for name in FORMATS), ("collapsed", True), ("pprof", True)]
 )
 def test_memory_follows_the_bytes(name: str, kernel: bool, tmp_path: Path) -> None:
+    if name == "parquet":
+        pytest.importorskip("pyarrow")
     peaks, sizes = [], []
     for count in (FEW, MANY):
         path, out = tmp_path / f"{count}.data", tmp_path / f"{count}.out"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from perf2x.columnar.arrays import U8, AnyArray, Bools
+from perf2x.columnar.unique import unique_known
 from perf2x.dataset.ids import WIDTH
 from perf2x.dataset.schema import arrow, schema_of
 from perf2x.tables.output_text import printable
@@ -30,9 +31,9 @@ def same_id(one: bytes, count: int) -> Any:
 def texts(known: Sequence[str], rows: AnyArray) -> Any:
     """A column of texts: ``known[rows[i]]``, null for the row −1; undecodable bytes are written as ``\\xNN``."""
     pa = arrow()
-    index = pa.array(np.asarray(rows, np.int32), mask=np.asarray(rows) < 0)
-    words = pa.array([printable(text) for text in known], pa.string())
-    return words.take(index)
+    used, place = unique_known(rows.astype(np.int64))
+    words = pa.array([printable(known[row]) for row in used.tolist()], pa.string())
+    return words.take(pa.array(place.astype(np.int32), mask=place < 0))
 
 
 def one_text(text: str, count: int) -> Any:

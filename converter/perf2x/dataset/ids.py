@@ -11,13 +11,15 @@ from pathlib import Path
 import numpy as np
 
 from perf2x.columnar.arrays import I64, U8, U64, AnyArray, Bools
-from perf2x.columnar.unique import rows_by
+from perf2x.columnar.unique import rows_by, sorted_runs
 from perf2x.tables.errors import FormatError
 from perf2x.tables.stack_tree import depths
 
 WIDTH = 16
 """Bytes of an id."""
 _READ = 1 << 20
+_AT_ONCE = 1 << 15
+"""Rows that are hashed together: what they take as objects of Python."""
 _PLACE = np.dtype([("object", "u1", WIDTH), ("offset", "<u8"), ("mode", "u1"), ("is_return", "u1"), ("variant", "<u4")])
 
 
@@ -59,23 +61,26 @@ def place_ids(objects: U8, offset: U64, mode: U8, is_return: AnyArray, variant: 
     return _hash_rows(rows.view(np.uint8).reshape(len(rows), _PLACE.itemsize))
 
 
-def node_ids(parent: I64, places: U8) -> U8:
-    """(n, 16) ids of the nodes of a prefix tree, level by level; ``places`` (n, 16) are the ids of their places.
+def node_ids(parent: AnyArray, places: U8, place: AnyArray) -> U8:
+    """(n, 16) ids of the nodes of a prefix tree, level by level; ``place`` (n,) are their rows of ``places`` (…, 16).
 
     A parent (−1: none, hashed as zeros) may stand in any row.
     """
     ids = np.zeros((len(parent) + 1, WIDTH), np.uint8)  # the last one serves −1
     for _, rows in rows_by(depths(parent)):
-        ids[rows] = _hash_rows(np.concatenate([ids[parent[rows]], places[rows]], axis=1))
+        ids[rows] = _hash_rows(np.concatenate([ids[parent[rows]], places[place[rows]]], axis=1))
     return ids[:-1]
 
 
 def _hash_rows(rows: U8) -> U8:
     """(n, 16) the hash of each row of (n, width) bytes: one call a distinct place or node."""
-    width, data = rows.shape[1], rows.tobytes()
-    spans = range(0, len(data), width)
-    hashes = [blake2b(data[at : at + width], digest_size=WIDTH).digest() for at in spans]
-    return np.frombuffer(b"".join(hashes), np.uint8).reshape(-1, WIDTH)
+    width, ids = rows.shape[1], np.empty((len(rows), WIDTH), np.uint8)
+    for first in range(0, len(rows), _AT_ONCE):
+        data = rows[first : first + _AT_ONCE].tobytes()
+        spans = range(0, len(data), width)
+        hashes = [blake2b(data[at : at + width], digest_size=WIDTH).digest() for at in spans]
+        ids[first : first + _AT_ONCE] = as_rows(hashes)
+    return ids
 
 
 def as_rows(ids: Sequence[bytes]) -> U8:
@@ -86,9 +91,9 @@ def as_rows(ids: Sequence[bytes]) -> U8:
 def distinct_ids(ids: U8, *contents: AnyArray) -> I64:
     """Rows with distinct ids (n, 16), in the order of the ids; FormatError when equal ids have different contents."""
     order, starts = id_order(ids)
-    repeats = ~starts[1:]
+    repeats = np.flatnonzero(~starts)
     for column in contents:
-        if (column[order[1:]] != column[order[:-1]])[repeats].any():
+        if (column[order[repeats]] != column[order[repeats - 1]]).any():
             raise FormatError("two stacks or places have one id: they would be mixed up")
     kept: I64 = order[starts]
     return kept
@@ -96,13 +101,13 @@ def distinct_ids(ids: U8, *contents: AnyArray) -> I64:
 
 def id_order(ids: U8) -> tuple[I64, Bools]:
     """(n,) rows in the order of their ids (n, 16), equal ones as they stand; and which of them begin another id."""
-    high, low = id_halves(ids)
-    order = np.lexsort((low, high))
-    high, low = high[order], low[order]
-    return order, np.append(True, (high[1:] != high[:-1]) | (low[1:] != low[:-1]))[: len(order)]
+    order, begins = sorted_runs(id_halves(ids))
+    starts = np.zeros(len(order), np.bool_)
+    starts[begins] = True
+    return order, starts
 
 
 def id_halves(ids: U8) -> tuple[U64, U64]:
     """(n,) first and second halves of ids (n, 16) as numbers that compare as their bytes do."""
-    words = np.ascontiguousarray(ids).view(">u8").reshape(len(ids), 2).astype(np.uint64)
-    return words[:, 0], words[:, 1]
+    words = np.ascontiguousarray(ids).view(">u8").reshape(len(ids), 2)
+    return words[:, 0].astype(np.uint64), words[:, 1].astype(np.uint64)

@@ -1,12 +1,23 @@
 """The files of a dataset at one moment, each checked once before an engine reads it."""
 
-from collections.abc import Iterable, Sequence
+import contextlib
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from perf2x.dataset.read_files import ReplacedError, check_for_engine, files_of
 from perf2x.dataset.schema import TABLES
 
 _TRIES = 5
+Read = TypeVar("Read")
+
+
+def until_whole(read: Callable[[], Read]) -> Read:
+    """Read what lies in files of a dataset, again where some were replaced; ReplacedError when that does not end."""
+    for _ in range(_TRIES - 1):
+        with contextlib.suppress(ReplacedError):
+            return read()
+    return read()
 
 
 class Listing:

@@ -17,7 +17,8 @@ from msgspec import Struct
 from perf2x.dataset.address import DatasetAddress
 from perf2x.dataset.check_row import check_row
 from perf2x.dataset.lines_index import LinesIndex
-from perf2x.dataset.read_files import files_of, id_rows, read_table, read_tables
+from perf2x.dataset.listing import until_whole
+from perf2x.dataset.read_files import ReplacedError, files_of, id_rows, read_table, read_tables
 from perf2x.dataset.restore import RecordingRows
 from perf2x.dataset.restore_locations import PlaceTable, place_table
 from perf2x.dataset.schema import SUFFIX, schema_of
@@ -50,12 +51,13 @@ class Dataset:
     def __init__(self, address: DatasetAddress, where: str = "") -> None:
         """``where`` is a condition of SQL on recordings and samples (``where.py``); empty: none.
 
-        FormatError when a file of recordings cannot be read, or no recording has the tags or meets the condition.
+        Where files are put together meanwhile, they are listed again. FormatError when a file of recordings cannot be
+        read, or no recording has the tags or meets the condition.
         """
         self.folder = address.folder
-        self._chosen = _chosen_samples(address.folder, where) if where else None
+        self._chosen = until_whole(lambda: _chosen_samples(address.folder, where)) if where else None
         self._last: tuple[RecordingRow, RecordingRows] | None = None
-        everything = _last_states(_recording_rows(address.folder))
+        everything = _last_states(self._listed())
         chosen = [one for one in everything if _has_tags(one, address) and self._is_chosen(one)]
         if not chosen:
             which = ", ".join([*(f"{key}={value}" for key, value in address.tags.items()), *([where] if where else [])])
@@ -64,23 +66,34 @@ class Dataset:
         """Those that could not be read when they were added."""
         self.recordings = sorted((one for one in chosen if one.row["error"] is None), key=_order)
 
+    def _listed(self) -> list[RecordingRow]:
+        return until_whole(lambda: list(_recording_rows(self.folder)))
+
     def _is_chosen(self, recording: RecordingRow) -> bool:
         return self._chosen is None or recording.row["recording"] in self._chosen.recordings
 
     def rows_of(self, recording: RecordingRow) -> RecordingRows:
         """All rows of one recording, which are kept until those of another are asked for.
 
-        FormatError when they cannot be read.
+        FormatError when they cannot be read, or were removed since they were listed.
         """
         if self._last is None or self._last[0] is not recording:
-            self._last = recording, self._read_rows(recording)
+            self._last = recording, until_whole(lambda: self._read_rows(self._where_it_lies(recording)))
         return self._last[1]
+
+    def _where_it_lies(self, recording: RecordingRow) -> RecordingRow:
+        """The row of a recording as it is now: its file may have been put together with others."""
+        if recording.file.exists():
+            return recording
+        for one in self._listed():
+            if one.row["recording"] == recording.row["recording"]:
+                return one
+        raise FormatError(f"{recording.file}: it was removed from the dataset while that was read; try again")
 
     def _read_rows(self, recording: RecordingRow) -> RecordingRows:
         ident: bytes = recording.row["recording"]
-        below = recording.file.relative_to(self.folder / "recordings")
-        samples = self._rows(below, "samples", ident) if self._chosen is None else self._chosen.samples_of(ident)
-        mappings = self._rows(below, "mappings", ident)
+        samples = self._rows(recording, "samples") if self._chosen is None else self._chosen.samples_of(ident)
+        mappings = self._rows(recording, "mappings")
         nodes = self._own("nodes", ident)
         places = self._own("places", ident)
         return RecordingRows(
@@ -97,10 +110,20 @@ class Dataset:
         """Whether samples of the recordings may be missing."""
         return self._chosen is not None
 
-    def _rows(self, below: Path, table: str, ident: bytes) -> "pyarrow.Table":
-        """Rows of a recording in the file of a table that lies where that of its row does."""
-        path = self.folder / table / below
-        return rows_with(read_table(path, table, ident), ident) if path.exists() else schema_of(table).empty_table()
+    def _rows(self, recording: RecordingRow, table: str) -> "pyarrow.Table":
+        """Rows of a recording in the file of a table that lies where that of its row does.
+
+        Files of rows go before those of samples: without samples a row that is still there is damaged.
+        """
+        path = self.folder / table / recording.file.relative_to(self.folder / "recordings")
+        ident: bytes = recording.row["recording"]
+        if path.exists():
+            return rows_with(read_table(path, table, ident), ident)
+        if not recording.file.exists():
+            raise ReplacedError(f"{recording.file}: it was replaced while the dataset was read; try again")
+        if table == "samples" and recording.row["samples"]:
+            raise FormatError(f"{path}: damaged: it is missing, and {recording.file} counts samples in it")
+        return schema_of(table).empty_table()
 
     def _own(self, table: str, ident: bytes) -> "pyarrow.Table | None":
         path = self.folder / table / f"{ident.hex()}{SUFFIX}"
@@ -108,16 +131,19 @@ class Dataset:
 
     @cached_property
     def _all_nodes(self) -> NodeTable:
-        return node_table(read_tables(files_of(self.folder, "nodes"), "nodes"), str(self.folder))
+        return node_table(self._all("nodes"), str(self.folder))
 
     @cached_property
     def _all_places(self) -> PlaceTable:
-        return place_table(read_tables(files_of(self.folder, "places"), "places"))
+        return place_table(self._all("places"))
 
     @cached_property
     def lines(self) -> LinesIndex:
         """The lines of all recordings' places."""
-        return LinesIndex(read_tables(files_of(self.folder, "lines"), "lines"))
+        return LinesIndex(self._all("lines"))
+
+    def _all(self, table: str) -> "pyarrow.Table":
+        return until_whole(lambda: read_tables(files_of(self.folder, table), table))
 
 
 def _chosen_samples(folder: Path, where: str) -> "ChosenSamples":

@@ -1,14 +1,14 @@
 """Rows that a recording adds to the tables of a dataset."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from perf2x.abi.uapi import CpuMode
-from perf2x.columnar.arrays import I64, U8, AnyArray
+from perf2x.columnar.arrays import I32, I64, U8, AnyArray
 from perf2x.columnar.ragged import Ragged, offsets_of, row_numbers
-from perf2x.columnar.unique import unique_inverse
+from perf2x.columnar.unique import argsort_rows, unique_inverse
 from perf2x.dataset import columns
 from perf2x.dataset.columns import table_of
 from perf2x.dataset.ids import WIDTH, as_rows, distinct_ids
@@ -29,76 +29,101 @@ MODES = {
     CpuMode.GUEST_USER: "guest user",
 }
 """Texts of the column ``mode``, also pprof's."""
+ROWS_OF_GROUP = 1 << 17
+"""Rows that are written together."""
 
 
-def recording_tables(stored: StoredRecording, names: PlaceNames | None = None) -> "dict[str, pyarrow.Table]":
-    """Make all tables of one recording; ``names`` are of its own places."""
-    places = profile_places(stored.profile, stored.recording)
-    nodes = profile_nodes(stored.profile, places)
-    return {
-        "nodes": _nodes(stored.profile, places, nodes),
-        "places": _places(stored, places),
-        "lines": lines_table(names),
-        "mappings": _mappings(stored, places),
-        "samples": _samples(stored, nodes),
-        "recordings": recording_table(stored),
-    }
+def recording_tables(
+    stored: StoredRecording, names: PlaceNames | None = None
+) -> "Iterator[tuple[str, int, Iterable[pyarrow.Table]]]":
+    """Yield each table of one recording: name, number of rows, and its rows in parts, each a group of rows.
+
+    Read a table before the next one; ``names`` are of the recording's own places.
+    """
+    profile = stored.profile
+    places = profile_places(profile, stored.recording)
+    nodes = profile_nodes(profile, places)
+    leaves = _leaves(nodes, profile.samples.stack)
+    yield "nodes", len(nodes), _nodes(profile, places, nodes)
+    del nodes  # ids of all addresses of a file
+    yield "places", len(places.id), _places(stored, places)
+    object_ids = places.objects.ids
+    del places
+    for table, rows in (
+        ("lines", lines_table(names)),
+        ("mappings", _mappings(stored, object_ids)),
+        ("samples", _samples(stored, leaves)),
+        ("recordings", recording_table(stored)),
+    ):
+        yield table, len(rows), [rows]
 
 
-def _nodes(profile: Profile, places: ProfilePlaces, nodes: U8) -> "pyarrow.Table":
-    parent = profile.stacks.parent
-    above = np.append(nodes, np.zeros((1, WIDTH), np.uint8), axis=0)[parent]
-    order = distinct_ids(nodes, parent, profile.stacks.location)
-    return table_of(
-        "nodes",
-        {
-            "node_id": columns.ids(nodes[order]),
-            "parent_id": columns.ids(above[order], (parent >= 0)[order]),
-            "place_id": columns.ids(places.id[profile.stacks.location][order]),
-        },
-    )
+def _leaves(nodes: U8, stack: I32) -> U8:
+    """(samples, 16) ids of stacks, zeros for none."""
+    leaves = np.zeros((len(stack), WIDTH), np.uint8)
+    leaves[stack >= 0] = nodes[stack[stack >= 0]]
+    return leaves
 
 
-def _places(stored: StoredRecording, places: ProfilePlaces) -> "pyarrow.Table":
+def _groups(order: I64) -> Iterator[I64]:
+    """Yield rows in this order, as many as make a group."""
+    return (order[first : first + ROWS_OF_GROUP] for first in range(0, len(order), ROWS_OF_GROUP))
+
+
+def _nodes(profile: Profile, places: ProfilePlaces, nodes: U8) -> "Iterator[pyarrow.Table]":
+    for rows in _groups(distinct_ids(nodes, profile.stacks.parent, profile.stacks.location)):
+        parent = profile.stacks.parent[rows]
+        above = nodes[parent]
+        above[parent < 0] = 0
+        yield table_of(
+            "nodes",
+            {
+                "node_id": columns.ids(nodes[rows]),
+                "parent_id": columns.ids(above, parent >= 0),
+                "place_id": columns.ids(places.id[profile.stacks.location[rows]]),
+            },
+        )
+
+
+def _places(stored: StoredRecording, places: ProfilePlaces) -> "Iterator[pyarrow.Table]":
     """Places, by build id, file and offset; those without a mapping have the name of what they stand for, or none."""
     profile = stored.profile
     mappings, locations, strings = profile.mappings, profile.locations, profile.strings
     mapping = locations.mapping[places.location]
     made_up = np.flatnonzero(locations.synthetic[places.location])
-    names = [made_up_name(profile, int(places.location[row])) for row in made_up.tolist()]
-    file = np.append(mappings.filename, 0)[mapping].astype(np.int64)
+    texts = [*strings, *(made_up_name(profile, int(places.location[row])) for row in made_up.tolist())]
+    file = np.append(mappings.filename, 0).astype(np.int32)[mapping]
     file[made_up] = len(strings) + np.arange(len(made_up))
-    build_id = np.append(mappings.build_id, 0)[mapping]
-    objects = places.object_id.view("<u8").T
-    order = distinct_ids(places.id, *objects, places.offset, places.is_return, places.variant)
-    texts = [*strings, *names]
+    build_id = np.append(mappings.build_id, 0).astype(np.int32)[mapping]
+    del mapping
+    order = distinct_ids(places.id, places.object, places.offset, places.is_return, places.variant)
     order = order[_text_order(texts, [build_id[order], file[order]], places.offset[order])]
-    return table_of(
-        "places",
-        {
-            "place_id": columns.ids(places.id[order]),
-            "object_id": columns.ids(places.object_id[order]),
-            "build_id": columns.texts(texts, build_id[order]),
-            "file": columns.texts(texts, file[order]),
-            "file_offset": places.offset[order],
-            "mode": columns.texts(list(MODES.values()), locations.mode[places.location][order]),
-            "is_return": places.is_return[order],
-            "variant": places.variant[order].astype(np.int32),
-            "recording": columns.ids(
-                np.broadcast_to(as_rows([stored.recording]), (len(order), WIDTH)), places.is_local[order]
-            ),
-        },
-    )
+    for rows in _groups(order):
+        own = np.broadcast_to(as_rows([stored.recording]), (len(rows), WIDTH))
+        yield table_of(
+            "places",
+            {
+                "place_id": columns.ids(places.id[rows]),
+                "object_id": columns.ids(places.object_ids[places.object[rows]]),
+                "build_id": columns.texts(texts, build_id[rows]),
+                "file": columns.texts(texts, file[rows]),
+                "file_offset": places.offset[rows],
+                "mode": columns.texts(list(MODES.values()), locations.mode[places.location[rows]]),
+                "is_return": places.is_return[rows],
+                "variant": places.variant[rows],
+                "recording": columns.ids(own, places.is_local[rows]),
+            },
+        )
 
 
 def _text_order(texts: Sequence[str], rows: Sequence[AnyArray], last: AnyArray) -> I64:
     """Order of rows by texts, then by the number ``last``."""
     ranks = []
     for column in rows:
-        used, place = unique_inverse(column.astype(np.int64))
+        used, place = unique_inverse(column)
         by_text = np.argsort(np.array(sorted(range(len(used)), key=lambda row: texts[int(used[row])]), np.int64))
-        ranks.append(by_text[place] if len(used) else place)
-    return np.lexsort([last, *reversed(ranks)])
+        ranks.append(by_text.astype(np.int32)[place])
+    return argsort_rows([*ranks, last]) if len(last) else np.zeros(0, np.int64)
 
 
 def lines_table(names: PlaceNames | None) -> "pyarrow.Table":
@@ -128,7 +153,7 @@ def lines_table(names: PlaceNames | None) -> "pyarrow.Table":
     )
 
 
-def _mappings(stored: StoredRecording, places: ProfilePlaces) -> "pyarrow.Table":
+def _mappings(stored: StoredRecording, object_ids: Sequence[bytes]) -> "pyarrow.Table":
     mappings, strings = stored.profile.mappings, stored.profile.strings
     count = len(mappings)
     return table_of(
@@ -136,7 +161,7 @@ def _mappings(stored: StoredRecording, places: ProfilePlaces) -> "pyarrow.Table"
         {
             "recording": columns.same_id(stored.recording, count),
             "mapping": np.arange(count, dtype=np.int32),
-            "object_id": columns.ids(as_rows(places.objects.ids)),
+            "object_id": columns.ids(as_rows(object_ids)),
             "start": mappings.start,
             "limit": mappings.limit,
             "file_offset": mappings.offset,
@@ -149,10 +174,9 @@ def _mappings(stored: StoredRecording, places: ProfilePlaces) -> "pyarrow.Table"
     )
 
 
-def _samples(stored: StoredRecording, nodes: U8) -> "pyarrow.Table":
+def _samples(stored: StoredRecording, leaves: U8) -> "pyarrow.Table":
     profile, samples = stored.profile, stored.profile.samples
     threads, strings, count = profile.threads, profile.strings, len(samples)
-    leaf = np.append(nodes, np.zeros((1, WIDTH), np.uint8), axis=0)[samples.stack]
 
     def optional(name: str, column: AnyArray | None, dtype: type) -> Any:
         return columns.nulls("samples", name, count) if column is None else column.astype(dtype)
@@ -170,7 +194,7 @@ def _samples(stored: StoredRecording, nodes: U8) -> "pyarrow.Table":
             "pid": threads.pid[samples.thread],
             "tid": threads.tid[samples.thread],
             "cgroup": columns.nulls("samples", "cgroup", count) if cgroup is None else columns.texts(strings, cgroup),
-            "stack_id": columns.ids(leaf, samples.stack >= 0),
+            "stack_id": columns.ids(leaves, samples.stack >= 0),
             "value": samples.value,
             "count": samples.count,
             "time_ns": optional("time_ns", samples.time, np.int64),

@@ -21,14 +21,13 @@ from perf2x.dataset.read_files import read_table
 from perf2x.dataset.schema import PARTITIONED, SORTED_BY, SUFFIX, schema_of, texts_of
 from perf2x.dataset.storage import LocalFolder, Storage, storage_at
 from perf2x.dataset.stored_recording import PlaceNames, StoredRecording
-from perf2x.dataset.tables import recording_tables
+from perf2x.dataset.tables import ROWS_OF_GROUP, recording_tables
 
 if TYPE_CHECKING:
     import pyarrow
 
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 """Hive's name for the folder of rows without a value."""
-ROWS_OF_GROUP = 1 << 17
 MERGED = "merged-"
 """Begins names of files that were put together; it sorts behind the names of recordings."""
 
@@ -44,10 +43,10 @@ def write_recording(
     storage, parts = storage_at(folder), list(partition_folders(stored, partition))
     ident = stored.recording.hex()
     state = f"{ident}-{stored.session.hex()}" if stored.unfinished and stored.session else ident
-    for table, rows in recording_tables(stored, names).items():
-        if len(rows) or table in ("samples", "recordings"):
+    for table, count, rows in recording_tables(stored, names):
+        if count or table in ("samples", "recordings"):
             place = [table, *parts, state] if table in PARTITIONED else [table, ident]
-            write_file(storage, f"{'/'.join(place)}{SUFFIX}", table, [rows])
+            write_file(storage, f"{'/'.join(place)}{SUFFIX}", table, rows)
 
 
 def write_table(path: Path, table: str, rows: "pyarrow.Table") -> None:

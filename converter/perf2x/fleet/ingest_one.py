@@ -11,13 +11,13 @@ from msgspec.structs import replace
 
 from perf2x.dataset.failed import failed_recording
 from perf2x.dataset.ids import recording_id, text_id
-from perf2x.dataset.read_files import read_table
 from perf2x.dataset.schema import PARTITIONED, SUFFIX, TABLES
 from perf2x.dataset.storage import Storage, storage_at
 from perf2x.dataset.stored_recording import StoredRecording
 from perf2x.dataset.superseded import State, states_of
 from perf2x.dataset.write import recording_of, session_of, stored_recordings, write_recording
 from perf2x.fleet.sources import changed_ns, local_copy
+from perf2x.fleet.upkeep.row_files import read_stored
 from perf2x.pipeline.options import LoadOptions
 from perf2x.tables.errors import FormatError
 
@@ -98,13 +98,10 @@ def _is_there(recording: bytes, job: Job) -> bool:
 
 
 def has_error(storage: Storage, row: str) -> bool:
-    """Whether the file of a recording's row says that it could not be read; FormatError when there is none."""
-    from pyarrow import ArrowInvalid, parquet
-
+    """Whether the file of a recording's row says that it could not be read, or is damaged itself."""
     try:
-        with storage.open(row) as file:
-            errors = parquet.ParquetFile(file).read(["error"])["error"]
-    except ArrowInvalid:  # not written by us, or damaged: it is written again
+        errors = read_stored(storage, row, "recordings")["error"]
+    except FormatError:  # not written by us, or damaged: it is written again
         return True
     return bool(errors.null_count < len(errors)) or not len(errors)
 
@@ -131,9 +128,7 @@ def _supersede(stored: StoredRecording, job: Job) -> bool:
     storage = storage_at(job.folder)
     mine = State(stored.recording, stored.session, stored.unfinished, stored.samples)
     for row in filter(storage.exists, _unfinished(job.folder, job.run).get(stored.session, ())):
-        with storage.open(row) as file:
-            rows = read_table(storage.path(row), "recordings", file=file)
-        if any(mine.rank < other.rank for other in states_of(rows)):
+        if any(mine.rank < other.rank for other in states_of(read_stored(storage, row, "recordings"))):
             return False
         _remove(row, job)
     return True

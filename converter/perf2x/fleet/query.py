@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from perf2x.dataset.engine import Limits, engine, told_apart
 from perf2x.dataset.fetched import fetched_folder
-from perf2x.dataset.read_files import ReplacedError
+from perf2x.dataset.listing import until_whole
 from perf2x.fleet.plain_values import plain_column
 from perf2x.fleet.read_only import check_reads
 
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
 _ROWS = 10_000
 """Rows of a batch."""
-_TRIES = 5
-"""Times that a query begins while files are being put together."""
-
 
 Row = tuple[object, ...]
 """Plain values: texts, numbers, lists and mappings of them, None."""
@@ -66,14 +63,7 @@ def answered(dataset: str | Path, sql: str, limits: Limits | None = None) -> Ite
     is none or damaged, OptionError for SQL that is wrong or does not only read.
     """
     with fetched_folder(str(dataset)) as folder, contextlib.ExitStack() as stack:
-        yield _first_answer(stack, folder, sql, limits)
-
-
-def _first_answer(stack: contextlib.ExitStack, folder: Path, sql: str, limits: Limits | None) -> Answer:
-    for _ in range(_TRIES - 1):
-        with contextlib.suppress(ReplacedError):
-            return stack.enter_context(_asked(folder, sql, limits))
-    return stack.enter_context(_asked(folder, sql, limits))
+        yield until_whole(lambda: stack.enter_context(_asked(folder, sql, limits)))
 
 
 @contextlib.contextmanager

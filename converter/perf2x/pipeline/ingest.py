@@ -140,15 +140,18 @@ def _location_names(profile: Profile, recording: Recording, context: LoadContext
 
 
 def _place_names(stored: StoredRecording, found: LocationNames) -> PlaceNames:
+    import numpy as np
+
     from perf2x.dataset.profile_places import profile_places
     from perf2x.dataset.stored_recording import PlaceNames
 
-    places: ProfilePlaces = profile_places(stored.profile, stored.recording)
+    named = np.flatnonzero(found.count)  # the others have no rows, and may be all addresses of a file
+    places: ProfilePlaces = profile_places(stored.profile, stored.recording, found.location[named])
     return PlaceNames(
-        place=places.id[found.location],
-        count=found.count,
-        is_exact=found.is_exact,
-        has_inlines=found.has_inlines,
+        place=places.id,
+        count=found.count[named],
+        is_exact=found.is_exact[named],
+        has_inlines=found.has_inlines[named],
         function=found.function,
         line=found.line,
         functions=found.functions,

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.columnar.arrays import I64, Bools
+from perf2x.columnar.arrays import I64, AnyArray, Bools
 from perf2x.columnar.interner import prefix_tree
 from perf2x.columnar.ragged import Ragged, argsort_small, offsets_of, row_numbers
 from perf2x.columnar.unique import group_rows, sorted_runs, sum_runs, unique_inverse
@@ -15,7 +15,7 @@ _SUMMED = frozenset({"value", "count", "latency"})
 """Columns of samples that are added up where the others are equal."""
 
 
-def depths(parent: I64) -> I64:
+def depths(parent: AnyArray) -> I64:
     """Return the distance of every row from its root (0 for roots), by pointer doubling in log(depth) passes.
 
     ::
@@ -43,7 +43,7 @@ def paths(parent: I64, depth: I64, rows: I64, outermost_first: bool = False) -> 
     return paths_of_length(parent, rows, lengths, outermost_first)
 
 
-def paths_of_length(parent: I64, rows: I64, lengths: I64, outermost_first: bool = False) -> Ragged:
+def paths_of_length(parent: AnyArray, rows: I64, lengths: I64, outermost_first: bool = False) -> Ragged:
     """Return the first ``lengths`` rows of the path from each given row towards its root."""
     offsets = offsets_of(lengths)
     values = np.empty(offsets[-1], np.int64)

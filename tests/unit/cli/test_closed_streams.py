@@ -8,19 +8,21 @@ from pathlib import Path
 import pytest
 
 from tests.support.command import recording
+from tests.support.recordings import ROOT
 
 CLOSED = [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)]
 CALLS = recording("calls")
+LISTED = str(ROOT / "tests/unit/annotate/data/inlines.data")
 PRINTS = {
     "info": ["info", CALLS], "top": ["top", CALLS], "report": ["report", CALLS], "dump": ["dump", CALLS],
-    "diff": ["diff", CALLS, CALLS], "annotate": ["annotate", CALLS, "--list"], "formats": ["formats"],
+    "diff": ["diff", CALLS, CALLS],
+    "annotate": ["annotate", "*", LISTED, "--symfs", str(Path(LISTED).parent)], "formats": ["formats"],
     "man": ["man"], "convert": ["convert", CALLS, "--to", "pprof", "-o", "-"], "help": ["--help"],
     "version": ["--version"], "explain": ["explain", sys.executable],
 }  # fmt: skip
 WRITES = {
     "convert": ["convert", CALLS, "--to", "collapsed", "-o", "out"],
     "bundle": ["bundle", CALLS, "-o", "out"],
-    "report": ["report", CALLS, "-o", "out"],
 }
 
 

@@ -150,13 +150,15 @@ def test_encodings_whose_values_grow_are_refused(dataset: Path) -> None:
         )  # fmt: skip
 
 
-def test_texts_that_are_not_utf_8(dataset: Path) -> None:
-    path = file_of(dataset, "samples")
+@pytest.mark.parametrize(("table", "column"), [("samples", "comm"), ("mappings", "file"), ("places", "file")])
+def test_texts_that_are_not_utf_8(dataset: Path, table: str, column: str) -> None:
+    path = file_of(dataset, table)
     rows = parquet.ParquetFile(path).read()
-    at = rows.schema.get_field_index("comm")
+    at = rows.schema.get_field_index(column)
     bad = pa.array([b"\xff\xfe\xe2"] * len(rows), pa.binary()).view(pa.string())
     rewrite(path, rows.set_column(at, rows.schema.field(at), bad))
-    for words in (("top", dataset), ("fleet", "query", dataset, "SELECT DISTINCT comm FROM samples")):
+    query = ("fleet", "query", dataset, f"SELECT DISTINCT {column} FROM {table}")
+    for words in (("top", dataset), ("info", dataset, "--json"), query):
         ran = perf2x(*words)
         assert ran.code == 1
         assert "damaged" in ran.err and ran.err.count("\n") == 1

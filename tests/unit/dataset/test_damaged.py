@@ -70,6 +70,16 @@ def test_damage_anywhere_is_noticed_or_changes_nothing(dataset: Path) -> None:
             assert str(dataset) in str(error)
 
 
+def test_samples_without_their_file(dataset: Path) -> None:
+    """A recording that counts samples and has no file of them is not one without samples."""
+    path, row = file_of(dataset, "samples"), file_of(dataset, "recordings")
+    path.unlink()
+    assert error_of(dataset) == f"{path}: damaged: it is missing, and {row} counts samples in it"
+    at = schema_of("recordings").names.index("samples")
+    change(dataset, "recordings", lambda rows: rows.set_column(at, rows.schema.field(at), pa.array([0])))
+    assert load([str(dataset)], LoadOptions(allow_empty=True)).samples == 0
+
+
 def test_files_of_other_programs(dataset: Path) -> None:
     path = file_of(dataset, "recordings")
     parquet.write_table(pa.table({"recording": [1]}), path)

@@ -27,7 +27,7 @@ def trees(draw: st.DrawFn) -> tuple[list[int], list[bytes]]:
 @given(trees())
 def test_a_node_hashes_its_parent_and_its_place(tree: tuple[list[int], list[bytes]]) -> None:
     parents, places = tree
-    found = node_ids(np.array(parents, np.int64), as_rows(places))
+    found = node_ids(np.array(parents, np.int64), as_rows(places), np.arange(len(places)))
     assert [row.tobytes() for row in found] == [scalar_node(parents, places, row) for row in range(len(parents))]
 
 
@@ -50,7 +50,7 @@ def test_ids_do_not_depend_on_the_machine() -> None:
         as_rows([text_id("file", "ab")]), np.array([0x1234], np.uint64), np.array([2], np.uint8), [1], [0]
     )
     assert place.tobytes().hex() == "496a9ecae613f0691e7120e005c715bc"
-    assert node_ids(np.array([-1]), place).tobytes().hex() == "4b2c18cbf1f5f1f8e8e7f98db3e7e315"
+    assert node_ids(np.array([-1]), place, np.zeros(1, np.int64)).tobytes().hex() == "4b2c18cbf1f5f1f8e8e7f98db3e7e315"
 
 
 def test_facts_are_told_apart_by_their_borders_and_types() -> None:

@@ -63,6 +63,20 @@ def test_an_error_is_a_row_and_is_tried_again(tmp_path: Path) -> None:
     assert len(list((data / "samples" / "service=web").iterdir())) == 1
 
 
+def test_a_damaged_row_is_written_again(tmp_path: Path) -> None:
+    """Also where the damage is not in the column of errors: only readers of whole files notice."""
+    file, data = tmp_path / "a.data", tmp_path / "profiles"
+    file.write_bytes(recording_of(1))
+    ingest_one(str(file), job(data))
+    whole = files_of(data)
+    (row,) = [data / name for name in whole if name.startswith("recordings/")]
+    raw = row.read_bytes()
+    row.write_bytes(raw[:4] + bytes([raw[4] ^ 1]) + raw[5:])
+    assert ingest_one(str(file), job(data, "2")).state == "added"
+    assert files_of(data) == whole
+    assert ingest_one(str(file), job(data, "3")).state == "known"
+
+
 def test_objects_of_a_store_keep_their_address(tmp_path: Path) -> None:
     fsspec.filesystem("memory").pipe("/fleet/a.data", recording_of(3))
     assert ingest_one("memory://fleet/a.data", job(tmp_path)).state == "added"

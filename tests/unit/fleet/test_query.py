@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from perf2x.dataset.engine import engine, told_apart
+from perf2x.dataset.engine import Limits, engine, told_apart
 from perf2x.dataset.storage import storage_at
 from perf2x.fleet.read_only import check_reads
 from perf2x.fleet.upkeep.compact import compact
@@ -250,6 +250,10 @@ def test_memory_and_temporary_files_have_limits(dataset: Path, tmp_path: Path) -
     ran = perf2x(*words)
     assert ran.code == 0 or "not enough memory" in ran.err
     assert list(tmp_path.iterdir()) == []
+    with engine(dataset, "", Limits(20_000_000, tmp_path)) as connection:
+        asked = "SELECT current_setting('memory_limit'), current_setting('temp_directory')"
+        ((memory, folder),) = connection.execute(asked).fetchall()
+        assert (memory, Path(folder).parent) == ("19.0 MiB", tmp_path)
     wrong = perf2x("fleet", "query", dataset, "SELECT 1", "--memory-limit", "much")
     assert (wrong.code, wrong.err) == (2, "perf2x: --memory-limit much: expected a size like 500M, 20G or 1.5T\n")
     assert perf2x("fleet", "query", dataset, "SELECT 1", "--temp-directory", tmp_path / "no").code == 2

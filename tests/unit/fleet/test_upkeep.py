@@ -12,6 +12,8 @@ from typing import Any, BinaryIO
 import pytest
 
 from perf2x.cli.options.upkeep import parse_before
+from perf2x.dataset import read as reading
+from perf2x.dataset import read_files
 from perf2x.dataset.ids import recording_id, text_id
 from perf2x.dataset.storage import LocalFolder, storage_at
 from perf2x.dataset.write import write_table
@@ -24,6 +26,7 @@ from perf2x.pipeline.options import LoadOptions
 from perf2x.symbolize.options import SymbolOptions
 from perf2x.tables.errors import FormatError, OptionError, OutputError
 from tests.support import outputs
+from tests.support.command import perf2x
 from tests.support.datasets import rows
 from tests.support.fleets import files_of, recording_of
 from tests.support.recordings import CORPUS
@@ -89,6 +92,36 @@ def test_a_compact_dataset_converts_to_the_same_bytes(separate: Path, data: Path
     add_bad(separate.parent / "bad", data)  # is tried again
     compact(storage_at(data))
     add_bad(separate.parent / "bad", data)
+
+
+@pytest.mark.parametrize("moment", ["recordings", "samples", "nodes", "lines"])
+def test_readers_go_on_while_files_are_put_together(data: Path, moment: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compaction runs whole right in front of the first read of a table; what was listed is gone then."""
+    before, read, todo = pprof(data, "comm"), read_files.read_table, [moment]
+
+    def read_table(path: Path, table: str, *rest: Any) -> Any:
+        if [table] == todo:
+            todo.clear()
+            compact(storage_at(data))
+        return read(path, table, *rest)
+
+    monkeypatch.setattr(reading, "read_table", read_table)
+    monkeypatch.setattr(read_files, "read_table", read_table)
+    assert pprof(data, "comm") == before
+    assert todo == []
+
+
+def test_a_recording_that_is_removed_while_it_is_read_is_said(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = reading.Dataset.rows_of
+
+    def rows_of(self: reading.Dataset, recording: reading.RecordingRow) -> Any:
+        recording.file.unlink(missing_ok=True)
+        return chosen(self, recording)
+
+    monkeypatch.setattr(reading.Dataset, "rows_of", rows_of)
+    ran = perf2x("top", data)
+    assert (ran.code, ran.err.count("\n")) == (1, 1)
+    assert "it was removed from the dataset while that was read; try again" in ran.err
 
 
 @pytest.mark.slow

@@ -107,16 +107,16 @@ def fleet_ingest(
 
 
 def _job(output: str, flags: SymbolFlags, tag: list[str] | None, partition: str, timeline: bool) -> "Job":
+    from perf2x.dataset.options import FORMAT, Parquet
     from perf2x.fleet.ingest_one import Job
+    from perf2x.pipeline.for_output import for_output
     from perf2x.pipeline.options import LoadOptions
 
-    options = LoadOptions(
-        timeline=timeline, by_cgroup=True, symbols=flags.options(), max_unpacked=flags.unpacked(), jobs=1
-    )
+    chosen = Parquet(timeline, tuple(key.strip() for key in partition.split(",") if key.strip()))
+    options = LoadOptions(symbols=flags.options(), max_unpacked=flags.unpacked())
     (tags,) = parse_tags(tag, 1) if tag else [{}]
-    keys = tuple(key.strip() for key in partition.split(",") if key.strip())
     folder = output if is_address(output) else str(Path(output).absolute())
-    return Job(folder, options, tags, keys, os.urandom(8).hex())
+    return Job(folder, for_output(options, FORMAT, chosen.needs), tags, chosen.partition, os.urandom(8).hex())
 
 
 def _summarize(output: str, totals: "Totals") -> None:

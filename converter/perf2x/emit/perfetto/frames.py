@@ -5,7 +5,7 @@ from msgspec import Struct
 
 from perf2x.abi.uapi import CpuMode
 from perf2x.analysis.frames import NO_STACK, frame_name, functions_of, in_memory, lines_outermost_first
-from perf2x.columnar.arrays import I64, U8, U64, Bools
+from perf2x.columnar.arrays import I32, I64, U8, U64, Bools
 from perf2x.columnar.ragged import row_numbers
 from perf2x.columnar.unique import group_rows
 from perf2x.emit.perfetto.schema import FrameKind
@@ -29,15 +29,15 @@ class FrameTable(Struct, frozen=True):
     of_location: I64
     """(locations + 2,) offsets: frames of each location, outermost first; of the last one, the frame ``[no stack]``."""
     names: list[str]
-    name: I64
+    name: I32
     """Row of ``names``."""
-    mapping: I64
+    mapping: I32
     """Row of Profile.mappings, their number for frames outside all of them."""
     rel_pc: U64
     """Offset in the file; in the mapping, for the kernel; the address itself outside all mappings."""
-    source: I64
+    source: I32
     """Row of Profile.strings, 0 where unknown."""
-    line: I64
+    line: I32
     """0 where unknown."""
     kind: U8
     """A FrameKind."""
@@ -48,31 +48,38 @@ def frame_table(profile: Profile) -> FrameTable:
     locations = profile.locations
     line, offsets = lines_outermost_first(locations)
     owner = row_numbers(np.diff(offsets))
-    function, mapping = functions_of(locations, line), locations.mapping[owner].astype(np.int64)
+    function, mapping = functions_of(locations, line), locations.mapping[owner].astype(np.int32)
     names, name = _names(profile, function, mapping)
-    source = np.append(profile.functions.filename, 0)[function].astype(np.int64)
+    outside = np.int32(len(profile.mappings))
     is_python = np.array([name.startswith(_PYTHON) for name in names], np.bool_)[name]
     kind = _kinds(profile, function, mapping, owner, is_python)
+    del is_python
+    source = np.append(profile.functions.filename, 0).astype(np.int32)[function]
+    del function  # columns of all frames: none stays longer than it is needed
+    number = np.append(np.maximum(locations.line_number, 0), 0).astype(np.int32)[line]
+    del line
+    rel_pc = _rel_pc(profile, locations)[owner]
+    del owner
     return FrameTable(
         of_location=np.append(offsets, offsets[-1] + 1),
         names=[*names, NO_STACK],
-        name=np.append(name, len(names)),
-        mapping=np.append(np.where(mapping >= 0, mapping, len(profile.mappings)), len(profile.mappings)),
-        rel_pc=np.append(_rel_pc(profile, locations)[owner], np.uint64(0)),
-        source=np.append(source, 0),
-        line=np.append(np.append(np.maximum(locations.line_number, 0), 0)[line], 0).astype(np.int64),
+        name=np.append(name, np.int32(len(names))),
+        mapping=np.append(np.where(mapping >= 0, mapping, outside), outside),
+        rel_pc=np.append(rel_pc, np.uint64(0)),
+        source=np.append(source, np.int32(0)),
+        line=np.append(number, np.int32(0)),
         kind=np.append(kind, np.uint8(0)),
     )
 
 
-def _names(profile: Profile, function: I64, mapping: I64) -> tuple[list[str], I64]:
+def _names(profile: Profile, function: I64, mapping: I32) -> tuple[list[str], I32]:
     """Distinct names, and the row of each frame's."""
     is_named = np.append(profile.functions.name > 0, False)[function]
     first, group = group_rows([function, np.where(is_named, -1, mapping)])
     pairs = zip(function[first].tolist(), mapping[first].tolist(), strict=True)
     rows: dict[str, int] = {}
     row = [rows.setdefault(printable(frame_name(profile, *pair)), len(rows)) for pair in pairs]
-    return list(rows), np.array(row, np.int64)[group]
+    return list(rows), np.array(row, np.int32)[group]
 
 
 def _rel_pc(profile: Profile, locations: Locations) -> U64:
@@ -84,7 +91,7 @@ def _rel_pc(profile: Profile, locations: Locations) -> U64:
     return place
 
 
-def _kinds(profile: Profile, function: I64, mapping: I64, owner: I64, is_python: Bools) -> U8:
+def _kinds(profile: Profile, function: I64, mapping: I32, owner: I64, is_python: Bools) -> U8:
     kinds = np.array([_KIND_OF_MODE.get(CpuMode(mode), 0) for mode in CpuMode], np.uint8)
     kind = kinds[np.minimum(profile.locations.mode, len(kinds) - 1)][owner]
     kind[profile.locations.synthetic[owner]] = FrameKind.KIND_UNKNOWN

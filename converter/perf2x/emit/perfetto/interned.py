@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from perf2x.columnar.arrays import I64
+from perf2x.columnar.arrays import I64, AnyArray
 from perf2x.columnar.ragged import Ragged, side_by_side
 from perf2x.columnar.unique import unique_inverse, unique_known
 from perf2x.emit.encoding.protobuf import Ids, number_field, top_level
@@ -40,9 +40,12 @@ def _frame_tables(profile: Profile, frames: FrameTable, used: I64) -> Iterator[b
     """Yield names, source files, mappings and frames, in the order in which one refers to the other."""
     names, name = unique_inverse(frames.name[used])
     yield _texts(InternedData.FUNCTION_NAMES, names, lambda row: frames.names[row].encode())
+    name = name.astype(np.int32)  # here and below: columns of all frames
     sources, source = unique_known(np.where(frames.source[used] > 0, frames.source[used], -1))
+    source = source.astype(np.int32)
     yield _texts(InternedData.SOURCE_PATHS, sources, lambda row: printable(profile.strings[row]).encode())
     mappings, mapping = unique_inverse(frames.mapping[used])
+    mapping = mapping.astype(np.int32)
     yield _mappings(profile, mappings.tolist())
     for start in range(0, len(used), _ROWS_AT_ONCE):
         rows = slice(start, start + _ROWS_AT_ONCE)
@@ -59,7 +62,7 @@ def _frame_tables(profile: Profile, frames: FrameTable, used: I64) -> Iterator[b
         yield top_level(InternedData.FRAMES, side_by_side(fields))
 
 
-def _texts(field: int, rows: I64, text_of: Callable[[int], bytes]) -> bytes:
+def _texts(field: int, rows: AnyArray, text_of: Callable[[int], bytes]) -> bytes:
     """Number texts from 1 on, in the order of ``rows``."""
     return b"".join(_interned_string(field, iid, text_of(row)) for iid, row in enumerate(rows.tolist(), 1))
 

@@ -22,14 +22,14 @@ _WORDS_AT_ONCE = 1 << 17
 class StackPaths(Struct, frozen=True):
     """The tree of stacks and one row more, the stack of samples without one; made once for all events."""
 
-    parent: I64
-    depth: I64
-    location: I64
+    parent: I32
+    depth: I32
+    location: I32
     frames: FrameTable
 
     def of(self, leaves: I64) -> Iterator[Ragged]:
         """Yield the frames of each leaf's stack, outermost first, some stacks at a time; −1 is the last row."""
-        lengths = self.depth[leaves] + 1
+        lengths = self.depth[leaves].astype(np.int64) + 1
         start, count = self.frames.of_location[:-1], np.diff(self.frames.of_location)
         for rows in row_batches(lengths, _WORDS_AT_ONCE):
             path = paths_of_length(self.parent, leaves[rows], lengths[rows], outermost_first=True)
@@ -40,9 +40,9 @@ class StackPaths(Struct, frozen=True):
 
 def stack_paths(stacks: Stacks, frames: FrameTable) -> StackPaths:
     """Return the tree of stacks with a row for samples without one."""
-    parent = np.append(stacks.parent.astype(np.int64), -1)
-    location = np.append(stacks.location.astype(np.int64), len(frames.of_location) - 2)
-    return StackPaths(parent, depths(parent), location, frames)
+    parent = np.append(stacks.parent, np.int32(-1))
+    location = np.append(stacks.location, np.int32(len(frames.of_location) - 2))
+    return StackPaths(parent, depths(parent).astype(np.int32), location, frames)
 
 
 def by_frequency(values: AnyArray) -> tuple[I64, I32]:
@@ -59,13 +59,13 @@ def by_frequency(values: AnyArray) -> tuple[I64, I32]:
     return distinct[order].astype(np.int64), number[place]
 
 
-def used_frames(paths: StackPaths, leaves: I64) -> tuple[I64, I64]:
+def used_frames(paths: StackPaths, leaves: I64) -> tuple[I64, I32]:
     """Return the frames of the stacks, most used first, and (frames,) the number of each frame from 1 on, or 0."""
     uses = np.zeros(len(paths.frames.name), np.int64)
     for rows in paths.of(leaves):
         uses += np.bincount(rows.values, minlength=len(uses))
     used = np.flatnonzero(uses)
     used = used[np.argsort(-uses[used], kind="stable")]
-    number = np.zeros(len(uses), np.int64)
+    number = np.zeros(len(uses), np.int32)
     number[used] = np.arange(1, len(used) + 1)
     return used, number

@@ -1,0 +1,148 @@
+"""Every option of ``perf2x fleet ingest``, ``symbolize`` and ``query``: it shows, is refused by name, or is harmless.
+
+``python -m tests.support.fleet_options`` prints the table. What shows is the dataset's bytes and what is said.
+"""
+
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import chdir
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from perf2x.cli.app import command
+from tests.support.command import perf2x
+from tests.support.fleets import files_of
+from tests.support.option_pairs import Case, Place
+from tests.support.recordings import CORPUS, ROOT
+
+CASES: dict[str, dict[str, Case]] = {
+    "ingest": {
+        "lists": Case(("--list", "listed.txt")),
+        "tag": Case(("--tag", "service=web")),
+        "partition": Case(("--partition", "date")),
+        "timeline": Case(("--timeline",)),
+        "scheduler": Case(("--scheduler", "nowhere")),
+        "workers": Case(("--workers", "1")),
+        "no_dashboard": Case(("--no-dashboard",)),
+        "leave_unfinished": Case(("--leave-unfinished", "0s"), on="unfinished"),
+        "fail_above_errors": Case(("--fail-above-errors", "0"), base=("listed.txt",)),
+        "symfs": Case(("--symfs", str(CORPUS / "common/symfs")), on="unwind", nameless=True),
+        "kallsyms": Case(("--kallsyms", "kallsyms"), nameless=True),
+        "debug_dir": Case(("--debug-dir", "debug"), nameless=True),
+        "buildid_dir": Case(("--buildid-dir", "buildid"), on="deferred", nameless=True),
+        "perf_map_dir": Case(("--perf-map-dir", str(CORPUS / "perf_map")), on="perf_map", nameless=True),
+        "max_unpacked": Case(("--max-unpacked", "1K"), on="packed"),
+        "quiet": Case(("--quiet",)),
+    },
+    "symbolize": {
+        "scheduler": Case(("--scheduler", "nowhere")),
+        "workers": Case(("--workers", "1")),
+        "no_dashboard": Case(("--no-dashboard",)),
+        "symfs": Case(("--symfs", "symfs")),
+        "kallsyms": Case(("--kallsyms", str(CORPUS / "common/kallsyms.xz")), on="unwind"),
+        "vmlinux": Case(("--vmlinux", "vmlinux"), on="unwind"),
+        "debug_dir": Case(("--debug-dir", "debug")),
+        "buildid_dir": Case(("--buildid-dir", "buildid"), on="deferred"),
+        "debuginfod": Case(("--debuginfod", "http://localhost:1")),
+        "archive": Case(("--archive", "archive.tar.gz"), on="deferred"),
+        "max_unpacked": Case(("--max-unpacked", "1K")),
+        "quiet": Case(("--quiet",)),
+    },
+    "query": {
+        "format": Case(("--format", "csv")),
+        "as_json": Case(("--json",)),
+        "output": Case(("--output", "answer")),
+        "limit": Case(("--limit", "1")),
+        "wide": Case(("--wide",)),
+        "memory_limit": Case(("--memory-limit", "1K")),
+        "temp_directory": Case(("--temp-directory", "nowhere")),
+        "max_unpacked": Case(("--max-unpacked", "1K")),
+        "quiet": Case(("--quiet",), base=("--limit", "1")),
+    },
+}
+NO_CASE = {"inputs", "dataset", "sql", "output", "help_all"}
+"""What is read and written."""
+QUERY = "SELECT *, repeat('x', 300) AS long FROM samples"
+HARMLESS = {
+    ("ingest", "--workers"): "the dataset is the same, however many processes make it",
+    ("ingest", "--no-dashboard"): "only clusters have one: tests/unit/fleet/test_cluster.py",
+    ("ingest", "--debug-dir"): "another place of objects, as --symfs: tests/unit/debugfiles",
+    ("ingest", "--buildid-dir"): "another place of objects, as --symfs: tests/unit/debugfiles",
+    ("symbolize", "--workers"): "names are the same, however many processes look them up",
+    ("symbolize", "--no-dashboard"): "only clusters have one: tests/unit/fleet/test_cluster.py",
+    ("symbolize", "--debuginfod"): "another place of objects, as --debug-dir: tests/unit/debugfiles",
+    ("symbolize", "--vmlinux"): "of a kernel whose build id it has: tests/unit/fleet/test_symbolize.py",
+    ("symbolize", "--max-unpacked"): "of debug files that are compressed: tests/unit/files",
+}
+"""Options that change nothing here, with the reason."""
+
+
+def prepare(place: Place) -> None:
+    """Write the inputs that the cases of other commands have not."""
+    raw = (place.folder / place.rich[0]).read_bytes()
+    (place.folder / "unfinished.data").write_bytes(raw[: len(raw) * 9 // 10])
+    (place.folder / "listed.txt").write_text("no-such.data\n")
+
+
+def run(place: Place, name: str, case: Case, words: tuple[str, ...]) -> tuple[int, str, dict[str, bytes]]:
+    """Exit code, what is said, and the bytes of the dataset and of what was written beside it."""
+    source, *names = ("unfinished.data",) if case.on == "unfinished" else getattr(place, case.on)
+    with TemporaryDirectory(dir=place.folder) as out:
+        data = Path(out) / "data"
+        if name == "ingest":
+            base = ("--list", *case.base) if case.base else ()
+            ran = perf2x("fleet", name, source, "-o", data, *base, *(() if case.nameless else names[:2]), *words)
+        else:
+            _made(place, source, data)
+            ran = perf2x("fleet", name, data, *((QUERY,) if name == "query" else ()), *case.base, *words)
+        found = files_of(Path(out))
+        answer = place.folder / "answer"
+        if answer.exists():
+            found["answer"] = answer.read_bytes()
+            answer.unlink()
+    return ran.code, (ran.out + ran.said).replace(out, "out"), found
+
+
+def _made(place: Place, source: str, data: Path) -> None:
+    """A dataset without names, made once."""
+    kept = place.folder / f"kept-{Path(source).parent.name}-{Path(source).name}"
+    if not kept.exists():
+        assert perf2x("convert", source, "-t", "parquet", "-o", kept, "--no-symbols", "-q").code == 0
+    shutil.copytree(kept, data)
+
+
+def verdict(place: Place, name: str, case: Case) -> str:
+    """What became of an option: honoured, refused, harmless because, or DROPPED."""
+    with_option = run(place, name, case, case.words)
+    if with_option[0] == 2 and case.words[0] in with_option[1]:
+        return f"refused: {with_option[1]}"
+    if with_option != run(place, name, case, ()):
+        return "honoured"
+    why = HARMLESS.get((name, case.words[0]))
+    return f"harmless: {why}" if why else f"DROPPED: {with_option[1]}"
+
+
+def parameters(name: str) -> set[str]:
+    """Options of a command that must have a case."""
+    found = {str(option.name) for option in command(f"fleet {name}").params} - NO_CASE - {"help"}
+    return found | ({"output"} if name == "query" else set())
+
+
+def pairs(place: Place, name: str) -> Iterator[tuple[str, str]]:
+    """Yield (words, verdict) of all options of a command."""
+    prepare(place)
+    for case in CASES[name].values():
+        yield " ".join(case.words), verdict(place, name, case)
+
+
+def main() -> None:
+    """Print the table."""
+    for name in sys.argv[1:] or CASES:
+        with TemporaryDirectory() as folder, chdir(folder):
+            for words, found in pairs(Place(Path(folder)), name):
+                print(f"{name:<11}{words.replace(str(ROOT), '.'):<45}{found}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
