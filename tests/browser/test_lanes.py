@@ -55,7 +55,7 @@ def asked(folder: Path) -> dict[str, dict]:
         "saved": many
         | {
             "evaluate": "(async () => [svgText().includes('▸ worker-9 (100/499)'), "
-            "svgText().split('<rect').length > 100, (await pngBlob()).size > 1000])()"
+            "svgText().split('<rect').length > 60, (await pngBlob()).size > 1000])()"
         },
         "sums": sums
         | {"hash": "#order=time&bursts=on&range=10000-90000", "axe": True, "shot": "sums.png"}
