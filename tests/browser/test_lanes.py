@@ -104,7 +104,7 @@ def test_a_click_opens_a_lane_and_links_keep_it(seen) -> None:
 
 def test_a_function_of_the_table_shows_when_it_ran(seen) -> None:
     name, is_time, chips, head, is_drawn = seen["marked"]["value"]
-    assert is_time and is_drawn and chips[0] == "When it ran:" and name == head
+    assert is_time and is_drawn and chips[0] == "When on the stack:" and name == head
     assert seen["unmarked"]["value"] == ["", True]
 
 

@@ -66,7 +66,7 @@ function showChips() {
   }));
   if (state.range) chips.unshift(rangeChip());
   if (layout.isTime && (layout.left || state.lanes === "all")) chips.unshift(lanesChip());
-  if (layout.isTime && state.mark) chips.unshift(chip("When it ran:", state.mark, () => markFunction(state.mark)));
+  if (layout.isTime && state.mark) chips.unshift(chip("When on the stack:", state.mark, () => markFunction(state.mark)));
   if (state.function) chips.unshift(chip("Callers and callees of", state.function, () => openFunction("")));
   const left = rows.reduce((sum, row) => sum + sums.count[row], 0);
   const all = profile.rows.event.reduce((sum, event, row) => sum + (event === state.event ? sums.count[row] : 0), 0);

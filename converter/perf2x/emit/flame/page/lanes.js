@@ -194,7 +194,7 @@ function paintOverview() {
   const nodes = markedNodes();
   if (!layout.overview || layout.overview.ran.length !== columns) {
     layout.overview = useOf(profile, [0, profile.threads.length], [0, profile.duration || 1], columns, nodes);
-    const most = Math.max(...layout.overview.ran) || 1;
+    const most = Math.max(...layout.overview.ran, ...layout.overview.when) || 1;
     layout.overview.waited.fill(0);
     for (const shares of [layout.overview.ran, layout.overview.when]) for (let at = 0; at < columns; at += 1) shares[at] /= most;
   }
