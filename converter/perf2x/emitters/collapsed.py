@@ -4,6 +4,7 @@ Rules follow stackcollapse-perf.pl: ``;`` in names becomes ``:``, spaces in the 
 sorted bytewise. Unlike it we never guess: kernel frames are known by CPU mode, and a count is never mixed from events.
 """
 
+import io
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO, ClassVar
@@ -185,3 +186,17 @@ def _distinct_texts(texts: list[bytes]) -> tuple[I64, I64]:
     rank = np.empty(len(variants), np.int64)
     rank[order] = np.arange(len(variants))
     return rank[: len(texts)], rank[len(texts) :]
+
+
+def two_columns(before: Profile, after: Profile, emitter: Collapsed) -> Iterator[bytes]:
+    """Lines ``stack before after``, as difffolded.pl writes them, sorted bytewise."""
+    old, new = _two_column_lines(before, emitter), _two_column_lines(after, emitter)
+    for stack in sorted(old.keys() | new.keys()):
+        yield b"%b %d %d\n" % (stack, old.get(stack, 0), new.get(stack, 0))
+
+
+def _two_column_lines(profile: Profile, emitter: Collapsed) -> dict[bytes, int]:
+    out = io.BytesIO()
+    emitter.emit(profile, out)
+    pairs = (line.rpartition(b" ") for line in out.getvalue().splitlines())
+    return {stack: int(number) for stack, _, number in pairs}

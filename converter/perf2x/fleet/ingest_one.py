@@ -17,7 +17,7 @@ from perf2x.storage.dataset.content_ids import recording_id, text_id
 from perf2x.storage.dataset.dataset_folder import Storage, storage_at
 from perf2x.storage.dataset.dataset_schema import PARTITIONED, SUFFIX, TABLES
 from perf2x.storage.dataset.superseded import State, states_of
-from perf2x.storage.dataset.write.failed_recording import failed_recording
+from perf2x.storage.dataset.write.empty_profile import failed_recording
 from perf2x.storage.dataset.write.recording_to_store import StoredRecording
 from perf2x.storage.dataset.write.write_recording import recording_of, session_of, stored_recordings, write_recording
 

@@ -17,8 +17,9 @@ from perf2x.model.profile.code_counts import (
     BranchCounts,
     CodeCounts,
     CodeRequest,
+    sum_addresses,
+    sum_branches,
 )
-from perf2x.model.profile.sum_code import sum_addresses, sum_branches
 from perf2x.model.recording.events import Recording, Want
 from perf2x.model.recording.sample_batches import select_rows
 from perf2x.pipeline.counted_object import CountedObject, counted_object

@@ -5,11 +5,16 @@ A stage's modules are imported when it is reached, so that ``perf2x --help`` nee
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from perf2x.base.errors import OptionError
+from perf2x.base.files.remote import is_address
 from perf2x.model.diagnostic_words import comment
 from perf2x.model.diagnostics import Diagnostics
 from perf2x.pipeline.datasets.stored_sessions import split_stored
@@ -18,6 +23,7 @@ from perf2x.pipeline.load_options import LoadOptions
 from perf2x.pipeline.load_result import Loaded, event_counts
 from perf2x.pipeline.open_sessions import Input, SessionInput, SessionPart, find_sessions
 from perf2x.pipeline.stage_timer import Stages
+from perf2x.reader.containers.input_file import map_input
 
 if TYPE_CHECKING:
     from perf2x.model.profile.profile import Profile
@@ -41,9 +47,7 @@ def load(
     tagged differently. The time that each stage took is added to ``stages``.
     """
     from perf2x.base.files.unpack_limit import limit_unpacking
-    from perf2x.pipeline.addresses import local_names
     from perf2x.pipeline.for_output import check_together
-    from perf2x.pipeline.original_bytes import original_of
     from perf2x.storage.bundle.open_bundle import open_bundles
 
     check_together(options)
@@ -251,3 +255,29 @@ def _with_comments(loaded: Loaded) -> Loaded:
     lines += [comment(count.name, count.count) for count in counts if count.severity != "info"]
     meta = replace(profile.meta, comments=(*sorted(set(profile.meta.comments)), *lines))
     return replace(loaded, profile=replace(profile, meta=meta))
+
+
+def local_names(names: Sequence[str]) -> AbstractContextManager[list[str]]:
+    """Give names of this machine's files for the inputs: datasets of object stores are copied for as long as that."""
+    if not any(map(is_address, names)):
+        return contextlib.nullcontext(list(names))
+    from perf2x.storage.dataset.fetched_dataset import fetched
+
+    return fetched(names)
+
+
+def original_of(paths: Sequence[str], options: LoadOptions) -> bytes:
+    """Return the bytes of the one recording in ``paths``, unpacked; nothing unless they are wanted.
+
+    OptionError for several inputs, for one that is no file and for one above the limit.
+    """
+    if not options.original:
+        return b""
+    if len(paths) != 1 or not Path(paths[0]).is_file():
+        raise OptionError("the original recording must be one file: not several, a directory or a pipe")
+    data = map_input(paths[0], Diagnostics()).data
+    if len(data) > options.original:
+        raise OptionError(
+            f"the original recording has {len(data):,} bytes, more than {options.original:,} as asked for"
+        )
+    return data.tobytes()

@@ -90,7 +90,7 @@ def _with_pairs(
     options = context.options
     if options.off_cpu:
         raise OptionError("--pair and --off-cpu show times of different kinds; choose one")
-    from perf2x.transforms.pairs.pair_lanes import with_lanes
+    from perf2x.transforms.pairs.pair_matching import with_lanes
     from perf2x.transforms.pairs.pair_times import with_pairs
 
     profile, pairs = with_pairs(profile, recording, options.pairs, context.diagnostics, selection.passing)

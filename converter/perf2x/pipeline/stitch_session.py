@@ -104,7 +104,7 @@ def _has_deferred_chains(recording: Recording) -> bool:
 
 def _without_maps(sideband: Sideband) -> Sideband:
     """The side-band records for counting: names of threads without mappings."""
-    from perf2x.base.columnar.columns import take_rows_of
+    from perf2x.base.columnar.arrays import take_rows_of
 
     nothing = slice(0)
     return replace(

@@ -1,5 +1,6 @@
 """Builds a Session from attributes and feature sections, and from the records that replace them in pipes."""
 
+import re
 import struct
 from collections.abc import Mapping
 from typing import Any
@@ -11,9 +12,9 @@ from perf2x.base.abi.layouts import ATTR_SIZE_VER0, HEADER_SIZE, ByteOrder
 from perf2x.base.abi.perffile import BUILD_ID_SIZE, MACHINES, MISC_BUILD_ID_SIZE, EventUpdate, Feature, UserRecordType
 from perf2x.base.abi.uapi import EventType
 from perf2x.model.diagnostics import Diagnostics, Severity
+from perf2x.model.recording.build_ids import VDSO
 from perf2x.model.recording.events import Session
 from perf2x.reader.containers.file_header import Container
-from perf2x.reader.copied_vdso import with_vdso
 from perf2x.reader.event_table import EventTable
 from perf2x.reader.header.event_attributes import parse_attr
 from perf2x.reader.header.feature_sections import DECODERS
@@ -199,3 +200,15 @@ def _wall_clock_offset(clock: Mapping[str, int] | None, clock_id: int) -> int | 
     if clock:
         return clock["wall_clock_ns"] - clock["clockid_time_ns"]
     return 0 if clock_id == CLOCK_REALTIME else None
+
+
+_COPY = re.compile(r"/tmp/perf-vdso\.so-.{6}")
+
+
+def with_vdso(build_ids: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Name the copy of perf's vDSO ``[vdso]``; copies of several vDSOs (perf-read-vdso32) keep their names."""
+    copies = {build_id for name, build_id in build_ids.items() if _COPY.fullmatch(name)}
+    if len(copies) != 1 or VDSO in build_ids:
+        return dict(build_ids)
+    others = {name: build_id for name, build_id in build_ids.items() if not _COPY.fullmatch(name)}
+    return others | {VDSO: copies.pop()}

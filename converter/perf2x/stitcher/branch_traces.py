@@ -19,8 +19,9 @@ from perf2x.model.profile.code_counts import (
     AddressCounts,
     BranchCounts,
     CodeRequest,
+    sum_addresses,
+    sum_branches,
 )
-from perf2x.model.profile.sum_code import sum_addresses, sum_branches
 from perf2x.model.recording.events import Branches, Samples
 from perf2x.stitcher.history.mapping_lookup import MappingLookup, lookup_contexts
 from perf2x.stitcher.process_history import ProcessHistory

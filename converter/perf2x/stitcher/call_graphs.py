@@ -19,7 +19,7 @@ from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools
 from perf2x.base.columnar.ragged import Ragged, concatenate
 from perf2x.base.columnar.recent_lookups import RecentLookups
 from perf2x.model.diagnostics import Diagnostics, Severity
-from perf2x.model.profile.root_frames import RootFrame
+from perf2x.model.profile.made_up_frames import RootFrame
 from perf2x.model.recording.events import Branches, Event, Samples, Session, UserStacks, Want
 from perf2x.stitcher.process_history import ProcessHistory
 from perf2x.stitcher.stacks.lbr import call_stack_chains, empty_lbr_state, stitch_older_calls

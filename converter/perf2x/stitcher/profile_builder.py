@@ -14,6 +14,7 @@ from perf2x.base.columnar.arrays import I32, I64, U64, AnyArray
 from perf2x.base.columnar.interner import StringInterner, prefix_tree
 from perf2x.base.columnar.ragged import Ragged
 from perf2x.base.columnar.unique import argsort_rows, group_rows, unique, unique_inverse
+from perf2x.model.profile.made_up_frames import ROOT_FRAME_NAMES, RootFrame
 from perf2x.model.profile.profile import (
     Functions,
     Locations,
@@ -24,7 +25,6 @@ from perf2x.model.profile.profile import (
     Stacks,
     Threads,
 )
-from perf2x.model.profile.root_frames import ROOT_FRAME_NAMES, RootFrame
 from perf2x.model.profile.stack_tree import sum_sample_rows
 from perf2x.model.recording.events import Session
 from perf2x.model.recording.sideband import Cgroups

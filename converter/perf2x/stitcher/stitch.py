@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools
 from perf2x.base.columnar.ragged import Ragged, end_to_end, offsets_of
-from perf2x.model.profile.root_frames import RootFrame
+from perf2x.model.profile.made_up_frames import RootFrame
 from perf2x.model.recording.events import Samples
 from perf2x.stitcher.deferred.deferred_join import DeferredJoin
 from perf2x.stitcher.deferred.deferred_matching import JoinOutcome

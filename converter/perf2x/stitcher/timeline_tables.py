@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I32
-from perf2x.base.columnar.columns import take_rows_of
+from perf2x.base.columnar.arrays import I32, take_rows_of
 from perf2x.base.columnar.interner import StringInterner
 from perf2x.base.columnar.unique import argsort_rows, group_rows
 from perf2x.model.profile.profile import Losses, Threads, ThreadSwitches

@@ -9,11 +9,12 @@ from perf2x.base.abi.uapi import CpuMode
 from perf2x.base.columnar.arrays import I64, U64, Bools
 from perf2x.binaries.elf.elf_file import PF_X, ElfObject
 from perf2x.binaries.find.object_files import ObjectFiles
+from perf2x.binaries.find.recorded_vdso import find_vdso
 from perf2x.model.profile.profile import Profile
 from perf2x.model.recording.build_ids import build_id_by_name
 from perf2x.model.recording.events import Session
 from perf2x.model.recording.mapping_names import is_real_path, without_deleted
-from perf2x.symbolizer.sources.symbol_source import Dso, DsoKind
+from perf2x.symbolizer.sources.symbol_source import Context, Dso, DsoKind
 
 KERNEL_PREFIXES = ("[kernel", "[guest.kernel")
 
@@ -151,3 +152,9 @@ def _svmas_without_code(debug: ElfObject, offset: U64, first: int) -> U64:
         return offset
     shift = text[0].address // 4096 * 4096 - first
     return offset + np.uint64(shift % 2**64)
+
+
+def vdso_files(context: Context, mapped: MappedObject) -> ObjectFiles:
+    """The files of the vDSO that ``mapped`` stands for; programs of 32 bits have theirs below 4 GiB."""
+    is_64 = mapped.start >= 2**32
+    return find_vdso(context.finder, context.session, mapped.key.build_id, context.kernel_build_id, is_64=is_64)

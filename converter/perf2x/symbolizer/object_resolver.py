@@ -16,11 +16,10 @@ from perf2x.model.diagnostics import Count, Severity
 from perf2x.model.profile.profile import Profile
 from perf2x.model.recording.build_ids import VDSO
 from perf2x.symbolizer.entry_names import not_called, without_padding
-from perf2x.symbolizer.mapped_objects import MappedObject, addresses_of, dso_of
+from perf2x.symbolizer.mapped_objects import MappedObject, addresses_of, dso_of, vdso_files
 from perf2x.symbolizer.sources.elf_symbols import count_broken
 from perf2x.symbolizer.sources.symbol_source import Context, Dso, DsoKind, Function, Symbols, SymbolSource
 from perf2x.symbolizer.styled_names import FunctionRow, full_names, function_row
-from perf2x.symbolizer.vdso_files import vdso_files
 
 _KERNEL = (DsoKind.KERNEL, DsoKind.MODULE)
 

@@ -3,15 +3,15 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
+from msgspec.structs import replace
 
 from perf2x.base.abi.uapi import CpuMode
 from perf2x.base.columnar.arrays import I32, I64
 from perf2x.binaries.find.object_finder import Finder
 from perf2x.model.diagnostics import Diagnostics
-from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.profile import Functions, Profile
 from perf2x.model.recording.events import Session
 from perf2x.model.recording.sideband import Sideband
-from perf2x.symbolizer.function_order import in_function_order
 from perf2x.symbolizer.interrupted_frames import (
     are_kernel_returns,
     behind_entries,
@@ -209,3 +209,26 @@ def _unmapped_row(profile: Profile, line_count: I64, weights: I64) -> ObjectRepo
     unmapped = (line_count == 0) & (locations.mapping < 0) & ~locations.synthetic & (locations.mode != CpuMode.KERNEL)
     unnamed = np.zeros(int(unmapped.sum()), np.bool_)
     return object_report("[unknown]", b"", weights[unmapped], unnamed, "no mapping held these addresses")
+
+
+def in_function_order(profile: Profile, kept: int) -> Profile:
+    """Sort the functions that lines need by their texts and first lines, and drop all others.
+
+    The first ``kept`` strings stay, the others follow in the order in which functions need them.
+    """
+    old, strings = profile.functions, profile.strings
+    used = np.zeros(len(old), np.bool_)
+    used[profile.locations.line_function] = True
+    texts = (old.name, old.system_name, old.filename)
+    columns = [[strings[row] for row in column.tolist()] for column in texts]
+    rows = list(zip(*columns, old.start_line.tolist(), strict=True))
+    order = np.array(sorted(np.flatnonzero(used).tolist(), key=rows.__getitem__), np.int64)
+    number = np.zeros(len(old), np.int32)
+    number[order] = np.arange(len(order), dtype=np.int32)
+    index = {text: row for row, text in enumerate(strings[:kept])}
+    name, system_name, filename = (
+        np.array([index.setdefault(column[row], len(index)) for row in order.tolist()], np.int32) for column in columns
+    )
+    functions = Functions(name, system_name, filename, old.start_line[order])
+    locations = replace(profile.locations, line_function=number[profile.locations.line_function])
+    return replace(profile, strings=list(index), functions=functions, locations=locations)

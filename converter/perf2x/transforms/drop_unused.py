@@ -3,8 +3,7 @@
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, I64, AnyArray
-from perf2x.base.columnar.columns import take_rows_of
+from perf2x.base.columnar.arrays import I32, I64, AnyArray, take_rows_of
 from perf2x.base.columnar.ragged import Ragged
 from perf2x.base.columnar.unique import unique
 from perf2x.model.profile.profile import Locations, Profile, Stacks

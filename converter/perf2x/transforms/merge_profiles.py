@@ -15,6 +15,7 @@ from perf2x.base.columnar.arrays import I32, I64, AnyArray
 from perf2x.base.columnar.interner import StringInterner, prefix_tree
 from perf2x.base.columnar.ragged import Ragged, concatenate
 from perf2x.base.columnar.unique import unique_inverse
+from perf2x.model.profile.code_counts import merged_code
 from perf2x.model.profile.profile import (
     Functions,
     Locations,
@@ -27,7 +28,6 @@ from perf2x.model.profile.profile import (
     Threads,
 )
 from perf2x.model.profile.stack_tree import location_rows, sum_samples, used_stacks
-from perf2x.model.profile.sum_code import merged_code
 
 Tags = Mapping[str, str]
 

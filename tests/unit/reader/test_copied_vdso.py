@@ -1,6 +1,6 @@
 """The vDSO's build id under the name of perf's own copy."""
 
-from perf2x.reader.copied_vdso import with_vdso
+from perf2x.reader.session_builder import with_vdso
 
 ONE, TWO = b"\1" * 20, b"\2" * 20
 COPY, OTHER_COPY = "/tmp/perf-vdso.so-pRI0U7", "/tmp/perf-vdso.so-xxxxxx"

@@ -1,6 +1,6 @@
 """Functions stand in the order of their texts, whoever named them first, and those that no frame needs are left out."""
 
-from perf2x.symbolizer.function_order import in_function_order
+from perf2x.symbolizer.symbolize import in_function_order
 from tests.support.profile_builder import lines_of, make_profile
 
 

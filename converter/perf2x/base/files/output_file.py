@@ -1,4 +1,4 @@
-"""Output files, which appear complete or not at all (base/files/atomic.py); standard output; gzip."""
+"""Output files: their names, standard output, gzip; they appear complete or not at all (base/files/atomic.py)."""
 
 import contextlib
 import sys
@@ -86,3 +86,19 @@ def _refuse_inputs(path: str, inputs: tuple[str, ...]) -> None:
         with contextlib.suppress(OSError):
             if name != STDOUT and Path(name).samefile(path):
                 raise OptionError(f"the output {path} is the input; name another with -o")
+
+
+_INPUT_SUFFIXES = (".gz", ".zst", ".xz", ".tar", ".data")
+
+
+def default_output(source: str, suffix: str) -> str:
+    """Name the output for ``perf.data`` ``perf`` and the suffix, in the current directory."""
+    name = "perf" if source == "-" else Path(source).resolve().name
+    for ending in _INPUT_SUFFIXES:
+        name = name.removesuffix(ending)
+    return (name or "perf") + suffix
+
+
+def wants_gzip(target: str, suffix: str) -> bool:
+    """Whether to compress the output: its name ends with ``.gz`` and the format does not compress by itself."""
+    return target.endswith(".gz") and not suffix.endswith(".gz")

@@ -4,17 +4,19 @@ Source of truth: tools/perf/util/vdso.c. perf copies its own vDSO into the build
 installs kernels with ``make vdso_install``, below /lib/modules. The running kernel has its own in memory.
 """
 
+import re
 from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
 
 from perf2x.base.errors import ObjectError
 from perf2x.base.files.rooted_paths import is_file
-from perf2x.base.files.sysroot import VDSO_PATHS
+from perf2x.base.files.sysroot import VDSO_PATHS, sysroot
 from perf2x.binaries.elf.build_id_notes import same_build_id
 from perf2x.binaries.elf.elf_file import ElfObject, open_elf, open_object
 from perf2x.binaries.find.object_files import ABSENT, OTHER_BUILD, TAKEN, UNREADABLE, ObjectFiles, SearchedPath
 from perf2x.binaries.find.object_finder import Finder
 from perf2x.binaries.find.running_kernel import running_host_name, running_kernel_build_id, running_kernel_release
-from perf2x.binaries.find.running_vdso import running_vdso_image
 from perf2x.model.recording.build_ids import VDSO
 from perf2x.model.recording.events import Session
 
@@ -76,3 +78,25 @@ def _is_running(session: Session, kernel_build_id: bytes) -> bool:
         return running_kernel_build_id() == kernel_build_id
     known = bool(session.os_release and session.hostname)
     return known and (session.os_release, session.hostname) == (running_kernel_release(), running_host_name())
+
+
+_MAPPING = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) r.*\[vdso\]$", re.MULTILINE)
+
+
+def running_vdso_image() -> bytes:
+    """Return the vDSO's ELF image; b"" when there is none, a sysroot hides it, or it cannot be read."""
+    return b"" if sysroot() else _mapped_vdso()
+
+
+@cache
+def _mapped_vdso() -> bytes:
+    try:
+        found = _MAPPING.search(Path("/proc/self/maps").read_text())
+        if found is None:
+            return b""
+        start, end = (int(text, 16) for text in found.groups())
+        with Path("/proc/self/mem").open("rb") as memory:
+            memory.seek(start)
+            return memory.read(end - start)
+    except (OSError, ValueError):
+        return b""

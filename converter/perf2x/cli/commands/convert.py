@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from perf2x.base.errors import OptionError
-from perf2x.base.files.output_names import wants_gzip
+from perf2x.base.files.output_file import wants_gzip
 from perf2x.cli.as_typed import as_typed, setting_as_typed
 from perf2x.cli.dataset_output import write_dataset
 from perf2x.cli.help import HelpAll

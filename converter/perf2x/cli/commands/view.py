@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from perf2x.base.errors import OptionError
-from perf2x.base.files.output_names import default_output
+from perf2x.base.files.output_file import default_output
 from perf2x.cli.help import HelpAll
 from perf2x.cli.make_load_options import load_options, with_listings
 from perf2x.cli.messages import print_message

@@ -7,7 +7,7 @@ import typer
 from msgspec import Struct
 
 from perf2x.base.errors import OptionError
-from perf2x.base.files.output_names import default_output
+from perf2x.base.files.output_file import default_output
 from perf2x.cli.options import Rare
 
 if TYPE_CHECKING:

@@ -5,9 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, AnyArray
-from perf2x.base.columnar.columns import take_rows_of
-from perf2x.base.columnar.narrow import narrow
+from perf2x.base.columnar.arrays import I64, AnyArray, narrow, take_rows_of
 from perf2x.base.columnar.unique import unique_inverse
 from perf2x.emitters.chrome.box_labels import Labels, labels_of
 from perf2x.emitters.timeline.shown_samples import ShownSamples, in_ticks, on_cpus, shown_samples

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U64, AnyArray
-from perf2x.base.columnar.narrow import narrow
+from perf2x.base.columnar.arrays import I64, U64, AnyArray, narrow
 from perf2x.emitters.timeline.running_time import since
 from perf2x.emitters.timeline.tracks import Tracks, tracks_of, with_event
 from perf2x.model.printable_text import one_line

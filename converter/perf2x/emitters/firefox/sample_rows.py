@@ -13,9 +13,7 @@ begins to run and where it stops::
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, AnyArray, Bools
-from perf2x.base.columnar.columns import take_rows_of
-from perf2x.base.columnar.narrow import narrow
+from perf2x.base.columnar.arrays import I64, AnyArray, Bools, narrow, take_rows_of
 from perf2x.base.columnar.ragged import argsort_small, offsets_of
 from perf2x.base.columnar.unique import argsort_rows
 from perf2x.emitters.firefox.lanes import Timeline

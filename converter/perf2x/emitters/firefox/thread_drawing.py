@@ -6,8 +6,7 @@ from itertools import zip_longest
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, Bools
-from perf2x.base.columnar.columns import take_rows_of
+from perf2x.base.columnar.arrays import I64, Bools, take_rows_of
 from perf2x.emitters.encoding.json_encoder import json_bytes, json_milliseconds, json_nullable, json_numbers
 from perf2x.emitters.firefox.categories import category_list
 from perf2x.emitters.firefox.counter_rows import counters_of, running_counter

@@ -31,11 +31,10 @@ from perf2x.emitters.otlp.otlp_schema import (
 )
 from perf2x.emitters.otlp.otlp_tables import StackTables, numbered
 from perf2x.emitters.otlp.protobuf_columns import Wire
-from perf2x.emitters.otlp.resources import resource_attributes
 from perf2x.emitters.otlp.sample_attributes import KEYS, attribute_columns
 from perf2x.emitters.otlp.stack_samples import SampleGroups, grouped
 from perf2x.model.plugin_options import FINISHED, START_TIME, TAGS, Needs, check_choices, option
-from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.profile import Meta, Profile
 
 _MOST_PAYLOAD = 1024
 """MiB; messages of protobuf end at 2 GiB, and lists of samples need their share."""
@@ -126,3 +125,22 @@ class OtlpJson(Otlp):
 
     suffix: ClassVar[str] = ".otlp.json"
     encoding: ClassVar[Encoding] = JsonText()
+
+
+_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "i386": "x86", "i586": "x86", "i686": "x86", "armv7l": "arm32"}
+"""``host.arch`` of the semantic conventions; others keep the kernel's name."""
+
+
+def resource_attributes(profile: Profile, tags: Mapping[str, str]) -> dict[str, str]:
+    """Return facts of the recording and, over them, the labels of all inputs and of this one (``--tag``)."""
+    return {**_facts(profile.meta), **profile.labels, **tags}
+
+
+def _facts(meta: Meta) -> dict[str, str]:
+    known = {
+        "host.name": meta.hostname,
+        "host.arch": _ARCHITECTURES.get(meta.arch, meta.arch),
+        "os.type": "linux",
+        "os.version": meta.os_release,
+    }
+    return {key: value for key, value in known.items() if value}

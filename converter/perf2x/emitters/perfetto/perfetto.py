@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO, ClassVar
 
-from perf2x.emitters.perfetto.facts import clock_snapshot, system_info
+from perf2x.emitters.perfetto.message import message, number, packet, text
 from perf2x.emitters.perfetto.samples.sample_packets import sample_packets
 from perf2x.emitters.perfetto.thread_ids import process_tree
+from perf2x.emitters.perfetto.trace_schema import BuiltinClock, Clock, ClockSnapshot, SystemInfo, TracePacket, Utsname
 from perf2x.emitters.perfetto.tracks.counter_tracks import counter_packets, running_packets
 from perf2x.emitters.perfetto.tracks.losses import loss_packets
 from perf2x.emitters.perfetto.tracks.name_slices import name_packets
@@ -19,7 +20,8 @@ from perf2x.emitters.perfetto.tracks.state_slices import state_slice_packets
 from perf2x.emitters.perfetto.tracks.task_states import task_state_packets
 from perf2x.emitters.perfetto.tracks.tracepoint_instants import tracepoint_packets
 from perf2x.model.plugin_options import FINISHED, START_TIME, Needs, check_choices, option
-from perf2x.model.profile.profile import Profile
+from perf2x.model.printable_text import printable
+from perf2x.model.profile.profile import Meta, Profile
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,3 +64,25 @@ class Perfetto:
         yield from state_slice_packets(profile)
         yield from tracepoint_packets(profile)
         yield from loss_packets(profile)
+
+
+def clock_snapshot(meta: Meta) -> bytes:
+    """Encode the wall-clock time of the recording's start; nothing where the file does not tell."""
+    if not meta.wall_start_ns:
+        return b""
+    clocks = ((BuiltinClock.BOOTTIME, meta.start_ns), (BuiltinClock.REALTIME, meta.wall_start_ns))
+    readings = (number(Clock.CLOCK_ID, clock) + number(Clock.TIMESTAMP, time) for clock, time in clocks)
+    snapshot = b"".join(message(ClockSnapshot.CLOCKS, reading) for reading in readings)
+    snapshot += number(ClockSnapshot.PRIMARY_TRACE_CLOCK, BuiltinClock.BOOTTIME)
+    time = number(TracePacket.TIMESTAMP, meta.start_ns)
+    return packet(time + message(TracePacket.CLOCK_SNAPSHOT, snapshot))
+
+
+def system_info(meta: Meta) -> bytes:
+    """Encode kernel and architecture; nothing where the file tells neither."""
+    if not meta.os_release and not meta.arch:
+        return b""
+    names = text(Utsname.SYSNAME, "Linux") + text(Utsname.RELEASE, printable(meta.os_release))
+    names += text(Utsname.MACHINE, printable(meta.arch))
+    time = number(TracePacket.TIMESTAMP, meta.start_ns)
+    return packet(time + message(TracePacket.SYSTEM_INFO, message(SystemInfo.UTSNAME, names)))

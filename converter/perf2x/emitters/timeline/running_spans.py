@@ -9,8 +9,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I64, Bools
-from perf2x.base.columnar.columns import take_rows_of
+from perf2x.base.columnar.arrays import I64, Bools, take_rows_of
 from perf2x.base.columnar.unique import argsort_rows
 from perf2x.emitters.timeline.placement import Chains, earlier_ends
 from perf2x.emitters.timeline.running_time import FAR, Spans, last_until, rows_until, since

@@ -19,9 +19,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I64, AnyArray, Bools
-from perf2x.base.columnar.columns import take_rows_of
-from perf2x.base.columnar.narrow import narrow
+from perf2x.base.columnar.arrays import I64, AnyArray, Bools, narrow, take_rows_of
 from perf2x.base.columnar.ragged import argsort_small
 from perf2x.emitters.timeline.durations import Durations, durations_of
 from perf2x.emitters.timeline.placement import order_of

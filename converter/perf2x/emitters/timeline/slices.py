@@ -16,8 +16,7 @@ old ones if any of those has its name, and then loses its place. Exactly there e
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, Bools
-from perf2x.base.columnar.columns import take_rows_of
+from perf2x.base.columnar.arrays import I64, Bools, take_rows_of
 from perf2x.base.columnar.ragged import argsort_small, ranges, row_numbers
 from perf2x.emitters.timeline.shown_samples import ShownSamples
 from perf2x.model.profile.frame_tree import FrameTree

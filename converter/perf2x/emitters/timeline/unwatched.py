@@ -8,9 +8,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I64, AnyArray
-from perf2x.base.columnar.columns import take_rows_of
-from perf2x.base.columnar.narrow import narrow
+from perf2x.base.columnar.arrays import I64, AnyArray, narrow, take_rows_of
 from perf2x.base.columnar.unique import argsort_rows
 from perf2x.emitters.timeline.placement import Chains, earlier_ends, place
 from perf2x.emitters.timeline.running_spans import Runs

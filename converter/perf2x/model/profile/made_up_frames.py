@@ -1,4 +1,6 @@
-"""Frames that no address has: roots that name a process, and leaves that say why a stack ends."""
+"""Frames that no address has: roots that name a process or say what is missing, leaves that say why a stack ends."""
+
+from enum import IntEnum
 
 import numpy as np
 from msgspec.structs import replace
@@ -34,3 +36,31 @@ def with_made_up_frames(profile: Profile, names: list[str]) -> tuple[Profile, in
         line_number=np.concatenate([old.line_number, none]),
     )
     return replace(profile, strings=strings, functions=grown, locations=locations), len(old)
+
+
+class RootFrame(IntEnum):
+    """The reason why a stack ends where it does; ROOT_FRAME_NAMES has its text. NONE adds no frame."""
+
+    NONE = 0
+    USER_MISSING = 1
+    STACK_TRUNCATED = 2
+    NO_UNWIND_INFO = 3
+    STACK_CORRUPT = 4
+    OTHER_STACK = 5
+    REGISTERS_MISSING = 6
+    TOO_DEEP = 7
+    CALLER_UNKNOWN = 8
+    USER_DEFERRED = 9
+
+
+ROOT_FRAME_NAMES = {
+    RootFrame.USER_MISSING: "[user stack missing]",
+    RootFrame.STACK_TRUNCATED: "[truncated stack]",
+    RootFrame.NO_UNWIND_INFO: "[no unwind info]",
+    RootFrame.STACK_CORRUPT: "[corrupt stack]",
+    RootFrame.OTHER_STACK: "[stack not copied]",
+    RootFrame.REGISTERS_MISSING: "[registers not recorded]",
+    RootFrame.TOO_DEEP: "[stack too deep]",
+    RootFrame.CALLER_UNKNOWN: "[unknown caller]",
+    RootFrame.USER_DEFERRED: "[user stack deferred]",
+}

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from perf2x.stitcher.call_graphs import UnwindReport
     from perf2x.stitcher.deferred.deferred_report import DeferredReport
     from perf2x.storage.dataset.read.read_dataset import Dataset, RecordingRow
-    from perf2x.storage.dataset.read.restore_profile import RecordingRows
+    from perf2x.storage.dataset.read.recording_rows import RecordingRows
     from perf2x.symbolizer.known.place_names import LocationNames
     from perf2x.symbolizer.symbol_options import SymbolOptions
     from perf2x.transforms.filters.apply_choice import Selection

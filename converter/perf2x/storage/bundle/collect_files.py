@@ -20,13 +20,12 @@ from perf2x.stitcher.unwind.aarch64 import AARCH64
 from perf2x.stitcher.unwind.x86_64 import I386, X86_64
 from perf2x.storage.bundle.bundle_layout import MAPS
 from perf2x.storage.bundle.keep_symbols import keep_symbols_only
-from perf2x.symbolizer.mapped_objects import MappedObject, dso_of, mapped_objects
+from perf2x.symbolizer.mapped_objects import MappedObject, dso_of, mapped_objects, vdso_files
 from perf2x.symbolizer.sources.jitdump_files import dump_paths
 from perf2x.symbolizer.sources.kernel_source import KernelSource
 from perf2x.symbolizer.sources.module_source import ModuleSource, VmlinuxSource
 from perf2x.symbolizer.sources.perf_map_source import PerfMapSource
 from perf2x.symbolizer.sources.symbol_source import Context, DsoKind
-from perf2x.symbolizer.vdso_files import vdso_files
 
 _KNOWN_CODE = [known.pattern for machine in (X86_64, I386, AARCH64) for known in machine.known_code]
 

@@ -1,9 +1,12 @@
-"""Matches beginnings with ends, for all keys together."""
+"""Matches beginnings with ends, for all keys together, and says on which lane of a timeline each pair is drawn."""
 
 import numpy as np
+from msgspec.structs import replace
 
 from perf2x.base.columnar.arrays import I64, Bools
-from perf2x.base.columnar.unique import argsort_rows, unique_inverse
+from perf2x.base.columnar.unique import argsort_rows, group_rows, unique_inverse
+from perf2x.model.profile.profile import Profile
+from perf2x.model.profile.waits import Wait
 from perf2x.transforms.pairs.pair_spec import Rule
 
 
@@ -85,3 +88,18 @@ def lanes_of(key: I64, since: I64, until: I64) -> I64:
         if np.array_equal(further, before):
             return unique_inverse(before)[1] + 1
         before = further
+
+
+def with_lanes(profile: Profile) -> Profile:
+    """Give the durations of each thread and event as many lanes as overlap at once; see ProfileSamples.lane."""
+    samples, threads = profile.samples, profile.threads
+    if samples.wait is None or samples.time is None:
+        return profile
+    rows = np.flatnonzero(samples.wait == Wait.TRACED)
+    owner = group_rows([threads.pid, threads.tid])[1][samples.thread[rows]]
+    key = owner * len(profile.events) + samples.event[rows]
+    rows, key = rows[order := np.argsort(key, kind="stable")], key[order]
+    since = samples.time[rows].astype(np.int64)
+    lane = np.zeros(len(samples), np.int32)
+    lane[rows] = lanes_of(key, since, since + samples.value[rows])
+    return replace(profile, samples=replace(samples, lane=lane))

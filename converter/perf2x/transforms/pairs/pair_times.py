@@ -10,8 +10,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I64, U64, Bools
-from perf2x.base.columnar.columns import take_rows_of
+from perf2x.base.columnar.arrays import I64, U64, Bools, take_rows_of
 from perf2x.base.columnar.unique import argsort_rows
 from perf2x.base.errors import OptionError
 from perf2x.model.diagnostics import Diagnostics, Severity

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64
-from perf2x.base.columnar.columns import take_rows_of
+from perf2x.base.columnar.arrays import I64, take_rows_of
 from perf2x.model.profile.profile import ProfileSamples
 from perf2x.model.profile.waits import Wait
 from perf2x.model.value_limits import LAST_TIME

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools
-from perf2x.base.columnar.columns import take_rows_of
+from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, take_rows_of
 from perf2x.model.profile.waits import Wait
 from perf2x.model.recording.events import Event, Recording, Session
 from perf2x.model.recording.sideband import Sideband, Switches, Tasks

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from perf2x.base.columnar.columns import take_rows_of
+from perf2x.base.columnar.arrays import take_rows_of
 from perf2x.model.diagnostics import Diagnostics, Severity
 from perf2x.model.profile.profile import Profile
 from perf2x.model.recording.events import Recording

@@ -8,8 +8,7 @@ here.
 import numpy as np
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I64, Bools
-from perf2x.base.columnar.columns import take_rows_of
+from perf2x.base.columnar.arrays import I64, Bools, take_rows_of
 from perf2x.base.columnar.unique import argsort_rows, group_rows
 from perf2x.model.profile.profile import Profile, Threads, ThreadSwitches
 from perf2x.model.profile.waits import Wait

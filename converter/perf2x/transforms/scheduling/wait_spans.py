@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U64, Bools
-from perf2x.base.columnar.columns import take_rows_of
+from perf2x.base.columnar.arrays import I64, U64, Bools, take_rows_of
 from perf2x.base.columnar.unique import group_rows
 from perf2x.model.value_limits import LAST_TIME, MOST_PERIOD
 from perf2x.transforms.filters.time_ranges import Range

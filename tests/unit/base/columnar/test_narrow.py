@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from perf2x.base.columnar.narrow import narrow
+from perf2x.base.columnar.arrays import narrow
 
 LIMIT = 1 << 31
 

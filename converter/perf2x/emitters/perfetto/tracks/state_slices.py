@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from perf2x.base.columnar.arrays import I64, U64
-from perf2x.base.columnar.columns import take_rows_of
+from perf2x.base.columnar.arrays import I64, U64, take_rows_of
 from perf2x.base.columnar.unique import argsort_rows, unique
 from perf2x.emitters.perfetto.message import COMMON_SEQUENCE, STARTS, message, packet
 from perf2x.emitters.perfetto.thread_ids import ThreadIds, thread_ids

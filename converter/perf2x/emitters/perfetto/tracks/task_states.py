@@ -11,8 +11,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools
-from perf2x.base.columnar.columns import take_rows_of
+from perf2x.base.columnar.arrays import I32, I64, U8, U64, Bools, take_rows_of
 from perf2x.base.columnar.unique import argsort_rows, unique_inverse
 from perf2x.emitters.encoding.protobuf_cells import beside, nested, numbers
 from perf2x.emitters.perfetto.message import packet_rows

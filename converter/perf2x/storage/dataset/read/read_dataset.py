@@ -22,9 +22,9 @@ from perf2x.storage.dataset.listed_files import until_whole
 from perf2x.storage.dataset.parquet_files import ReplacedError, files_of, id_rows, read_table, read_tables
 from perf2x.storage.dataset.read.check_row import check_row
 from perf2x.storage.dataset.read.lines_index import LinesIndex
-from perf2x.storage.dataset.read.restore_locations import PlaceTable, place_table
-from perf2x.storage.dataset.read.restore_profile import RecordingRows
-from perf2x.storage.dataset.read.restore_stacks import NodeTable, node_table
+from perf2x.storage.dataset.read.recording_rows import NodeTable, PlaceTable, RecordingRows
+from perf2x.storage.dataset.read.restore_locations import place_table
+from perf2x.storage.dataset.read.restore_stacks import node_table
 from perf2x.storage.dataset.superseded import State, superseded
 
 if TYPE_CHECKING:

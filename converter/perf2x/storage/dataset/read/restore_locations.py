@@ -3,16 +3,16 @@
 from typing import TYPE_CHECKING
 
 import numpy as np
-from msgspec import Struct
 
 from perf2x.base.columnar.arrays import I32, I64, U64, AnyArray
 from perf2x.base.columnar.interner import StringInterner
 from perf2x.base.columnar.unique import group_rows, rows_by, unique, unique_inverse
 from perf2x.base.errors import FormatError
+from perf2x.model.profile.made_up_frames import ROOT_FRAME_NAMES, RootFrame
 from perf2x.model.profile.profile import Functions, Locations, Mappings
-from perf2x.model.profile.root_frames import ROOT_FRAME_NAMES, RootFrame
 from perf2x.storage.dataset.id_index import IdIndex
 from perf2x.storage.dataset.parquet_files import id_rows, numbers, texts
+from perf2x.storage.dataset.read.recording_rows import PlaceTable, RecordingRows
 from perf2x.storage.dataset.write.code_objects import (
     UNMAPPED,
     CodeObjects,
@@ -25,17 +25,9 @@ from perf2x.storage.dataset.write.table_rows import MODES
 if TYPE_CHECKING:
     import pyarrow
 
-    from perf2x.storage.dataset.read.restore_profile import RecordingRows
 
 _KINDS = {made_up_object(name): kind for kind, name in ROOT_FRAME_NAMES.items()}
 _MODE_NUMBERS = {text: int(mode) for mode, text in MODES.items()}
-
-
-class PlaceTable(Struct, frozen=True):
-    """Places that may be many recordings'."""
-
-    rows: "pyarrow.Table"
-    index: IdIndex
 
 
 def place_table(rows: "pyarrow.Table") -> PlaceTable:
@@ -44,7 +36,7 @@ def place_table(rows: "pyarrow.Table") -> PlaceTable:
 
 
 def restore_locations(
-    rows: "RecordingRows", used: I64, mappings: Mappings, strings: StringInterner
+    rows: RecordingRows, used: I64, mappings: Mappings, strings: StringInterner
 ) -> tuple[Locations, Functions, AnyArray]:
     """Make the locations of the places that ``used`` nodes are at, sorted as the stitcher has them.
 
@@ -78,7 +70,7 @@ def restore_locations(
     return locations, functions, rank[of_node]
 
 
-def _held(places: "pyarrow.Table", objects: CodeObjects, rows: "RecordingRows") -> tuple[I64, I64]:
+def _held(places: "pyarrow.Table", objects: CodeObjects, rows: RecordingRows) -> tuple[I64, I64]:
     """(places,) the mapping that holds each, −1 for none, and the kind of a frame that stands for no code, else 0."""
     ids = [row.tobytes() for row in id_rows(places, "object_id")]
     number = {one: place for place, one in enumerate(dict.fromkeys(objects.ids))}

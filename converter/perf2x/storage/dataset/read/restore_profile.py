@@ -6,7 +6,6 @@ Names are not among it: what is known of them is looked up by place (``known_lin
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from msgspec import Struct
 from msgspec.structs import replace
 
 from perf2x.base.columnar.arrays import I32, I64, AnyArray
@@ -24,24 +23,12 @@ from perf2x.model.profile.profile import (
 )
 from perf2x.storage.dataset.parquet_files import id_rows, is_known, numbers, texts
 from perf2x.storage.dataset.read.check_row import check_build_ids
-from perf2x.storage.dataset.read.restore_locations import PlaceTable, restore_locations
-from perf2x.storage.dataset.read.restore_stacks import NodeTable, build_stacks, used_nodes
+from perf2x.storage.dataset.read.recording_rows import RecordingRows
+from perf2x.storage.dataset.read.restore_locations import restore_locations
+from perf2x.storage.dataset.read.restore_stacks import build_stacks, used_nodes
 
 if TYPE_CHECKING:
     import pyarrow
-
-
-class RecordingRows(Struct, frozen=True):
-    """All that a dataset has of one recording."""
-
-    source: str
-    """The file of its row, for messages."""
-    row: dict[str, Any]
-    """Its row in the table of recordings."""
-    samples: "pyarrow.Table"
-    mappings: "pyarrow.Table"
-    nodes: NodeTable
-    places: PlaceTable
 
 
 def restore_profile(rows: RecordingRows, meta: Meta, *, with_cgroups: bool = True) -> Profile:

@@ -3,28 +3,17 @@
 from typing import TYPE_CHECKING
 
 import numpy as np
-from msgspec import Struct
 
-from perf2x.base.columnar.arrays import I64, U8, AnyArray
+from perf2x.base.columnar.arrays import I64, AnyArray
 from perf2x.base.columnar.unique import group_rows, rows_by, unique
 from perf2x.base.errors import FormatError
 from perf2x.model.profile.profile import Stacks
 from perf2x.storage.dataset.id_index import IdIndex
 from perf2x.storage.dataset.parquet_files import id_bytes, id_rows, places_in
+from perf2x.storage.dataset.read.recording_rows import NodeTable
 
 if TYPE_CHECKING:
     import pyarrow
-
-
-class NodeTable(Struct, frozen=True):
-    """Nodes by number."""
-
-    index: IdIndex
-    """Their distinct ids."""
-    parent: I64
-    """(nodes,) −1 for outermost frames."""
-    place: U8
-    """(nodes, 16) the id of each node's place."""
 
 
 def node_table(table: "pyarrow.Table", source: str) -> NodeTable:

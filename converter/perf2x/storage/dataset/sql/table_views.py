@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from perf2x.model.profile.root_frames import ROOT_FRAME_NAMES
+from perf2x.model.profile.made_up_frames import ROOT_FRAME_NAMES
 from perf2x.storage.dataset.dataset_schema import COLUMNS, TABLES
 from perf2x.storage.dataset.listed_files import Listing
 

@@ -1,8 +1,11 @@
 """A profile of nothing: for recordings that could not be read, and for places that only names are wanted of."""
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from perf2x.model.profile.profile import Functions, Locations, Mappings, Meta, Profile, ProfileSamples, Stacks, Threads
+from perf2x.storage.dataset.write.recording_to_store import StoredRecording
 
 
 def empty_profile(source: str) -> Profile:
@@ -22,3 +25,8 @@ def empty_profile(source: str) -> Profile:
         samples=ProfileSamples(none, none, none, numbers, numbers),
         meta=Meta(source=source),
     )
+
+
+def failed_recording(recording: bytes, source: str, error: str, tags: Mapping[str, str]) -> StoredRecording:
+    """Make a recording without samples that says why it has none."""
+    return StoredRecording(recording, empty_profile(source), tags, error=error)
